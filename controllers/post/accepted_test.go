@@ -21,17 +21,16 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// working is X, as if it worked on posts after it has taken them and told nothing
-// but a ticket, under which it can be asked.
+// working is X as a platform that accepts a call with an operation id only, and processes the post afterwards.
 type working struct {
 	fast
 	*work
 }
 
-// work is how it goes.
+// work controls the processing.
 type work struct {
-	// done ends the work; loses has calls lost before they arrive; blocks has
-	// preparations fail for good.
+	// done ends the processing. If loses is set, calls get lost before they arrive. If blocks is set, preparations fail
+	// permanently.
 	done, loses, blocks, asked atomic.Bool
 	refused                    *platforms.Error
 }
@@ -67,12 +66,12 @@ func (w working) Lookup(ctx context.Context, job platforms.Job) (platforms.Looku
 	case !w.done.Load():
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "it is being processed")
 	case w.refused != nil:
-		return platforms.LookupResult{Refused: w.refused}, nil //nolint:nilerr // the refusal is what was found
+		return platforms.LookupResult{Refused: w.refused}, nil //nolint:nilerr // the lookup itself succeeds
 	}
 	return platforms.LookupResult{Matches: 1, ExternalID: id, ExternalURL: "https://x.example/" + id, Certain: true}, nil
 }
 
-// says reports whether a post has this text: a manager works on what other tests have left, too.
+// says reports whether a post has this text. A manager also delivers the posts that other specs have left.
 func says(post client.Object, text string) bool {
 	return post.(*v1alpha1.Post).Spec.Targets[0].Caption == text
 }
@@ -171,12 +170,12 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		t := newTeam(ctx)
 		p := t.post(ctx, "told late")
 		Eventually(func() []string { return t.published(ctx) }).Should(HaveLen(1))
-		// Another manager gives up meanwhile: it has no ticket to ask by.
+		// Another manager gives up meanwhile, since it has no operation id for a lookup.
 		now := read(ctx, p)
 		now.Status.Targets[0].State, now.Status.Targets[0].Attempt.Outcome = v1alpha1.TargetUndecided, v1alpha1.OutcomeUnknown
 		now.Status.Targets[0].Phase, now.Status.Targets[0].Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown
 		Expect(k8s.Status().Update(ctx, now)).To(Succeed())
-		// What is held in memory is tried again with the next pass.
+		// The next reconciliation records the result from memory.
 		Eventually(writes.Load).Should(BeNumerically(">", 6))
 		held.Store(false)
 		w.done.Store(true)

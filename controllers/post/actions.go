@@ -25,8 +25,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// execute carries actions out in their order, up to the first that has stored
-// something.
+// execute runs the actions in order, and stops after the first that has stored something.
 func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery.Facts, actions []delivery.Action) error {
 	for _, action := range actions {
 		var err error
@@ -69,8 +68,7 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 	return nil
 }
 
-// decideAgain decides from the post as it was read, and from what the pass has
-// learned since.
+// decideAgain runs delivery.Decide on the stored status and on the facts that this reconciliation has added.
 func (r *Reconciler) decideAgain(ctx context.Context, p *reconciliation, f *delivery.Facts) error {
 	p.post.Status = *p.stored.DeepCopy()
 	return r.execute(ctx, p, f, delivery.Decide(f))
@@ -91,7 +89,7 @@ func (r *Reconciler) write(ctx context.Context, p *reconciliation, decided *deli
 		}
 	}
 	if decided != nil {
-		r.announce(p, &before, withDefaultMessage(p.post, decided.Event), changed || posting.TooLarge(err)) // when not even this fits, the owner learns it all the same
+		r.announce(p, &before, withDefaultMessage(p.post, decided.Event), changed || posting.TooLarge(err)) // the owner needs the event even if the status is too large to store
 	}
 	for i := range p.post.Status.Targets {
 		if t := &p.post.Status.Targets[i]; err == nil && attempt.Settled(t) {
@@ -101,8 +99,8 @@ func (r *Reconciler) write(ctx context.Context, p *reconciliation, decided *deli
 	return err
 }
 
-// announce emits the events of a decision, if its status is news. The warning that a post has no Team is held back while the post is
-// young, and emitted if it has still none by then.
+// announce emits the events of a decision if the status has changed. The warning that a post has no Team is delayed by
+// conditions.NoTeamGrace after the post's creation, and dropped if a Team owns the namespace by then.
 func (r *Reconciler) announce(p *reconciliation, before *v1alpha1.PostStatus, e delivery.Event, news bool) {
 	late := !p.state.warnAt.IsZero()
 	p.state.warnAt = time.Time{}
@@ -119,14 +117,14 @@ func (r *Reconciler) announce(p *reconciliation, before *v1alpha1.PostStatus, e 
 	}
 }
 
-// requeueBy has the pass come back at a time at the latest; zero changes nothing.
+// requeueBy requeues the post at the given time or earlier. A zero time changes nothing.
 func (p *reconciliation) requeueBy(at time.Time) {
 	if !at.IsZero() && (p.wait.Until.IsZero() || at.Before(p.wait.Until)) {
 		p.wait.Until, p.wait.InTurn = at, false
 	}
 }
 
-// withDefaultMessage returns an event with a message: that of the Ready condition if it has none of its own.
+// withDefaultMessage sets the message of the Ready condition on an event that has no message.
 func withDefaultMessage(post *v1alpha1.Post, e delivery.Event) delivery.Event {
 	if ready := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionReady); e.Message == "" && ready != nil {
 		e.Message = ready.Message
@@ -134,15 +132,13 @@ func withDefaultMessage(post *v1alpha1.Post, e delivery.Event) delivery.Event {
 	return e
 }
 
-// confirmWithin is how long platforms are asked about the ids that a person told for one
-// post, all together: a post has up to 100 targets, each call may take the platform's
-// CallTimeout, and the answers must be stored before the pass ends. What is not confirmed
-// by then is kept as it was told.
+// confirmWithin limits the time for checking the ids of one post's resolutions with the platforms. A post has up to 100
+// targets, each call may take the platform's CallTimeout, and the answers must be stored before the reconciliation
+// ends. An id that is not confirmed by then is stored as the person entered it.
 const confirmWithin = time.Minute
 
-// resolve enters what a person found out about targets whose outcome is unknown,
-// and then takes the annotation away. Until that is done nothing is claimed, so that
-// it is never taken for a resolution of a later attempt.
+// resolve applies the resolutions of a person to targets with an unknown outcome, and then removes the annotation.
+// Nothing is claimed before the annotation is removed, so a resolution never applies to a later attempt.
 func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery.Facts, value string) error {
 	asking, cancel := context.WithTimeout(ctx, confirmWithin)
 	defer cancel()
@@ -159,7 +155,7 @@ func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery
 	return r.removeAnnotation(ctx, p, v1alpha1.SettleAnnotation)
 }
 
-// lookup asks about open attempts and records the answers. It never publishes.
+// lookup looks up open attempts and records the answers. It never publishes.
 func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before looking up: %w", err)
@@ -200,7 +196,7 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 	return nil
 }
 
-// prepare starts preparations, as far as there are places, and decides again.
+// prepare starts preparations while slots are free, and decides again.
 func (r *Reconciler) prepare(ctx context.Context, p *reconciliation, f *delivery.Facts, a delivery.Prepare) error {
 	r.readTokens(ctx, p, a.Targets)
 	for _, i := range a.Targets {
@@ -213,8 +209,8 @@ func (r *Reconciler) prepare(ctx context.Context, p *reconciliation, f *delivery
 	return r.decideAgain(ctx, p, f)
 }
 
-// readTokens reads the tokens of targets, each connection's once a pass. It reports
-// whether credentials turned out to be unusable, which is for Decide to know.
+// readTokens reads the tokens of targets, once per connection and reconciliation. It reports whether credentials are
+// unusable; Decide handles them.
 func (r *Reconciler) readTokens(ctx context.Context, p *reconciliation, targets []int) (unusable bool) {
 	for _, i := range targets {
 		conn := p.conn(i)
@@ -233,8 +229,8 @@ func (r *Reconciler) readTokens(ctx context.Context, p *reconciliation, targets 
 	return unusable
 }
 
-// reportPreparation reports a preparation that failed. One that failed when its time
-// had come is forgotten, so that the next try begins anew.
+// reportPreparation reports a failed preparation. A preparation that failed when the post was due is dropped, so the
+// retry starts fresh.
 func (r *Reconciler) reportPreparation(ctx context.Context, p *reconciliation, f *delivery.Facts, a delivery.ReportPreparation) {
 	d := &publish.Delivery{
 		Target: a.Target, Conn: p.conn(a.Target), Token: p.tokens[p.conn(a.Target).Name], Attempt: r.o.NewID(),
@@ -246,8 +242,7 @@ func (r *Reconciler) reportPreparation(ctx context.Context, p *reconciliation, f
 	r.reporter.preparation(ctx, p, d, a.Ahead)
 }
 
-// claim claims the targets whose turn it is, sends them and records what came of
-// them.
+// claim claims the targets whose gates it acquires, sends them, and records the results.
 func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before a claim: %w", err)
@@ -271,15 +266,15 @@ func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int
 	}
 	err = r.publisher.Publish(ctx, &publishHooks{r, p}, p.post, &p.state.publish, within)
 	if errors.Is(err, publish.ErrWithheld) {
-		r.enqueue(p.key) // the next pass says so
+		r.enqueue(p.key) // the next reconciliation reports the reason
 		if len(within) < len(deliveries) {
-			return r.write(ctx, p, nil) // which targets were turned away, as their events have said
+			return r.write(ctx, p, nil) // stores the rejected targets, whose events are already emitted
 		}
 		return nil
 	}
 	p.wrote = true
 	if err == nil && entered != p.post {
-		r.changed(ctx, entered, &p.stored) // the claim has stored which targets were turned away
+		r.changed(ctx, entered, &p.stored) // the claim has stored the rejected targets
 	}
 	if errors.Is(err, publish.ErrDropped) {
 		r.recorder.warn(postSubject(p.post), reasonRecordDropped, publish.ErrDropped.Error())
@@ -287,13 +282,12 @@ func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int
 	return err
 }
 
-// reasonRecordDropped is the reason of the event about a post that is not sent since its
-// delivery could not be recorded.
+// reasonRecordDropped is the event reason for a post that is not sent because the API server dropped fields of its
+// claim.
 const reasonRecordDropped = "RecordDropped"
 
-// acquireGates asks for the post's turn: the gates of all its connections at once, so that
-// one claim holds all targets. A target whose connection is slow, or stands in the
-// post twice, is claimed later.
+// acquireGates acquires the gates of all the post's connections at once, so that one claim covers all targets. A target
+// whose connection is slow, or occurs twice in the post, is claimed later.
 func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*publish.Delivery) {
 	first := map[string]*publish.Delivery{}
 	var gates []string
@@ -311,7 +305,7 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 	return entered
 }
 
-// delivery is a target with what is prepared for it.
+// delivery returns the delivery of a target, with its finished preparation.
 func (r *Reconciler) delivery(p *reconciliation, i int) *publish.Delivery {
 	conn := p.conn(i)
 	to, _ := r.o.Platforms[conn.Spec.Platform].(platforms.Publisher)
@@ -324,7 +318,7 @@ func (r *Reconciler) delivery(p *reconciliation, i int) *publish.Delivery {
 	return d
 }
 
-// rejectTarget fails a target whose turn it was, and lets others have its account.
+// rejectTarget fails a target and releases its gate to other posts.
 func (r *Reconciler) rejectTarget(p *reconciliation, d *publish.Delivery, reason, message string) error {
 	if err := attempt.Fail(posting.Target(p.post, d.Target), v1alpha1.Blocked{Reason: reason, Problem: message}); err != nil {
 		return fmt.Errorf("target %d: %w", d.Target, err)
@@ -336,14 +330,12 @@ func (r *Reconciler) rejectTarget(p *reconciliation, d *publish.Delivery, reason
 	return nil
 }
 
-// quotaBackoff says after which pauses it is tried again to count what a plan limits: from
-// a second, for trouble that passes, up to a minute, by which a post may be late when
-// it can be counted again.
+// quotaBackoff is the retry backoff for counting plan usage: one second for transient errors, and at most one minute,
+// which bounds the delay of a post after the count works again.
 var quotaBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
 
-// deferForQuota enters that targets wait because what the plan limits cannot be
-// counted: nothing is sent uncounted. When it is tried again is not entered, since
-// every post of the team would be written each time.
+// deferForQuota blocks targets whose plan usage cannot be counted, since nothing is sent uncounted. The time of the
+// retry stays in memory: storing it would write every post of the team at each retry.
 func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, why error) error {
 	p.log.Error(why, "cannot count what the team's plan limits; trying again", "uid", p.post.UID)
 	for _, d := range deliveries {
@@ -364,7 +356,7 @@ func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliv
 	return r.write(ctx, p, nil)
 }
 
-// release takes the finalizer off a post that is being deleted.
+// release removes the finalizer of a post that is being deleted.
 func (r *Reconciler) release(ctx context.Context, p *reconciliation) error {
 	if !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer) {
 		return nil

@@ -19,8 +19,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// preparedReason is the reason of a post's Prepared condition, after its status;
-// "" while it has none.
+// preparedReason returns the status and the reason of a post's Prepared condition; "" without one.
 func preparedReason(ctx context.Context, p *v1alpha1.Post) func() string {
 	return func() string {
 		c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionPrepared)
@@ -31,7 +30,7 @@ func preparedReason(ctx context.Context, p *v1alpha1.Post) func() string {
 	}
 }
 
-// arrived counts the calls for an operation of X.
+// arrivedAtX counts the calls for an operation of X.
 func arrivedAtX(ctx context.Context, operation string) int {
 	GinkgoHelper()
 	calls, err := platform.Calls(ctx, "x")
@@ -186,7 +185,7 @@ var _ = Describe("What was prepared", func() {
 	})
 })
 
-// events are the reasons and notes of what was told of an object.
+// events returns the reasons and notes of the events about an object.
 func (t team) events(ctx context.Context, about client.Object) (told []string) {
 	GinkgoHelper()
 	var list eventsv1.EventList

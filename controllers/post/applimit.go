@@ -13,29 +13,29 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// appLimit is what this process knows of the app on one platform.
+// appLimit is the state of one platform's rate limit on the app, as known to this process.
 type appLimit struct {
-	// pending is what answers said, by account, until the cache shows it.
+	// pending holds limits from answers that are not visible in the cache yet, by account.
 	pending map[string]pendingLimit
-	// endByAccount are the ends that accounts were told, as was known last, and refuted those that a post of
-	// another account has disproved since.
+	// endByAccount holds the last known ends, and refuted the ends that a post of another account has refuted, by
+	// account.
 	endByAccount, refuted map[string]time.Time
-	// latest is the latest end that was known.
+	// latest is the latest known end.
 	latest time.Time
-	// clearedAt is when an answer last showed that there is no limit.
+	// clearedAt is the time of the last answer that proved the absence of a limit.
 	clearedAt time.Time
-	// probing are the posts that ask whether the limit is over, at most places of them, and
-	// until when the others wait for them.
+	// probing holds the posts that probe the platform, at most maxProbing. The other posts wait for them until
+	// probingUntil.
 	probing      map[types.NamespacedName]struct{}
 	maxProbing   int
 	probingUntil time.Time
 }
 
-// pendingLimit is a block that an answer told of, and where it is recorded.
+// pendingLimit is a limit from an answer, and the Connection that records it.
 type pendingLimit struct {
 	until time.Time
-	// connection is the Connection, with its UID, and version its resourceVersion with the block
-	// recorded; empty until that is stored.
+	// connection and uid identify the Connection. version is its resourceVersion after the limit was stored; empty
+	// before.
 	connection types.NamespacedName
 	uid        types.UID
 	version    string
@@ -45,15 +45,15 @@ func newAppLimit() *appLimit {
 	return &appLimit{pending: map[string]pendingLimit{}, endByAccount: map[string]time.Time{}, refuted: map[string]time.Time{}}
 }
 
-// observe takes an end that an account was told, unless that has been refuted, or has passed and is over.
+// observe sets the end of an account's limit, unless the end was refuted, or has passed and needs no probe.
 func (l *appLimit) observe(account string, until, now time.Time) {
 	if until.After(l.refuted[account]) && (until.After(now) || l.needsProbe(until)) {
 		l.endByAccount[account] = later(l.endByAccount[account], until)
 	}
 }
 
-// verifies reports whether a post of an account finds out whether a limit with an end ahead is
-// the app's: one other account alone was told of it. Ends that have passed are no evidence.
+// verifies reports whether a post of the account can verify the limit: its end is in the future, and exactly one other
+// account has received it. Ends in the past are no evidence.
 func (l *appLimit) verifies(account string, now time.Time) bool {
 	told := 0
 	for other, until := range l.endByAccount {
@@ -67,7 +67,7 @@ func (l *appLimit) verifies(account string, now time.Time) bool {
 	return told == 1
 }
 
-// refute takes that a post which asked went through: what accounts were told holds no other one.
+// refute marks all known ends as refuted after a probing post has succeeded: each applies to its own account only.
 func (l *appLimit) refute() {
 	maps.Copy(l.refuted, l.endByAccount)
 	clear(l.endByAccount)
@@ -82,7 +82,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// currentEnd is the end that was read, or what is known since: more accounts were told, or a post of another one went through.
+// currentEnd returns the current end: read, or the latest known end, which is newer if another account has received a
+// limit or a post has refuted one since.
 func (l *appLimit) currentEnd(read, now time.Time) time.Time {
 	if l == nil {
 		return read
@@ -93,7 +94,7 @@ func (l *appLimit) currentEnd(read, now time.Time) time.Time {
 	return read
 }
 
-// latestEnd is the latest end that is known; zero for none.
+// latestEnd returns the latest known end, or zero for none.
 func (l *appLimit) latestEnd() (end time.Time) {
 	for _, until := range l.endByAccount {
 		end = later(end, until)
@@ -101,40 +102,39 @@ func (l *appLimit) latestEnd() (end time.Time) {
 	return end
 }
 
-// needsProbe reports whether it is not known whether a limit with an end that has passed is
-// over.
+// needsProbe reports whether no answer since the end has shown that the limit is over.
 func (l *appLimit) needsProbe(end time.Time) bool { return end.After(l.clearedAt) }
 
-// isProbing reports whether those that ask are still waited for. A time that lies further
-// ahead was entered before the clock was set back.
+// isProbing reports whether the posts still wait for a probe. It ignores a probingUntil that is further away than
+// probeTimeout: that was set before the clock was set back.
 func (l *appLimit) isProbing(now time.Time) bool {
 	return l.probingUntil.After(now) && !l.probingUntil.After(now.Add(probeTimeout))
 }
 
-// mayProbe reports whether a post asks, or may.
+// mayProbe reports whether a post probes, or may start to.
 func (l *appLimit) mayProbe(post types.NamespacedName) bool {
 	_, asks := l.probing[post]
 	return asks || len(l.probing) < l.maxProbing
 }
 
-// finishProbes ends the waiting for those that ask. It reports whether any did.
+// finishProbes ends all probes. It reports whether there were any.
 func (l *appLimit) finishProbes() (asked bool) {
 	asked = len(l.probing) > 0
 	l.probing, l.maxProbing, l.probingUntil = nil, 0, time.Time{}
 	return asked
 }
 
-// cancelProbe has a post ask no more, so that another one may. It reports whether it did ask.
+// cancelProbe frees the probe place of a post. It reports whether the post had one.
 func (l *appLimit) cancelProbe(post types.NamespacedName) bool {
 	_, asked := l.probing[post]
 	delete(l.probing, post)
 	if asked && len(l.probing) == 0 {
-		l.finishProbes() // the next one has the whole time
+		l.finishProbes() // the next probe has the full timeout
 	}
 	return asked
 }
 
-// record takes an end that the answer to a call for an account has told.
+// record stores a limit from the answer to a call of an account.
 func (l *appLimit) record(conn *v1alpha1.Connection, until, now time.Time) {
 	account := conn.Spec.AccountID
 	if !until.After(l.pending[account].until) || !until.After(l.refuted[account]) {
@@ -145,7 +145,7 @@ func (l *appLimit) record(conn *v1alpha1.Connection, until, now time.Time) {
 	l.latest = later(l.latest, until)
 }
 
-// releaseProbe has a post leave, and returns how many others are to be woken.
+// releaseProbe frees the probe place of a post, and returns the number of posts to wake.
 func (l *appLimit) releaseProbe(post types.NamespacedName) (wake int) {
 	if l.cancelProbe(post) {
 		return wakeSome

@@ -20,19 +20,18 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// appLimits knows until when platforms take no calls of the installation's own app. That
-// stands in the Connection whose account was told so. Another app, whose tokens people
-// brought along, limits only the accounts that use it: see ratelimit.Believe.
+// appLimits holds the rate limits of platforms on the installation's own apps. A limit is stored in the Connection
+// whose account received it. A limit on another app, which a team brought along, applies only to the accounts that use
+// it: see ratelimit.Sanitize.
 //
-// When the time is over, the limit need not be: one post asks, and the others wait for
-// what it is told. A thousand posts that wait cost one call, not a thousand. Nobody waits
-// for long for one that is not answered: then twice as many ask, so that posts with much
-// to upload, however many they are, do not keep the others waiting.
+// A limit may outlast its announced end. Then one post probes the platform, and the others wait for its answer: a
+// thousand waiting posts cost one call instead of a thousand. If the probe has no answer within probeTimeout, twice as
+// many posts may probe, so that posts with large uploads cannot delay the others for long, however many they are.
 //
-// One account may be told of a limit that is its own, or of none: a platform's code says what its
-// programmers meant, and an answer may come from a proxy. So a post of another account asks at once
-// while one account alone was told. If it goes through, the first answer holds that account
-// and no other; if it is told the same, all wait.
+// An app-wide limit may in fact apply to one account only, or not exist: the meaning of a platform's error code may be
+// wrong, and an answer may come from a proxy. So while only one account has received the limit, a post of another
+// account probes at once. If that post succeeds, the limit applies to the first account only; if it receives the limit
+// too, all posts wait.
 type appLimits struct {
 	client client.Reader
 	apps   appid.Apps
@@ -41,9 +40,8 @@ type appLimits struct {
 	limits map[v1alpha1.Platform]*appLimit
 }
 
-// probeTimeout is how long the posts of an app wait for the one that asks. It may have to
-// wait for its turn, upload its files, and be answered; longer than this, and others ask
-// as well: twice as many each time, up to maxProbes.
+// probeTimeout limits the wait of an app's posts for a probing post, which may have to wait for its gate, upload its
+// files and be answered. After the timeout twice as many posts may probe, up to maxProbes.
 const (
 	probeTimeout = 2 * time.Minute
 	maxProbes    = 1 << 20
@@ -53,11 +51,10 @@ func newAppLimits(o *Options) *appLimits {
 	return &appLimits{client: o.Client, apps: o.Apps, limits: map[v1alpha1.Platform]*appLimit{}}
 }
 
-// appBlockedField indexes the connections to which a platform said that it limits
-// the whole app, by the platform.
+// appBlockedField indexes the connections with an app-wide rate limit, by platform.
 const appBlockedField = "status.appRateLimitedUntil"
 
-// indexAppBlocked fills that index.
+// indexAppBlocked adds the index appBlockedField.
 func indexAppBlocked(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &v1alpha1.Connection{}, appBlockedField, func(obj client.Object) []string {
 		if conn, ok := obj.(*v1alpha1.Connection); ok && conn.Status.AppRateLimitedUntil != nil {
@@ -71,13 +68,13 @@ func indexAppBlocked(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// isInstallationApp reports whether a connection's credentials are of the installation's app.
+// isInstallationApp reports whether a connection's credentials belong to the installation's app.
 func (l *appLimits) isInstallationApp(conn *v1alpha1.Connection) bool {
 	return conn.Status.App != "" && conn.Status.App == l.apps.ID(conn.Spec.Platform)
 }
 
-// read finds out when the limits of the apps end that connections are of: the latest end
-// that a connection was told, which may have passed; zero for none.
+// read returns the ends of the app-wide rate limits of the connections' platforms: the latest end that any connection
+// has received, which may have passed; zero for none.
 func (l *appLimits) read(ctx context.Context, connections map[string]*v1alpha1.Connection, now time.Time) (map[v1alpha1.Platform]time.Time, error) {
 	ends := map[v1alpha1.Platform]time.Time{}
 	for _, conn := range connections {
@@ -94,10 +91,10 @@ func (l *appLimits) read(ctx context.Context, connections map[string]*v1alpha1.C
 	return ends, nil
 }
 
-// recorded are the ends of the limit of an app that stand in connections, by account.
+// recorded returns the ends of an app's rate limit that are stored in connections, by account.
 func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, now time.Time) (map[string]time.Time, error) {
 	var limited v1alpha1.ConnectionList
-	// Nearly always there is none.
+	// This list is nearly always empty.
 	if err := l.client.List(ctx, &limited, client.MatchingFields{appBlockedField: string(platform)}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("cannot tell whether %s limits the whole app: %w", platform, err)
 	}
@@ -105,7 +102,7 @@ func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, no
 	for i := range limited.Items {
 		conn := &limited.Items[i]
 		until := conn.Status.AppRateLimitedUntil.Time
-		// An end that is further ahead than is believed is none.
+		// An implausibly distant end is ignored.
 		believed := !until.After(now) || !ratelimit.AppBlockedUntil(&conn.Status, now).IsZero()
 		if account := conn.Spec.AccountID; believed && l.isInstallationApp(conn) && until.After(ends[account]) {
 			if ends == nil {
@@ -117,8 +114,8 @@ func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, no
 	return ends, nil
 }
 
-// mergeEnds completes what stands in connections by what this process knows and the cache does
-// not show yet, or any more.
+// mergeEnds merges the stored ends with the ends that this process knows and the cache does not show, and returns the
+// latest.
 func (l *appLimits) mergeEnds(ctx context.Context, platform v1alpha1.Platform, recorded map[string]time.Time, now time.Time) (end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,16 +141,16 @@ func (l *appLimits) mergeEnds(ctx context.Context, platform v1alpha1.Platform, r
 	}
 	end = limit.latestEnd()
 	if end.IsZero() && !limit.latest.After(now) {
-		// It passed, and the examination of the connection removed it.
+		// The limit has passed, and the probe of the connection removed it.
 		return limit.latest
 	}
-	// If there is none before its time, a person has lifted it, or it was refuted.
+	// If the limit is gone before its end, a person has removed it, or it was refuted.
 	limit.latest = end
 	return end
 }
 
-// isCached reports whether the cache shows what was recorded in a connection, or that the
-// connection is gone: from then on the cache is right.
+// isCached reports whether the cache shows the recorded limit, or that the connection is gone. The cached state is
+// authoritative from then on.
 func (l *appLimits) isCached(ctx context.Context, t *pendingLimit) bool {
 	if t.version == "" {
 		return false
@@ -163,8 +160,8 @@ func (l *appLimits) isCached(ctx context.Context, t *pendingLimit) bool {
 	return err != nil || conn.UID != t.uid || notOlder(conn.ResourceVersion, t.version)
 }
 
-// blockedUntil is until when a connection's platform takes no calls of its app, or none
-// but those of the post that asks. end is what read found.
+// blockedUntil returns the end of the app's rate limit on a connection's platform, or of the wait for a probing post;
+// zero if the post may call the platform. end is the result of read.
 func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) (until time.Time) {
 	if !l.isInstallationApp(conn) {
 		return until
@@ -182,8 +179,8 @@ func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post 
 	return until
 }
 
-// acquireProbe reports whether a post may call the platform of a connection: there is no doubt
-// whether its app is limited, or this post is one of those that ask.
+// acquireProbe reports whether a post may call the platform of a connection: either the app is known to be unlimited,
+// or the post may probe.
 func (l *appLimits) acquireProbe(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) bool {
 	if !l.isInstallationApp(conn) {
 		return true
@@ -202,7 +199,7 @@ func (l *appLimits) acquireProbe(conn *v1alpha1.Connection, end time.Time, post 
 		if len(limit.probing) == 0 {
 			limit.maxProbing = 1
 		} else {
-			// None of them was answered: those who take long have no place for themselves.
+			// None of the probing posts was answered, so slow posts hold all places.
 			limit.maxProbing = min(2*limit.maxProbing, maxProbes)
 		}
 		limit.probing, limit.probingUntil = map[types.NamespacedName]struct{}{}, now.Add(probeTimeout)
@@ -214,18 +211,17 @@ func (l *appLimits) acquireProbe(conn *v1alpha1.Connection, end time.Time, post 
 	return true
 }
 
-// How many of the posts that wait for an app's limit an answer wakes. What ends the waiting
-// wakes all. Where a place has become free some are enough: another one may not need it,
-// and if thousands were woken each time a platform does not answer, looking at them would
-// take longer than asking. The others come by the clock.
+// The number of posts that are woken after an answer. The end of a wait wakes all posts. A free probe place wakes a
+// few, since the first one may not need it; waking thousands whenever a platform does not answer would cost more than
+// the probes. The other posts are requeued by time.
 const (
 	wakeNone = 0
 	wakeSome = 8
 	wakeAll  = math.MaxInt
 )
 
-// observe takes what an answer to a post told of the app. It returns how many of the posts
-// that wait for that are to be woken: they may go on, or wait anew.
+// observe applies the answer to a post's call to the app's limit. It returns the number of waiting posts to wake, which
+// may then proceed or wait again.
 func (l *appLimits) observe(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (wake int) {
 	platform := conn.Spec.Platform
 	l.mu.Lock()
@@ -241,10 +237,10 @@ func (l *appLimits) observe(conn *v1alpha1.Connection, post types.NamespacedName
 	case limit == nil:
 		return wakeNone
 	case result.Err != nil && result.Err.AppWide:
-		// A limit that is over by now, since the answer was recorded late.
+		// A limit that has already ended, since the answer was recorded late.
 		return limit.releaseProbe(post)
 	case result.Outcome == platforms.Refused && limit.latest.After(now):
-		// What is wrong with one post or account may be found before the app's limit is.
+		// The platform may check the post or the account before the app's limit.
 		return limit.releaseProbe(post)
 	case result.Outcome == platforms.Posted, result.Outcome == platforms.Accepted, result.Outcome == platforms.Refused:
 		if _, asks := limit.probing[post]; asks {
@@ -262,7 +258,7 @@ func (l *appLimits) observe(conn *v1alpha1.Connection, post types.NamespacedName
 	return wakeNone
 }
 
-// markStored is told that a connection holds what it was told, in this version.
+// markStored notes the resourceVersion of a connection that holds the limit.
 func (l *appLimits) markStored(conn *v1alpha1.Connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -277,7 +273,7 @@ func (l *appLimits) markStored(conn *v1alpha1.Connection) {
 	}
 }
 
-// cancelProbes is told that a post needs nothing more: another one may ask.
+// cancelProbes frees the probe places of a post that needs no more calls.
 func (l *appLimits) cancelProbes(post types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,7 +282,7 @@ func (l *appLimits) cancelProbes(post types.NamespacedName) {
 	}
 }
 
-// limitedPlatforms tells, of each platform with an app, whether it takes no calls of it now, as connections tell.
+// limitedPlatforms reports, for each platform with an app, whether the connections show an app-wide rate limit.
 func (l *appLimits) limitedPlatforms(connections func(func(*v1alpha1.Connection)), now time.Time) map[v1alpha1.Platform]bool {
 	held := map[v1alpha1.Platform]bool{}
 	for platform := range l.apps {
@@ -300,7 +296,7 @@ func (l *appLimits) limitedPlatforms(connections func(func(*v1alpha1.Connection)
 	return held
 }
 
-// refutes reports whether a post of another account has disproved what stands in a connection.
+// refutes reports whether a post of another account has refuted the limit stored in a connection.
 func (l *appLimits) refutes(conn *v1alpha1.Connection, until time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,8 +21,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// limitsWorld is a rateLimits over a cluster with four connections of Herald's app, and one
-// of another app.
+// limitsWorld is a rateLimits with four connections of Herald's app, and one of another app.
 type limitsWorld struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock
@@ -55,7 +54,7 @@ func newLimitsWorld(t *testing.T) *limitsWorld {
 	return w
 }
 
-// restart begins with a process that remembers nothing.
+// restart simulates a new process without any state.
 func (w *limitsWorld) restart() {
 	w.limits = newRateLimits(&Options{
 		Client: w.api, APIReader: w.api, Clock: w.clock,
@@ -76,7 +75,7 @@ func post(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "team", Name: name}
 }
 
-// answered has a post's call to a connection answered, and the answer recorded.
+// answered applies and records the answer to a post's call on a connection.
 func (w *limitsWorld) answered(name, by, app string, result platforms.Result) {
 	w.t.Helper()
 	d := &publish.Delivery{Conn: w.conn(name), Token: platforms.Token{App: app}, Result: result}
@@ -86,21 +85,21 @@ func (w *limitsWorld) answered(name, by, app string, result platforms.Result) {
 	}
 }
 
-// limited is an answer that says that the app takes no calls for a while.
+// limited returns an answer with an app-wide rate limit.
 func (w *limitsWorld) limited(d time.Duration) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
 		Class: platforms.ClassQuota, Problem: "used up", AppWide: true, RetryAt: w.clock.Now().Add(d),
 	}}
 }
 
-// limitedTwice has the calls for two accounts answered that the app takes no calls.
+// limitedTwice applies an app-wide rate limit to two accounts.
 func (w *limitsWorld) limitedTwice(d time.Duration) {
 	w.t.Helper()
 	w.answered("one", "a", "herald", w.limited(d))
 	w.answered("four", "z", "herald", w.limited(d))
 }
 
-// may reports whether a post may call a connection now: it decides as a pass does.
+// may reports whether a post may call the platform of a connection now, by the same checks as a reconciliation.
 func (w *limitsWorld) may(name, by string) bool {
 	w.t.Helper()
 	conn, now := w.conn(name), w.clock.Now()
@@ -112,7 +111,7 @@ func (w *limitsWorld) may(name, by string) bool {
 	return w.limits.blockedUntil(conn, end, post(by), now).IsZero() && w.limits.apps.acquireProbe(conn, end, post(by), now)
 }
 
-// asking lists how many of a thousand posts may call.
+// asking returns how many of a thousand posts may call.
 func (w *limitsWorld) asking() (n int) {
 	w.t.Helper()
 	for i := range 1000 {
@@ -190,8 +189,8 @@ func TestOneThatAsksMayFail(t *testing.T) {
 	w.expect("nor is one waited for that takes long", "two", "e", true)
 }
 
-// TestOneThatAsksMayTakeLong: a post that asks may have hours to upload, and comes back with
-// each part. The others do not wait for it, however many such posts there are.
+// TestOneThatAsksMayTakeLong: a probing post may upload for hours, with a reconciliation for each part. The others do
+// not wait for it, whatever the number of such posts.
 func TestOneThatAsksMayTakeLong(t *testing.T) {
 	const step = probeTimeout / 4
 	for _, slow := range []int{1, 3, 100} {
@@ -223,8 +222,7 @@ func TestOneThatAsksMayTakeLong(t *testing.T) {
 	}
 }
 
-// TestWoken: while a platform does not answer, a thousand posts that wait are not all
-// looked at for each of its silences.
+// TestWoken checks that a missing answer of the platform does not wake all of a thousand waiting posts.
 func TestWoken(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Minute))
@@ -264,7 +262,7 @@ func TestWoken(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: nobody waits for one that asks for longer than it may take.
+// TestClockSetBack checks that the wait for a probe ends although the clock is set back.
 func TestClockSetBack(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Minute))
@@ -296,8 +294,8 @@ func TestLiftedByHand(t *testing.T) {
 
 func TestAppLimitOfAnother(t *testing.T) {
 	w := newLimitsWorld(t)
-	// What a call with a token of another app is told is not app-wide any more here; a
-	// status of an earlier version of Herald may say so all the same.
+	// Limits for a token of another app are no longer stored as app-wide, but the status may be from an earlier version
+	// of Herald.
 	conn := w.conn("foreign")
 	conn.Status.AppRateLimitedUntil = v1alpha1.NewTimePtr(w.clock.Now().Add(time.Hour))
 	if err := w.api.Status().Update(t.Context(), conn); err != nil {
@@ -309,7 +307,7 @@ func TestAppLimitOfAnother(t *testing.T) {
 	}
 }
 
-// TestNothingStays: what is known of a connection goes with it.
+// TestNothingStays checks that the state of a connection is dropped with it.
 func TestNothingStays(t *testing.T) {
 	w := newLimitsWorld(t)
 	conn := w.conn("one")

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// oneAccountLimited is a world in which one account was told that the app takes no calls, and
-// a post of another one asks.
+// oneAccountLimited is a world where one account has received an app-wide rate limit, and a post of another account
+// probes.
 func oneAccountLimited(t *testing.T) *limitsWorld {
 	t.Helper()
 	w := newLimitsWorld(t)
@@ -27,15 +27,16 @@ func oneAccountLimited(t *testing.T) *limitsWorld {
 	return w
 }
 
-// holdsApp reports whether what the first account was told holds the whole app.
+// holdsApp reports whether the limit of the first account applies to the whole app.
 func (w *limitsWorld) holdsApp() bool {
 	return w.limits.apps.limitedPlatforms(func(tell func(*v1alpha1.Connection)) { tell(w.conn("one")) }, w.clock.Now())[v1alpha1.PlatformX]
 }
 
-// wentOut is the answer to a call that published.
+// wentOut is the result of a call that published.
 var wentOut = platforms.Result{Outcome: platforms.Posted}
 
-// TestOneAccountLimited: what one account is told of the app holds the others for as long as it takes to ask for one of them.
+// TestOneAccountLimited: an app-wide limit that one account receives blocks the other accounts until the answer to one
+// probe.
 func TestOneAccountLimited(t *testing.T) {
 	w := oneAccountLimited(t)
 	if !w.holdsApp() {
@@ -66,7 +67,7 @@ func TestOneAccountLimited(t *testing.T) {
 	w.expect("for as long as one of them asks", "three", "i", false)
 }
 
-// TestTwoAccountsLimited: two accounts that are told the same are evidence.
+// TestTwoAccountsLimited: the same answer for two accounts is sufficient evidence.
 func TestTwoAccountsLimited(t *testing.T) {
 	w := oneAccountLimited(t)
 	w.answered("two", "b", "herald", w.limited(24*time.Hour))
@@ -79,7 +80,7 @@ func TestTwoAccountsLimited(t *testing.T) {
 	w.expect("and no other", "four", "e", false)
 }
 
-// TestOneAccountLimitedNoAnswer: a call without an answer tells nothing of the app.
+// TestOneAccountLimitedNoAnswer: a call without an answer is no evidence.
 func TestOneAccountLimitedNoAnswer(t *testing.T) {
 	w := oneAccountLimited(t)
 	w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.Unknown})
@@ -89,7 +90,7 @@ func TestOneAccountLimitedNoAnswer(t *testing.T) {
 	w.expect("one that is not answered is not waited for", "two", "c", true)
 }
 
-// TestOneAccountLimitedCallBefore: a call that was made before the limit shows nothing.
+// TestOneAccountLimitedCallBefore: a call that was made before the limit is no evidence.
 func TestOneAccountLimitedCallBefore(t *testing.T) {
 	w := oneAccountLimited(t)
 	w.answered("three", "before", "herald", wentOut)
@@ -98,7 +99,7 @@ func TestOneAccountLimitedCallBefore(t *testing.T) {
 	w.expect("the one that asked shows it", "three", "d", true)
 }
 
-// TestOneAccountLimitedStaleRead: a pass that read the limit before it was refuted goes on.
+// TestOneAccountLimitedStaleRead: a reconciliation that read the limit before it was refuted is not blocked.
 func TestOneAccountLimitedStaleRead(t *testing.T) {
 	w := oneAccountLimited(t)
 	conn, now := w.conn("three"), w.clock.Now()
@@ -112,7 +113,7 @@ func TestOneAccountLimitedStaleRead(t *testing.T) {
 	}
 }
 
-// TestOneAccountLimitedTwice: two connections of one account are one account.
+// TestOneAccountLimitedTwice: two connections of one account count as one account.
 func TestOneAccountLimitedTwice(t *testing.T) {
 	w := newLimitsWorld(t)
 	same := w.conn("two")
@@ -126,8 +127,7 @@ func TestOneAccountLimitedTwice(t *testing.T) {
 	w.expect("told twice, an account is one account", "three", "d", true)
 }
 
-// TestOneAccountLimitedRefusal: what is wrong with another account's post may be found before
-// the limit of the app is.
+// TestOneAccountLimitedRefusal: a platform may check another account's post before the limit of the app.
 func TestOneAccountLimitedRefusal(t *testing.T) {
 	w := oneAccountLimited(t)
 	w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "too long")})

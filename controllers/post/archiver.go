@@ -24,36 +24,34 @@ import (
 )
 
 const (
-	// archivers is how many records are written at once: one takes some 50 ms, most of it in
-	// the store, so that 160 a second are kept.
+	// archivers is the number of records that are written concurrently. A write takes about 50 ms, most of it in the
+	// store, so the archiver saves 160 records per second.
 	archivers = 8
-	// defaultUnderway is the default of Records.Underway. Nearly all posts are finished by then, and
-	// take one write to the store.
+	// defaultUnderway is the default of Records.Underway. Nearly all posts are finished by then, and need only one
+	// write to the store.
 	defaultUnderway = time.Minute
-	// maxRetryPause bounds the pause between two tries.
+	// maxRetryPause limits the backoff.
 	maxRetryPause = time.Minute
-	// recordsPerSecond and recordsBurst are how many records a second, and in a row, are written as their
-	// posts are finished. Those of a burst come burstDelay, and up to burstSpread more, after it: the
-	// deliveries shall have the processors and the store to themselves. Both are within the minute
-	// in which a finished post has its record; bursts of more than some thousands take longer, by
-	// what archivers keep in a second.
+	// recordsPerSecond and recordsBurst are the rate and the burst of records that are written as soon as their posts
+	// are finished. Records beyond that wait for burstDelay and a random time up to burstSpread, so that the deliveries
+	// have the processors and the store to themselves. Both are within the minute that a finished post may wait for its
+	// record. Bursts of more than some thousand posts take longer, as limited by archivers.
 	recordsPerSecond = 10
 	recordsBurst     = 100
 	burstDelay       = 15 * time.Second
 	burstSpread      = 30 * time.Second
 )
 
-// archiver keeps the records of finished posts, and of those that wait for a person or are under
-// way for long, beside the passes: nothing waits for it but a deletion. It runs on the leader, in
-// its own goroutines.
+// archiver saves the records of finished posts, and of posts that wait for a person or are under way for long. It works
+// apart from the reconciliations: only a deletion waits for its record. It runs on the leader, in its own goroutines.
 type archiver struct {
 	records *records
 	queue   clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
-	// immediate is the rate up to which records are written as their posts are finished.
+	// immediate limits the records that are written as soon as their posts are finished.
 	immediate *rate.Limiter
-	// teamQueue are the names of teams whose finished posts are compared with their records.
+	// teamQueue holds the names of teams to backfill.
 	teamQueue clientworkqueue.TypedRateLimitingInterface[string]
-	// metadata lists the finished posts, of which the cache holds none.
+	// metadata lists the finished posts, which the cache excludes.
 	metadata metadata.Interface
 }
 
@@ -68,12 +66,12 @@ func newArchiver(rs *records) *archiver {
 	}
 }
 
-// newRetryLimiter says when what failed is tried again.
+// newRetryLimiter returns the backoff for failed items.
 func newRetryLimiter[T comparable]() clientworkqueue.TypedRateLimiter[T] {
 	return clientworkqueue.NewTypedItemExponentialFailureRateLimiter[T](time.Second, maxRetryPause)
 }
 
-// add has the manager run the archiver.
+// add adds the archiver to the manager.
 func (rs *records) add(mgr ctrl.Manager) error {
 	if rs.archiver == nil {
 		return nil
@@ -86,9 +84,9 @@ func (rs *records) add(mgr ctrl.Manager) error {
 	return mgr.Add(rs.archiver)
 }
 
-// enqueue has the record of a post kept that a pass has finished, or brought to wait for a person,
-// who may take weeks; of one that is under way, or finished in a burst, a while later. What is
-// known of it must not be lost with its object.
+// enqueue enqueues the record of a post that a reconciliation has finished, or left to a person, who may take weeks:
+// its outcome must not be lost with its object. The record of a post that is under way, or was finished in a burst, is
+// delayed.
 func (rs *records) enqueue(p *reconciliation) {
 	switch {
 	case rs.archiver == nil || !p.post.DeletionTimestamp.IsZero() || !record.Required(p.post):
@@ -101,7 +99,7 @@ func (rs *records) enqueue(p *reconciliation) {
 	}
 }
 
-// Start works until the context ends.
+// Start runs the archiver until the context ends.
 func (a *archiver) Start(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range archivers {
@@ -118,7 +116,7 @@ func (a *archiver) Start(ctx context.Context) error {
 	return nil
 }
 
-// processNextItem works on one post. It reports false when the archiver ends.
+// processNextItem saves the record of one post. It reports false after the shutdown of the queue.
 func (a *archiver) processNextItem(ctx context.Context) bool {
 	key, stopped := a.queue.Get()
 	if stopped {
@@ -131,7 +129,7 @@ func (a *archiver) processNextItem(ctx context.Context) bool {
 	case err == nil:
 		a.queue.Forget(key)
 	case errors.Is(err, errStoreUnavailable):
-		a.queue.AddRateLimited(key) // Whoever asked has said why.
+		a.queue.AddRateLimited(key) // The failed request has already been logged.
 	case ctx.Err() == nil:
 		ctrl.Log.WithName("records").Info("cannot keep the record of a post yet; trying again", "namespace", key.Namespace, "name", key.Name, "error", err.Error())
 		a.queue.AddRateLimited(key)
@@ -139,12 +137,11 @@ func (a *archiver) processNextItem(ctx context.Context) bool {
 	return true
 }
 
-// sync keeps the record of a post as it stands now, and sees that the post has its
-// finalizer, without which it would leave the lists when it is deleted. One that is being
-// deleted leaves its record on its way out.
+// sync saves the record of a post in its current state, and ensures its finalizer, without which the post would leave
+// the lists when it is deleted. A post that is being deleted saves its record on release.
 func (a *archiver) sync(ctx context.Context, key types.NamespacedName) error {
 	if a.records.breaker.isOpen() {
-		return errStoreUnavailable // No post is read in vain.
+		return errStoreUnavailable // This saves the read of the post.
 	}
 	var post v1alpha1.Post
 	if err := a.records.o.APIReader.Get(ctx, key, &post); err != nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestRecordsOfABurst shows that the records of a burst are not written beside its deliveries, and
-// within a minute all the same.
+// TestRecordsOfABurst checks that the records of a burst are not written during its deliveries, but within a minute.
 func TestRecordsOfABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rs := &records{o: &Options{Clock: clock.RealClock{}}}

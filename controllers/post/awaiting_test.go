@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// copyOf makes an applied post a copy from a backup, of an object that nobody knows.
+// copyOf makes an applied post a copy of an unknown object, as after a restore from a backup.
 func copyOf(p *v1alpha1.Post) {
 	metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.ArmedAnnotation, p.Name+"/00000000-0000-0000-0000-000000000000")
 }
@@ -68,7 +68,7 @@ var _ = Describe("A post about which a person is asked", func() {
 			ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{DisplayName: "Acme", Namespace: acme.namespace},
 		})).To(Succeed())
 	})
-	// lose takes a post away without a manager that sees it, as the loss of a cluster does.
+	// lose deletes a post while no manager is running, like the loss of a cluster.
 	lose := func(ctx SpecContext, p *v1alpha1.Post) {
 		GinkgoHelper()
 		m.stop()

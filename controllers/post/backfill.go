@@ -24,26 +24,25 @@ import (
 )
 
 const (
-	// recordSkew is how much older than a post a record may be that is its own: the clocks of
-	// the store and of the Kubernetes API differ. One that is written again is the same.
+	// recordSkew is the allowed age difference between a post and its own, older record: the clocks of the store and of
+	// the Kubernetes API differ. Writing an existing record again does not change it.
 	recordSkew = time.Minute
-	// backfillBacklog is how many posts may wait for the archiver before more are looked for:
-	// six seconds' work. backfillPause is when it is looked again how many do.
+	// backfillBacklog is the queue length that pauses the backfill: six seconds of work for the archiver. backfillPause
+	// is the interval between checks of the queue.
 	backfillBacklog = 1000
 	backfillPause   = time.Second
 )
 
-// backfill finds the finished posts of which no record was kept: by a version that kept
-// none, because the manager before this one was killed, or since no Team owned their namespace.
-// It compares what the bucket has with the metadata of the posts, team by team, and tries again
-// where that fails: first for all teams, and then for each that comes to own its namespace.
+// backfill finds finished posts without a record: a version without records finished them, the previous manager was
+// killed, or no Team owned their namespace. For each team it compares the bucket with the metadata of the posts, and
+// retries after errors: first for all teams, then for each team that becomes the owner of its namespace.
 func (a *archiver) backfill(ctx context.Context) {
 	a.backfillAll(ctx)
 	for a.backfillNext(ctx) {
 	}
 }
 
-// backfillAll has all teams caught up.
+// backfillAll enqueues all teams.
 func (a *archiver) backfillAll(ctx context.Context) {
 	o := a.records.o
 	var teams v1alpha1.TeamList
@@ -64,7 +63,7 @@ func (a *archiver) backfillAll(ctx context.Context) {
 	}
 }
 
-// backfillNext catches up one team. It reports false when the archiver ends.
+// backfillNext backfills one team. It reports false after the shutdown of the queue.
 func (a *archiver) backfillNext(ctx context.Context) bool {
 	name, stopped := a.teamQueue.Get()
 	if stopped {
@@ -90,9 +89,9 @@ func logBackfillError(err error) {
 	ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; trying again", "error", err.Error())
 }
 
-// enqueueBackfill has a Team caught up that comes to own its namespace: what was finished there before
-// has neither a record nor the finalizer, and no cache has it. For one that loses its namespace
-// nothing is left to find: it was caught up when it came. It asks for no pass.
+// enqueueBackfill enqueues a Team when it becomes the owner of its namespace: posts that were finished there before
+// have neither a record nor the finalizer, and no cache holds them. A Team that loses its namespace was backfilled when
+// it became the owner. The handler triggers no reconciliation.
 func (rs *records) enqueueBackfill() handler.EventHandler {
 	catchUp := func(obj client.Object) {
 		team, ok := obj.(*v1alpha1.Team)
@@ -106,8 +105,8 @@ func (rs *records) enqueueBackfill() handler.EventHandler {
 	}
 }
 
-// backfillTeam looks for the finished posts of a team that have no record. Those of a namespace that
-// is not served are another installation's.
+// backfillTeam enqueues the finished posts of a team that have no record. It skips namespaces that belong to another
+// installation.
 func (a *archiver) backfillTeam(ctx context.Context, team *v1alpha1.Team) error {
 	if !a.records.o.Namespaces.Include(team.Spec.Namespace) {
 		return nil
@@ -142,7 +141,7 @@ func (a *archiver) backfillTeam(ctx context.Context, team *v1alpha1.Team) error 
 	return c.finish()
 }
 
-// waitForBacklog waits while as many posts as are held in memory wait for their records.
+// waitForBacklog waits while the queue of the archiver is full, or the store is unavailable.
 func (a *archiver) waitForBacklog(ctx context.Context) error {
 	for a.queue.Len() >= backfillBacklog || a.records.breaker.openFor() > 0 {
 		select {
@@ -154,11 +153,11 @@ func (a *archiver) waitForBacklog(ctx context.Context) error {
 	return nil
 }
 
-// finishedPost is what is compared of a finished post.
+// finishedPost is the data about a finished post that the comparison needs.
 type finishedPost struct {
 	name string
-	// recordSince is since when its record must have been written; the end of time if the
-	// archiver has to see it in any case, since it lacks its finalizer.
+	// recordSince is the earliest time of a valid record. It is endOfTime for a post without the finalizer, which the
+	// archiver must process in any case.
 	recordSince time.Time
 }
 
@@ -173,20 +172,20 @@ func finishedOf(m *metav1.PartialObjectMetadata) finishedPost {
 	return finishedPost{m.Name, wants}
 }
 
-// comparison compares posts with records as both are read, so that it holds neither list:
-// posts come in the order of their names, records in that of their keys. Were one not in its
-// order, posts would be taken for lacking a record that has one, which costs a write of it.
+// comparison compares posts with records while it reads both, so it holds neither list. Posts arrive in the order of
+// their names, records in the order of their keys. If that order is violated, a post may be reported although it has a
+// record, which costs another write of the record.
 type comparison struct {
 	next func() (archive.Entry, error, bool)
 	stop func()
-	// entry is the record that was read last, if there is one.
+	// entry is the last record that was read, if more is set.
 	entry   archive.Entry
 	more    bool
 	started bool
-	// pending are posts whose keys come after those of names that begin as theirs do. Each name
-	// begins with the one before it, so that they are a few.
+	// pending is a stack of posts whose keys may follow the keys of later posts. Each name is a prefix of the next one,
+	// so the stack is short.
 	pending []finishedPost
-	// onMissing is told of each post without a record.
+	// onMissing is called with each post that has no record.
 	onMissing func(post string)
 }
 
@@ -196,7 +195,7 @@ func compareWith(entries iter.Seq2[archive.Entry, error], lacks func(post string
 	return c
 }
 
-// add takes the next post.
+// add adds the next post.
 func (c *comparison) add(post finishedPost) error {
 	for n := len(c.pending); n > 0 && archive.CompareKeys(c.pending[n-1].name, post.name) < 0; n = len(c.pending) {
 		if err := c.settle(); err != nil {
@@ -207,7 +206,7 @@ func (c *comparison) add(post finishedPost) error {
 	return nil
 }
 
-// finish says that there are no more posts.
+// finish compares the remaining posts.
 func (c *comparison) finish() error {
 	for len(c.pending) > 0 {
 		if err := c.settle(); err != nil {
@@ -217,7 +216,7 @@ func (c *comparison) finish() error {
 	return nil
 }
 
-// settle compares the post that was held last with its record.
+// settle compares the top of the stack with its record.
 func (c *comparison) settle() error {
 	post := c.pending[len(c.pending)-1]
 	c.pending = c.pending[:len(c.pending)-1]

@@ -20,8 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 )
 
-// recordsOf are records of posts in the order of their keys. It counts in read those that
-// were read.
+// recordsOf returns the records of posts in the order of their keys, and counts in read how many were read.
 func recordsOf(posts map[string]time.Time, read *int) iter.Seq2[archive.Entry, error] {
 	names := make([]string, 0, len(posts))
 	for name := range posts {
@@ -38,8 +37,8 @@ func recordsOf(posts map[string]time.Time, read *int) iter.Seq2[archive.Entry, e
 	}
 }
 
-// TestComparison has names that begin with each other, of which some have a record, and some
-// one that is too old. What it finds is compared with what a map finds.
+// TestComparison uses names that are prefixes of each other. Some have a record, and some only an outdated one. The
+// expected result comes from a map.
 func TestComparison(t *testing.T) {
 	at := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	random := rand.New(rand.NewPCG(17, 4))
@@ -53,7 +52,7 @@ func TestComparison(t *testing.T) {
 			}
 			switch random.IntN(4) {
 			case 0:
-				records[name] = at.Add(-time.Hour) // of an object before it
+				records[name] = at.Add(-time.Hour) // the record of an earlier object
 			case 1:
 				posts[name] = true
 				continue
@@ -90,7 +89,7 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// TestComparisonHoldsNoList shows that records are read as posts come, and none are kept.
+// TestComparisonHoldsNoList checks that records are read as posts arrive, and are not kept.
 func TestComparisonHoldsNoList(t *testing.T) {
 	const many, room = 100_000, 4
 	at, read := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), 0
@@ -117,8 +116,8 @@ func TestComparisonHoldsNoList(t *testing.T) {
 	}
 }
 
-// TestComparisonEndsWithTheStore has a list of records break off: what is not known is not
-// taken for lacking.
+// TestComparisonEndsWithTheStore interrupts a list of records: posts with unknown records are not reported as missing
+// one.
 func TestComparisonEndsWithTheStore(t *testing.T) {
 	away := errors.New("the store is away")
 	c := compareWith(func(yield func(archive.Entry, error) bool) { yield(archive.Entry{}, away) }, func(post string) { t.Errorf("%s is said to lack a record", post) })
@@ -129,7 +128,7 @@ func TestComparisonEndsWithTheStore(t *testing.T) {
 	}
 }
 
-// TestCatchesUp: each Team that is caught up costs lists of all its finished posts and records.
+// TestCatchesUp: backfilling a Team costs a list of all its finished posts and of all its records.
 func TestCatchesUp(t *testing.T) {
 	of := func(owns metav1.ConditionStatus) *v1alpha1.Team {
 		return &v1alpha1.Team{

@@ -15,9 +15,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// listCandidates lists, for those of the targets that only a person can settle, the posts of
-// their accounts that may be the ones in doubt, and enters them. The caller stores them. A
-// target whose account cannot be asked keeps what was listed before.
+// listCandidates lists candidates for the undecided targets and sets them in the status, which the caller stores. A
+// target keeps its previous candidates if its account cannot be queried.
 func (r *Reconciler) listCandidates(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) {
 	var undecided []int
 	for _, i := range targets {
@@ -40,9 +39,9 @@ func (r *Reconciler) listCandidates(ctx context.Context, p *reconciliation, f *d
 	}
 }
 
-// answerRequest lists candidates once more if the annotation social.herald.dev/list-candidates
-// asks for it, and takes the annotation away. What a person has answered meanwhile, and what
-// this process has not recorded yet, comes first. It reports whether it did.
+// answerRequest lists the candidates again if the annotation social.herald.dev/list-candidates requests it, and removes
+// the annotation. Resolutions of a person and unrecorded results have precedence. It reports whether it has answered
+// the request.
 func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *delivery.Facts) (answered bool, err error) {
 	_, requested := p.post.Annotations[v1alpha1.ListCandidatesAnnotation]
 	_, settles := p.post.Annotations[v1alpha1.SettleAnnotation]
@@ -62,7 +61,7 @@ func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *de
 	return true, r.removeAnnotation(ctx, p, v1alpha1.ListCandidatesAnnotation)
 }
 
-// removeAnnotation takes an annotation away that the pass has answered.
+// removeAnnotation removes an annotation after its request was answered.
 func (r *Reconciler) removeAnnotation(ctx context.Context, p *reconciliation, name string) error {
 	base := p.post.DeepCopy()
 	delete(p.post.Annotations, name)

@@ -26,7 +26,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// byHand publishes on X as a person with the account's app does, and returns the id.
+// byHand publishes on X without Herald, through the account's own app, and returns the id.
 func (t team) byHand(ctx context.Context, text string) string {
 	GinkgoHelper()
 	body, err := json.Marshal(map[string]string{"text": text})
@@ -34,7 +34,7 @@ func (t team) byHand(ctx context.Context, text string) string {
 	return published(ctx, t.account, "/x/2/tweets", "application/json", string(body))
 }
 
-// published makes a call of an account to the sandbox and returns the id in the answer.
+// published makes a call to the sandbox as an account, and returns the id in the answer.
 func published(ctx context.Context, account sandboxtest.Account, path, kind, body string) string {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, platform.URL+path, strings.NewReader(body))
@@ -55,7 +55,7 @@ func published(ctx context.Context, account sandboxtest.Account, path, kind, bod
 	return made.ID + made.Data.ID
 }
 
-// lookAgain asks to list the posts of the accounts.
+// lookAgain requests a new list of candidates.
 func lookAgain(ctx context.Context, p *v1alpha1.Post) {
 	GinkgoHelper()
 	now := read(ctx, p)
@@ -65,7 +65,7 @@ func lookAgain(ctx context.Context, p *v1alpha1.Post) {
 	Eventually(func() map[string]string { return read(ctx, p).Annotations }).ShouldNot(HaveKey(v1alpha1.ListCandidatesAnnotation))
 }
 
-// offered are the ids of the posts that a person is shown for the first target.
+// offered returns the ids of the first target's candidates.
 func offered(ctx context.Context, p *v1alpha1.Post) (ids []string) {
 	for _, c := range read(ctx, p).Status.Targets[0].Candidates {
 		ids = append(ids, c.ExternalID)
@@ -87,7 +87,7 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 		t := newTeam(ctx)
 		other := t.post(ctx, "another one of Herald")
 		Eventually(phase(ctx, other)).Should(Equal(v1alpha1.PhasePosted))
-		twin := t.byHand(ctx, "twin  words") // with two blanks X takes both, and a lookup finds both
+		twin := t.byHand(ctx, "twin  words") // with two spaces X accepts both, and a lookup finds both
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
 		p := t.post(ctx, "twin words")
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 )
 
-// behind is a machine whose clock is 61 seconds behind.
+// behind is a clock that is 61 seconds behind.
 type behind struct{ clock.RealClock }
 
 func (b behind) Now() time.Time                  { return b.RealClock.Now().Add(-61 * time.Second) }

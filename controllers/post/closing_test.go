@@ -27,7 +27,7 @@ var _ = Describe("A post that is finished while its Team is being deleted", func
 		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
 			o.Records.Owner = func(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
 				if namespace != acme.namespace {
-					return nil, nil // what other specs have left is kept nowhere, and comes to no failpoint
+					return nil, nil // posts of other specs have no team, and reach no failpoint
 				}
 				owner, err := ownerOf(ctx, namespace)
 				if going.Load() {

@@ -32,7 +32,7 @@ func showing(media string) func(p *v1alpha1.Post) {
 	}
 }
 
-// picture makes a file of which nothing is uploaded yet.
+// picture creates a Media without an uploaded file.
 func (t team) picture(ctx context.Context, name string) *v1alpha1.Media {
 	GinkgoHelper()
 	media := &v1alpha1.Media{
@@ -43,7 +43,7 @@ func (t team) picture(ctx context.Context, name string) *v1alpha1.Media {
 	return media
 }
 
-// textOnly is X as it would be if files could not be delivered there.
+// textOnly is X without the delivery of files.
 type textOnly struct{ fast }
 
 func (t textOnly) Capabilities() platforms.Capabilities {

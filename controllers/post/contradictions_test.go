@@ -26,8 +26,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// everywhere lets a manager publish to all platforms, whose lists are complete after
-// half a second.
+// everywhere adds all platforms to a manager, with a listing lag of half a second.
 func everywhere(o *post.Options) {
 	const lag = 500 * time.Millisecond
 	out := transport.New(transport.Options{})
@@ -45,16 +44,16 @@ func everywhere(o *post.Options) {
 	}, out)
 }
 
-// lie is a refusal of what a platform has published.
+// lie is a refusal by a platform that has published the post.
 type lie struct {
 	reason string
 	to     v1alpha1.Platform
-	// content makes a post more than a text.
+	// content turns the text post into another kind of post.
 	content func(*v1alpha1.Post)
 	answer  sandboxtest.Fault
 }
 
-// graphError is how Meta's graphs word a refusal.
+// graphError returns an error as Meta's Graph APIs return it.
 func graphError(code, subcode int) sandboxtest.Fault {
 	return sandboxtest.Fault{Status: 400, Body: map[string]any{
 		"error": map[string]any{"message": "m", "type": "OAuthException", "code": code, "error_subcode": subcode, "is_transient": false},
@@ -142,8 +141,7 @@ var _ = Describe("A platform that publishes and refuses", Ordered, ContinueOnFai
 	rows := lies()
 	posts := make([]begun, len(rows))
 
-	// begin sends a post that is going to be refused: each has an account of its own,
-	// so that all are on their way at once.
+	// begin sends a post that will be refused. Each has its own account, so that all are sent concurrently.
 	begin := func(ctx context.Context, l lie) begun {
 		t := newTeam(ctx)
 		on := string(l.to)
@@ -198,7 +196,7 @@ var _ = Describe("A platform that publishes and refuses", Ordered, ContinueOnFai
 	}
 })
 
-// passPause ends a pause that a limit has announced, which would last for minutes.
+// passPause ends the pause of an announced rate limit, which would last for minutes.
 func passPause(ctx context.Context, p *v1alpha1.Post) {
 	GinkgoHelper()
 	now := read(ctx, p)
@@ -213,7 +211,7 @@ func passPause(ctx context.Context, p *v1alpha1.Post) {
 	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.Targets[0].ConnectionRef.Name}, &conn)).To(Succeed())
 	conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil, conn.Status.RateLimits = nil, nil, nil
 	target.NextTryAt = v1alpha1.NewTimePtr(time.Now())
-	// The manager may write at the same time: then the next look at the post does it.
+	// On a conflict with the manager, the next poll repeats the update.
 	Expect(client.IgnoreNotFound(ignoreConflict(k8s.Status().Update(ctx, &conn)))).To(Succeed())
 	Expect(ignoreConflict(k8s.Status().Update(ctx, now))).To(Succeed())
 }
@@ -225,7 +223,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// cardsOf is how many posts a post becomes.
+// cardsOf returns the number of published posts that a Post becomes.
 func cardsOf(p *v1alpha1.Post) int {
 	if p.Spec.Tree == nil {
 		return 1

@@ -1,11 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package post delivers Posts. A pass (pass.go) reads what a post refers to, asks
-// delivery.Decide what comes next, and carries the actions out (actions.go). Package
-// internal/publish is the only one that can make anything public;
-// internal/prepare makes what precedes that, and internal/lookup finds out what
-// became of calls whose answer was lost.
+// Package post delivers Posts. A reconciliation (reconcile.go) reads the objects that a post refers to, calls
+// delivery.Decide, and runs the returned actions (actions.go). Only package internal/publish can make anything public;
+// internal/prepare does the preparation, and internal/lookup finds the outcome of calls whose answer was lost.
 package post
 
 import (
@@ -58,115 +56,111 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Tokens hands out the token of a connection for one call.
+// Tokens returns access tokens of connections.
 type Tokens interface {
 	// Token returns the connection's current token.
 	Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error)
-	// Forget drops what is held in memory for a connection, after the
-	// platform refused it.
+	// Forget drops the cached token of a connection after the platform refused it.
 	Forget(conn *v1alpha1.Connection)
 }
 
-// What the reconciler needs of media files; see package internal/prepare.
+// The interfaces to media files; see package internal/prepare.
 type (
 	// Files reads the media files of posts.
 	Files = prepare.Files
-	// Renditions converts images that a platform does not take.
+	// Renditions converts images that a platform does not accept.
 	Renditions = prepare.Renditions
-	// Thumbnails takes pictures out of videos.
+	// Thumbnails extracts pictures from videos.
 	Thumbnails = prepare.Thumbnails
-	// Conversions converts videos that a platform does not take.
+	// Conversions converts videos that a platform does not accept.
 	Conversions = prepare.Conversions
 )
 
-// Options is what the reconciler needs. Client, APIReader, Platforms, Tokens, Files,
-// Renditions, Owned, Clock and NewID are required.
+// Options configures the reconciler. Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID
+// are required.
 type Options struct {
-	// Client reads from the cache, which has cached.MediaIndex, and writes to the API server.
+	// Client reads from the cache, which needs the index cachetransform.MediaIndex, and writes to the API server.
 	Client client.Client
-	// APIReader reads from the API server.
+	// APIReader reads from the API server without the cache.
 	APIReader client.Reader
-	// Platforms are the publishers of this process.
+	// Platforms holds the publishers of this process.
 	Platforms platforms.Registry
-	// Tokens gives access to credentials.
+	// Tokens returns access tokens of connections.
 	Tokens Tokens
-	// Apps are the installation's own apps. What a platform says of the limits of an app
-	// is believed of these; nil believes nothing of that kind.
+	// Apps holds the ids of the installation's own apps. App-wide rate limits are only accepted for these apps; nil
+	// accepts none.
 	Apps appid.Apps
 	// Files reads the media files of posts.
 	Files Files
-	// Renditions converts images that a platform does not take.
+	// Renditions converts images that a platform does not accept.
 	Renditions Renditions
-	// Thumbnails takes pictures out of videos; nil where there is no ffmpeg, so
-	// that posts go out without.
+	// Thumbnails extracts pictures from videos. It is nil without ffmpeg; posts are then published without thumbnails.
 	Thumbnails Thumbnails
-	// Conversions converts videos; nil where that cannot be done, for the reason in
-	// Unconverted, which continues a sentence.
+	// Conversions converts videos. It is nil if videos cannot be converted, for the reason in Unconverted, which is the
+	// end of a sentence.
 	Conversions Conversions
 	Unconverted string
-	// TeamMedia returns what the team of a namespace decides about its photos and videos; nil
-	// decides nothing.
+	// TeamMedia returns the media settings of the team that owns a namespace; nil uses the defaults.
 	TeamMedia func(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error)
-	// Owned reports whether a team owns a namespace. In others, nothing is sent.
+	// Owned reports whether a team owns a namespace. Nothing is sent from other namespaces.
 	Owned func(ctx context.Context, namespace string) (bool, error)
-	// Suspension tells whether the team of a namespace is suspended, and when it was; nil if
-	// none ever is. Brake suspends all teams; nil never does.
+	// Suspension reports whether the team of a namespace is suspended, and its recent suspensions; nil suspends no
+	// team. SuspendAll suspends all teams; nil never does.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
 	SuspendAll *suspend.Switch
-	// Clock is the time, and Leaps tells when timers for one have become wrong; nil if they never do.
+	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong; nil if the clock never jumps.
 	Clock clock.WithTicker
 	Jumps *apiclock.Jumps
-	// NewID makes ids of attempts; they never repeat.
+	// NewID returns a unique id for an attempt.
 	NewID func() string
-	// Records outlive posts; nil keeps none, so that what is deleted and created again is
-	// published again.
+	// Records stores the outcomes of posts beyond their deletion. If it is nil, a post that is deleted and created
+	// again is published again.
 	Records *Records
-	// Rollback tells whether the cluster was put back to an earlier state. It may wait until that is
-	// known; nil if it never is.
+	// Rollback returns the rollback state of the cluster, and may block until it is known; nil if the cluster is never
+	// rolled back.
 	Rollback func(ctx context.Context) (rollback.Status, error)
-	// Plans are what teams may do only so often; nil sets no limits.
+	// Plans counts the usage that the teams' plans limit; nil sets no limits.
 	Plans *Plans
-	// Events tells the owner of a post what happened to it; nil tells nothing.
+	// Events records events for the post's owner; nil records none.
 	Events events.EventRecorder
-	// Metrics counts; nil counts nothing.
+	// Metrics holds the metrics of the reconciler; nil exports none.
 	Metrics *Metrics
-	// Unlisted counts the errors of platforms that are in no table; nil counts nothing.
+	// Unlisted counts platform errors that are missing from the error tables; nil counts none.
 	Unlisted *unlisted.Counter
-	// Stopping is closed when this process is told to stop; nil never is. Another one may count the posts then.
+	// Stopping is closed when the shutdown of this process starts; nil is never closed. After that another process may
+	// report the gauges.
 	Stopping <-chan struct{}
-	// Tracer traces what passes do; nil traces nothing.
+	// Tracer traces reconciliations; nil traces none.
 	Tracer *tracing.Tracer
-	// MaxConcurrentReconciles is how many posts are worked on at once (default 256).
+	// MaxConcurrentReconciles is the number of posts that are reconciled concurrently (default 256).
 	MaxConcurrentReconciles int
-	// MaxUploads is how many targets with files are prepared at once (default 32).
+	// MaxUploads is the number of targets with files that are prepared concurrently (default 32).
 	MaxUploads int
-	// PrepareAhead is how long before its time a scheduled post with files is
-	// prepared: uploaded, as far as that is not visible (default 30 min). Big files
-	// begin earlier, and what a platform keeps for a short time begins later.
+	// PrepareAhead is the lead time for the preparation of a scheduled post with files (default 30 min). It includes
+	// uploads that are not visible. Large files start earlier, and content that a platform keeps only for a short time
+	// starts later.
 	PrepareAhead time.Duration
-	// StartingDeadline is how late a scheduled post may still go out, and how
-	// long temporary refusals are tried again (default 1 h).
+	// StartingDeadline is the longest lateness of a scheduled post, and limits the retries of temporary refusals
+	// (default 1 h).
 	StartingDeadline time.Duration
-	// LongestDelay is how late a post may still go out whose platform announced
-	// pauses. Defaults to six hours.
+	// LongestDelay is the longest lateness of a post whose platform announced pauses (default 6 h, at least
+	// StartingDeadline).
 	LongestDelay time.Duration
-	// SendWindow is how long after its claim a call may be begun (default 5 s).
+	// SendWindow is the time after a claim within which its call must start (default 5 s).
 	SendWindow time.Duration
-	// ClockMargin is how far clocks may differ (default 2 s).
+	// ClockMargin is the largest expected difference between two clocks (default 2 s).
 	ClockMargin time.Duration
-	// RecordFor is how long the result of a call is tried to be written by
-	// the pass that made it (default DefaultRecordFor); after that the next
-	// passes go on.
+	// RecordFor limits the retries of a reconciliation to record the result of its call (default DefaultRecordFor).
+	// Later reconciliations continue after that.
 	RecordFor time.Duration
-	// Namespaces are those that this installation serves.
+	// Namespaces are the namespaces that this installation serves.
 	Namespaces configv1alpha1.Namespaces
-	// Failpoint is called at named points of the protocol, for tests that kill
-	// the process there; nil does nothing.
+	// Failpoint is called at named points of the delivery, for tests that kill the process there; nil does nothing.
 	Failpoint func(point string)
 }
 
-// DefaultRecordFor is the default of Options.RecordFor. A process that is stopped
-// must be given longer than that and a call together.
+// DefaultRecordFor is the default of Options.RecordFor. The termination grace period of the process must be longer than
+// this and one call together.
 const DefaultRecordFor = time.Minute
 
 func (o *Options) setDefaults() {
@@ -186,19 +180,18 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// settings are the times that delivery.Decide works with.
+// settings returns the time limits for delivery.Decide.
 func (o *Options) settings() delivery.Settings {
 	return delivery.Settings{
 		StartingDeadline: o.StartingDeadline, LongestDelay: o.LongestDelay, SendWindow: o.SendWindow, ClockMargin: o.ClockMargin, PrepareAhead: o.PrepareAhead,
 	}
 }
 
-// Reconciler works on posts.
+// Reconciler reconciles posts.
 type Reconciler struct {
 	o Options
 
-	// scheduler says whose turn it is to publish, and turns who comes first of what
-	// is due at one time.
+	// scheduler holds the gates of the accounts, and priorities orders the posts that are due at the same time.
 	scheduler  *dispatch.Scheduler
 	priorities *dispatch.Sequencer
 	states     *postStates
@@ -214,20 +207,20 @@ type Reconciler struct {
 	recorder  *recorder
 	reporter  *reporter
 
-	// largeReads bounds how many large posts are read at once.
+	// largeReads limits concurrent reads of large posts.
 	largeReads chan struct{}
 
 	queue atomic.Pointer[workqueue]
 
-	// startedAt is when the first pass was made: the reconciler is there before it leads.
+	// startedAt is the time of the first reconciliation: the reconciler exists before this process leads.
 	startedAt time.Time
 	startOnce sync.Once
 }
 
-// workqueue is what the controller takes posts from.
+// workqueue is the queue of the controller.
 type workqueue = clientworkqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// New makes a reconciler.
+// New returns a Reconciler.
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Owned == nil || o.Clock == nil || o.NewID == nil {
 		return nil, errors.New("the post reconciler needs Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID")
@@ -263,9 +256,9 @@ func New(o Options) (*Reconciler, error) {
 	return r, nil
 }
 
-// SetupWithManager registers the reconciler and what wakes it: posts that are not
-// finished, changes of what posts wait for, the loss of what they refer to, a Team that comes to own their namespace, a clock
-// that leaps, and turns that have come.
+// SetupWithManager registers the reconciler and its watches. A reconciliation is triggered by changes of unfinished
+// posts, by changes of inputs that posts wait for, by the loss of an input, by a Team that becomes the owner of the
+// namespace, by clock jumps, and by gates that become free.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.objects.watch(mgr); err != nil {
 		return err
@@ -309,7 +302,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	})
 }
 
-// enqueueForInput has a change of an input wake the posts that wait for it.
+// enqueueForInput enqueues the posts that wait for a changed input.
 func (r *Reconciler) enqueueForInput(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
 		for _, key := range []types.NamespacedName{client.ObjectKeyFromObject(obj), {Namespace: obj.GetNamespace()}} {
@@ -321,8 +314,8 @@ func (r *Reconciler) enqueueForInput(kind string) handler.EventHandler {
 	})
 }
 
-// enqueueAppLimited has the posts that wait for the limit of an app woken when that is
-// recorded, or lifted by a person, and drops what is known of a connection that is gone.
+// enqueueAppLimited enqueues the posts that wait for an app's rate limit after the limit was recorded, or removed by a
+// person. It also drops the limits of a deleted connection.
 func (r *Reconciler) enqueueAppLimited() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ workqueue) {
@@ -344,27 +337,27 @@ func (r *Reconciler) enqueueAppLimited() handler.EventHandler {
 	}
 }
 
-// wakeApp wakes the posts that wait for the limit of the app on a platform, so many at most.
+// wakeApp enqueues up to most of the posts that wait for the app's rate limit on a platform.
 func (r *Reconciler) wakeApp(platform v1alpha1.Platform, most int) {
 	for _, post := range r.states.drainUpTo(appInput(platform), most) {
 		r.enqueue(post)
 	}
 }
 
-// observeLimits takes what an answer told before it is recorded, and wakes the posts that wait
-// for it.
+// observeLimits applies the rate limits of an answer before they are recorded, and enqueues the posts that wait for
+// them.
 func (r *Reconciler) observeLimits(p *reconciliation, d *publish.Delivery) {
 	if wake := r.limits.observe(p.key, d); wake != wakeNone {
 		r.wakeApp(d.Conn.Spec.Platform, wake)
 	}
 }
 
-// blockedUntil is until when a connection's platform takes no calls for a pass's post.
+// blockedUntil returns the end of the rate limits that apply to the post on a connection.
 func (r *Reconciler) blockedUntil(p *reconciliation, conn *v1alpha1.Connection, now time.Time) time.Time {
 	return r.limits.blockedUntil(conn, p.appLimitEnds[conn.Spec.Platform], p.key, now)
 }
 
-// enqueue asks for another pass over a post.
+// enqueue adds a post to the queue of the controller.
 func (r *Reconciler) enqueue(post types.NamespacedName) {
 	if queue := r.queue.Load(); queue != nil {
 		(*queue).Add(reconcile.Request{NamespacedName: post})

@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/media/transcode"
 )
 
-// received returns a file that a platform received.
+// received returns the content of a file that a platform received.
 func received(ctx context.Context, hash string) []byte {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, platform.URL+"/_media/"+hash, http.NoBody)
@@ -37,8 +37,7 @@ func received(ctx context.Context, hash string) []byte {
 }
 
 var _ = Describe("A video that its platform does not take", func() {
-	// begin starts a manager for teams that decide this, with a converter or with the reason
-	// for which there is none.
+	// begin starts a manager with the teams' setting, and with a converter or the reason why there is none.
 	begin := func(convert bool, films post.Conversions, unconverted string) {
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.TeamMedia = func(context.Context, string) (v1alpha1.TeamMedia, error) {
@@ -48,7 +47,7 @@ var _ = Describe("A video that its platform does not take", func() {
 		})
 		DeferCleanup(m.stop)
 	}
-	// show makes a post to X of a film with 3840 × 2160 pixels.
+	// show creates a post to X with a film of 3840 × 2160 pixels.
 	show := func(ctx context.Context, t team) *v1alpha1.Post {
 		GinkgoHelper()
 		program, err := exec.LookPath("ffmpeg")
@@ -84,7 +83,7 @@ var _ = Describe("A video that its platform does not take", func() {
 	})
 
 	It("is converted if the team wants it", func(ctx SpecContext) {
-		path, _ := exec.LookPath("ffmpeg") // Without it the spec is skipped below.
+		path, _ := exec.LookPath("ffmpeg") // without it, the spec is skipped below
 		begin(true, transcode.NewTranscoder(bucket, transcode.FFmpeg{Path: path}, rendition.NewSlots(1)), "")
 		t := newTeam(ctx)
 		p := show(ctx, t)

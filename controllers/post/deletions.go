@@ -30,32 +30,33 @@ import (
 	"github.com/herald-social/herald/internal/retries"
 )
 
-// deletions releases finished posts that are deleted, and describes cancelled ones that are applied
-// again. The manager's cache leaves out finished posts, so deletions has a watch of its own. The
-// watch keeps nothing but the names of the posts that need a write.
+// deletions releases finished posts that are deleted, and describes cancelled posts that are applied again. The
+// manager's cache excludes finished posts, so deletions has its own watch, which keeps only the names of posts that
+// need a write.
 type deletions struct {
 	reconciler *Reconciler
 	config     *rest.Config
 	client     *http.Client
-	// namespaces are those that this installation serves.
+	// namespaces are the namespaces that this installation serves.
 	namespaces configv1alpha1.Namespaces
 
 	queue workqueue
 
 	mu sync.Mutex
-	// waiting are the posts that wait for the store, and since when each is being deleted.
+	// waiting holds the posts that wait for the store, with their deletion times.
 	waiting map[types.NamespacedName]time.Time
 }
 
 const (
 	// deletionsPause is the pause between two watches.
 	deletionsPause = time.Second
-	// releasers is how many posts are released at once. Each takes a read and a write: a hundred thousand posts of a
-	// team that is deleted go in minutes, and the watch does not wait for them. The API server drops one that does.
+	// releasers is the number of posts that are released concurrently. Each takes a read and a write: the hundred
+	// thousand posts of a deleted team take minutes. The watch does not wait for the releases, since the API server
+	// closes a slow watch.
 	releasers = 16
 )
 
-// finishedPosts selects what the manager's cache leaves out.
+// finishedPosts selects the posts that the manager's cache excludes.
 const finishedPosts = "status.finished=true"
 
 // Start watches until the context ends. It runs on the leader only.
@@ -83,10 +84,9 @@ func (d *deletions) Start(ctx context.Context) error {
 	return nil
 }
 
-// listAndWatch sees the finished posts that are deleted until the context ends. It reads all
-// of them once, for those that were deleted while no manager watched, and then follows
-// their changes. A watch that ends, as the API server has each end after half an hour,
-// goes on where it was.
+// listAndWatch enqueues deleted finished posts until the context ends. It lists all finished posts once, to find the
+// ones that were deleted while no manager was watching, and then watches them. The API server ends each watch after
+// half an hour; the next one resumes at the last version.
 func (d *deletions) listAndWatch(ctx context.Context, posts metadata.ResourceInterface, namespace string) {
 	log := ctrl.Log.WithName("deletions")
 	version := ""
@@ -98,7 +98,7 @@ func (d *deletions) listAndWatch(ctx context.Context, posts metadata.ResourceInt
 				err = d.listReapplied(ctx, namespace)
 			}
 			if err != nil {
-				version = "" // all of it again
+				version = "" // list all posts again
 			}
 		}
 		if err == nil {
@@ -110,7 +110,7 @@ func (d *deletions) listAndWatch(ctx context.Context, posts metadata.ResourceInt
 	}, deletionsPause)
 }
 
-// list sees all finished posts, and returns from which version on changes follow.
+// list processes all finished posts, and returns the resourceVersion for the watch.
 func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) (version string, err error) {
 	err = pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {
 		page, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: of.Limit, Continue: of.Continue})
@@ -129,8 +129,8 @@ func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) 
 	return version, nil
 }
 
-// watch sees the changes of finished posts from a version on, and returns the version to
-// go on from; "" if the API server does not know any more what came after it.
+// watch processes changes of finished posts after a resourceVersion, and returns the version to resume at; "" if that
+// version has expired.
 func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface, version string) (string, error) {
 	w, err := posts.Watch(ctx, metav1.ListOptions{FieldSelector: finishedPosts, ResourceVersion: version, AllowWatchBookmarks: true})
 	if err != nil {
@@ -152,14 +152,14 @@ func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface,
 		if ev.Type == watch.Added || ev.Type == watch.Modified {
 			d.observe(m)
 		}
-		if ev.Type == watch.Modified && m.Generation > 1 { // a cancelled post was changed once at least
+		if ev.Type == watch.Modified && m.Generation > 1 { // a cancelled post was changed at least once
 			d.enqueue(m)
 		}
 	}
 	return version, errors.New("the watch ended")
 }
 
-// resumeVersion is from which version on a watch is begun again after an error.
+// resumeVersion returns the version to resume a watch at after an error; "" if it has expired.
 func resumeVersion(version string, err error) string {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return ""
@@ -167,7 +167,7 @@ func resumeVersion(version string, err error) string {
 	return version
 }
 
-// observe has a finished post that is being deleted released.
+// observe enqueues a finished post that is being deleted.
 func (d *deletions) observe(m *metav1.PartialObjectMetadata) {
 	if !m.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
 		d.enqueue(m)
@@ -178,8 +178,7 @@ func (d *deletions) enqueue(post client.Object) {
 	d.queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(post)})
 }
 
-// releaseAll releases posts until the queue ends. One that cannot be released is tried
-// again, until it is gone.
+// releaseAll releases posts until the shutdown of the queue. A failed release is retried until the post is gone.
 func (d *deletions) releaseAll(ctx context.Context) {
 	log := ctrl.Log.WithName("deletions")
 	for {
@@ -194,7 +193,7 @@ func (d *deletions) releaseAll(ctx context.Context) {
 		case errors.As(err, &waits) && errors.Is(err, errYoung):
 			d.queue.AddAfter(request, waits.pause)
 		case errors.As(err, &waits):
-			d.queue.AddRateLimited(request) // It was told where it was tried.
+			d.queue.AddRateLimited(request) // The failure has already been logged.
 		case ctx.Err() == nil:
 			if apierrors.IsConflict(err) {
 				log.V(1).Info("a finished post was changed meanwhile; looking again", "namespace", request.Namespace, "name", request.Name)
@@ -207,8 +206,8 @@ func (d *deletions) releaseAll(ctx context.Context) {
 	}
 }
 
-// release lets a finished post go that is being deleted, and describes a cancelled one that was
-// applied again. While the store is away, no post is read again that waits for it.
+// release removes the finalizer of a deleted finished post, and describes a cancelled post that was applied again.
+// While the store is unavailable, posts that wait for it are not read again.
 func (d *deletions) release(ctx context.Context, key types.NamespacedName) error {
 	d.mu.Lock()
 	since, waits := d.waiting[key]

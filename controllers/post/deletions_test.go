@@ -22,14 +22,14 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// finishedRequests passes requests on, counts the lists and watches of finished posts, and
-// ends watches as the API server does.
+// finishedRequests is a RoundTripper that counts the lists and watches of finished posts, and ends watches like the API
+// server.
 type finishedRequests struct {
 	next http.RoundTripper
 
 	mu             sync.Mutex
 	lists, watches int
-	// expired has the next watch answered that its version is too old.
+	// If expired is set, the next watch is answered with an expired resourceVersion.
 	expired bool
 	current io.Closer
 }
@@ -70,7 +70,7 @@ func (f *finishedRequests) seen() (lists, watches int) {
 	return f.lists, f.watches
 }
 
-// end ends the watch, and says whether the next one is told that its version is too old.
+// end ends the watch. expired determines whether the next watch gets an expired resourceVersion.
 func (f *finishedRequests) end(expired bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,7 +142,7 @@ var _ = Describe("The deletion of finished posts", func() {
 			case <-all:
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(20 * time.Second): // one after the other would stop here
+			case <-time.After(20 * time.Second): // sequential releases would time out here
 				return apierrors.NewTimeoutError("no other post is released meanwhile", 0)
 			}
 			return c.Patch(ctx, obj, patch, opts...)

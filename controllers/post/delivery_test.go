@@ -23,14 +23,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// writeCount counts what a manager writes in one namespace: what other specs
-// have left behind is worked on as well.
+// writeCount counts the writes of a manager in one namespace. The manager also works on the posts that other specs have
+// left.
 type writeCount struct {
 	namespace atomic.Value
 	n         atomic.Int32
 }
 
-// of begins to count in a namespace.
+// of starts the count for a namespace.
 func (w *writeCount) of(namespace string) {
 	w.namespace.Store(namespace)
 	w.n.Store(0)
@@ -42,7 +42,7 @@ func (w *writeCount) add(obj client.Object) {
 	}
 }
 
-// countWrites counts what a manager writes to posts.
+// countWrites counts a manager's writes to posts.
 func countWrites(w *writeCount) interceptor.Funcs {
 	return interceptor.Funcs{
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
@@ -152,7 +152,7 @@ var _ = Describe("Delivery", Ordered, func() {
 	It("waits for a connection that is not ready", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.setReady(ctx, "x", metav1.ConditionFalse, v1alpha1.ReasonRevoked, t.account.Username)
-		p := t.post(ctx, "patience", at(time.Second)) // so that the manager has seen the connection by then
+		p := t.post(ctx, "patience", at(time.Second)) // the manager has read the connection by then
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonConnectionNotReady))
 		Expect(t.published(ctx)).To(BeEmpty())
 		t.setReady(ctx, "x", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
@@ -334,8 +334,8 @@ func readyReason(ctx context.Context, p *v1alpha1.Post) string {
 	return c.Reason
 }
 
-// cancelPost does what REST's DELETE does: read, decide, and write under the
-// resourceVersion that was read.
+// cancelPost cancels a post like DELETE of the REST API: it reads, decides, and writes under the resourceVersion that
+// was read.
 func cancelPost(ctx context.Context, p *v1alpha1.Post) error {
 	for {
 		now := read(ctx, p)

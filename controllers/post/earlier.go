@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// findEarlier asks the archive what became of an earlier post of the name.
+// findEarlier reads the record of an earlier post of the same name from the archive.
 func (rs *records) findEarlier(ctx context.Context, p *reconciliation, f *delivery.Facts) {
 	if p.state.earlier != nil {
 		f.Earlier = *p.state.earlier
@@ -31,7 +31,7 @@ func (rs *records) findEarlier(ctx context.Context, p *reconciliation, f *delive
 	var data []byte
 	err = rs.breaker.execute(p.key, func() (err error) {
 		data, err = rs.o.Records.Archive.Get(ctx, team, p.key.Name)
-		return err //nolint:wrapcheck // it is logged
+		return err //nolint:wrapcheck // the caller logs it
 	})
 	found, read := delivery.Earlier{State: delivery.EarlierFetched}, err == nil
 	if read {
@@ -49,8 +49,9 @@ func (rs *records) findEarlier(ctx context.Context, p *reconciliation, f *delive
 	f.Earlier = found
 }
 
-// What a status says of a record that cannot be looked up: storeProblem of a store that does not answer, and recordProblem
-// of one that answers for other posts. Both are the same at each try: the log has the error.
+// The problems in the status of a post whose record cannot be looked up: storeProblem if the store does not answer, and
+// recordProblem if it only fails for this record. Both are constant, so that retries do not change the status; the log
+// has the error.
 const (
 	storeProblem  = "the store of media files does not answer, or does not give out what became of it (the manager's log has the error)"
 	recordProblem = "what the store of media files holds in the place of its record cannot be read, while other records can (the manager's log has the error)"

@@ -17,14 +17,13 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// holding is X, whose uploads of posts with some words do not end before they are
-// let go, or cut off.
+// holding is X with uploads that block until they are released or cancelled, for posts with certain texts.
 type holding struct {
 	fast
 
 	mu    sync.Mutex
 	gates map[string]chan struct{}
-	// underWay counts the uploads by the words of their posts.
+	// underWay counts the running uploads by the text of their posts.
 	underWay map[string]int
 }
 
@@ -41,7 +40,7 @@ func (h *holding) letGo(words string) {
 	delete(h.gates, words)
 }
 
-// count returns how many uploads with some words are under way.
+// count returns the number of running uploads for a text.
 func (h *holding) count(words string) func() int {
 	return func() int {
 		h.mu.Lock()
@@ -115,7 +114,7 @@ var _ = Describe("What is being prepared", func() {
 		start()
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
-		// As many as one team may have under way.
+		// The maximum of concurrent uploads of one team.
 		const places = 16
 		times := func(n int) func(*v1alpha1.Post) {
 			return func(p *v1alpha1.Post) {
@@ -150,8 +149,8 @@ var _ = Describe("What is being prepared", func() {
 	})
 })
 
-// inStep is X as if it prepared every card. Its calls for one card end when those
-// on both accounts have begun, as do its preparations.
+// inStep is X with a preparation for every card. The calls for one card on both accounts wait for each other, and so do
+// the preparations.
 type inStep struct {
 	fast
 

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// entries notes which posts were entered in the lists of their teams.
+// entries records the posts that were added to the lists of their teams.
 type entries struct {
 	mu    sync.Mutex
 	names []string
@@ -41,7 +41,7 @@ func (s *entries) has(name string) bool {
 	return slices.Contains(s.names, name)
 }
 
-// unheld notes the posts that a manager writes down as finished while they could vanish.
+// unheld records the posts that a manager writes as finished while they have no finalizer.
 type unheld struct {
 	mu    sync.Mutex
 	names []string

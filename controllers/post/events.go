@@ -24,25 +24,25 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// Each event is a write to the API server. Warnings about a post that waits are dropped in a burst, since its conditions
-// report the same. The final event of a post or a target is never dropped: in a burst it is delayed. Each team has its own
-// limits, so that a noisy team silences no other.
+// Each event is a write to the API server. In a burst, warnings about waiting posts are dropped, since their conditions
+// report the same. The final event of a post or a target is never dropped, only delayed. Each team has its own limits,
+// so that a noisy team does not silence others.
 const (
 	warningsPerSecond = 5
 	warningsBurst     = 50
-	// allWarningsPerSecond and allWarningsBurst bound the warnings of all teams together: a tenth of what the API server
+	// allWarningsPerSecond and allWarningsBurst limit the warnings of all teams together: a tenth of the API server's
 	// writes of posts.
 	allWarningsPerSecond = 20
 	allWarningsBurst     = 500
-	// A team receives finalBurst final events at once, and then finalPerSecond a second. All teams together receive 40 a second, a
-	// sixth of the 250 writes a second of the benchmark B2: 3.4 million targets a day. The last of B2's 10,000 final events
-	// is written four minutes after the posts were due.
+	// Each team has finalBurst final events at once, and then finalPerSecond. All teams together have 40 per second, a
+	// sixth of the 250 writes per second of the benchmark B2: 3.4 million targets per day. The last of B2's 10,000
+	// final events is written four minutes after the posts were due.
 	finalPerSecond    = 20
 	finalBurst        = 100
 	allFinalPerSecond = 40
 	allFinalBurst     = 500
-	// Beyond manyTeams teams, the limits of those without an event for quietFor are forgotten: they
-	// are full again by then.
+	// Beyond manyTeams teams, the limits of teams without an event for quietFor are dropped. They are full again by
+	// then.
 	manyTeams = 1000
 	quietFor  = time.Minute
 )
@@ -90,7 +90,7 @@ func (r *recorder) budget(namespace string) *eventBudget {
 	return of
 }
 
-// subject is what an event is about. Events about different subjects never share a series.
+// subject is the object of an event. Events about different subjects never share a series.
 type subject struct {
 	// namespace of the team.
 	namespace string
@@ -98,16 +98,16 @@ type subject struct {
 	about, related runtime.Object
 }
 
-// postSubject is a post as a whole.
+// postSubject returns the subject for events about a post.
 func postSubject(post *v1alpha1.Post) subject { return subject{namespace: post.Namespace, about: post} }
 
-// connectionSubject is a connection.
+// connectionSubject returns the subject for events about a connection.
 func connectionSubject(conn *v1alpha1.Connection) subject {
 	return subject{namespace: conn.Namespace, about: conn}
 }
 
-// targetSubject is a target of a post, related to its connection. The field tells targets of one connection apart, as that of a
-// container does in the events of a Pod.
+// targetSubject returns the subject for events about a target of a post, related to its connection. The field path
+// distinguishes targets of one connection, like the path of a container in the events of a Pod.
 func targetSubject(post *v1alpha1.Post, target int, conn *v1alpha1.Connection) subject {
 	about := reference("Post", post)
 	about.FieldPath = field.NewPath("spec", "targets").Index(target).String()
@@ -121,7 +121,7 @@ func targetSubject(post *v1alpha1.Post, target int, conn *v1alpha1.Connection) s
 	return s
 }
 
-// mediaSubject is a target of a post, related to one of its files.
+// mediaSubject returns the subject for events about a target of a post, related to one of its files.
 func mediaSubject(post *v1alpha1.Post, target int, name string, file *v1alpha1.Media) subject {
 	s := targetSubject(post, target, nil)
 	if file == nil {
@@ -131,8 +131,9 @@ func mediaSubject(post *v1alpha1.Post, target int, name string, file *v1alpha1.M
 	return s
 }
 
-// deletedSubject is a post that goes, or a target of it. In a namespace that is being deleted there can be no new event, so that the
-// namespace itself, which is in none, is what it is about, and the post is related.
+// deletedSubject returns the subject for events about a post that is being deleted, or a target of it. A namespace that
+// is being deleted accepts no new events. The event is then about the cluster-scoped namespace itself, and related to
+// the post.
 func deletedSubject(s subject, post *v1alpha1.Post, namespaceEnds bool) subject {
 	if !namespaceEnds {
 		return s
@@ -144,7 +145,7 @@ func deletedSubject(s subject, post *v1alpha1.Post, namespaceEnds bool) subject 
 	return subject{namespace: post.Namespace, about: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: post.Namespace}}, related: left}
 }
 
-// reference refers to an object of Herald's.
+// reference returns a reference to an object of Herald's API.
 func reference(kind string, to metav1.Object) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,
@@ -199,7 +200,7 @@ func (r *recorder) emitAfter(s subject, e delivery.Event, pause time.Duration, p
 	r.emit(s, e)
 }
 
-// reserve takes the next place of a limiter and returns the time until it is due.
+// reserve reserves the next event of a limiter and returns the delay before it.
 func reserve(pace *rate.Limiter, now time.Time) time.Duration {
 	return pace.ReserveN(now, 1).DelayFrom(now)
 }
@@ -248,7 +249,7 @@ func (r *recorder) failed(p *reconciliation, before *v1alpha1.PostStatus) {
 	}
 }
 
-// settledSince returns the targets of a post that are settled now and were not before.
+// settledSince returns the targets of a post that have become settled since before.
 func settledSince(post *v1alpha1.Post, before *v1alpha1.PostStatus) (settled []*v1alpha1.TargetStatus) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
@@ -260,7 +261,7 @@ func settledSince(post *v1alpha1.Post, before *v1alpha1.PostStatus) (settled []*
 	return settled
 }
 
-// abandoned warns that the outcome of a target stays unknown, since its post is being deleted.
+// abandoned warns that the outcome of a target remains unknown, because its post is being deleted.
 func (r *recorder) abandoned(p *reconciliation, t *v1alpha1.TargetStatus) {
 	r.emitFinal(deletedSubject(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), p.post, p.namespaceTerminating), delivery.Event{
 		Warning: true, Reason: v1alpha1.ReasonOutcomeAbandoned, Message: fmt.Sprintf(
@@ -277,7 +278,7 @@ func (r *recorder) recordAbandoned(post *v1alpha1.Post, namespaceEnds bool) {
 	})
 }
 
-// limited emits, on a connection, that its platform takes no calls for a while, or takes them again.
+// limited emits an event about a connection whose platform started or stopped to reject calls.
 func (r *recorder) limited(conn *v1alpha1.Connection, change ratelimit.Change) {
 	switch {
 	case !change.Begun:

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// heard counts the events that are told, by their notes.
+// heard counts the emitted events by their notes.
 type heard struct {
 	mu sync.Mutex
 	of map[string]int
@@ -41,7 +41,7 @@ func (h *heard) counts() map[string]int {
 
 var _ events.EventRecorder = (*heard)(nil)
 
-// A team that tells more than a person can read silences no other, and nobody is left without the last word on a target.
+// TestEventsOfTeams: a team with excessive events does not silence others, and every target gets its final event.
 func TestEventsOfTeams(t *testing.T) {
 	about := func(namespace string) subject {
 		return targetSubject(&v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"}}, 0, nil)
@@ -59,7 +59,7 @@ func TestEventsOfTeams(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		tell   func(r *recorder)
-		// atOnce is heard before any time passes, and wait after the time that the last words take.
+		// atOnce is expected before any time passes. wait is the time that the final events take.
 		atOnce map[string]int
 		wait   time.Duration
 		want   map[string]int
@@ -95,7 +95,8 @@ func TestEventsOfTeams(t *testing.T) {
 					want["last of "+fmt.Sprint(n%100)]++
 				}
 			}
-			// Whoever waits has asked the clock, or has not yet: the clock goes on until all are heard.
+			// A waiting goroutine may not have started its timer yet, so the clock advances until all events are
+			// emitted.
 			deadline := time.Now().Add(time.Minute)
 			for clk.Step(tc.wait); !maps.Equal(got.counts(), want); clk.Step(time.Second) {
 				if time.Now().After(deadline) {

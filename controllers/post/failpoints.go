@@ -8,8 +8,7 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 )
 
-// Points of the protocol at which a test may kill the process; see
-// Options.Failpoint.
+// Failpoints of the delivery, where a test may kill the process; see Options.Failpoint.
 const (
 	PointAfterSecret  = prepare.PointAfterSecret
 	PointAfterPart    = prepare.PointAfterPart
@@ -20,7 +19,7 @@ const (
 	PointAfterAnswer  = publish.PointAfterAnswer
 	PointAfterRecord  = publish.PointAfterRecord
 	PointAfterLookup  = "after-lookup"
-	// Around the write of a post's record, and before its finalizer comes off.
+	// Before and after the write of a post's record, and before the removal of its finalizer.
 	PointBeforeKeep    = "before-keep"
 	PointAfterKeep     = "after-keep"
 	PointBeforeRelease = "before-release"

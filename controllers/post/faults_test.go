@@ -30,7 +30,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 	)
 	BeforeAll(func(ctx SpecContext) {
 		m = startManager(interceptor.Funcs{})
-		// What comes of it takes a while, in which other specs go on.
+		// The outcome takes a while; other specs run meanwhile.
 		repeating = newTeam(ctx)
 		first := repeating.post(ctx, "same words")
 		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
@@ -38,7 +38,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 	})
 	AfterAll(func() { m.stop() })
 
-	// All are on their way at once, for what takes long is waiting: each has an account of its own.
+	// All posts are sent concurrently, since most of the time is spent waiting. Each has its own account.
 	Context("each ends in exactly one publication, or in a failure that says why", func() {
 		type row struct {
 			reason   string
@@ -123,7 +123,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 var _ = Describe("Kubernetes faults", func() {
 	gr := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "posts"}
 
-	// disturb lets the n-th status write of posts end as fn says.
+	// disturb makes the n-th status write of posts return err. The write takes effect if landed is set.
 	disturb := func(n int32, landed bool, err error) interceptor.Funcs {
 		var count atomic.Int32
 		return interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
@@ -131,7 +131,7 @@ var _ = Describe("Kubernetes faults", func() {
 				return c.SubResource(sub).Update(ctx, obj, opts...)
 			}
 			if landed {
-				// The caller must not see what came back.
+				// The caller must not see the response.
 				if e := c.SubResource(sub).Update(ctx, obj.DeepCopyObject().(client.Object), opts...); e != nil {
 					return e
 				}
@@ -218,7 +218,7 @@ var _ = Describe("Kubernetes faults", func() {
 		m := startManager(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			<-began
 			stopping.Do(stop)
-			// The API server stores what has reached it, also when nobody waits for the answer.
+			// The API server stores a write that has reached it even if the client no longer waits for the response.
 			if err := c.SubResource(sub).Update(context.WithoutCancel(ctx), obj, opts...); err != nil {
 				return err
 			}

@@ -27,12 +27,12 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// meddling is a store whose files are overwritten, through the addresses that
-// their clients have, the moment that an address to fetch one from is handed out.
+// meddling is a store whose files are overwritten, through the upload addresses of their clients, as soon as an address
+// for fetching one is issued.
 type meddling struct {
 	*store.Store
 
-	// uploads is the address to overwrite a file through, by its key.
+	// uploads holds the upload addresses, by key.
 	uploads atomic.Pointer[map[string]string]
 }
 
@@ -46,8 +46,8 @@ func (m *meddling) PresignGet(ctx context.Context, key string, valid time.Durati
 	return address, err
 }
 
-// another is another picture. An address takes a file of one size; those of the specs are
-// for one of this size.
+// another returns another picture. An upload address accepts only one file size; the specs use addresses for the size
+// of this picture.
 func another() *bytes.Buffer {
 	GinkgoHelper()
 	var other bytes.Buffer
@@ -55,7 +55,7 @@ func another() *bytes.Buffer {
 	return &other
 }
 
-// overwrite sends another picture to an address for JPEGs.
+// overwrite uploads another picture to an upload address for JPEGs.
 func overwrite(ctx context.Context, address string) {
 	GinkgoHelper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, another())
@@ -79,8 +79,8 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 	})
 	AfterAll(func() { m.stop() })
 
-	// uploaded is a picture that its client can still overwrite: its hash, its key
-	// and the address to do so.
+	// uploaded creates a picture that its client can still overwrite. It returns its hash, its key and its upload
+	// address.
 	uploaded := func(ctx context.Context, t team, name string) (hash, key, address string) {
 		GinkgoHelper()
 		hash = file(ctx, t, name, "picture.jpg", v1alpha1.MimeJPEG)
@@ -126,7 +126,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 	})
 
 	Context("with the call that publishes", func() {
-		// onTikTok makes an account of TikTok and a ready connection to it.
+		// onTikTok creates an account of TikTok and a ready connection to it.
 		onTikTok := func(ctx context.Context, t team) sandboxtest.Account {
 			GinkgoHelper()
 			return t.connectTo(ctx, v1alpha1.PlatformTikTok, "tiktok", fmt.Sprintf("tt%08d", serial.Add(1)), nil)
@@ -148,7 +148,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 				}
 				return copies
 			}).Should(Equal(1))
-			// The copy is there before it is noted.
+			// The copy exists before the status records it.
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 			overwrite(ctx, address)
 			edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now()) })

@@ -15,11 +15,10 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// ensureFinalizer puts the finalizer on again where `herald release` or a person has taken it off a post
-// of which something was sent, or may have been, or whose Idempotency-Key outlives it: without
-// it, the post could be deleted and leave no record. It reports whether it did, which wakes the
-// post again. What was armed is not armed again: a copy from a backup is still known by its
-// annotation.
+// ensureFinalizer adds the finalizer again if `herald release` or a person has removed it from an unfinished post that
+// was, or may have been, sent, or whose Idempotency-Key outlives it: without the finalizer the post could be deleted
+// without a record. It reports whether it added the finalizer, which triggers another reconciliation. It does not arm
+// the post again, since the existing annotation still identifies a copy from a backup.
 func (r *Reconciler) ensureFinalizer(ctx context.Context, p *reconciliation) (added bool, err error) {
 	if !p.post.DeletionTimestamp.IsZero() || p.post.Status.Finished || !record.Required(p.post) && !r.records.hasIdempotencyKey(p.post) {
 		return false, nil
@@ -29,11 +28,10 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, p *reconciliation) (ad
 	return added, err
 }
 
-// ensureFinalizerAtEnd puts the finalizer on an applied post of which a record is about to be needed although
-// nothing was sent for it: one that is finished, as its time was missed, or that waits for a person
-// to tell what became of the object it is a copy of. From then on its deletion must be seen: it
-// has a place in the lists, or would be published if it came back. Where nothing is kept, it goes
-// as it came.
+// ensureFinalizerAtEnd adds the finalizer to an applied post that needs a record although nothing was sent: the post is
+// finished, for example because it missed its time, or it is a copy whose original has an outcome that only a person
+// can determine. Its deletion must be observed from now on: the post has a place in the lists, or it would be published
+// if it is created again. Without an archive the finalizer is not needed.
 func (r *Reconciler) ensureFinalizerAtEnd(ctx context.Context, p *reconciliation) error {
 	if hasFinalizer(p.post) || !p.post.DeletionTimestamp.IsZero() || !delivery.Finished(p.post) && !record.Required(p.post) {
 		return nil
@@ -45,13 +43,13 @@ func (r *Reconciler) ensureFinalizerAtEnd(ctx context.Context, p *reconciliation
 	return err
 }
 
-// hasFinalizer reports whether a post has the finalizer, as nearly all have that are looked at.
+// hasFinalizer reports whether a post has the finalizer, as nearly all reconciled posts do.
 func hasFinalizer(post *v1alpha1.Post) bool {
 	return controllerutil.ContainsFinalizer(post, v1alpha1.DeliveryFinalizer)
 }
 
-// addFinalizer puts the finalizer on a post as it was read, unless it has it. The status that
-// the caller has entered stays.
+// addFinalizer adds the finalizer to a post under the resourceVersion that was read, unless the post has it. The
+// caller's changes to the status stay in place.
 func addFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) (added bool, err error) {
 	if hasFinalizer(post) {
 		return false, nil

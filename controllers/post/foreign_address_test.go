@@ -28,7 +28,7 @@ import (
 )
 
 var _ = Describe("An address that an editor puts into the Secret of uploads", func() {
-	// inside is a service that only the manager's place in the network reaches.
+	// inside is a service that only the manager's network can reach.
 	It("is never called, and the post goes out without it", func(ctx SpecContext) {
 		var calls atomic.Int32
 		inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// gauges are the metrics whose values are found at each scrape, from the posts that are not finished as the cache has them.
-// The manager that leads tells them, and no other: a sum over all is that of the installation.
+// gauges are the metrics that each scrape computes from the unfinished posts in the cache. Only the leading manager
+// reports them, so the sum over all managers is the value of the installation.
 type gauges struct {
 	posts, due, overdue        *prometheus.Desc
 	suspended, waiting         *prometheus.Desc
@@ -96,17 +96,17 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.gauges.collect(ch, count)
 }
 
-// account is those of one team on one platform.
+// account identifies the accounts of one team on one platform.
 type account struct {
 	namespace, platform string
 }
 
-// snapshot is what is found at one scrape.
+// snapshot holds the values for one scrape.
 type snapshot struct {
 	phases    map[[2]string]int
 	due       map[string]int
 	suspended map[string]int
-	// waiting are the posts that wait for the store, by namespace and by what for.
+	// waiting counts the posts that wait for the store, by namespace and by purpose.
 	waiting   map[[2]string]int
 	overdue   map[string]time.Duration
 	attempts  map[account]map[string]int
@@ -114,15 +114,15 @@ type snapshot struct {
 	uploads   map[prepare.OutlookKey]prepare.Outlook
 	rates     map[[2]string]float64
 	queues    map[string]int
-	// claims is how many are written at once, at most.
+	// claims is the limit of concurrent writes of claims.
 	claims int
-	// accounts are those that are connected.
+	// accounts holds the connected accounts.
 	accounts map[account]bool
-	// appLimited tells which platforms take no calls of the installation's app.
+	// appLimited holds, by platform, whether the installation's app is rate limited.
 	appLimited map[v1alpha1.Platform]bool
 }
 
-// snapshot looks through the posts of the cache. It cannot fail: a scrape would, with all other metrics.
+// snapshot counts the posts in the cache. It returns no error, which would fail the scrape of all other metrics.
 func (r *Reconciler) snapshot() *snapshot {
 	c := &snapshot{
 		phases: map[[2]string]int{}, due: map[string]int{}, suspended: map[string]int{}, overdue: map[string]time.Duration{}, waiting: map[[2]string]int{},
@@ -185,13 +185,13 @@ func (r *Reconciler) countPost(c *snapshot, post *v1alpha1.Post, now time.Time) 
 	}
 }
 
-// What posts wait for that wait for the store.
+// The purposes of posts that wait for the store.
 const (
 	forRecord = "record"
 	forLookup = "lookup"
 )
 
-// waitsForLookup reports whether it is to be looked up whether an earlier post of this name was published.
+// waitsForLookup reports whether a post waits for the lookup of an earlier post of the same name.
 func waitsForLookup(post *v1alpha1.Post) bool {
 	for i := range post.Status.Targets {
 		if t := &post.Status.Targets[i]; !attempt.Settled(t) && attempt.BlockedBy(t, v1alpha1.ReasonRecordUnavailable) {
@@ -201,8 +201,7 @@ func waitsForLookup(post *v1alpha1.Post) bool {
 	return false
 }
 
-// waitsSuspended reports whether a post waits for the end of its team's suspension, and no call of
-// it is to be looked up.
+// waitsSuspended reports whether a post waits for the end of its team's suspension, and has no open attempt to look up.
 func waitsSuspended(post *v1alpha1.Post) (waits bool) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
@@ -214,7 +213,7 @@ func waitsSuspended(post *v1alpha1.Post) (waits bool) {
 	return waits
 }
 
-// dueSince is since when a post is to be published: one that was kept as a draft, since it is none any more.
+// dueSince returns the time when a post became due. A former draft became due when it stopped being a draft.
 func (r *Reconciler) dueSince(post *v1alpha1.Post, now time.Time) time.Time {
 	until, _ := posting.TryUntil(post, now, r.o.StartingDeadline)
 	for i := range post.Status.Targets {
@@ -225,8 +224,8 @@ func (r *Reconciler) dueSince(post *v1alpha1.Post, now time.Time) time.Time {
 	return until.Add(-r.o.StartingDeadline)
 }
 
-// waitsForPlatform reports whether platforms work on all of a post that is not settled, as
-// YouTube does for hours on a long film: nobody has to look.
+// waitsForPlatform reports whether platforms are processing all unsettled targets of a post, as YouTube does for hours
+// with a long video. No person needs to act.
 func waitsForPlatform(post *v1alpha1.Post) (waits bool) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
@@ -241,8 +240,8 @@ func waitsForPlatform(post *v1alpha1.Post) (waits bool) {
 	return waits
 }
 
-// windowOf tells whether the call of an open attempt may still be under way, or was taken
-// by its platform.
+// windowOf returns the window of an open attempt: "within" while the call may be in progress, "past" after that, or
+// "taken" if the platform has accepted it.
 func (r *Reconciler) windowOf(t *v1alpha1.TargetStatus, now time.Time) string {
 	if t.Attempt.OperationID != "" {
 		return "taken"
@@ -257,7 +256,7 @@ func (r *Reconciler) windowOf(t *v1alpha1.TargetStatus, now time.Time) string {
 	return "within"
 }
 
-// collect says what was found.
+// collect sends the values of a snapshot.
 func (g *gauges) collect(ch chan<- prometheus.Metric, c *snapshot) {
 	say := func(desc *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)

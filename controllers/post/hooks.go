@@ -17,12 +17,11 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// cardPatience is how long the record of a card waits for what precedes the next
-// one, so that one write records the one and claims the other. It is short: until
-// then only the platform knows that the card is published.
+// cardPatience is how long the record of a card waits for the preparation of the next one, so that one write records
+// the first and claims the second. It is short, since only the platform knows about the published card until then.
 const cardPatience = time.Second
 
-// publishHooks is a pass that publishes. It implements publish.Pass.
+// publishHooks implements publish.Hooks for a reconciliation.
 type publishHooks struct {
 	r *Reconciler
 	p *reconciliation
@@ -32,7 +31,7 @@ func (u *publishHooks) Job(post *v1alpha1.Post, d *publish.Delivery) platforms.J
 	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts})
 }
 
-// Withheld implements publish.Pass: a team may be suspended while a claim waits for its turn.
+// Withheld implements publish.Hooks: a team may be suspended while a claim waits to be written.
 func (u *publishHooks) Withheld(ctx context.Context) bool {
 	return u.r.suspendedNow(ctx, u.p.key.Namespace)
 }
@@ -95,13 +94,12 @@ func (u *publishHooks) Next(ctx context.Context, recorded *v1alpha1.Post, batch 
 	return claimable
 }
 
-// canContinue reports whether the next card of a target can be claimed together with the
-// record of this one.
+// canContinue reports whether the next card of a target can be claimed in the write that records this one.
 func (u *publishHooks) canContinue(ctx context.Context, recorded *v1alpha1.Post, d *publish.Delivery, now time.Time) bool {
 	t := posting.Target(recorded, d.Target)
 	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted || u.r.suspendedNow(ctx, u.p.key.Namespace) {
 		return false
 	}
-	// The platform may have said with this card that it takes no more calls.
+	// The answer to this card may have contained a rate limit.
 	return u.r.blockedUntil(u.p, d.Conn, now).IsZero() && delivery.FileProblem(recorded, d.Target, u.p.media) == ""
 }

@@ -27,7 +27,7 @@ import (
 	heraldtest "github.com/herald-social/herald/test/envtest"
 )
 
-// hasFinalizer is what the cache has of a team with one scheduled post: each read is a copy, as the cache gives it.
+// hasFinalizer is the cache of a team with one scheduled post. Each read returns a copy, as the cache does.
 type hasFinalizer struct {
 	client.Client
 
@@ -49,7 +49,7 @@ func (h *hasFinalizer) Get(_ context.Context, key client.ObjectKey, obj client.O
 
 func (h *hasFinalizer) Status() client.SubResourceWriter { return status{held: h} }
 
-// status takes what the manager writes, as the API server would store it.
+// status stores the manager's writes like the API server.
 type status struct {
 	client.SubResourceWriter
 
@@ -63,12 +63,11 @@ func (s status) Update(_ context.Context, obj client.Object, _ ...client.SubReso
 	return nil
 }
 
-// handedOut is how often the cache hands out each object once more although nothing changed: the default of
-// controller-runtime.
+// handedOut is the resync period of the cache: the default of controller-runtime.
 const handedOut = 10 * time.Hour
 
-// BenchmarkIdle is what a post costs in a day in which it only waits for its time, which is far away: ns/op and B/op are of a
-// day, and passes/day says how often it is looked at. The manager holds as many of them as there are scheduled posts.
+// BenchmarkIdle measures the cost of a post per day while it waits for its distant time: ns/op and B/op are per day,
+// and passes/day is the number of reconciliations. The manager has as many of these as there are scheduled posts.
 func BenchmarkIdle(b *testing.B) {
 	now := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
 	h := &hasFinalizer{

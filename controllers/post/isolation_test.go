@@ -20,7 +20,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// refusing answers the requests of a method for the record of the post "odd" with an error of the store; "" is any method.
+// refusing answers the requests of a method for the record of the post "odd" with an error of the store; "" matches any
+// method.
 func refusing(method string, status int, code string) func(*http.Request) (*http.Response, error) {
 	return func(req *http.Request) (*http.Response, error) {
 		if !strings.HasSuffix(req.URL.Path, "/posts/odd.json") || method != "" && req.Method != method {
@@ -34,7 +35,7 @@ func refusing(method string, status int, code string) func(*http.Request) (*http
 	}
 }
 
-// unreachable is a link that loses the requests for the record of the post "odd".
+// unreachable loses the requests for the record of the post "odd".
 func unreachable(req *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(req.URL.Path, "/posts/odd.json") {
 		return nil, errCut
@@ -42,7 +43,7 @@ func unreachable(req *http.Request) (*http.Response, error) {
 	return nil, nil
 }
 
-// acceptedReason is why a post was accepted, or not yet.
+// acceptedReason returns the reason of a post's Accepted condition, or "" without one.
 func acceptedReason(ctx context.Context, p *v1alpha1.Post) string {
 	if accepted := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted); accepted != nil {
 		return accepted.Reason
@@ -59,7 +60,7 @@ var _ = Describe("A fault of the store that concerns one post", func() {
 		DeferCleanup(m.stop)
 		acme = newTeam(ctx)
 	})
-	// healthy has others of its team come and go.
+	// healthy creates and deletes other posts of the team.
 	healthy := func(ctx context.Context) {
 		GinkgoHelper()
 		for i := range 3 {

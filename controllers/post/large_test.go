@@ -45,7 +45,7 @@ var _ = Describe("A large post, of which the cache keeps no texts", func() {
 		})
 		DeferCleanup(m.stop)
 	})
-	// to makes a post that says something else to each of so many accounts.
+	// to creates a post with a different text for each of the accounts.
 	to := func(ctx context.Context, t team, accounts, characters int) (change func(*v1alpha1.Post), says []string) {
 		names := []string{"x"}
 		for i := range accounts - 1 {
@@ -63,7 +63,7 @@ var _ = Describe("A large post, of which the cache keeps no texts", func() {
 			}
 		}, says
 	}
-	// texts are what is stored of a post.
+	// texts returns the stored texts of a post.
 	texts := func(ctx context.Context, p *v1alpha1.Post) (all []string) {
 		for _, target := range read(ctx, p).Spec.Targets {
 			all = append(all, target.Caption)

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// sampleOf is a file that the probe is tested with.
+// sampleOf returns a sample file of the probe's tests.
 func sampleOf(name string) []byte {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", name))
@@ -32,8 +32,8 @@ func sampleOf(name string) []byte {
 	return data
 }
 
-// placedPhoto is a photo whose metadata is the place where it was taken, and the same photo
-// without: the metadata has no entry any more.
+// placedPhoto returns a photo whose only metadata is its location, and the same photo without it: the metadata then has
+// no entry.
 func placedPhoto() (placed, cleaned []byte) {
 	photo := sampleOf("picture.jpg")
 	const header = "MM\x00*\x00\x00\x00\x08"
@@ -46,7 +46,7 @@ func placedPhoto() (placed, cleaned []byte) {
 	return with(metadata), with(append([]byte(header), make([]byte, len(metadata)-len(header))...))
 }
 
-// placedFilm is a film with a box of coordinates, and the same film with free space there.
+// placedFilm returns a film with a box of coordinates, and the same film with free space in its place.
 func placedFilm() (placed, cleaned []byte) {
 	const film, added = "tenseconds.mp4", 28
 	data := sampleOf(film)
@@ -56,7 +56,7 @@ func placedFilm() (placed, cleaned []byte) {
 		whole := bytes.Join([][]byte{data[:end], []byte("\x00\x00\x00\x1cudta\x00\x00\x00\x14" + box), data[end:]}, nil)
 		grow := func(at int) { binary.BigEndian.PutUint32(whole[at:], binary.BigEndian.Uint32(whole[at:])+added) }
 		grow(at)
-		// The frames lie behind, and so further on than the tables say.
+		// The frames follow the box, so their offsets in the tables must grow by its size.
 		for next := at; ; {
 			table := bytes.Index(whole[next:end], []byte("stco"))
 			if table < 0 {
@@ -78,7 +78,7 @@ func hashOf(data []byte) string {
 
 var _ = Describe("The place where a file was taken", Ordered, func() {
 	var m *manager
-	var keeping sync.Map // the namespaces of teams that keep places
+	var keeping sync.Map // the namespaces of teams that keep locations
 	BeforeAll(func() {
 		m = startManager(interceptor.Funcs{}, withThreads, func(o *post.Options) {
 			o.TeamMedia = func(_ context.Context, namespace string) (v1alpha1.TeamMedia, error) {
@@ -95,8 +95,7 @@ var _ = Describe("The place where a file was taken", Ordered, func() {
 			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: media}}
 		}
 	}
-	// arrived are the hashes of what arrived on X, which is sent files, and on Threads, which
-	// fetches them.
+	// arrived returns the hashes of the files on X, which receives files, and on Threads, which fetches them.
 	arrived := func(ctx context.Context, t team, onThreads sandboxtest.Account, change func(*v1alpha1.Post)) (all []string) {
 		GinkgoHelper()
 		p := t.post(ctx, "look", change, toBoth)

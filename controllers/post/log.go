@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// The messages of the lines that report what became of a target.
+// Log messages about the state of a target.
 const (
 	logPublished = "published"
 	logLate      = "published late"
@@ -30,8 +30,8 @@ const (
 	logUnknown   = "nobody knows whether a target was published; a person has to look"
 )
 
-// logTargets reports each target whose stored status differs from before in what it waits for, or why it failed: one line for
-// each change, at info, however many passes follow. What was published is reported with the answer of the platform.
+// logTargets logs each target whose stored reason for waiting or failing has changed: one line for each change, at
+// info, however many reconciliations follow. Published targets are logged with the answer of the platform.
 func logTargets(log logr.Logger, post *v1alpha1.Post, before *v1alpha1.PostStatus, now time.Time) {
 	was := &v1alpha1.Post{Status: *before}
 	for i := range post.Status.Targets {
@@ -54,13 +54,13 @@ func logTargets(log logr.Logger, post *v1alpha1.Post, before *v1alpha1.PostStatu
 	}
 }
 
-// changed counts and reports what a stored status has changed.
+// changed counts and logs the changes of a stored status.
 func (r *Reconciler) changed(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus) {
 	r.o.Metrics.changed(post, before)
 	logTargets(ctrl.LoggerFrom(ctx), post, before, r.o.Clock.Now())
 }
 
-// logMessage is the message about a target that waits, or has failed; empty for any other.
+// logMessage returns the message about a target that waits or has failed; empty for any other.
 func logMessage(t *v1alpha1.TargetStatus) string {
 	if t.Blocked == nil {
 		return ""
@@ -82,7 +82,7 @@ func logMessage(t *v1alpha1.TargetStatus) string {
 	}
 }
 
-// logOfFailure is the message about a target that failed for a reason.
+// logOfFailure returns the message about a target that failed for a reason.
 func logOfFailure(reason string) string {
 	switch reason {
 	case v1alpha1.ReasonMissedSchedule:
@@ -96,7 +96,7 @@ func logOfFailure(reason string) string {
 	}
 }
 
-// targetFields name a target.
+// targetFields returns the log fields that identify a target.
 func targetFields(post *v1alpha1.Post, t *v1alpha1.TargetStatus) []any {
 	fields := []any{"uid", post.UID, "target", t.Index}
 	if t.Attempt != nil {
@@ -111,7 +111,7 @@ func targetFields(post *v1alpha1.Post, t *v1alpha1.TargetStatus) []any {
 	return fields
 }
 
-// lateness is how much later than its time it is for a post, in whole seconds; zero for one that is not due, or a draft.
+// lateness returns the time since a post was due, in whole seconds; zero if it is not due, or a draft.
 func lateness(post *v1alpha1.Post, now time.Time) time.Duration {
 	if post.Spec.Draft {
 		return 0
@@ -119,8 +119,8 @@ func lateness(post *v1alpha1.Post, now time.Time) time.Duration {
 	return max(now.Sub(posting.Due(post)).Round(time.Second), 0)
 }
 
-// logResult reports the answer to a call of a target, which is recorded. What a target that is not published waits for, or
-// failed of, has a line of its own.
+// logResult logs the answer to a call after it is recorded. logTargets logs the reason of a target that is not
+// published.
 func logResult(p *reconciliation, d *publish.Delivery, now time.Time) {
 	log := p.log.WithValues("uid", p.post.UID, "target", d.Target, "attempt", d.Attempt, "platform", d.Conn.Spec.Platform, "connection", d.Conn.Name)
 	switch d.Result.Outcome {
@@ -140,12 +140,11 @@ func logResult(p *reconciliation, d *publish.Delivery, now time.Time) {
 	}
 }
 
-// reasonTurn is the reason of a target that is late although nothing was in its way: other posts came first, or no manager
-// worked.
+// reasonTurn is the reason of a late target that nothing blocked: other posts came first, or no manager was running.
 const reasonTurn = "Turn"
 
-// late is how late a target is that is published, and for what it waited when the pass began. The upload of an immediate post
-// makes it no later, nor do the first cards of a tree the next ones.
+// late returns the lateness of a published target, and the reason that blocked it before this reconciliation. The
+// upload of an immediate post does not count as lateness, nor do the earlier cards of a tree.
 func (p *reconciliation) late(target int, now time.Time) (late time.Duration, reason string) {
 	if t := posting.Target(p.post, target); t != nil && len(t.Cards) > 1 {
 		return 0, ""

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/logtest"
 )
 
-// logged returns what a function logs, without the times and what names the target.
+// logged returns the log lines of a function, without the times and the fields that identify the target.
 func logged(t *testing.T, act func(log logr.Logger)) []logtest.Line {
 	t.Helper()
 	var out logtest.Log
@@ -100,7 +100,7 @@ func TestLogResult(t *testing.T) {
 	posted := platforms.Result{Outcome: platforms.Posted, ExternalID: "p1"}
 	for name, tc := range map[string]struct {
 		reason string
-		// late is how late a scheduled post is, or, negative, an immediate one.
+		// late is the lateness of a scheduled post or, if negative, of an immediate one.
 		late   time.Duration
 		before *v1alpha1.TargetStatus
 		result platforms.Result

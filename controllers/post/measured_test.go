@@ -27,7 +27,7 @@ var _ = Describe("What is measured", Ordered, func() {
 	})
 	AfterAll(func() { m.stop() })
 
-	// value is that of the series with these labels; -1 if there is none.
+	// value returns the value of the series with these labels, or -1 without one.
 	value := func(name string, labels map[string]string) func() float64 {
 		return func() float64 {
 			GinkgoHelper()

@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// file uploads a sample of a team and returns its hash.
+// file uploads a sample file for a team and returns its hash.
 func file(ctx context.Context, t team, name, sample string, mimeType v1alpha1.MimeType) string {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", sample))
@@ -31,7 +31,7 @@ func file(ctx context.Context, t team, name, sample string, mimeType v1alpha1.Mi
 	return fileOf(ctx, t, name, sample, mimeType, data)
 }
 
-// fileOf uploads a file of a team and returns its hash.
+// fileOf uploads a file for a team and returns its hash.
 func fileOf(ctx context.Context, t team, name, sample string, mimeType v1alpha1.MimeType, data []byte) string {
 	GinkgoHelper()
 	media := &v1alpha1.Media{
@@ -44,7 +44,7 @@ func fileOf(ctx context.Context, t team, name, sample string, mimeType v1alpha1.
 	media.Status = v1alpha1.MediaStatus{
 		Phase: v1alpha1.MediaUploaded, SizeBytes: object.Size, ETag: object.ETag, Width: 64, Height: 48,
 	}
-	// Some specs upload what a verification would refuse.
+	// Some specs upload files that fail the verification.
 	if facts, err := probe.Probe(bytes.NewReader(data), int64(len(data)), string(mimeType)); err == nil {
 		media.Status.Width, media.Status.Height, media.Status.DurationMillis = facts.Width, facts.Height, facts.Duration.Milliseconds()
 	}

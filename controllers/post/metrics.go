@@ -18,17 +18,17 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// lateAfter is from when on a post counts as late for its team. A post that is due alone goes out within
-// milliseconds; ten thousand that are due at once take seconds.
+// lateAfter is the lateness that counts as late for a team. A single due post is sent within milliseconds; ten thousand
+// posts that are due at once take seconds.
 const lateAfter = 10 * time.Second
 
-// Labels that several metrics have. A namespace is a team's, so that there are as many as teams.
+// Labels that several metrics share. Each namespace belongs to a team, so there are as many values as teams.
 const (
 	labelNamespace = "namespace"
 	labelPlatform  = "platform"
 )
 
-// Metrics are the promises of delivery as numbers.
+// Metrics measures how well the delivery keeps its guarantees.
 type Metrics struct {
 	lateness  prometheus.Histogram
 	late      *prometheus.CounterVec
@@ -39,23 +39,24 @@ type Metrics struct {
 	abandoned *prometheus.CounterVec
 	expired   prometheus.Counter
 
-	// reconciler is whose posts are counted at each scrape; nil before it is set up.
+	// reconciler provides the posts that each scrape counts; nil before its setup.
 	reconciler atomic.Pointer[leading]
 	gauges     gauges
 
 	mu sync.Mutex
-	// teams has the namespaces whose series have begun.
+	// teams holds the namespaces whose series exist.
 	teams map[string]bool
 }
 
-// leading is a reconciler, and what is closed once it works and once it stops: then another one tells.
+// leading is a reconciler with the channels that close when it is elected and when it stops. After that another process
+// reports the gauges.
 type leading struct {
 	*Reconciler
 
 	elected, stopping <-chan struct{}
 }
 
-// NewMetrics makes the metrics and registers them, unless registerer is nil.
+// NewMetrics creates the metrics, and registers them unless registerer is nil.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	register := promauto.With(registerer)
 	m := &Metrics{
@@ -103,14 +104,13 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// watch has the posts of a reconciler counted at each scrape, once it works and
-// until it stops.
+// watch sets the reconciler whose posts each scrape counts, from its election until it stops.
 func (m *Metrics) watch(r *Reconciler, elected, stopping <-chan struct{}) {
 	m.reconciler.Store(&leading{r, elected, stopping})
 }
 
-// observeLateness counts the first call of a target of a scheduled post, which was due at a time: the time for
-// which its team was suspended meanwhile does not count.
+// observeLateness counts the first call of a target of a scheduled post. due is the scheduled time, moved by the
+// suspensions of the team.
 func (m *Metrics) observeLateness(conn *v1alpha1.Connection, due, now time.Time) {
 	late := max(now.Sub(due), 0)
 	m.lateness.Observe(late.Seconds())
@@ -131,7 +131,7 @@ func (m *Metrics) settled(t *v1alpha1.TargetStatus) {
 	m.settles.WithLabelValues(string(t.Platform), outcome).Inc()
 }
 
-// changed counts the targets that a stored status has brought to an end.
+// changed counts the targets that a stored status has settled or left undecided.
 func (m *Metrics) changed(post *v1alpha1.Post, before *v1alpha1.PostStatus) {
 	was := &v1alpha1.Post{Status: *before}
 	for i := range post.Status.Targets {
@@ -148,8 +148,9 @@ func (m *Metrics) changed(post *v1alpha1.Post, before *v1alpha1.PostStatus) {
 	}
 }
 
-// setAccounts says which accounts teams have now, by namespace and platform. Their series begin at zero, so that the first late or
-// refused post of a team shows as a rise; those of teams that are gone end, so that there are no more of them than accounts.
+// setAccounts updates the series to the connected accounts, by namespace and platform. New series start at zero, so
+// that the first late or refused post of a team is an increase. The series of removed teams are deleted, so that there
+// are no more than accounts.
 func (m *Metrics) setAccounts(accounts map[account]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,7 +173,7 @@ func (m *Metrics) setAccounts(accounts map[account]bool) {
 	m.teams = teams
 }
 
-// sent counts the bytes of files that go to a platform.
+// sent returns the counter for the file bytes that are sent to a platform.
 func (m *Metrics) sent(platform v1alpha1.Platform) prepare.Sent {
 	return m.bytes.WithLabelValues(string(platform))
 }

@@ -31,7 +31,7 @@ import (
 
 var nine = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// videos is a platform that takes videos in two steps.
+// videos is a platform that publishes videos in two steps.
 type videos struct{ platforms.Publisher }
 
 func (videos) Capabilities() platforms.Capabilities {
@@ -41,7 +41,7 @@ func (videos) Capabilities() platforms.Capabilities {
 func (videos) Prepares(c platforms.Content) bool                                 { return len(c.Media) > 0 }
 func (videos) Prepare(context.Context, platforms.Job) (string, *platforms.Error) { return "", nil }
 
-// unfinished is a post with one target of a video.
+// unfinished returns a post with a video and one target.
 func unfinished(namespace, name string, due time.Duration, change ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	p := &v1alpha1.Post{}
 	p.Namespace, p.Name, p.UID = namespace, name, "u"
@@ -71,7 +71,7 @@ func connected(namespace string) *v1alpha1.Connection {
 	return c
 }
 
-// limitedApp has a connection's platform have said that an app takes no calls for a while.
+// limitedApp returns a connection with an app-wide rate limit.
 func limitedApp(app string, d time.Duration) *v1alpha1.Connection {
 	c := connected("team")
 	c.Name = app + d.String()
@@ -79,7 +79,7 @@ func limitedApp(app string, d time.Duration) *v1alpha1.Connection {
 	return c
 }
 
-// suspendedTarget has the target wait for the end of its team's suspension.
+// suspendedTarget makes the target wait for the end of its team's suspension.
 func suspendedTarget(p *v1alpha1.Post) {
 	p.Status.Targets[0].Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonSuspended, Problem: "suspended"}
 }
@@ -270,12 +270,12 @@ func TestGauges(t *testing.T) {
 	}
 }
 
-// lookupTarget has a target wait for what is known of an earlier post.
+// lookupTarget makes a target wait for the record of an earlier post.
 func lookupTarget(p *v1alpha1.Post) {
 	p.Status.Targets[0].Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonRecordUnavailable}
 }
 
-// TestUnkeptRecords: a record waits from the first try that failed until one succeeds.
+// TestUnkeptRecords: a record counts as waiting from its first failure until a success.
 func TestUnkeptRecords(t *testing.T) {
 	m, registry := measured(t, connected("acme"))
 	rs := m.reconciler.Load().records
@@ -300,7 +300,7 @@ func TestUnkeptRecords(t *testing.T) {
 	}
 }
 
-// TestSeriesOfTeams holds that series begin at zero with an account and end with the team.
+// TestSeriesOfTeams checks that series start at zero with an account and are deleted with the team.
 func TestSeriesOfTeams(t *testing.T) {
 	m, registry := measured(t, connected("acme"), connected("beta"))
 	names := []string{"herald_late_targets_total", "herald_records_abandoned_total", "herald_target_results_total"}
@@ -336,7 +336,7 @@ func TestSeriesOfTeams(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLeaderCounts: another replica has the same posts in its cache, or would fill it for the scrape.
+// TestOnlyTheLeaderCounts: another replica has the same posts in its cache, or would fill the cache for the scrape.
 func TestOnlyTheLeaderCounts(t *testing.T) {
 	m, registry := measured(t, unfinished("acme", "a", time.Hour))
 	never, closed := make(chan struct{}), make(chan struct{})
@@ -353,7 +353,7 @@ func TestOnlyTheLeaderCounts(t *testing.T) {
 	}
 }
 
-// lines are those of a text without indentation.
+// lines returns the lines of a text without indentation.
 func lines(text string) (all []string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimSpace(line); line != "" {
@@ -363,7 +363,7 @@ func lines(text string) (all []string) {
 	return all
 }
 
-// values are the named metrics as they are scraped, without comments.
+// values returns the named metrics in the exposition format, without comments.
 func values(t *testing.T, registry *prometheus.Registry, names ...string) []string {
 	t.Helper()
 	text, err := testutil.GatherAndFormat(registry, expfmt.TypeTextPlain, names...)
@@ -379,5 +379,5 @@ func values(t *testing.T, registry *prometheus.Registry, names ...string) []stri
 	return all
 }
 
-// everywhere is a team.
+// everywhere reports that a team owns any namespace.
 func everywhere(context.Context, string) (bool, error) { return true, nil }

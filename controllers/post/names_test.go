@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// oddNames are names that Kubernetes takes.
+// oddNames returns unusual names that Kubernetes accepts.
 func oddNames() []string {
 	return []string{
 		"0", "1.2", "a.b.c-d", "posts", "edit", "unneeded.json", "herald-credentials", "herald-credentials-aaaa",

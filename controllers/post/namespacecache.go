@@ -15,11 +15,11 @@ import (
 	"github.com/herald-social/herald/internal/namespaces"
 )
 
-// namespaceTTL is how long it is believed whether a namespace is being deleted: thousands of its
-// posts, which wait for the store, do not ask each for itself.
+// namespaceTTL is the TTL of the cached state of a namespace. Thousands of its posts that wait for the store share one
+// read.
 const namespaceTTL = 5 * time.Second
 
-// namespaceCache knows which namespaces are being deleted.
+// namespaceCache caches which namespaces are being deleted.
 type namespaceCache struct {
 	reader client.Reader
 	clock  clock.PassiveClock
@@ -28,7 +28,7 @@ type namespaceCache struct {
 	states map[string]namespaceState
 }
 
-// namespaceState is whether a namespace was being deleted when it was read.
+// namespaceState is the state of a namespace when it was read.
 type namespaceState struct {
 	terminating bool
 	at          time.Time
@@ -38,7 +38,7 @@ func newNamespaceCache(o *Options) *namespaceCache {
 	return &namespaceCache{reader: o.APIReader, clock: o.Clock, states: map[string]namespaceState{}}
 }
 
-// isTerminating reports whether a namespace is being deleted, or is gone.
+// isTerminating reports whether a namespace is being deleted or no longer exists.
 func (e *namespaceCache) isTerminating(ctx context.Context, name string) (bool, error) {
 	now := e.clock.Now()
 	e.mu.Lock()
@@ -49,7 +49,7 @@ func (e *namespaceCache) isTerminating(ctx context.Context, name string) (bool, 
 	}
 	is, err := namespaces.IsTerminating(ctx, e.reader, name)
 	if err != nil {
-		return false, err //nolint:wrapcheck // it says what was being done
+		return false, err //nolint:wrapcheck // the error names the operation
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -102,8 +102,7 @@ var _ = Describe("A team beside another one", func() {
 	})
 })
 
-// claim waits for the first post of a team and then says, of another team's post, that it
-// is that one.
+// claim waits for the first post of a team, and then resolves another team's post with its id.
 func claim(ctx context.Context, of team, fake *v1alpha1.Post) {
 	var id string
 	Eventually(func() bool {

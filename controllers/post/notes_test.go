@@ -20,7 +20,7 @@ import (
 )
 
 var _ = Describe("The last word on each target is an event of its own", func() {
-	// told are the last words about a post: reason, field, related connection and the beginning of the note.
+	// told returns the final events about a post: reason, field, related connection and the start of the note.
 	told := func(ctx context.Context, p *v1alpha1.Post) func() []string {
 		return func() (told []string) {
 			var list eventsv1.EventList

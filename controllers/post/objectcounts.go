@@ -17,16 +17,16 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// objectCounts know the objects that scrapes count. A list would copy each struct of the cache: 45 MB at each scrape, with
-// 100,000 posts.
+// objectCounts holds the objects that scrapes count. Listing them from the cache would copy every struct: 45 MB per
+// scrape with 100,000 posts.
 type objectCounts struct {
 	posts       objectSet[*v1alpha1.Post]
 	media       objectSet[*v1alpha1.Media]
 	connections objectSet[*v1alpha1.Connection]
 }
 
-// watch has the informers of the manager's cache tell what there is. What they have not told of yet, as while the cache
-// fills, is not counted.
+// watch adds the event handlers to the informers of the manager's cache. Objects without an event yet, for example
+// while the cache fills, are not counted.
 func (c *objectCounts) watch(mgr ctrl.Manager) error {
 	for obj, to := range map[client.Object]toolscache.ResourceEventHandler{
 		&v1alpha1.Post{}: &c.posts, &v1alpha1.Media{}: &c.media, &v1alpha1.Connection{}: &c.connections,
@@ -42,13 +42,13 @@ func (c *objectCounts) watch(mgr ctrl.Manager) error {
 	return nil
 }
 
-// objectSet knows the objects of one kind. They are those of the cache, which nobody changes.
+// objectSet holds the objects of one kind. They are shared with the cache and must not be modified.
 type objectSet[T client.Object] struct {
 	mu  sync.RWMutex
 	all map[types.UID]T
 }
 
-// each calls a function with each object, in no order.
+// each calls a function for each object, in no particular order.
 func (c *objectSet[T]) each(count func(T)) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -71,8 +71,8 @@ func (c *objectSet[T]) OnAdd(obj any, _ bool) {
 	c.all[object.GetUID()] = object
 }
 
-// OnUpdate implements toolscache.ResourceEventHandler. The new object may be another one of the name, if the deletion was
-// missed.
+// OnUpdate implements toolscache.ResourceEventHandler. The new object may be a replacement of the same name, if the
+// deletion was missed.
 func (c *objectSet[T]) OnUpdate(before, after any) {
 	old, was := before.(T)
 	if object, is := after.(T); was && is && old.GetUID() != object.GetUID() {

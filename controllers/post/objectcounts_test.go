@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// What is counted follows what the informer tells.
+// TestCensus checks that the counted objects follow the events of the informer.
 func TestCensus(t *testing.T) {
 	object := func(name, uid, version string) *v1alpha1.Post {
 		return &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: version}}
@@ -48,7 +48,7 @@ func TestCensus(t *testing.T) {
 	}
 }
 
-// A scrape counts what is there. It does not copy it.
+// TestScrapeCopiesNothing checks that a scrape counts the objects without copying them.
 func TestScrapeCopiesNothing(t *testing.T) {
 	const posts = 10_000
 	m, registry := measured(t, connected("acme"))

@@ -19,25 +19,23 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// Plans tells whose namespace it is, and counts what a plan or a platform
-// limits.
+// Plans finds the owners of namespaces, and counts the usage that a plan or a platform limits.
 type Plans struct {
-	// Owner returns the team that owns a namespace; nil if none does.
+	// Owner returns the team that owns a namespace, or nil without one.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// Quota keeps the count.
+	// Quota stores the usage.
 	Quota *quota.UsageStore
 }
 
-// plans keeps posts within what the plans of their teams allow.
+// plans enforces the limits of the teams' plans.
 type plans struct {
 	o *Options
-	// rejectTarget fails a target whose turn it was, and lets others have its account.
+	// rejectTarget fails a target and releases its gate to other posts.
 	rejectTarget func(p *reconciliation, d *publish.Delivery, reason, message string) error
 }
 
-// enforceLimits counts what is about to be claimed, unless that was counted when
-// the post was created, and fails the targets for which nothing is left. It
-// returns the others, and all of them with an error.
+// enforceLimits counts the usage of deliveries before their claim, unless it was counted when the post was created, and
+// fails the targets that exceed a limit. It returns the other deliveries, or all of them with an error.
 func (l *plans) enforceLimits(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery) ([]*publish.Delivery, error) {
 	if l.o.Plans == nil {
 		return deliveries, nil
@@ -67,11 +65,10 @@ func (l *plans) enforceLimits(ctx context.Context, p *reconciliation, deliveries
 	return within, nil
 }
 
-// refusal is why a target is not sent.
+// refusal is the reason why a target is not sent.
 type refusal struct{ reason, message string }
 
-// confirm counts what the post takes, wherever its deliveries go, and returns the
-// targets for which nothing is left.
+// confirm counts the usage of the post in all counters of its deliveries, and returns the targets that exceed a limit.
 func (l *plans) confirm(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, limits plan.Limits) (map[int]refusal, error) {
 	counters := map[v1alpha1.UsageSpec]bool{}
 	for _, d := range deliveries {
@@ -110,8 +107,8 @@ func (l *plans) refuse(p *reconciliation, counter *v1alpha1.UsageSpec, limit int
 		limit, over.Used, at.UTC().Format("January 2006"), plan.Cost(p.post))}
 }
 
-// coveredAccounts fails the targets whose accounts the team's plan does not
-// cover, and returns the others. A tree that has begun goes on.
+// coveredAccounts fails the targets whose accounts exceed the team's plan, and returns the others. A tree that has
+// posted a card continues.
 func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, limits plan.Limits) ([]*publish.Delivery, error) {
 	if limits.Accounts == 0 {
 		return deliveries, nil
@@ -140,9 +137,8 @@ func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveri
 	return covered, nil
 }
 
-// releaseUnused gives back what was counted for a post of which nothing is left
-// to do, and was not published. What cannot be given back now, the Team
-// controller finds later.
+// releaseUnused releases the counted usage of a finished post that was not published in full. If that fails, the Team
+// controller releases it later.
 func (l *plans) releaseUnused(ctx context.Context, p *reconciliation) {
 	if l.o.Plans == nil || !unused(p.post) {
 		return
@@ -161,7 +157,7 @@ func (l *plans) releaseUnused(ctx context.Context, p *reconciliation) {
 	}
 }
 
-// unused reports whether less was published for a post than may be counted.
+// unused reports whether a post has published less than the usage that may be counted for it.
 func unused(post *v1alpha1.Post) bool {
 	for i := range post.Spec.Targets {
 		if plan.UseOf(post, i).Count < plan.Cost(post) {
@@ -171,13 +167,13 @@ func unused(post *v1alpha1.Post) bool {
 	return false
 }
 
-// stored is the post as a Usage is compared with it.
+// stored returns the usage of the post for a comparison with a stored Usage.
 func (l *plans) stored(ctx context.Context, p *reconciliation, counter *v1alpha1.UsageSpec) usage.PostUses {
 	return plan.Stored(counter, p.post, l.connections(ctx, p), l.o.StartingDeadline)
 }
 
-// connections finds those that the pass has read, and others as the cache has them;
-// nil for one that cannot be read.
+// connections returns a function that finds a connection among the ones already read, or in the cache. It returns nil
+// for a connection that cannot be read.
 func (l *plans) connections(ctx context.Context, p *reconciliation) plan.Connections {
 	return func(name string) *v1alpha1.Connection {
 		if conn := p.connections[name]; conn != nil {

@@ -36,13 +36,13 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 			o.Plans = &post.Plans{Quota: quotas, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
 			}}
-			// What X does, to play an inbox that takes texts.
+			// X plays the part of a TikTok inbox that accepts texts.
 			o.Platforms[v1alpha1.PlatformTikTok] = o.Platforms[v1alpha1.PlatformX]
 		})
 	})
 	AfterAll(func() { m.stop() })
 
-	// All posts are due within this test, or in months of their own.
+	// All posts are due within this test, or in other months.
 	month := plan.XPosts(time.Now())
 	reserve := func(ctx context.Context, t team, counter v1alpha1.UsageSpec, post string, counts ...int) {
 		GinkgoHelper()
@@ -57,7 +57,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 			return nil
 		})).To(Succeed())
 	}
-	// before is what other posts took.
+	// before adds the usage of other posts.
 	before := func(ctx context.Context, t team, count int) {
 		GinkgoHelper()
 		Expect(quotas.Amend(ctx, t.namespace, month, func(u *v1alpha1.Usage) error {
@@ -76,7 +76,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		return read(ctx, p).Status.Targets[i]
 	}
 
-	// connectTikTok gives the team an account on what passes for TikTok.
+	// connectTikTok adds an account on the simulated TikTok to the team.
 	connectTikTok := func(ctx context.Context, t team) {
 		GinkgoHelper()
 		var conn v1alpha1.Connection
@@ -117,7 +117,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		t := newTeam(ctx)
 		connectTikTok(ctx, t)
 		before(ctx, t, 29)
-		// Reserved while the first target went to X; it is the second that does now.
+		// The reservation was for the first target on X. Now the second target is on X.
 		p := t.post(ctx, "swapped", func(p *v1alpha1.Post) {
 			reserve(ctx, t, month, p.Name, 1)
 			p.Spec.Targets = []v1alpha1.PostTarget{
@@ -198,7 +198,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 			if p.Spec.ScheduledAt != nil {
 				at = p.Spec.ScheduledAt.Time
 			} else {
-				// The platform's answer comes after the claim.
+				// The platform answers after the claim.
 				t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 403})
 			}
 			reserve(ctx, t, plan.XPosts(at), p.Name, 1)
@@ -232,7 +232,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	})
 
 	It("fails for an account that the plan does not cover", func(ctx SpecContext) {
-		t := newTeam(ctx) // has the connection x, the last by name
+		t := newTeam(ctx) // has the connection x, the last one by name
 		for i := range 10 {
 			t.connect(ctx, fmt.Sprintf("a%02d", i))
 		}
@@ -284,7 +284,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 
 var _ = Describe("A post of a team whose plan has no limits", func() {
 	It("costs no request that counts, be it published, refused or cancelled", func(ctx SpecContext) {
-		// Without a store, counting ends the test.
+		// Quota is nil, so any count would panic.
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.Plans = &post.Plans{Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited}}}, nil
@@ -332,7 +332,7 @@ var _ = Describe("A post that cannot be counted", func() {
 	})
 })
 
-// unavailable cannot be read while it is down.
+// unavailable fails all reads while down is set.
 type unavailable struct {
 	quota.API
 

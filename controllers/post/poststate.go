@@ -16,30 +16,27 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// postState is what the process remembers of one post between two passes.
+// postState is the state of one post in memory between two reconciliations.
 type postState struct {
 	uid types.UID
-	// publish holds our last write, and what could not be recorded.
+	// publish holds the last write of this process, and the results that could not be recorded.
 	publish publish.WriteCache
-	// prepare holds what was prepared for the targets.
+	// prepare holds the preparations of the targets.
 	prepare prepare.Preparations
-	// earlier is what the archive has answered about an earlier post of the name; nil before.
+	// earlier is the answer of the archive about an earlier post of the same name; nil before the lookup.
 	earlier *delivery.Earlier
-	// rollbackSeenAt is when it was noticed last that the cluster was put back, before the archive was
-	// asked; zero if it never was.
+	// rollbackSeenAt is the detection time of the last rollback before the archive lookup; zero without a rollback.
 	rollbackSeenAt time.Time
-	// recordRequested is set once a record of the post, which is not finished, is to be kept as it stands.
+	// recordRequested is set once the record of the unfinished post was requested.
 	recordRequested bool
-	// quotaBackoff holds the pauses after which it is tried again to count what a plan
-	// limits; nil while that can be counted.
+	// quotaBackoff is the backoff for counting plan usage; nil after a success.
 	quotaBackoff *wait.Backoff
-	// warnAt is when the warning is emitted that the post has no Team, if it has none by then;
-	// zero if nothing is held back.
+	// warnAt is the time of the delayed warning that the post has no Team; zero if there is none.
 	warnAt time.Time
 }
 
-// postStates holds the memory of each post, and which posts wait for which of their
-// inputs: a change of a connection or a file wakes those and no others.
+// postStates holds the state of each post, and the posts that wait for each input. A change of a connection or a file
+// wakes only the posts that wait for it.
 type postStates struct {
 	mu      sync.Mutex
 	byPost  map[types.NamespacedName]*postState
@@ -47,7 +44,7 @@ type postStates struct {
 	inputs  map[types.NamespacedName]map[input]struct{}
 }
 
-// input names what a post refers to.
+// input is an object that posts wait for.
 type input struct {
 	kind string
 	types.NamespacedName
@@ -59,7 +56,7 @@ const (
 	kindApp        = "App"
 )
 
-// appInput is the app on a platform, for whose limit posts wait.
+// appInput returns the input for the app's rate limit on a platform.
 func appInput(platform v1alpha1.Platform) input {
 	return input{kindApp, types.NamespacedName{Name: string(platform)}}
 }
@@ -72,7 +69,7 @@ func newPostStates() *postStates {
 	}
 }
 
-// get returns the memory of a post. Another post of the same name begins anew.
+// get returns the state of a post. A new post of the same name gets a new state.
 func (m *postStates) get(post types.NamespacedName, uid types.UID) *postState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +81,7 @@ func (m *postStates) get(post types.NamespacedName, uid types.UID) *postState {
 	return m.byPost[post]
 }
 
-// forget drops what is remembered of a post that has left the cache.
+// forget drops the state of a post that has left the cache.
 func (m *postStates) forget(post types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +96,7 @@ func (m *postStates) drop(post types.NamespacedName) {
 	delete(m.byPost, post)
 }
 
-// subscribe has a post woken by the next change of an input.
+// subscribe wakes a post at the next change of an input.
 func (m *postStates) subscribe(post types.NamespacedName, in input) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,10 +104,10 @@ func (m *postStates) subscribe(post types.NamespacedName, in input) {
 	insert(m.inputs, post, in)
 }
 
-// drain returns the posts that wait for an input, which they do no longer.
+// drain returns the posts that wait for an input, and removes their subscriptions to it.
 func (m *postStates) drain(in input) []types.NamespacedName { return m.drainUpTo(in, wakeAll) }
 
-// drainUpTo does that for so many at most, in no order.
+// drainUpTo is drain for at most the given number of posts, in no particular order.
 func (m *postStates) drainUpTo(in input, most int) []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +125,7 @@ func (m *postStates) drainUpTo(in input, most int) []types.NamespacedName {
 	return posts
 }
 
-// drainKind returns the posts that wait for any input of a kind, which they do no longer.
+// drainKind returns the posts that wait for any input of a kind, and removes their subscriptions to these.
 func (m *postStates) drainKind(kind string) (posts []types.NamespacedName) {
 	m.mu.Lock()
 	var all []input
@@ -144,8 +141,8 @@ func (m *postStates) drainKind(kind string) (posts []types.NamespacedName) {
 	return posts
 }
 
-// prune is called at the end of a pass: a post that waits for no input is not woken
-// by one, and an empty memory takes no room.
+// prune runs at the end of a reconciliation. It removes the subscriptions of a post that waits for no input, and drops
+// an empty state.
 func (m *postStates) prune(post types.NamespacedName, waits bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

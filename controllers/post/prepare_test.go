@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// fastPreparer is Threads with times that a test can wait for.
+// fastPreparer is Threads with times short enough for tests.
 type fastPreparer struct {
 	platforms.Publisher
 	platforms.Preparer
@@ -34,14 +34,14 @@ func (f fastPreparer) Capabilities() platforms.Capabilities {
 	return limits
 }
 
-// withThreads lets a manager publish to Threads as well.
+// withThreads adds Threads to a manager.
 func withThreads(o *post.Options) {
 	p := threads.New(threads.Config{APIURL: platform.URL + "/threads", ListingLag: 500 * time.Millisecond}, transport.New(transport.Options{}))
 	o.Platforms[v1alpha1.PlatformThreads] = fastPreparer{p, p}
 }
 
-// onThreads makes an account of Threads and a ready connection to it; what is
-// prepared for it takes so long to be ready.
+// onThreads creates an account of Threads and a ready connection to it. processing is the time that its containers
+// take.
 func (t team) onThreads(ctx context.Context, processing time.Duration) sandboxtest.Account {
 	GinkgoHelper()
 	settings := map[string]any{"processing_ms": processing.Milliseconds()}
@@ -56,7 +56,7 @@ func toBoth(p *v1alpha1.Post) {
 	p.Spec.Targets = append(p.Spec.Targets, second)
 }
 
-// shown are the texts that an account of Threads has published.
+// shown returns the texts that an account of Threads has published.
 func shown(ctx context.Context, account sandboxtest.Account) []string {
 	posts, err := platform.Posts(ctx, "threads", account.ID)
 	Expect(err).NotTo(HaveOccurred())
@@ -67,7 +67,7 @@ func shown(ctx context.Context, account sandboxtest.Account) []string {
 	return texts
 }
 
-// made counts the containers that were asked for so far.
+// made returns the number of created containers.
 func made(ctx context.Context) int {
 	calls, err := platform.Calls(ctx, "threads")
 	Expect(err).NotTo(HaveOccurred())
@@ -79,8 +79,7 @@ func disturb(ctx context.Context, account sandboxtest.Account, f sandboxtest.Fau
 	Expect(platform.Fault(ctx, f)).To(Succeed())
 }
 
-// publishByHand publishes a text without Herald, and returns the container that
-// it was published from.
+// publishByHand publishes a text without Herald, and returns its container.
 func publishByHand(ctx context.Context, account sandboxtest.Account, text string) string {
 	p := threads.New(threads.Config{APIURL: platform.URL + "/threads"}, transport.New(transport.Options{}))
 	job := platforms.Job{
@@ -98,7 +97,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 	var (
 		m      *manager
 		writes writeCount
-		// One post takes long on Threads. Two specs look at it, and others have their turn in between.
+		// One post takes long on Threads. Two specs check it, and others run in between.
 		slow        *v1alpha1.Post
 		slowAccount sandboxtest.Account
 		slowMade    int
@@ -166,7 +165,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		Expect(made(ctx) - before).To(Equal(12))
 	})
 
-	// All are on their way at once, each on an account of its own.
+	// All posts are sent concurrently, each on its own account.
 	Context("ends every fault in one publication, or in a failure that says why", func() {
 		type row struct {
 			reason         string
@@ -251,8 +250,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		start := v1alpha1.NewTime(time.Now())
 		checkpoint := publishByHand(ctx, account, text)
 
-		// The entry as a lost answer leaves it, after a person said that
-		// nothing was published.
+		// The status after a lost answer and a person's resolution that nothing was published.
 		p := t.post(ctx, text, toThreads, at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 		now := read(ctx, p)

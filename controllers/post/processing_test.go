@@ -27,7 +27,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 	var m *manager
 	AfterEach(func() { m.stop() })
 
-	// ffmpeg is the program that takes pictures out of videos; empty if there is none.
+	// ffmpeg is the program that extracts pictures from videos; empty if it is not installed.
 	ffmpeg, _ := exec.LookPath("ffmpeg")
 	begin := func() {
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
@@ -60,7 +60,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 		}
 		return v1alpha1.TargetStatus{}
 	}
-	// videos are what lies on the channel.
+	// videos returns the videos on the channel.
 	videos := func(ctx context.Context, t team) []sandboxtest.Post {
 		GinkgoHelper()
 		posts, err := platform.Posts(ctx, "youtube", t.account.ID)

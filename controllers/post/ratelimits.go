@@ -24,11 +24,10 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// rateLimits knows until when platforms take no calls. The limits stand in the
-// Connection that learned of them, so that a restart does not stampede and a
-// thousand posts that wait need no write of their own. From the moment of an answer
-// until that is read back from the cache, the process remembers it; from then on the
-// Connection alone counts, so that a person may lift a limit there.
+// rateLimits holds the rate limits of platforms. A limit is stored in the Connection that received it, so a restart
+// causes no burst of calls, and a thousand waiting posts need no write of their own. The process keeps a limit in
+// memory only until the cache shows it. After that the Connection is authoritative, so a person can remove the limit
+// there.
 type rateLimits struct {
 	o    *Options
 	apps *appLimits
@@ -37,20 +36,19 @@ type rateLimits struct {
 	accounts map[types.UID]*accountLimit
 }
 
-// accountLimit is what this process knows of an account, by the UID of its Connection.
+// accountLimit is the state of one account in this process, by the UID of its Connection.
 type accountLimit struct {
-	// until is what an answer told, and version the resourceVersion of the Connection
-	// that holds it; empty until it is stored.
+	// until is the end of the limit from the last answer. version is the resourceVersion of the Connection that holds
+	// it; empty until it is stored.
 	until   time.Time
 	version string
-	// published counts what was published since a platform last told how much is
-	// left.
+	// published counts the posts since the platform last reported the remaining quota.
 	published publications
-	// refused is set if the latest answer did not let the account publish.
+	// refused is set if the platform refused to publish for the account in its latest answer.
 	refused bool
 }
 
-// publications is how many posts were made since a platform's answer of that time.
+// publications is the number of posts since a platform reported a quota, and the time of that report.
 type publications struct {
 	since time.Time
 	n     int
@@ -60,13 +58,13 @@ func newRateLimits(o *Options) *rateLimits {
 	return &rateLimits{o: o, apps: newAppLimits(o), accounts: map[types.UID]*accountLimit{}}
 }
 
-// notOlder reports whether a resourceVersion is that of the same state, or of a later one.
+// notOlder reports whether a resourceVersion is equal to or later than another one.
 func notOlder(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err != nil || order >= 0
 }
 
-// account returns what is known of an account, made empty if nothing is. The lock is held.
+// account returns the state of an account, and creates it if necessary. The caller holds the lock.
 func (l *rateLimits) account(conn *v1alpha1.Connection) *accountLimit {
 	known := l.accounts[conn.UID]
 	if known == nil {
@@ -76,22 +74,22 @@ func (l *rateLimits) account(conn *v1alpha1.Connection) *accountLimit {
 	return known
 }
 
-// prune drops what says nothing any more. The lock is held.
+// prune drops an empty state. The caller holds the lock.
 func (l *rateLimits) prune(uid types.UID) {
 	if known := l.accounts[uid]; known != nil && *known == (accountLimit{}) {
 		delete(l.accounts, uid)
 	}
 }
 
-// forget drops what is known of the account of a connection that was deleted.
+// forget drops the state of a deleted connection.
 func (l *rateLimits) forget(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.accounts, uid)
 }
 
-// accountBlockedUntil is until when a connection's platform takes no calls for its
-// account, as the connection and this process know.
+// accountBlockedUntil returns the end of the rate limit of a connection's account: the later one of the connection's
+// and of the process's, or zero.
 func (l *rateLimits) accountBlockedUntil(conn *v1alpha1.Connection, now time.Time) time.Time {
 	latest := ratelimit.BlockedUntil(&conn.Status, now)
 	l.mu.Lock()
@@ -108,9 +106,8 @@ func (l *rateLimits) accountBlockedUntil(conn *v1alpha1.Connection, now time.Tim
 	return latest
 }
 
-// blockedUntil is until when a connection's platform takes no calls for a post: neither
-// for the account, nor of the app. end is that of the app's limit, as appLimits.read
-// found it.
+// blockedUntil returns the end of the rate limits that apply to a post: the later one of the account's and the app's.
+// end is the end of the app's limit from appLimits.read.
 func (l *rateLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) time.Time {
 	latest := l.accountBlockedUntil(conn, now)
 	if app := l.apps.blockedUntil(conn, end, post, now); app.After(latest) {
@@ -119,8 +116,8 @@ func (l *rateLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post
 	return latest
 }
 
-// observe takes what an answer to a post told, before another post has the account's
-// turn. It returns how many of the posts that wait for the app are to be woken.
+// observe applies the rate limits of an answer before another post gets the account's gate. It returns the number of
+// posts to wake that wait for the app.
 func (l *rateLimits) observe(post types.NamespacedName, d *publish.Delivery) (wake int) {
 	now := l.o.Clock.Now()
 	var told v1alpha1.ConnectionStatus
@@ -141,7 +138,7 @@ func (l *rateLimits) observe(post types.NamespacedName, d *publish.Delivery) (wa
 	return l.apps.observe(d.Conn, post, &d.Result, ratelimit.AppBlockedUntil(&told, now), now)
 }
 
-// markStored is told that a connection, in this version, holds what was remembered.
+// markStored notes the resourceVersion of a connection that holds the limit in memory.
 func (l *rateLimits) markStored(conn *v1alpha1.Connection) {
 	l.apps.markStored(conn)
 	l.mu.Lock()
@@ -152,8 +149,8 @@ func (l *rateLimits) markStored(conn *v1alpha1.Connection) {
 	}
 }
 
-// allowedAgain reports whether a connection publishes again that was not allowed to
-// a moment ago, which the cache may not tell yet.
+// allowedAgain reports whether a delivery has published for an account that was refused before. The cached connection
+// may not show the refusal yet.
 func (l *rateLimits) allowedAgain(d *publish.Delivery) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,8 +163,8 @@ func (l *rateLimits) allowedAgain(d *publish.Delivery) bool {
 	return true
 }
 
-// countLow counts a post to an account, and reports whether by now little is left of a
-// limit that the platform told a while ago.
+// countLow counts a post to an account. It reports whether the remaining quota, as last reported by the platform, is
+// now low.
 func (l *rateLimits) countLow(conn *v1alpha1.Connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,14 +183,12 @@ func (l *rateLimits) countLow(conn *v1alpha1.Connection) bool {
 	return slices.ContainsFunc(conn.Status.RateLimits, func(limit v1alpha1.RateLimit) bool { return ratelimit.Low(&limit, count.n) })
 }
 
-// maxRefusal bounds the message of a refusal, in bytes: it keeps the object small.
+// maxRefusal limits the message of a refusal, in bytes, to keep the object small.
 const maxRefusal = 2000
 
-// record writes into a delivery's connection what its platform told of it: if it
-// takes no calls, the other posts of the connection wait until then without trying,
-// and those of the whole app if the limit is the app's. Nothing is written as
-// long as there is room. limited is the connection if another limit holds it than
-// before, or none any more, as change says; else nil.
+// record stores the rate limits of an answer in the delivery's connection. The other posts of the connection then wait
+// without a call, and all posts of the app if the limit is app-wide. It writes nothing while the quota is not low.
+// limited is the connection if its limit has changed, as described by change; otherwise nil.
 func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *v1alpha1.Connection, change ratelimit.Change, err error) {
 	again := l.allowedAgain(d)
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
@@ -229,7 +224,7 @@ func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *
 	return limited, change, err
 }
 
-// read returns a connection as it stands now.
+// read reads a connection from the API server. It fails if the connection was replaced.
 func (l *rateLimits) read(ctx context.Context, known *v1alpha1.Connection) (*v1alpha1.Connection, error) {
 	var conn v1alpha1.Connection
 	if err := l.o.APIReader.Get(ctx, client.ObjectKeyFromObject(known), &conn); err != nil {
@@ -241,7 +236,7 @@ func (l *rateLimits) read(ctx context.Context, known *v1alpha1.Connection) (*v1a
 	return &conn, nil
 }
 
-// applyRateLimits enters what a result tells of limits into a status.
+// applyRateLimits applies the rate limits of a result to a status.
 func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) {
 	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(r platforms.RateLimit) bool { return !r.Low() && r.BlockedUntil.IsZero() })
 	ratelimit.Apply(status, told, now)
@@ -250,9 +245,8 @@ func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result
 	}
 }
 
-// describeLimit describes the limit of a connection if a result has changed what is known of
-// it. Of a limit that has ended the connection controller takes the condition away: a post
-// that goes out writes nothing.
+// describeLimit updates the condition of a connection if a result has changed its limits. The connection controller
+// removes the condition when the limit ends, so that a published post needs no write.
 func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, now time.Time) {
 	if v1alpha1.SemanticEqual(base.Status, conn.Status) {
 		return
@@ -264,14 +258,12 @@ func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, no
 	ratelimit.Describe(conn, reason, now)
 }
 
-// blocksAccount reports whether an error of a class keeps the account from posting
-// for a while.
+// blocksAccount reports whether errors of a class stop the account from posting for a while.
 func blocksAccount(class platforms.Class) bool {
 	return class == platforms.ClassRateLimited || class == platforms.ClassQuota || class == platforms.ClassRestricted
 }
 
-// applyRefusal enters into a connection that its platform does not let it publish,
-// until it does again.
+// applyRefusal sets the condition PublishingRefused after a refusal, and removes it after a published post.
 func applyRefusal(conn *v1alpha1.Connection, result *platforms.Result, now time.Time) {
 	switch {
 	case result.Outcome == platforms.Posted:

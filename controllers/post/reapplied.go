@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// isReapplied reports whether the status of a cancelled post is of an earlier spec, or of a version that did not record
-// cancels.
+// isReapplied reports whether the status of a cancelled post is outdated: it describes an earlier spec, or a version
+// that did not record cancels wrote it.
 func isReapplied(post *v1alpha1.Post) bool {
 	if post.Status.CancelledAt == nil {
 		return isCancelledBefore(post)
@@ -30,8 +30,8 @@ func isCancelledBefore(post *v1alpha1.Post) bool {
 	return post.Status.CancelledAt == nil && post.Status.Finished && post.Status.Phase == v1alpha1.PhaseCancelled
 }
 
-// describeReapplied describes a cancelled post after another apply. Its observedGeneration follows, so that tools
-// go on, and its Ready condition says that nothing changes.
+// describeReapplied updates the status of a cancelled post that was applied again. The observedGeneration changes, so
+// that tools stop waiting, and the Ready condition reports that the apply has no effect.
 func (r *Reconciler) describeReapplied(ctx context.Context, post *v1alpha1.Post) error {
 	if isCancelledBefore(post) {
 		post.Status.CancelledAt = cmp.Or(post.Status.FinishedAt, v1alpha1.NewTimePtr(r.o.Clock.Now()))
@@ -41,14 +41,14 @@ func (r *Reconciler) describeReapplied(ctx context.Context, post *v1alpha1.Post)
 		return fmt.Errorf("cannot write the status of a cancelled post that was applied again: %w", err)
 	}
 	if post.Spec.Cancelled {
-		return nil // The spec agrees.
+		return nil // The spec is cancelled too.
 	}
 	r.recorder.event(post, withDefaultMessage(post, delivery.Event{Warning: true, Reason: v1alpha1.ReasonCancelled}))
 	return nil
 }
 
-// listReapplied notes the cancelled posts that were applied again while no manager watched, or cancelled by an
-// earlier version.
+// listReapplied enqueues the cancelled posts that were applied again while no manager was watching, or that an earlier
+// version cancelled.
 func (d *deletions) listReapplied(ctx context.Context, namespace string) error {
 	withdrawn := fields.OneTermEqualSelector("status.phase", string(v1alpha1.PhaseCancelled))
 	return pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {

@@ -38,7 +38,7 @@ func (f failing) List(ctx context.Context, list client.ObjectList, opts ...clien
 }
 
 var _ = Describe("A cancelled post that a tool applies again", func() {
-	// scheduled applies a post as a generator writes it, with the values that are not so.
+	// scheduled applies a post as a generator writes it, including fields with false values.
 	scheduled := func(ctx context.Context, t team, caption string, at time.Time) error {
 		text := `{"apiVersion":"social.herald.dev/v1alpha1","kind":"Post","metadata":{"name":"again","namespace":"` + t.namespace + `"},"spec":{"category":"text",` +
 			`"scheduledAt":"` + at.UTC().Format(time.RFC3339) + `","draft":false,"cancelled":false,"targets":[{"connectionRef":{"name":"x"},"caption":"` + caption + `"}]}}`
@@ -56,7 +56,7 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseCancelled))
 		return p
 	}
-	// seen expects that the post is described as it was applied last.
+	// seen expects that the status describes the last applied spec.
 	seen := func(ctx context.Context, p *v1alpha1.Post) {
 		GinkgoHelper()
 		Eventually(func(g Gomega) {

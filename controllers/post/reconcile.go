@@ -30,49 +30,46 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// reconciliation is what one pass over one post knows.
+// reconciliation is the state of one reconciliation of a post.
 type reconciliation struct {
-	// post is the working copy; stored is the status as it was last read or
-	// written.
+	// post is the working copy; stored is the status as last read or written.
 	post   *v1alpha1.Post
 	stored v1alpha1.PostStatus
 	key    types.NamespacedName
 	now    time.Time
 	log    logr.Logger
 	state  *postState
-	// connections and media hold what the post refers to, by name; what does not
-	// exist is absent.
+	// connections and media hold the existing objects that the post refers to, by name.
 	connections map[string]*v1alpha1.Connection
 	media       map[string]*v1alpha1.Media
-	// appLimitEnds holds when the limits of the installation's apps end, or ended.
+	// appLimitEnds holds the end of each app's last known rate limit, which may have passed.
 	appLimitEnds map[v1alpha1.Platform]time.Time
-	// tokens holds those that the pass has read, by connection, and credentials why
-	// one cannot be read.
+	// tokens holds the tokens that were read, and credentials the errors of those that cannot be read, both by
+	// connection.
 	tokens      map[string]platforms.Token
 	credentials map[string]error
-	// unowned is set if no team owns the namespace, and namespaceEnds if the post's last
-	// call is asked about while the namespace is being deleted.
+	// unowned is set if no team owns the namespace. namespaceTerminating is set if the namespace is being deleted while
+	// the post's last call has no outcome.
 	unowned, namespaceTerminating bool
-	// converts is set if the team has its videos converted.
+	// converts is set if the team's videos are converted.
 	converts bool
-	// suspended is set while nothing of the team is published, and suspensions are when
-	// that was so.
+	// suspended is set while the team is suspended, and suspensions holds its recent suspensions.
 	suspended   bool
 	suspensions []v1alpha1.Suspension
-	// rollback is what is known of the cluster having been put back.
+	// rollback is the rollback state of the cluster.
 	rollback delivery.Rollback
-	// hasUploadSecret is set if uploads of the post are known to be kept in a Secret.
+	// hasUploadSecret is set if the post has a Secret with upload sessions.
 	hasUploadSecret bool
-	// wrote is set once the pass has stored something, which wakes the post again, and
-	// asked once it has begun to talk to a platform.
+	// wrote is set after a write to the post, whose watch event triggers the next reconciliation. calledPlatform is set
+	// after a call to a platform or to the archive.
 	wrote, calledPlatform bool
-	// wait is when the post comes back otherwise, and quotaRetryAt when it is tried again
-	// to count what a plan limits; zero if nothing waits for that.
+	// wait holds the time of the next reconciliation if nothing was written, and quotaRetryAt the time of the next try
+	// to count plan usage; zero if no count has failed.
 	wait         delivery.Wait
 	quotaRetryAt time.Time
 }
 
-// conn returns the connection of a target; nil if it does not exist.
+// conn returns the connection of a target, or nil if it does not exist.
 func (p *reconciliation) conn(target int) *v1alpha1.Connection {
 	if target >= len(p.post.Spec.Targets) {
 		return nil
@@ -80,7 +77,7 @@ func (p *reconciliation) conn(target int) *v1alpha1.Connection {
 	return p.connections[p.post.Spec.Targets[target].ConnectionRef.Name]
 }
 
-// markStored takes the post as it is stored now.
+// markStored copies the status of post to stored after a write.
 func (p *reconciliation) markStored() {
 	p.stored = *p.post.Status.DeepCopy()
 	p.wrote = true
@@ -94,8 +91,7 @@ func (p *reconciliation) isFinished() bool {
 	return !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer)
 }
 
-// Reconcile makes one pass over one post: it reads what the post refers to, asks
-// delivery.Decide what comes next, and carries that out.
+// Reconcile reads the objects that a post refers to, calls delivery.Decide, and runs the returned actions.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	r.owners.Start()
 	defer r.scheduler.ReturnWake(req.String())
@@ -116,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	defer r.preparer.ReleaseUnused(req.String(), &post)
 	known := r.states.get(req.NamespacedName, post.UID)
 	if known.publish.Stale(&post) {
-		// The cache has not seen our own last write yet; its event comes.
+		// The cache does not have the last write of this process yet; its event will trigger the next reconciliation.
 		return ctrl.Result{}, nil
 	}
 	now := r.o.Clock.Now()
@@ -139,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.states.prune(p.key, p.wait.ForInputs || p.wrote || err != nil)
 	switch {
 	case apierrors.IsConflict(err):
-		// Another writer was first; that change wakes the post.
+		// Another writer was faster, and its write triggers a reconciliation.
 		p.log.V(1).Info("the post was changed meanwhile; looking again", "error", err.Error())
 		return ctrl.Result{RequeueAfter: conflictPause}, nil
 	case err != nil:
@@ -150,13 +146,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.requeue(p), nil
 }
 
-// maxConcurrentReads is how many large posts are read from the API server at once: decoding one
-// takes several times its size.
+// maxConcurrentReads limits concurrent reads of large posts from the API server: decoding one takes several times its
+// size in memory.
 const maxConcurrentReads = 16
 
-// fetchFull reads a post from the API server of which the cache does not keep all. It
-// reports false if the post is gone, or another one of its name is there, of which the
-// cache will tell.
+// fetchFull reads a post from the API server if the cache holds only a part of it. It reports false if the post was
+// deleted or replaced; the cache will deliver a new post of the same name.
 func (r *Reconciler) fetchFull(ctx context.Context, post *v1alpha1.Post) (there bool, err error) {
 	if cachetransform.IsComplete(post) {
 		return true, nil
@@ -182,14 +177,14 @@ func (r *Reconciler) fetchFull(ctx context.Context, post *v1alpha1.Post) (there 
 	return true, nil
 }
 
-// conflictPause lets the cache catch up after a lost write.
+// conflictPause gives the cache time to catch up after a conflict.
 const conflictPause = 50 * time.Millisecond
 
-// requeue comes back at the time of the pass's wait. A post that waits for its time
-// comes behind the first ones that its team has due in the same second: a team's ten
-// thousand posts are taken up between the posts of others, not before them.
+// requeue requeues the post at the time in p.wait. A scheduled post gets a lower priority than the first posts of its
+// team in the same second, so that ten thousand posts of one team are processed between the posts of other teams, not
+// before them.
 func (r *Reconciler) requeue(p *reconciliation) ctrl.Result {
-	// Never zero, which would mean "not again".
+	// A zero RequeueAfter would not requeue the post.
 	result := ctrl.Result{RequeueAfter: max(p.wait.Until.Sub(r.o.Clock.Now()), time.Millisecond)}
 	if p.wait.InTurn {
 		result.Priority = new(r.priority(p.post))
@@ -197,16 +192,16 @@ func (r *Reconciler) requeue(p *reconciliation) ctrl.Result {
 	return result
 }
 
-// priority is the priority of a scheduled post among those of its second.
+// priority returns the priority of a scheduled post among the posts of the same second.
 func (r *Reconciler) priority(post *v1alpha1.Post) int {
 	return -r.priorities.Next(post.Namespace, post.Spec.ScheduledAt.Time) / postsPerStep
 }
 
-// postsPerStep is how many posts of one team, due within the same second, are taken
-// up before those of other teams that are due then.
+// postsPerStep is the number of posts of one team, due within the same second, that share a priority. Other teams'
+// posts follow after each step.
 const postsPerStep = 16
 
-// reconcile reads what the post refers to, decides and acts.
+// reconcile reads the inputs, decides and acts.
 func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
 	if held, err := r.ensureFinalizer(ctx, p); err != nil || held {
 		return err
@@ -221,8 +216,8 @@ func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
 	return r.execute(ctx, p, facts, delivery.Decide(facts))
 }
 
-// read reads the connections and files of the post, and what platforms say of the
-// app.
+// read reads the connections and files of the post, the rate limits of the apps, and the state of the team, the
+// namespace and the cluster.
 func (r *Reconciler) read(ctx context.Context, p *reconciliation) (err error) {
 	var connections []string
 	for i := range p.post.Spec.Targets {
@@ -251,15 +246,15 @@ func (r *Reconciler) read(ctx context.Context, p *reconciliation) (err error) {
 	return r.readNamespace(ctx, p)
 }
 
-// readRollback reads whether the cluster was put back to an earlier state. What the archive
-// has answered about the post before that was noticed tells nothing of it.
+// readRollback reads the rollback state of the cluster. It drops an answer of the archive that is older than the
+// detection of the rollback, since it may be outdated.
 func (r *Reconciler) readRollback(ctx context.Context, p *reconciliation) error {
 	if r.o.Rollback == nil {
 		return nil
 	}
 	state, err := r.o.Rollback(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what was being done
+		return err //nolint:wrapcheck // the error names the operation
 	}
 	p.rollback = delivery.Rollback{UncertainSince: state.UnknownSince, Problem: state.Problem}
 	if state.LastRollback != nil {
@@ -271,8 +266,8 @@ func (r *Reconciler) readRollback(ctx context.Context, p *reconciliation) error 
 	return nil
 }
 
-// readNamespace reads whose the namespace is, what that team decides about its videos and, for a post that goes although its last
-// call has no outcome, whether the namespace goes as well.
+// readNamespace reads the owner of the namespace and the team's setting for video conversion. For a post that is
+// deleted while its last call has no outcome, it also reads whether the namespace is being deleted.
 func (r *Reconciler) readNamespace(ctx context.Context, p *reconciliation) error {
 	owned, err := r.o.Owned(ctx, p.key.Namespace)
 	if err != nil {
@@ -291,16 +286,15 @@ func (r *Reconciler) readNamespace(ctx context.Context, p *reconciliation) error
 		return nil
 	}
 	p.namespaceTerminating, err = namespaces.IsTerminating(ctx, r.o.APIReader, p.key.Namespace)
-	return err //nolint:wrapcheck // it says what was being done
+	return err //nolint:wrapcheck // the error names the operation
 }
 
-// fewInputs is for how many inputs of a kind a post waits by name. A post with more, of
-// thousands of files, is woken by any of its namespace: to remember each would take a
-// megabyte.
+// fewInputs is the largest number of inputs of one kind that a post waits for by name. A post with more inputs, which
+// may be thousands of files, is woken by any input of its namespace: the names would take a megabyte.
 const fewInputs = 200
 
-// inputs reads inputs of the post, as far as they exist. Each is registered before it
-// is read: a change between the two wakes.
+// inputs returns the existing inputs of the post, by name. It subscribes the post to each input before it reads it, so
+// that no change between the two is missed.
 func inputs[T any, P interface {
 	*T
 	client.Object
@@ -330,7 +324,7 @@ func inputs[T any, P interface {
 	return found, nil
 }
 
-// facts are what is decided from.
+// facts returns the facts for delivery.Decide.
 func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 	f := &delivery.Facts{
 		Post: p.post, Now: p.now, StartedAt: r.startedAt, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
@@ -359,16 +353,15 @@ func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 	return f
 }
 
-// accepted reports whether a post was accepted as it is.
+// accepted reports whether the current generation of a post was accepted.
 func accepted(post *v1alpha1.Post) bool {
 	c := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == post.Generation
 }
 
-// validatedBefore returns a post whose size was judged before, perhaps by a version that allowed
-// more, and nil for any other. A post that was refused, also for its size, was not let in: it
-// is judged as a new one is, as the webhook would have. One that no team owns may have been
-// let in by a version that knew of no teams.
+// validatedBefore returns the post if its size was validated before, possibly by a version with higher limits, and nil
+// otherwise. A rejected post, even one rejected for its size, is validated like a new one, as the webhook would do. A
+// post in a namespace without a team may have been accepted by a version without teams.
 func validatedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 	accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
 	if accepted == nil || accepted.Reason == v1alpha1.ReasonInvalid {
@@ -377,7 +370,7 @@ func validatedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 	return post
 }
 
-// target is a target of the pass's post, for what is prepared for it.
+// target returns a target of the post for the preparer.
 func (r *Reconciler) target(p *reconciliation, i int) *prepare.Target {
 	conn := p.conn(i)
 	return &prepare.Target{
@@ -386,8 +379,7 @@ func (r *Reconciler) target(p *reconciliation, i int) *prepare.Target {
 	}
 }
 
-// tidy gives back what a post that needs nothing more was counted for and did not
-// take, and removes what was prepared for it.
+// tidy releases the unused plan usage of a finished post, and discards its preparations.
 func (r *Reconciler) tidy(ctx context.Context, p *reconciliation) {
 	r.plans.releaseUnused(ctx, p)
 	r.limits.apps.cancelProbes(p.key)

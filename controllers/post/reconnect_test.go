@@ -32,7 +32,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// keepConnections looks after the connections of one team, as the same process does in an installation.
+// keepConnections runs the connection controller for one team, which runs in the same process in an installation.
 func (t team) keepConnections() *manager {
 	mgr, err := ctrl.NewManager(kubeConfig, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
@@ -55,7 +55,7 @@ func (t team) keepConnections() *manager {
 	return m
 }
 
-// putSecret puts the account's tokens into the Secret of the team's connection, as connecting it again does.
+// putSecret stores the account's tokens in the Secret of the team's connection, as a reconnect does.
 func (t team) putSecret(ctx context.Context, account sandboxtest.Account) {
 	GinkgoHelper()
 	var secret corev1.Secret
@@ -67,7 +67,7 @@ func (t team) putSecret(ctx context.Context, account sandboxtest.Account) {
 	Expect(k8s.Update(ctx, &secret)).To(Succeed())
 }
 
-// probe asks for a look at the team's connection.
+// probe requests a probe of the team's connection.
 func (t team) probe(ctx context.Context, token string) {
 	GinkgoHelper()
 	conn := &v1alpha1.Connection{}
@@ -77,7 +77,7 @@ func (t team) probe(ctx context.Context, token string) {
 	Expect(k8s.Patch(ctx, conn, client.MergeFrom(base))).To(Succeed())
 }
 
-// condition tells a condition of the team's connection as "reason: message"; "" if it has none.
+// condition returns a condition of the team's connection as "reason: message"; "" without one.
 func (t team) condition(ctx context.Context, kind string) func() string {
 	return func() string {
 		var conn v1alpha1.Connection
@@ -89,7 +89,7 @@ func (t team) condition(ctx context.Context, kind string) func() string {
 	}
 }
 
-// forbidding is X that does not let its accounts publish.
+// forbidding is X that refuses to publish for its accounts.
 type forbidding struct {
 	fast
 
