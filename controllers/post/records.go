@@ -22,28 +22,26 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// Records is where the records of posts are kept.
+// Records configures the archive of records.
 type Records struct {
-	// Archive holds them.
+	// Archive stores the records.
 	Archive *archive.Archive
-	// Owner returns the Team of a namespace, nil if there is none. A record belongs to its
-	// Team: in a namespace without one none is kept.
+	// Owner returns the Team of a namespace, or nil without one. A record belongs to its Team, so a namespace without
+	// one has no records.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// List enters a finished post that is being deleted, and whose record is kept, in the lists
-	// of its team, so that it can be found until its time is over; nil enters none.
+	// List adds a finished post to the lists of its team during its deletion, after its record was saved. The lists
+	// make it available until its retention ends. If List is nil, there are no lists.
 	List func(ctx context.Context, post *v1alpha1.Post) error
-	// RetryPause is how soon it is tried again to keep the record of a post that is being deleted
-	// (default 15 s).
+	// RetryPause is the pause between attempts to save the record of a post that is being deleted (default 15 s).
 	RetryPause time.Duration
-	// Underway is how long a post is under way before a record of it is kept as it stands
-	// (default 1 min).
+	// Underway is the delay before the record of an unfinished post is saved in its current state (default 1 min).
 	Underway time.Duration
 }
 
-// defaultRetryPause is the default of Records.Again.
+// defaultRetryPause is the default of Records.RetryPause.
 const defaultRetryPause = 15 * time.Second
 
-// waitError says that a post that is being deleted stays until its record is kept.
+// waitError is returned while a post that is being deleted waits, usually for its record.
 type waitError struct {
 	pause time.Duration
 	why   error
@@ -53,11 +51,10 @@ func (w *waitError) Error() string { return "waiting for the record to be kept: 
 
 func (w *waitError) Unwrap() error { return w.why }
 
-// releaseFinalizer takes the finalizer off a post that is being deleted. Every way of a post out of
-// the cluster leads through here: what was, or may have been, published leaves a record
-// first. While that cannot be kept, or what comes back would not be looked up, the post stays,
-// and the error is a waiting. Where the namespace goes too, or its record could not be kept for an
-// hour, since the store is away or refuses this one, it goes without.
+// releaseFinalizer removes the finalizer of a post that is being deleted. Every deletion goes through it, since a post
+// that was, or may have been, published must leave a record first. It returns a waitError while the record cannot be
+// saved, or while a post that is created again would not be looked up. The post goes without a record if its namespace
+// is being deleted too, or if the record could not be saved for an hour because the store is unavailable or rejects it.
 func (r *Reconciler) releaseFinalizer(ctx context.Context, post *v1alpha1.Post) error {
 	if record.Required(post) || r.records.hasIdempotencyKey(post) {
 		if err := r.records.requireMinAge(ctx, post); err != nil {
@@ -74,31 +71,30 @@ func (r *Reconciler) releaseFinalizer(ctx context.Context, post *v1alpha1.Post) 
 	return removeFinalizer(ctx, r.o.Client, post)
 }
 
-// errYoung is why a post that came through the API and was deleted within seconds stays for
-// some more.
+// errYoung is the cause of the waitError for a post that came through the API and was deleted within seconds of its
+// creation.
 var errYoung = errors.New("an object that took its place now could not be told from it")
 
-// requireMinAge returns a waiting while an object that takes the place of a post would not be
-// looked up, since it would seem to be the one that the API has made.
+// requireMinAge returns a waitError while a replacement of the post would not be looked up, because it could not be
+// distinguished from the object that the API has created.
 func (rs *records) requireMinAge(ctx context.Context, post *v1alpha1.Post) error {
 	pause := posting.RecreatedVisibleFrom(post, rs.o.ClockMargin).Sub(rs.o.Clock.Now())
 	if pause <= 0 || rs.archiver == nil || !record.Required(post) {
 		return nil
 	}
-	// Nothing is created in a namespace that goes.
+	// Nothing can be created in a terminating namespace.
 	if ends, err := rs.namespaces.isTerminating(ctx, post.Namespace); err != nil || ends {
 		return err
 	}
 	return &waitError{pause: pause, why: errYoung}
 }
 
-// ErrNotRecorded is that no record of a post is kept: its namespace has no Team, that is being
-// deleted, or there is no bucket.
+// ErrNotRecorded is returned if a post has no record: its namespace has no Team, the Team is being deleted, or there is
+// no bucket.
 var ErrNotRecorded = errors.New("no record is kept, since no Team owns the namespace, the Team is being deleted, or there is no bucket")
 
-// SaveRecord keeps the record of a finished post as it stands. It is for those who delete
-// the post, and must not where the error is ErrNotRecorded: they go another way than through its
-// deletion.
+// SaveRecord saves the record of a finished post in its current state, before the caller deletes the post. After
+// ErrNotRecorded the caller must not delete it.
 func (r *Reconciler) SaveRecord(ctx context.Context, post *v1alpha1.Post) error {
 	kept, err := r.records.save(ctx, post)
 	if err == nil && !kept {
@@ -107,7 +103,7 @@ func (r *Reconciler) SaveRecord(ctx context.Context, post *v1alpha1.Post) error 
 	return err
 }
 
-// records keeps the records of posts, and finds those of earlier ones.
+// records saves the records of posts, and finds the records of earlier posts.
 type records struct {
 	o        *Options
 	recorder *recorder
@@ -117,11 +113,11 @@ type records struct {
 	namespaces *namespaceCache
 
 	mu sync.Mutex
-	// writeFailures says whether no record can be written, whether or not the store answers.
+	// writeFailures is the evidence that no record can be written, even if the store answers reads.
 	writeFailures evidence
-	// unsaved are the posts whose record could not be kept when it was tried last.
+	// unsaved holds the posts whose last save failed.
 	unsaved map[types.NamespacedName]bool
-	// blockedSince are those that are being deleted, and since when their record cannot be kept.
+	// blockedSince holds the time of the first failed save of each post that is being deleted.
 	blockedSince map[types.UID]time.Time
 }
 
@@ -133,7 +129,7 @@ func newRecords(o *Options, events *recorder) *records {
 	return rs
 }
 
-// trackSave remembers whether the record of a post waits for the store.
+// trackSave adds a post to unsaved, or removes it.
 func (rs *records) trackSave(post types.NamespacedName, waits bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -144,7 +140,7 @@ func (rs *records) trackSave(post types.NamespacedName, waits bool) {
 	}
 }
 
-// blockedFor is for how long a post that is being deleted has stayed by now since its record cannot be kept.
+// blockedFor returns the time since the first failed save of a post that is being deleted.
 func (rs *records) blockedFor(post types.UID) time.Duration {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -155,14 +151,14 @@ func (rs *records) blockedFor(post types.UID) time.Duration {
 	return now.Sub(rs.blockedSince[post])
 }
 
-// forgetDeletion forgets a post that goes.
+// forgetDeletion removes a released post from blockedSince.
 func (rs *records) forgetDeletion(post types.UID) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	delete(rs.blockedSince, post)
 }
 
-// countUnsaved adds the posts whose record waits for the store.
+// countUnsaved adds the number of unsaved posts to a snapshot.
 func (rs *records) countUnsaved(to map[[2]string]int) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -171,8 +167,8 @@ func (rs *records) countUnsaved(to map[[2]string]int) {
 	}
 }
 
-// readableTeam returns whose record a post has; false if none is kept. A Team that is being deleted
-// has its records until they are cleared.
+// readableTeam returns the team whose archive is read for posts of a namespace; false if there is none. The records of
+// a Team that is being deleted remain readable until they are cleared.
 func (rs *records) readableTeam(ctx context.Context, namespace string) (team archive.Team, kept bool, err error) {
 	owner, err := rs.owner(ctx, namespace)
 	if owner == nil {
@@ -181,16 +177,16 @@ func (rs *records) readableTeam(ctx context.Context, namespace string) (team arc
 	return archive.Team{Namespace: namespace, Name: owner.Name}, true, nil
 }
 
-// owner is the Team of a namespace; nil if there is none, or nothing is kept here.
+// owner returns the Team of a namespace, or nil if there is no Team or no archive.
 func (rs *records) owner(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
 	if rs.archiver == nil {
-		return nil, nil //nolint:nilnil // absence is an answer here
+		return nil, nil //nolint:nilnil // absence is a valid answer
 	}
 	return rs.o.Records.Owner(ctx, namespace)
 }
 
-// writableTeam returns under whose name the record of a post is written; false if none is to be,
-// also since the Team is being deleted: its records go with it.
+// writableTeam returns the team whose archive receives the record of a post; false if there is none. A Team that is
+// being deleted receives no records, since they are cleared with it.
 func (rs *records) writableTeam(ctx context.Context, namespace string) (team archive.Team, kept bool, err error) {
 	owner, err := rs.owner(ctx, namespace)
 	if owner == nil || !owner.DeletionTimestamp.IsZero() {
@@ -199,8 +195,8 @@ func (rs *records) writableTeam(ctx context.Context, namespace string) (team arc
 	return archive.Team{Namespace: namespace, Name: owner.Name}, true, nil
 }
 
-// save writes the record of a post, joined with that of an earlier one; of a post of which
-// nothing was sent, the request that created it. It reports whether there is one now.
+// save writes the record of a post, merged with the existing record. For a post that sent nothing it writes the request
+// that created the post. It reports whether a record exists now.
 func (rs *records) save(ctx context.Context, post *v1alpha1.Post) (kept bool, err error) {
 	team, kept, err := rs.writableTeam(ctx, post.Namespace)
 	if err != nil || !kept {
@@ -209,7 +205,7 @@ func (rs *records) save(ctx context.Context, post *v1alpha1.Post) (kept bool, er
 	written := rs.o.Records.Archive.TrackWrite(team)
 	defer written()
 	if _, kept, err = rs.writableTeam(ctx, post.Namespace); err != nil || !kept {
-		return false, err // It was deleted before that was said.
+		return false, err // The Team was deleted before the write was registered.
 	}
 	if !record.Required(post) {
 		return true, rs.saveRequest(ctx, team, post)
@@ -240,42 +236,42 @@ func (rs *records) save(ctx context.Context, post *v1alpha1.Post) (kept bool, er
 	return rs.removeOrphaned(ctx, team, post.Name)
 }
 
-// observeWrite takes whether the record of a post could be written. That it could be read by others says nothing
-// of that: a full bucket answers, and one whose policy allows no writes any more.
+// observeWrite updates writeFailures with the result of a write. Successful reads are no evidence: a full bucket still
+// answers them, and so does a bucket whose policy denies writes.
 func (rs *records) observeWrite(post types.NamespacedName, err error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	switch {
 	case err == nil:
 		rs.writeFailures = evidence{}
-	case errors.Is(err, errStoreUnavailable), errors.Is(err, context.Canceled), isRecordError(err): // That says nothing of other records.
+	case errors.Is(err, errStoreUnavailable), errors.Is(err, context.Canceled), isRecordError(err): // These errors are no evidence about other records.
 	default:
 		rs.writeFailures.recordFailure(post, rs.o.Clock.Now())
 	}
 }
 
-// unwritableFor is for how long no record could be written; zero while they can.
+// unwritableFor returns how long record writes have been failing; zero if they succeed.
 func (rs *records) unwritableFor() time.Duration {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.writeFailures.duration(rs.o.Clock)
 }
 
-// removeOrphaned removes a record whose Team was deleted while it was written: what clears the
-// Team's records may have passed it by, and nobody would find it. The caches of this process
-// tell, which those who clear the records go by too. It reports whether the record is left.
+// removeOrphaned removes a record whose Team was deleted during the write: the cleanup of the Team's archive may have
+// missed it, and nothing else would find it. It relies on the cached Team, as the cleanup does. It reports whether the
+// record exists.
 func (rs *records) removeOrphaned(ctx context.Context, team archive.Team, name string) (kept bool, err error) {
 	_, kept, err = rs.writableTeam(ctx, team.Namespace)
 	if err != nil || kept {
 		return kept, err
 	}
-	return false, rs.o.Records.Archive.Delete(ctx, team, name) //nolint:wrapcheck // it says what was being done
+	return false, rs.o.Records.Archive.Delete(ctx, team, name) //nolint:wrapcheck // the error names the operation
 }
 
-// unreadable says that the store answers, and that what lies there is no record.
+// unreadable is the error for a record that the store returns, but that cannot be decoded.
 type unreadable struct{ error }
 
-// accounts tells the accounts of the Connections that a post names.
+// accounts returns a function that resolves the Connections of a post to their accounts.
 func (rs *records) accounts(ctx context.Context, post *v1alpha1.Post) (record.Account, error) {
 	found := map[string]*v1alpha1.Connection{}
 	for i := range post.Spec.Targets {
@@ -302,8 +298,8 @@ func (rs *records) accounts(ctx context.Context, post *v1alpha1.Post) (record.Ac
 	}, nil
 }
 
-// saveOrGiveUp keeps the record of a post that is being deleted. It returns a waiting while
-// that is to be tried again, and nil once the post may go.
+// saveOrGiveUp saves the record of a post that is being deleted. It returns a waitError for a retry, and nil once the
+// post may be released.
 func (rs *records) saveOrGiveUp(ctx context.Context, post *v1alpha1.Post) error {
 	_, err := rs.save(ctx, post)
 	key := client.ObjectKeyFromObject(post)
@@ -323,7 +319,7 @@ func (rs *records) saveOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 	if !ends && !late {
 		level := 0
 		if errors.Is(err, errStoreUnavailable) {
-			level = 1 // Whoever asked has said why.
+			level = 1 // The failed request has already been logged.
 		}
 		log.V(level).Info("a deleted post waits for its record to be kept", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
 		rs.recorder.warn(postSubject(post), v1alpha1.ReasonRecordUnavailable, fmt.Sprintf(
@@ -338,8 +334,8 @@ func (rs *records) saveOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 	return nil
 }
 
-// mustWait reports whether it is known without a try that a post, deleted at a time, cannot go
-// yet: the store is away, and neither its hour is over nor does its namespace go.
+// mustWait reports, without a request, that a post with the given deletion time cannot be released yet: the store is
+// unavailable, WriteTimeout has not passed, and the namespace is not being deleted.
 func (rs *records) mustWait(ctx context.Context, namespace string, deleted time.Time) bool {
 	if !rs.breaker.isOpen() || rs.o.Clock.Since(deleted) >= record.WriteTimeout {
 		return false
@@ -348,8 +344,8 @@ func (rs *records) mustWait(ctx context.Context, namespace string, deleted time.
 	return err == nil && !ends
 }
 
-// listOrGiveUp enters a finished post that is being deleted in the lists of its team. It returns
-// a waiting while that is to be tried again, for as long as a record is tried to be kept.
+// listOrGiveUp adds a finished post that is being deleted to the lists of its team. It returns a waitError for a retry,
+// and nil once the post may be released, under the same time limits as saveOrGiveUp.
 func (rs *records) listOrGiveUp(ctx context.Context, post *v1alpha1.Post) error {
 	if rs.archiver == nil || rs.o.Records.List == nil || !post.Status.Finished {
 		return nil

@@ -32,24 +32,24 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// keeping is an archive in a real store, whose link can be cut.
+// keeping is an archive in a real store with a connection that can be cut.
 type keeping struct {
 	*archive.Archive
 	bucket *store.Store
 	wire   http.Transport
 	cut    atomic.Bool
-	// full has the store take nothing more.
+	// If full is set, the store accepts no writes.
 	full atomic.Bool
-	// stalls has the store say nothing to a request until that is given up; asked counts requests.
+	// If stalls is set, the store does not answer requests until they are cancelled. asked counts requests.
 	stalls atomic.Bool
 	asked  atomic.Int64
-	// refuses answers requests in the place of the store, as far as it returns an answer or an error.
+	// refuses answers requests instead of the store, unless it returns neither a response nor an error.
 	refuses atomic.Pointer[func(*http.Request) (*http.Response, error)]
-	// ahead is how far the manager's clock has been set forward.
+	// ahead is the offset of the manager's clock.
 	ahead atomic.Int64
 }
 
-// errCut is what a request over the cut link ends with, and errFull one that would store something.
+// errCut is the error of requests over a cut connection, and errFull the error of writes to a full store.
 var (
 	errCut  = errors.New("the link to the store is cut")
 	errFull = errors.New("the store is full")
@@ -87,7 +87,7 @@ func newKeeping() *keeping {
 	return k
 }
 
-// later is the real clock, set forward.
+// later is the real clock with an offset.
 type later struct {
 	clock.WithTicker
 	k *keeping
@@ -97,7 +97,7 @@ func (l later) Now() time.Time { return l.WithTicker.Now().Add(time.Duration(l.k
 
 func (l later) Since(t time.Time) time.Duration { return l.Now().Sub(t) }
 
-// ownerOf is the Team of a namespace in these specs.
+// ownerOf returns the Team of a namespace in these specs.
 func ownerOf(_ context.Context, namespace string) (*v1alpha1.Team, error) {
 	return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "of-" + namespace}, Spec: v1alpha1.TeamSpec{Namespace: namespace}}, nil
 }
@@ -107,7 +107,7 @@ func (k *keeping) options(o *post.Options) {
 	o.Clock = later{clock.RealClock{}, k}
 }
 
-// of returns the record of a post; nil if there is none.
+// of returns the record of a post, or nil without one.
 func (k *keeping) of(ctx context.Context, namespace, name string) *record.Record {
 	GinkgoHelper()
 	data, err := k.Get(ctx, archive.Team{Namespace: namespace, Name: "of-" + namespace}, name)
@@ -120,8 +120,7 @@ func (k *keeping) of(ctx context.Context, namespace, name string) *record.Record
 	return r
 }
 
-// apply makes a post as people do who keep it in Git: under a name of theirs, without a
-// finalizer.
+// apply creates a post as GitOps tools do: with a chosen name and without a finalizer.
 func (t team) apply(ctx context.Context, name, text string, change ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	GinkgoHelper()
 	return t.post(ctx, text, append([]func(*v1alpha1.Post){func(p *v1alpha1.Post) { p.Name, p.Finalizers = name, nil }}, change...)...)
@@ -133,7 +132,7 @@ func again(uid types.UID) func(*v1alpha1.Post) {
 	}
 }
 
-// remove deletes a post, and waits until it is gone, as tools do that replace one.
+// remove deletes a post and waits until it is gone, like tools that replace a post.
 func remove(ctx context.Context, p *v1alpha1.Post) {
 	GinkgoHelper()
 	Expect(k8s.Delete(ctx, p)).To(Succeed())
@@ -146,7 +145,7 @@ func gone(ctx context.Context, p *v1alpha1.Post) func() bool {
 	}
 }
 
-// warned returns the events of a reason about an object of this name.
+// warned returns the notes of the events with a reason about an object.
 func warned(ctx context.Context, namespace, name, reason string) func() []string {
 	return func() (notes []string) {
 		var list eventsv1.EventList
@@ -390,7 +389,7 @@ var _ = Describe("A record outlives a post", func() {
 		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordUnavailable)).ShouldNot(BeEmpty())
 		k.ahead.Store(int64(62 * time.Minute))
 		other := acme.apply(ctx, "other", "hello, other one") // is looked up, and the store answers
-		// It is asked every quarter of a minute, unless a record of another spec has just failed.
+		// The store is probed every 15 seconds, unless a record of another spec has just failed.
 		Eventually(phase(ctx, other)).WithTimeout(2 * time.Minute).Should(Equal(v1alpha1.PhasePosted))
 		Eventually(gone(ctx, p)).Should(BeTrue())
 		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordAbandoned)).ShouldNot(BeEmpty())
@@ -433,7 +432,7 @@ var _ = Describe("A record outlives a post", func() {
 		Eventually(func() *record.Record { return k.of(ctx, acme.namespace, p.Name) }).ShouldNot(BeNil())
 		k.cut.Store(true)
 		Expect(k8s.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: acme.namespace}})).To(Succeed())
-		Expect(k8s.Delete(ctx, p)).To(Succeed()) // no controller empties namespaces here
+		Expect(k8s.Delete(ctx, p)).To(Succeed()) // there is no namespace controller here
 		Eventually(gone(ctx, p)).Should(BeTrue())
 		Eventually(warned(ctx, metav1.NamespaceDefault, acme.namespace, v1alpha1.ReasonRecordAbandoned)).ShouldNot(BeEmpty())
 	})
@@ -467,7 +466,7 @@ var _ = Describe("A record outlives a post", func() {
 					dead.Store(true)
 				}
 				if dead.Load() && (at == post.PointBeforeKeep || at == post.PointAfterKeep || at == post.PointBeforeRelease) {
-					runtime.Goexit() // what follows is never done by this manager
+					runtime.Goexit() // this manager executes nothing after this point
 				}
 			}
 		})
@@ -491,7 +490,7 @@ var _ = Describe("A record outlives a post", func() {
 
 	It("is caught up on by the next leader", func(ctx SpecContext) {
 		m.stop()
-		m = startManager(interceptor.Funcs{}) // one that keeps no records
+		m = startManager(interceptor.Funcs{}) // a manager without records
 		p := acme.post(ctx, "hello")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(k8s.Create(ctx, &v1alpha1.Team{
@@ -504,8 +503,8 @@ var _ = Describe("A record outlives a post", func() {
 	})
 })
 
-// restore creates an object anew as backup tools do: with what people and Herald wrote into
-// its metadata, and without its status.
+// restore creates an object again like backup tools: with its metadata from people and from Herald, and without its
+// status.
 func (t team) restore(ctx context.Context, was *v1alpha1.Post) *v1alpha1.Post {
 	GinkgoHelper()
 	p := &v1alpha1.Post{
@@ -518,8 +517,7 @@ func (t team) restore(ctx context.Context, was *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// rename makes a connection to the same account under another name, in the place of the
-// first one.
+// rename replaces a connection by a connection to the same account with another name.
 func (t team) rename(ctx context.Context, from, to string) {
 	GinkgoHelper()
 	var conn v1alpha1.Connection

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// remarking is X, as if something were amiss with what it publishes.
+// remarking is X with a note on everything that it publishes.
 type remarking struct{ fast }
 
 func (r remarking) Publish(ctx context.Context, job platforms.Job) platforms.Result {

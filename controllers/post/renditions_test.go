@@ -30,8 +30,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// narrow is X with the images that Instagram takes, and YouTube's wish for
-// thumbnails.
+// narrow is X with Instagram's limits for images and YouTube's use of thumbnails.
 type narrow struct{ fast }
 
 func (n narrow) Capabilities() platforms.Capabilities {
@@ -43,8 +42,7 @@ func (n narrow) Capabilities() platforms.Capabilities {
 	return limits
 }
 
-// direct is a platform that takes files with the call that publishes, and prepares
-// nothing.
+// direct is a platform that receives files with the publishing call and needs no preparation.
 type direct struct {
 	platforms.Publisher
 
@@ -66,7 +64,7 @@ func (d direct) Publish(ctx context.Context, job platforms.Job) platforms.Result
 	return d.Publisher.Publish(ctx, job)
 }
 
-// quotaBackoff counts the renditions that are put into the store.
+// quotaBackoff counts the renditions that are written to the store.
 type quotaBackoff struct {
 	*store.Store
 
@@ -109,7 +107,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		}
 		return posts
 	}
-	// renditions are what the store holds beside the file of a Media.
+	// renditions returns the files in the store that are derived from a Media.
 	renditions := func(ctx context.Context, t team, name string) map[string]store.Object {
 		GinkgoHelper()
 		var media v1alpha1.Media
@@ -119,7 +117,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 			Expect(err).NotTo(HaveOccurred())
 			body, err := bucket.Open(ctx, object.Key, object.ETag, 0, object.Size)
 			if errors.Is(err, store.ErrNotFound) {
-				continue // A listing may show a file a moment before it can be read.
+				continue // a listing may show a file before it can be read
 			}
 			Expect(err).NotTo(HaveOccurred())
 			data, err := io.ReadAll(body)

@@ -21,12 +21,12 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// fromSecrets has a manager take tokens as it does in an installation.
+// fromSecrets makes a manager read tokens as in an installation.
 func fromSecrets(o *post.Options) {
 	o.Tokens = connection.NewTokens(credentials.NewStore(o.APIReader, o.Client, clock.RealClock{}, "poster", nil), o.Client, clock.RealClock{})
 }
 
-// stranger is another account of the platform, of which somebody puts the token into a team's Secret.
+// stranger creates another account of the platform, whose token then replaces the token in a team's Secret.
 func stranger(ctx context.Context, id string) sandboxtest.Account {
 	GinkgoHelper()
 	account, err := platform.Account(ctx, "x", id+"99", nil)
@@ -34,7 +34,7 @@ func stranger(ctx context.Context, id string) sandboxtest.Account {
 	return account
 }
 
-// problem tells what keeps the first target of a post; "" for nothing.
+// problem returns the reason and the problem of a post's first target; "" without any.
 func problem(ctx context.Context, p *v1alpha1.Post) func() string {
 	return func() string {
 		if targets := read(ctx, p).Status.Targets; len(targets) > 0 && targets[0].Blocked != nil {
@@ -49,12 +49,13 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 		m *manager
 		t team
 	)
-	// look has the connections of the team looked after until the spec ends.
+	// look runs the connection controller until the spec ends.
 	look := func() {
 		keeper := t.keepConnections()
 		DeferCleanup(func() { keeper.stop() })
 	}
-	// connected has the account connected and looked after by nobody: the next look would be an hour later.
+	// connected waits until the account is connected, and stops the connection controller. The next probe would be an
+	// hour later.
 	connected := func(ctx context.Context) {
 		GinkgoHelper()
 		t.putSecret(ctx, t.account)
@@ -72,7 +73,7 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 	It("are not used before the platform has said whose they are, and never if they are another account's", func(ctx SpecContext) {
 		other := stranger(ctx, t.account.ID)
 		t.putSecret(ctx, other)
-		look() // a look is asked for once the account is used
+		look() // a probe is requested when the account is used
 		p := t.post(ctx, "by the account of the connection")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted), "with the tokens that it has")
 		Eventually(t.condition(ctx, v1alpha1.ConditionCredentialsRefused)).Should(And(
@@ -97,7 +98,7 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 		p := t.post(ctx, "by nobody else")
 		Eventually(problem(ctx, p)).Should(And(HavePrefix(v1alpha1.ReasonConnectionNotReady+": "),
 			ContainSubstring(`the credentials of connection "x" cannot be used`), ContainSubstring("changed and have not been checked yet")))
-		look() // it was asked for
+		look() // the probe was requested
 		Eventually(problem(ctx, p)).Should(And(HavePrefix(v1alpha1.ReasonConnectionNotReady+": "), ContainSubstring("the token belongs to account")))
 		Expect(publishesBy(other)).To(BeZero())
 

@@ -20,21 +20,20 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// reporter tells people, connections and metrics what came of calls.
+// reporter emits the events, conditions, probes and metrics that follow from the outcome of a call.
 type reporter struct {
 	o        *Options
 	preparer *prepare.Preparer
 	limits   *rateLimits
 	recorder *recorder
-	// observeLimits takes what an answer told, for the posts that wait for it.
+	// observeLimits applies the rate limits of an answer, and wakes the posts that wait for them.
 	observeLimits func(p *reconciliation, d *publish.Delivery)
 }
 
-// reasonPostedWithNote is the reason of the event about a post that is online and
-// not quite as it was asked for.
+// reasonPostedWithNote is the event reason for a post that was published with a deviation, which the message describes.
 const reasonPostedWithNote = "PostedWithNote"
 
-// result reports what came of a call, which is recorded.
+// result reports the outcome of a call after it is recorded.
 func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	logResult(p, d, r.o.Clock.Now())
 	t := posting.Target(p.post, d.Target)
@@ -48,7 +47,7 @@ func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Del
 	r.reportNote(p, t, d.Result.Note)
 	switch {
 	case d.Result.Outcome == platforms.Posted && !attempt.Settled(t):
-		return // a card; it is told when the tree is complete
+		return // a card; the event follows when the tree is complete
 	case d.Result.Outcome == platforms.Posted:
 		r.recorder.posted(p, t, "published to %s as %s")
 		r.pictures(ctx, p, d.Target, false)
@@ -56,26 +55,26 @@ func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Del
 	}
 	r.alert(ctx, p, d)
 	if a := t.Attempt; attempt.IsOpen(a) && a.ID == d.Attempt && a.OperationID != "" {
-		return // the platform works on it; it is told when that is done
+		return // the platform is still processing it; the event follows the outcome
 	}
 	r.recorder.target(p, t)
 }
 
-// reportNote tells what people should know of a post that is online.
+// reportNote emits a warning with the platform's note about a published post.
 func (r *reporter) reportNote(p *reconciliation, t *v1alpha1.TargetStatus, note string) {
 	if note != "" {
 		r.recorder.warn(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, note))
 	}
 }
 
-// unlisted counts an error of a platform if its code is in no table.
+// unlisted counts a platform error whose code is missing from the platform's error table.
 func (r *reporter) unlisted(platform v1alpha1.Platform, operation string, err *platforms.Error) {
 	if err != nil && err.Unlisted {
 		r.o.Unlisted.Count(string(platform), operation, err.Code)
 	}
 }
 
-// problem is an error's message, or "" without one.
+// problem returns the error's message, or "" for nil.
 func problem(err *platforms.Error) string {
 	if err == nil {
 		return ""
@@ -83,7 +82,7 @@ func problem(err *platforms.Error) string {
 	return err.Error()
 }
 
-// preparation reports that a preparation failed.
+// preparation reports a failed preparation.
 func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publish.Delivery, ahead bool) {
 	t, err := posting.Target(p.post, d.Target), d.Result.Err
 	r.unlisted(d.Conn.Spec.Platform, unlisted.Prepare, err)
@@ -98,7 +97,7 @@ func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publis
 	r.watchQuota(ctx, d)
 }
 
-// lookup reports what a lookup found, which is recorded.
+// lookup reports the result of a lookup after it is recorded.
 func (r *reporter) lookup(ctx context.Context, p *reconciliation, a *delivery.LookupAnswer) {
 	t := posting.Target(p.post, a.Target)
 	r.o.Metrics.settled(t)
@@ -120,8 +119,8 @@ func (r *reporter) lookup(ctx context.Context, p *reconciliation, a *delivery.Lo
 	r.reportConnection(ctx, p, a, t)
 }
 
-// reportConnection tells the connection what its platform said in the end of a call
-// that it had taken: what an answer to the call itself would have told.
+// reportConnection updates the Connection after a lookup returned the outcome of an accepted call, as the answer to the
+// call would have done.
 func (r *reporter) reportConnection(ctx context.Context, p *reconciliation, a *delivery.LookupAnswer, t *v1alpha1.TargetStatus) {
 	d := &publish.Delivery{Target: a.Target, Conn: p.conn(a.Target), Token: platforms.Token{App: a.App}, Attempt: t.Attempt.ID}
 	switch {
@@ -139,7 +138,7 @@ func (r *reporter) reportConnection(ctx context.Context, p *reconciliation, a *d
 	r.watchQuota(ctx, d)
 }
 
-// alert tells the connection of a token that was refused, and of a limit.
+// alert requests a probe if the token was refused, and records rate limits.
 func (r *reporter) alert(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	if err := d.Result.Err; err != nil && (err.Class == platforms.ClassRefresh || err.Class == platforms.ClassReconnect) {
 		r.reportRefusedToken(ctx, d.Conn, d.Attempt)
@@ -147,19 +146,19 @@ func (r *reporter) alert(ctx context.Context, p *reconciliation, d *publish.Deli
 	r.limit(ctx, p, d)
 }
 
-// reportRefusedToken asks for a check of a connection whose token was refused. The attempt's id
-// serves as the token of the request.
+// reportRefusedToken drops the cached token of a connection and requests a probe. The attempt's id serves as the value
+// of the probe annotation, since each request needs a new one.
 func (r *reporter) reportRefusedToken(ctx context.Context, conn *v1alpha1.Connection, attempt string) {
 	r.o.Tokens.Forget(conn)
 	r.requestProbe(ctx, conn, attempt)
 }
 
-// limit records in the connection what its platform told of limits.
+// limit records the rate limits of an answer in the Connection.
 func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	r.observeLimits(p, d)
 	limited, change, err := r.limits.record(ctx, d)
 	if err != nil {
-		// This process knows it all the same; another is told by the platform.
+		// This process keeps the limit in memory; another one learns it from the platform's next answer.
 		p.log.Error(err, "cannot record what the platform said of the connection", "connection", d.Conn.Name)
 	}
 	if limited != nil {
@@ -169,7 +168,7 @@ func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Deli
 	}
 }
 
-// requestProbe asks the connection controller to check a connection.
+// requestProbe sets the annotation that makes the connection controller probe a connection.
 func (r *reporter) requestProbe(ctx context.Context, conn *v1alpha1.Connection, token string) {
 	base := conn
 	conn = conn.DeepCopy()
@@ -182,8 +181,8 @@ func (r *reporter) requestProbe(ctx context.Context, conn *v1alpha1.Connection, 
 	}
 }
 
-// watchQuota asks for a check of what is left of the account's limits when, by
-// count, it has become little, or when the platform says that it is used up.
+// watchQuota requests a probe of the account's quota if this process counts it as low, or if the platform reports that
+// it is used up. It does nothing for platforms that cannot report a quota.
 func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
 	if _, tells := r.o.Platforms[d.Conn.Spec.Platform].(platforms.AccountInspector); !tells {
 		return
@@ -194,9 +193,8 @@ func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
 	}
 }
 
-// pictures tells the owner of a post that is online what of its pictures is not as it was
-// meant: a chosen thumbnail is missing, or an image shows nothing. uncertain is as in
-// WithoutThumbnail.
+// pictures warns the post's owner about the pictures of a published post: a chosen thumbnail that is missing, or an
+// image that shows nothing. For uncertain, see WithoutThumbnail.
 func (r *reporter) pictures(ctx context.Context, p *reconciliation, target int, uncertain bool) {
 	conn := p.conn(target)
 	if conn == nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// hasIdempotencyKey reports whether a post was created under an Idempotency-Key that outlives it: a
-// request that is sent again creates nothing, although a person deleted what it created.
+// hasIdempotencyKey reports whether a post was created under an Idempotency-Key that is still valid. A repeated request
+// with that key must create nothing, even if a person has deleted the post.
 func (rs *records) hasIdempotencyKey(post *v1alpha1.Post) bool {
 	return rs.o.Clock.Now().Before(posting.KeyExpiresAt(post))
 }
 
-// saveRequest keeps the request that created a post of which nothing was sent.
+// saveRequest stores the request that created a post, if nothing was sent for the post.
 func (rs *records) saveRequest(ctx context.Context, team archive.Team, post *v1alpha1.Post) error {
 	request := archive.Request{UID: post.UID, Fingerprint: post.Annotations[v1alpha1.RequestAnnotation]}
 	return rs.breaker.execute(client.ObjectKeyFromObject(post), func() error { return rs.o.Records.Archive.PutRequest(ctx, team, post.Name, request) })

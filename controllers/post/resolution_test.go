@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// question returns the message of the condition that asks a person, or "".
+// question returns the message of the OutcomeUnknown condition, or "".
 func question(ctx context.Context, p *v1alpha1.Post) func() string {
 	return func() string {
 		if c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionOutcomeUnknown); c != nil {
@@ -34,7 +34,7 @@ func question(ctx context.Context, p *v1alpha1.Post) func() string {
 	}
 }
 
-// commands returns the lines of a question that are there to be copied.
+// commands returns the lines of a question that are meant to be copied.
 func commands(message string) (lines []string) {
 	for line := range strings.SplitSeq(message, "\n") {
 		if strings.HasPrefix(line, "  kubectl ") {
@@ -44,7 +44,7 @@ func commands(message string) (lines []string) {
 	return lines
 }
 
-// restored makes a post that seems to come from a backup, so that only a person can tell whether it was published.
+// restored makes a post look like a restored backup, so that only a person can determine whether it was published.
 func restored(p *v1alpha1.Post) {
 	p.Annotations = map[string]string{v1alpha1.BornAnnotation: time.Now().Add(-24 * time.Hour).Format(time.RFC3339)}
 }
@@ -53,7 +53,7 @@ func onSecond(p *v1alpha1.Post) {
 	p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: p.Spec.Targets[0].Caption})
 }
 
-// saidWrong returns what the events of a post say is wrong with its resolutions.
+// saidWrong returns the problems with a post's resolutions from its events.
 func saidWrong(ctx context.Context, p *v1alpha1.Post) func() string {
 	return func() string {
 		var found corev1.EventList
@@ -183,7 +183,7 @@ var _ = Describe("A person's resolution", Ordered, func() {
 	})
 })
 
-// withURL gives a target the address that a resolution does not tell.
+// withURL sets the address that a resolution does not contain.
 func withURL(t v1alpha1.TargetStatus, url string) v1alpha1.TargetStatus {
 	t.ExternalURL = url
 	return t

@@ -22,11 +22,10 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// finished is the last moment at which a backup is taken of a post here; the others are
-// failpoints.
+// finished is the last point for a backup of a post in these specs. The other points are failpoints.
 const finished = "finished"
 
-// camera takes a backup of the posts of a namespace when a manager comes to a point.
+// camera takes a backup of a post when the manager reaches a failpoint.
 type camera struct {
 	mu    sync.Mutex
 	point string
@@ -34,7 +33,7 @@ type camera struct {
 	taken *v1alpha1.Post
 }
 
-// aim has the next backup taken of a post at a point.
+// aim sets the post and the point of the next backup.
 func (c *camera) aim(of client.ObjectKey, point string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,8 +55,8 @@ func (c *camera) picture() *v1alpha1.Post {
 	return c.taken
 }
 
-// restoreWhole creates an object anew with its status, as Velero does where it is told to
-// restore that of posts.
+// restoreWhole creates an object again with its status, as Velero does if it is configured to restore the status of
+// posts.
 func (t team) restoreWhole(ctx context.Context, was *v1alpha1.Post) *v1alpha1.Post {
 	GinkgoHelper()
 	p := t.restore(ctx, was)
@@ -81,7 +80,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		start()
 		DeferCleanup(func() { m.stop() })
 		acme = newTeam(ctx)
-		// The next leader looks for finished posts without a record, by the teams that there are.
+		// The next leader searches for finished posts without a record in the namespaces of all Teams.
 		Expect(k8s.Create(ctx, &v1alpha1.Team{
 			ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{DisplayName: "Acme", Namespace: acme.namespace},
 		})).To(Succeed())
@@ -92,7 +91,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 		p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()}
 	}
-	// old makes the backup one of an hour ago: that is when the apiserver noted the birth.
+	// old makes the backup an hour old, by the creation time that the apiserver has noted.
 	old := func(p *v1alpha1.Post) {
 		p.Annotations[v1alpha1.BornAnnotation] = v1alpha1.NewTime(time.Now().Add(-time.Hour)).String()
 	}
@@ -101,7 +100,7 @@ var _ = Describe("A post that is restored with its status", func() {
 	}
 	same := func(*v1alpha1.Post) {}
 
-	// backedUp has a post published, in whose delivery a backup is taken, and deletes it.
+	// backedUp publishes a post, takes a backup at the given point of its delivery, and deletes it.
 	backedUp := func(ctx SpecContext, point string, how func(*v1alpha1.Post)) (backup, last *v1alpha1.Post) {
 		GinkgoHelper()
 		c.aim(client.ObjectKey{Namespace: acme.namespace, Name: "launch"}, point)
@@ -185,7 +184,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		was.Targets[0].Attempt.Outcome = v1alpha1.OutcomeUnknown
 		Expect(k.Put(ctx, archive.Team{Namespace: acme.namespace, Name: "of-" + acme.namespace}, "launch", func([]byte) ([]byte, error) { return was.Encode() })).To(Succeed())
 		m.stop()
-		// Of two targets one was not sent when the backup was taken.
+		// One of two targets was not sent when the backup was taken.
 		backup.Spec.Targets = append(backup.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: "hello"})
 		second := acme.connect(ctx, "second")
 		backup.Status.Finished, backup.Status.FinishedAt, backup.Status.FinishedOn, backup.Status.Phase = false, nil, "", v1alpha1.PhaseProcessing

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// locking is X that has locked one account, and looks at it again after a few seconds.
+// locking is X that has locked one account, and checks it again after a few seconds.
 type locking struct {
 	fast
 
@@ -101,7 +101,7 @@ var _ = Describe("An account that its platform has locked", func() {
 	})
 })
 
-// odd is X that refuses each post with a code that is in no table.
+// odd is X that refuses each post with a code that is missing from the error table.
 type odd struct{ fast }
 
 func (odd) Publish(context.Context, platforms.Job) platforms.Result {

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Whoever deletes a post once its record is kept learns that none was: the caller would
-// delete the post, and nothing of it were left.
+// TestKeepRecordSaysThatNoneIsKept checks that SaveRecord returns ErrNotRecorded. Otherwise its caller would delete a
+// post that has no record.
 func TestKeepRecordSaysThatNoneIsKept(t *testing.T) {
 	bucket, err := store.New(store.Config{Endpoint: "127.0.0.1:1", Insecure: true, Bucket: "media", AccessKey: "a", SecretKey: "b"})
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// changed is X, whose results are changed before they are told.
+// changed is X with modified results.
 type changed struct {
 	fast
 
@@ -37,7 +37,7 @@ func (c changed) Publish(ctx context.Context, job platforms.Job) platforms.Resul
 	return result
 }
 
-// appLimited returns until when the connection of a team says that its app takes no calls.
+// appLimited returns the end of the app-wide rate limit in a team's connection.
 func appLimited(ctx context.Context, t team) func() *v1alpha1.Time {
 	return func() *v1alpha1.Time {
 		var conn v1alpha1.Connection
@@ -46,7 +46,7 @@ func appLimited(ctx context.Context, t team) func() *v1alpha1.Time {
 	}
 }
 
-// liftLimits lifts the limits of a team's connection, as a person does.
+// liftLimits removes the limits of a team's connection, as a person does.
 func liftLimits(ctx context.Context, t team) {
 	GinkgoHelper()
 	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -63,7 +63,7 @@ func (changed) Inspect(context.Context, platforms.Account) (platforms.AccountInf
 	return platforms.AccountInfo{}, nil
 }
 
-// answering has X answer otherwise than it does.
+// answering makes X return modified results.
 func answering(change func(*platforms.Result)) func(*post.Options) {
 	return func(o *post.Options) {
 		x, ok := o.Platforms[v1alpha1.PlatformX].(fast)
@@ -123,7 +123,7 @@ var _ = Describe("The turns of posts", func() {
 	It("has the next card of a tree wait if a card was the last post for now", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		until := time.Now().Add(3 * time.Second)
-		// Posts that other specs have left are answered so, too.
+		// This also applies to posts that other specs have left.
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
 			if time.Now().Before(until) {
 				r.RateLimits = []platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 20, BlockedUntil: until}}
@@ -258,7 +258,7 @@ var _ = Describe("The turns of posts", func() {
 		}))
 		defer m.stop()
 		begun := time.Now()
-		// The call itself publishes nothing: a refusal is confirmed.
+		// The call must publish nothing, since the lookup that confirms the refusal would find the post.
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1})
 		draft := t.post(ctx, "a draft")
 		Eventually(func() string { return readyReason(ctx, draft) }).Should(Equal(v1alpha1.ReasonRateLimited))

@@ -24,11 +24,10 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// bySession is X, as if what it uploads were reached by an address that carries
-// authority. It remembers what it was handed.
+// bySession is X with an upload address that grants access. It records the secrets that it receives.
 type bySession struct {
 	fast
-	// words are those of the post of a spec: others may have left posts under way.
+	// words is the text of the spec's post, since other specs may have unfinished posts.
 	words string
 
 	mu       sync.Mutex
@@ -84,7 +83,7 @@ func (b *bySession) of(list *[]string) []string {
 	return append([]string{}, *list...)
 }
 
-// uploads reads the Secret of a post's uploads; nil if there is none.
+// uploadsOf returns the Secret of a post's uploads, or nil without one.
 func uploadsOf(ctx context.Context, p *v1alpha1.Post) *corev1.Secret {
 	var secret corev1.Secret
 	err := k8s.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: "herald-uploads-" + string(p.UID)}, &secret)
@@ -113,7 +112,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		start()
 	})
 	AfterEach(func() { m.stop() })
-	// scheduled makes a post with a file and waits until it is prepared.
+	// scheduled creates a post with a file and waits until it is prepared.
 	scheduled := func(ctx context.Context, t team) *v1alpha1.Post {
 		GinkgoHelper()
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
@@ -193,7 +192,8 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		Eventually(func() []string { return b.of(&b.prepared) }).Should(Equal([]string{"", ""}))
 	})
 
-	// planted puts another address into the Secret, as whoever may write Secrets in the team's namespace can.
+	// planted writes another address into the Secret, as any user with write access to Secrets in the team's namespace
+	// can.
 	planted := func(ctx context.Context, p *v1alpha1.Post) {
 		GinkgoHelper()
 		secret := uploadsOf(ctx, p)

@@ -21,8 +21,8 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 )
 
-// slowed passes status writes of posts on at a rate, one after the other, as an API server does whose queue is long. Like
-// that one it stores also what the client no longer waits for.
+// slowed passes status writes of posts one by one at a limited rate, like an API server with a long queue. Like an API
+// server, it also stores writes after the client's timeout.
 func slowed(perSecond rate.Limit) interceptor.Funcs {
 	turns := rate.NewLimiter(perSecond, 1)
 	return interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
@@ -56,7 +56,7 @@ var _ = Describe("An API server that stores 30 writes a second", func() {
 		registry := prometheus.NewRegistry()
 		m := startManager(slowed(30), func(o *post.Options) {
 			o.Metrics = post.NewMetrics(registry)
-			o.MaxConcurrentReconciles = 2 * posts // so many that one team may have all of its posts under way
+			o.MaxConcurrentReconciles = 2 * posts // enough for all posts of one team at once
 			o.SendWindow = 5 * time.Second        // the default: 200 writes at once would take 6.7 s
 		})
 		DeferCleanup(m.stop)
@@ -64,7 +64,7 @@ var _ = Describe("An API server that stores 30 writes a second", func() {
 		for i := range posts {
 			t.connect(ctx, fmt.Sprintf("account-%d", i))
 		}
-		due := time.Now().Add(20 * time.Second) // all are created, and stored as scheduled, by then
+		due := time.Now().Add(20 * time.Second) // all posts are created, and stored as scheduled, by then
 		var all []*v1alpha1.Post
 		for i := range posts {
 			all = append(all, t.post(ctx, "at the full hour", func(p *v1alpha1.Post) {

@@ -16,27 +16,27 @@ import (
 )
 
 const (
-	// breakerPause is the pause between two requests to a store that does not answer.
+	// breakerPause is the pause between two probes of an unavailable store.
 	breakerPause = time.Second
-	// breakerTTL is how long it is believed after a failure that the store is away, if
-	// nobody asks it: longer than one request takes, with the two halves of writing a record.
+	// breakerTTL is the longest time that the breaker stays open after a failure without another result. It exceeds the
+	// time of one request, including both halves of writing a record.
 	breakerTTL = time.Minute
 )
 
-// errStoreUnavailable is why the store is not asked.
+// errStoreUnavailable is returned instead of a request while the breaker is open.
 var errStoreUnavailable = errors.New("the store did not answer a moment ago")
 
-// evidence is what failures say about a store that many objects share. One object alone, however often it fails, says
-// nothing about the others: its key, what is stored under it, or a rule about it may be the cause. A second object that
-// fails before any success does.
+// evidence collects failures of a store that many objects share. Failures of one object, however many, are no evidence
+// about the others: the cause may be its key, its stored content, or a rule about it. A failure of a second object
+// before any success is.
 type evidence struct {
-	// suspect is the object that failed last, if any did.
+	// suspect is the object of the last failure, if any.
 	suspect types.NamespacedName
-	// since is when a failure of a second object confirmed the first one; zero before that.
+	// since is the time when a second object confirmed the failure; zero before that.
 	since time.Time
 }
 
-// recordFailure takes the failure of an object.
+// recordFailure records a failure of an object.
 func (e *evidence) recordFailure(object types.NamespacedName, now time.Time) {
 	if e.suspect != (types.NamespacedName{}) && e.suspect != object && e.since.IsZero() {
 		e.since = now
@@ -44,7 +44,7 @@ func (e *evidence) recordFailure(object types.NamespacedName, now time.Time) {
 	e.suspect = object
 }
 
-// duration is for how long a failure has been confirmed; zero without one.
+// duration returns the time since a failure was confirmed; zero without one.
 func (e *evidence) duration(clock clock.PassiveClock) time.Duration {
 	if e.since.IsZero() {
 		return 0
@@ -52,27 +52,27 @@ func (e *evidence) duration(clock clock.PassiveClock) time.Duration {
 	return clock.Since(e.since)
 }
 
-// isRecordError reports whether an error concerns the record of one post alone, while the store answers.
+// isRecordError reports whether an error concerns the record of one post only. The store itself has answered.
 func isRecordError(err error) bool {
 	return errors.As(err, new(*unreadable)) || archive.IsRecordError(err)
 }
 
-// storeBreaker is what is known of the store being away, by all that ask it for records. A store that
-// hangs answers each request after 15 seconds only: while it is away one request at a time finds out
-// whether it is back, and all others end at once, so that thousands of deletions do not take
-// hours. It is away when the requests for two posts have failed, and none has succeeded in between.
+// storeBreaker is the circuit breaker for all requests about records. A hanging store answers each request only after
+// 15 seconds. While the breaker is open, one request at a time probes the store and all others fail at once; otherwise
+// thousands of deletions would take hours. It opens when the requests for two posts have failed without a success in
+// between.
 type storeBreaker struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// failures say whether the store is away, and failed is when it was last found to be.
+	// failures is the evidence that the store is unavailable, and failed is the time of the last failure.
 	failures evidence
 	failed   time.Time
-	// probing is set while a request finds out.
+	// probing is set while a request probes the store.
 	probing bool
 }
 
-// execute makes a request for a post to the store, or returns errAway.
+// execute sends a request for a post to the store, or returns errStoreUnavailable.
 func (o *storeBreaker) execute(post types.NamespacedName, request func() error) error {
 	first, ok := o.allow()
 	if !ok {
@@ -83,8 +83,7 @@ func (o *storeBreaker) execute(post types.NamespacedName, request func() error) 
 	return err
 }
 
-// allow reports whether the store is to be asked now, and whether the others wait for what
-// comes of it.
+// allow reports whether a request may be sent. first is set if the request is the probe that all others wait for.
 func (o *storeBreaker) allow() (first, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,20 +95,20 @@ func (o *storeBreaker) allow() (first, ok bool) {
 	return first, true
 }
 
-// isOpen reports whether the store would not be asked now.
+// isOpen reports whether a request would fail without being sent.
 func (o *storeBreaker) isOpen() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.openLocked()
 }
 
-// openLocked reports whether the store is not asked. The caller holds the lock.
+// openLocked implements isOpen. The caller holds the lock.
 func (o *storeBreaker) openLocked() bool {
 	ago := o.clock.Since(o.failed)
 	return !o.failures.since.IsZero() && ago < breakerTTL && (o.probing || ago < breakerPause)
 }
 
-// recordResult takes what came of a request for a post.
+// recordResult records the result of a request for a post.
 func (o *storeBreaker) recordResult(post types.NamespacedName, first bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,14 +118,14 @@ func (o *storeBreaker) recordResult(post types.NamespacedName, first bool, err e
 	switch {
 	case err == nil, isRecordError(err):
 		o.failures, o.failed = evidence{}, time.Time{}
-	case errors.Is(err, context.Canceled): // The process ends, or the pass does.
+	case errors.Is(err, context.Canceled): // The process or the reconciliation ends.
 	default:
 		o.failed = o.clock.Now()
 		o.failures.recordFailure(post, o.failed)
 	}
 }
 
-// openFor is for how long the store has been away; zero while it is not.
+// openFor returns how long the store has been unavailable; zero if it is available.
 func (o *storeBreaker) openFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

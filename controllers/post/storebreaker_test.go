@@ -24,7 +24,7 @@ func newOutage() (*storeBreaker, *clocktesting.FakeClock) {
 	return &storeBreaker{clock: clock}, clock
 }
 
-// fail has requests for posts fail.
+// fail executes failing requests for posts.
 func (o *storeBreaker) fail(t *testing.T, err error, posts ...types.NamespacedName) {
 	t.Helper()
 	for _, post := range posts {
@@ -34,14 +34,14 @@ func (o *storeBreaker) fail(t *testing.T, err error, posts ...types.NamespacedNa
 	}
 }
 
-// TestOutage makes a request to a store after those for two posts have failed, and looks at whether it is made.
+// TestOutage checks whether a request is sent to the store after the requests for two posts have failed.
 func TestOutage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		pause  time.Duration
 		answer error
-		// asked is whether the request after the failures is made, and away for how long the
-		// store is known to be away after it.
+		// asked is set if the request after the failures is sent. away is how long the store counts as unavailable
+		// after it.
 		asked bool
 		away  time.Duration
 	}{
@@ -73,7 +73,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestFaultOfOne has requests for some posts fail, and looks at whether those for others are made.
+// TestFaultOfOne checks whether requests for other posts are sent after requests for some posts have failed.
 func TestFaultOfOne(t *testing.T) {
 	silent := func(posts ...types.NamespacedName) func(*testing.T, *storeBreaker) {
 		return func(t *testing.T, o *storeBreaker) { t.Helper(); o.fail(t, errSilent, posts...) }
@@ -127,7 +127,7 @@ func TestFaultOfOne(t *testing.T) {
 	}
 }
 
-// TestUnwritten has writes fail, and looks at for how long it is believed that none can be made.
+// TestUnwritten checks how long the store counts as unwritable after failed writes.
 func TestUnwritten(t *testing.T) {
 	full := errors.New("no space is left")
 	type write struct {
@@ -160,7 +160,7 @@ func TestUnwritten(t *testing.T) {
 	}
 }
 
-// TestOneFindsOut has many ask at the same time.
+// TestOneFindsOut executes many requests concurrently.
 func TestOneFindsOut(t *testing.T) {
 	o, clock := newOutage()
 	others := func(want bool) {
@@ -173,7 +173,7 @@ func TestOneFindsOut(t *testing.T) {
 	o.fail(t, errSilent, post("a"), post("b"))
 	clock.Step(time.Second)
 	_ = o.execute(post("a"), func() error {
-		others(false) // nobody hangs beside it
+		others(false) // no other request waits for the probe
 		clock.Step(15 * time.Second)
 		others(false)
 		return errSilent
@@ -182,7 +182,7 @@ func TestOneFindsOut(t *testing.T) {
 	clock.Step(time.Second)
 	_ = o.execute(post("a"), func() error {
 		clock.Step(breakerTTL)
-		others(true) // it may have ended without a word
+		others(true) // the probe may have ended without a result
 		return nil
 	})
 	others(true)

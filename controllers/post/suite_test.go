@@ -55,7 +55,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// TestMain lets this program be the process apart that it starts to convert an image.
+// TestMain makes this program the child process that it starts to decode an image.
 func TestMain(m *testing.M) {
 	if decode.IsChild(os.Args[1:]) {
 		os.Exit(decode.Main(os.Args[1:]))
@@ -75,7 +75,7 @@ var (
 	k8s        client.Client
 	platform   sandboxtest.Client
 	arrivals   *counter
-	serial     atomic.Int64 // numbers what is created
+	serial     atomic.Int64 // numbers the created objects
 	bucket     *store.Store
 )
 
@@ -111,8 +111,7 @@ var _ = BeforeSuite(func() {
 	platform = sandboxtest.Client{URL: site.URL}
 })
 
-// counter counts the requests that come to the platforms for an account, so that specs whose posts are on their way at the
-// same time each see their own.
+// counter counts the requests to the platforms by account, so that concurrent specs can count their own.
 type counter struct {
 	next http.Handler
 	mu   sync.Mutex
@@ -122,7 +121,7 @@ type counter struct {
 const (
 	tweets     = "/x/2/tweets"
 	containers = "/threads"
-	// thumbnailsSet is where the pictures of videos are set.
+	// thumbnailsSet is the path for setting a video's thumbnail.
 	thumbnailsSet = "/youtube/upload/youtube/v3/thumbnails/set"
 )
 
@@ -149,17 +148,17 @@ func (c *counter) of(key string) int {
 	return c.seen[key]
 }
 
-// publishesBy counts the calls that could publish on X for one account.
+// publishesBy returns the number of calls for one account that could publish on X.
 func publishesBy(account sandboxtest.Account) int {
 	return arrivals.of(tweets + "Bearer " + account.AccessToken)
 }
 
-// containersOf counts the containers that were asked for on Threads for one account.
+// containersOf returns the number of containers created on Threads for one account.
 func containersOf(account sandboxtest.Account) int {
 	return arrivals.of("/threads/v1.0/" + account.ID + containers)
 }
 
-// fast is X with times that a test can wait for.
+// fast is X with times short enough for tests.
 type fast struct{ *x.Platform }
 
 func (f fast) Capabilities() platforms.Capabilities {
@@ -168,13 +167,12 @@ func (f fast) Capabilities() platforms.Capabilities {
 	return limits
 }
 
-// app is the client id of Herald's app on X, and apps marks its tokens.
+// app is the client id of Herald's app on X, and apps signs its tokens.
 const app = "herald"
 
 var apps = appid.Apps{v1alpha1.PlatformX: {ID: app, Secret: func() string { return "the app's secret" }}}
 
-// tokens hands out the tokens that were put into Secrets, and tells by their marks which
-// are of Herald's app.
+// tokens returns the tokens from Secrets, and recognizes the tokens of Herald's app by their signatures.
 type tokens struct{ live client.Reader }
 
 func (t tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error) {
@@ -190,13 +188,13 @@ func (t tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms
 
 func (tokens) Forget(*v1alpha1.Connection) {}
 
-// manager is a running manager with the post controller alone.
+// manager is a running manager with only the post controller.
 type manager struct {
 	cancel context.CancelFunc
 	done   chan error
 }
 
-// startManager starts a manager; intercept may disturb its writes.
+// startManager starts a manager. intercept may disturb its writes.
 func startManager(intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
 	return startManagerWithLog(GinkgoLogr, intercept, change...)
 }
@@ -205,7 +203,7 @@ func startManagerWithLog(log logr.Logger, intercept interceptor.Funcs, change ..
 	return startManagerBy(kubeConfig, log, intercept, change...)
 }
 
-// startManagerBy starts a manager that reaches the API server by a configuration.
+// startManagerBy starts a manager with a configuration for the API server.
 func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:  scheme,
@@ -221,7 +219,7 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 			}
 			return interceptor.NewClient(inner, intercept), nil
 		},
-		// Several managers in one process have controllers of the same name.
+		// Several managers in this process have controllers of the same name.
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -278,14 +276,13 @@ func newTeam(ctx context.Context) team {
 	return t
 }
 
-// connect makes an account of X and a ready connection to it.
+// connect creates an account of X and a ready connection to it.
 func (t team) connect(ctx context.Context, name string) sandboxtest.Account {
 	GinkgoHelper()
 	return t.connectTo(ctx, v1alpha1.PlatformX, name, fmt.Sprintf("17%08d", serial.Add(1)), nil)
 }
 
-// connectTo makes an account of a platform, with settings, and a ready connection
-// to it.
+// connectTo creates an account of a platform, with settings, and a ready connection to it.
 func (t team) connectTo(ctx context.Context, to v1alpha1.Platform, name, id string, settings map[string]any) sandboxtest.Account {
 	GinkgoHelper()
 	account, err := platform.Account(ctx, string(to), id, settings)
@@ -294,7 +291,7 @@ func (t team) connectTo(ctx context.Context, to v1alpha1.Platform, name, id stri
 	return account
 }
 
-// share makes a ready connection to an account that there is.
+// share creates a ready connection to an existing account.
 func (t team) share(ctx context.Context, to v1alpha1.Platform, name string, account sandboxtest.Account) {
 	GinkgoHelper()
 	Expect(k8s.Create(ctx, &corev1.Secret{
@@ -311,8 +308,8 @@ func (t team) share(ctx context.Context, to v1alpha1.Platform, name string, acco
 	t.setReady(ctx, name, metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
 }
 
-// byOAuth has the account of a connection connected by Herald's app: its Secret carries
-// the mark, and the manager has noted the app.
+// byOAuth connects the account of a connection through Herald's app: its Secret has the app's signature, and the
+// Connection has the app's id.
 func (t team) byOAuth(ctx context.Context, name string) {
 	GinkgoHelper()
 	var secret corev1.Secret
@@ -331,7 +328,7 @@ func (t team) byOAuth(ctx context.Context, name string) {
 
 func (t team) setReady(ctx context.Context, name string, status metav1.ConditionStatus, reason, username string) {
 	GinkgoHelper()
-	// The manager writes to connections as well: what it learns of limits, and that it asks for a probe.
+	// The manager writes to connections, too: rate limits and probe requests.
 	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		var conn v1alpha1.Connection
 		if err := k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &conn); err != nil {
@@ -347,7 +344,7 @@ func (t team) setReady(ctx context.Context, name string, status metav1.Condition
 	})).To(Succeed())
 }
 
-// post makes a post as the apiserver does.
+// post creates a post like the apiserver.
 func (t team) post(ctx context.Context, text string, change ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -369,14 +366,14 @@ func at(d time.Duration) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(d)) }
 }
 
-// read returns a post as it is now.
+// read returns the current post.
 func read(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
 	var now v1alpha1.Post
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p), &now)).To(Succeed())
 	return &now
 }
 
-// edit changes a post, which the manager may write meanwhile, and returns what the API server stored.
+// edit changes a post, with retries after conflicts with the manager, and returns the stored post.
 func edit(ctx context.Context, p *v1alpha1.Post, change func(*v1alpha1.Post)) *v1alpha1.Post {
 	GinkgoHelper()
 	stored, err := tryEdit(ctx, p, change)
@@ -384,7 +381,7 @@ func edit(ctx context.Context, p *v1alpha1.Post, change func(*v1alpha1.Post)) *v
 	return stored
 }
 
-// tryEdit is edit for a change that the API server may refuse.
+// tryEdit is edit for a change that the API server may reject.
 func tryEdit(ctx context.Context, p *v1alpha1.Post, change func(*v1alpha1.Post)) (*v1alpha1.Post, error) {
 	GinkgoHelper()
 	var stored *v1alpha1.Post
@@ -411,9 +408,8 @@ func (t team) published(ctx context.Context) []string {
 	return texts
 }
 
-// publishCalls counts the calls that could publish, of all accounts. The
-// sandbox refuses the same words twice, so that posts alone would not show a
-// call that was made twice.
+// publishCalls returns the number of calls that could publish, of all accounts. The sandbox refuses equal texts, so the
+// published posts alone would not show a duplicate call.
 func publishCalls(ctx context.Context) int {
 	calls, err := platform.Calls(ctx, "x")
 	Expect(err).NotTo(HaveOccurred())

@@ -16,15 +16,15 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// kindSuspension is what posts of a suspended team wait for: the end of the suspension.
+// kindSuspension is the kind of input that posts of a suspended team wait for: the end of the suspension.
 const kindSuspension = "Suspension"
 
 func suspensionInput(namespace string) input {
 	return input{kindSuspension, types.NamespacedName{Namespace: namespace}}
 }
 
-// readSuspension reads whether the post's team is suspended. A post of such a team waits for
-// the end of it, from before that is read on: an end between the two wakes it.
+// readSuspension reads whether the post's team is suspended. If it is, the function subscribes the post to the end of
+// the suspension and reads again, so that an end between the two is not missed.
 func (r *Reconciler) readSuspension(ctx context.Context, p *reconciliation) (err error) {
 	for waits := false; ; waits = true {
 		if p.suspended, p.suspensions, err = r.suspension(ctx, p.key.Namespace); err != nil {
@@ -37,7 +37,7 @@ func (r *Reconciler) readSuspension(ctx context.Context, p *reconciliation) (err
 	}
 }
 
-// suspension tells whether nothing is published in a namespace, and when that was so.
+// suspension reports whether publishing is suspended in a namespace, and returns the team's recent suspensions.
 func (r *Reconciler) suspension(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error) {
 	braked := r.o.SuspendAll.On()
 	if r.o.Suspension == nil {
@@ -47,22 +47,22 @@ func (r *Reconciler) suspension(ctx context.Context, namespace string) (suspende
 	return suspended || braked, recent, err
 }
 
-// suspendedNow reports whether nothing may be claimed in a namespace: that was allowed when the
-// pass began, and is looked at again just before. A suspension that comes still later finds the
-// claim made: then the call is made and recorded as well.
+// suspendedNow reports whether claims are suspended in a namespace. It is checked again just before the claim, since
+// the state may have changed during the reconciliation. A suspension after the claim does not stop the call, which is
+// made and recorded.
 func (r *Reconciler) suspendedNow(ctx context.Context, namespace string) bool {
 	suspended, _, err := r.suspension(ctx, namespace)
 	return suspended || err != nil
 }
 
-// deadlineShift returns what moves the deadlines of a namespace's posts. While that cannot be told, nothing is
-// given up for the time that it takes: the next pass knows.
+// deadlineShift returns the suspensions that move the deadlines of a namespace's posts. If they cannot be read, the
+// team counts as suspended, so that no target fails at its deadline before a later reconciliation has read them.
 func (r *Reconciler) deadlineShift(ctx context.Context, namespace string) *delivery.Deadlines {
 	suspended, recent, err := r.suspension(ctx, namespace)
 	return &delivery.Deadlines{Suspended: suspended || err != nil, Suspensions: recent, StartingDeadline: r.o.StartingDeadline, LongestDelay: r.o.LongestDelay}
 }
 
-// enqueueSuspended has the end of a team's suspension wake the posts that wait for it.
+// enqueueSuspended enqueues the posts that wait for the end of a team's suspension.
 func (r *Reconciler) enqueueSuspended() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
 		if team, ok := obj.(*v1alpha1.Team); ok {
@@ -74,8 +74,8 @@ func (r *Reconciler) enqueueSuspended() handler.EventHandler {
 	})
 }
 
-// suspendAllChanged wakes the posts that wait when the brake of all teams is released. Of a team
-// whose Team says still that it is suspended, they wait on.
+// suspendAllChanged enqueues the waiting posts when the suspension of all teams ends. Posts of a team with its own
+// suspension continue to wait.
 func (r *Reconciler) suspendAllChanged() {
 	if r.o.SuspendAll.On() {
 		return

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// suspensionOf tells of the Team that has the name of its namespace.
+// suspensionOf returns the suspension of the Team that has the name of its namespace.
 func suspensionOf(ctx context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
 	var t v1alpha1.Team
 	err := k8s.Get(ctx, client.ObjectKey{Name: namespace}, &t)
@@ -45,7 +45,7 @@ var _ = Describe("A post of a suspended team", func() {
 		}
 
 		By("going on for longer than the posts are tried")
-		// What the Team controller records; the deadline of both is over by then.
+		// The Team controller records this; the deadlines of both posts have passed by then.
 		began := time.Now().Add(-time.Minute)
 		owner.Status.Suspensions = []v1alpha1.Suspension{{From: v1alpha1.NewTime(began)}}
 		Expect(k8s.Status().Update(ctx, owner)).To(Succeed())
@@ -70,7 +70,7 @@ var _ = Describe("A post of a suspended team", func() {
 
 	It("is not given up when a call that was under way is refused for longer than it is tried", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		// The platform refuses the call for a time that ends after the deadline of the post.
+		// The rate limit ends after the deadline of the post.
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 2})
 		before := publishCalls(ctx)
 		began := time.Now()
@@ -78,7 +78,7 @@ var _ = Describe("A post of a suspended team", func() {
 		stop := &suspend.Switch{}
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.SuspendAll, o.StartingDeadline = stop, 2*time.Second
-			// From the call on.
+			// Suspended as soon as the call was made.
 			o.Suspension = func(ctx context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
 				if namespace != t.namespace || publishCalls(ctx) == before {
 					return false, nil, nil
@@ -110,7 +110,7 @@ var _ = Describe("A post of a suspended team", func() {
 		stop := &suspend.Switch{}
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.SuspendAll = stop
-			// From the first card on.
+			// Suspended as soon as the first card was published.
 			o.Suspension = func(_ context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
 				return namespace == t.namespace && !released.Load() && publishesBy(t.account) > 0, nil, nil
 			}
@@ -132,7 +132,7 @@ var _ = Describe("A post of a suspended team", func() {
 	})
 })
 
-// own has a Team own the team's namespace.
+// own creates a Team that owns the team's namespace.
 func (t team) own(ctx context.Context) *v1alpha1.Team {
 	GinkgoHelper()
 	owner := &v1alpha1.Team{}

@@ -27,7 +27,7 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// takes counts the pictures that are taken out of videos.
+// takes counts the pictures that are extracted from videos.
 type takes struct {
 	thumbnail.Extractor
 
@@ -43,7 +43,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 	var m *manager
 	AfterEach(func() { m.stop() })
 
-	// begin starts a manager that takes pictures by a program; by none if path is empty.
+	// begin starts a manager that extracts pictures with the given program; an empty path disables thumbnails.
 	begin := func(path string) *takes {
 		taken := &takes{Extractor: thumbnail.FFmpeg{Path: path}}
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
@@ -71,7 +71,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 	}
-	// pictures are what lies in the store beside the film.
+	// pictures returns the files in the store that are derived from the film.
 	pictures := func(ctx context.Context, t team) (found []store.Object) {
 		GinkgoHelper()
 		var media v1alpha1.Media

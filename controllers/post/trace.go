@@ -14,14 +14,12 @@ import (
 	"github.com/herald-social/herald/internal/tracing"
 )
 
-// traceNear is how long after its creation the delivery of an immediate post still belongs
-// to the trace of the request. Collectors that choose among whole traces wait for seconds
-// to minutes, and a trace of hours shows nothing but the waiting.
+// traceNear is how long after the creation of an immediate post its delivery belongs to the trace of the request.
+// Collectors with tail sampling wait for seconds to minutes, and a trace of hours shows only the wait.
 const traceNear = 10 * time.Minute
 
-// trace begins the span of a pass. That of an immediate post goes on with the trace of its
-// request. Any other, such as that of a scheduled post hours later, begins a trace of
-// its own, with a link to the request's.
+// trace starts the span of a reconciliation. The span of an immediate post belongs to the trace of its request. Any
+// other, such as the span of a scheduled post hours later, starts a new trace with a link to the request.
 func (r *Reconciler) trace(ctx context.Context, post *v1alpha1.Post, now time.Time) (context.Context, tracing.Span) {
 	if r.o.Tracer == nil {
 		return ctx, tracing.Span{}
@@ -33,8 +31,8 @@ func (r *Reconciler) trace(ctx context.Context, post *v1alpha1.Post, now time.Ti
 	return ctrl.LoggerInto(ctx, tracing.Logger(ctx, ctrl.LoggerFrom(ctx))), span
 }
 
-// endTrace ends the span of a pass. One that found nothing to do leaves none: most passes
-// only wait.
+// endTrace ends the span of a reconciliation. It drops the span if there was nothing to do: most reconciliations only
+// wait.
 func endTrace(span tracing.Span, p *reconciliation, err error) {
 	if !p.wrote && !p.calledPlatform && err == nil {
 		return
@@ -42,7 +40,7 @@ func endTrace(span tracing.Span, p *reconciliation, err error) {
 	span.Text(tracing.Phase, string(p.post.Status.Phase))
 	switch {
 	case apierrors.IsConflict(err):
-		span.Text(tracing.Outcome, "conflict") // the ordinary end of a race, and no failure
+		span.Text(tracing.Outcome, "conflict") // a conflict is no failure
 	case err != nil:
 		span.Fail("internal")
 	}

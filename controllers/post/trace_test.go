@@ -34,7 +34,7 @@ func asked(by string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.TraceparentAnnotation: by} }
 }
 
-// valueOf is what a span says of a key; "" if nothing.
+// valueOf returns the value of an attribute of a span; "" without one.
 func valueOf(span sdktrace.ReadOnlySpan, key tracing.Key) string {
 	for _, a := range span.Attributes() {
 		if string(a.Key) == string(key) {
@@ -44,7 +44,7 @@ func valueOf(span sdktrace.ReadOnlySpan, key tracing.Key) string {
 	return ""
 }
 
-// lockedBuffer takes the log of a manager.
+// lockedBuffer receives the log of a manager.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -75,7 +75,7 @@ var _ = Describe("Traces", Ordered, func() {
 	})
 	AfterAll(func() { m.stop() })
 
-	// deliveries are the ended passes over a post that ended with it posted.
+	// deliveries returns the ended spans of the reconciliations that ended with the post published.
 	deliveries := func(p *v1alpha1.Post) func() []sdktrace.ReadOnlySpan {
 		return func() (found []sdktrace.ReadOnlySpan) {
 			for _, span := range recorder.Ended() {
@@ -86,7 +86,7 @@ var _ = Describe("Traces", Ordered, func() {
 			return found
 		}
 	}
-	// below are the ended spans below another, by name.
+	// below returns the ended child spans of a span, by name.
 	below := func(parent sdktrace.ReadOnlySpan) map[string]sdktrace.ReadOnlySpan {
 		found := map[string]sdktrace.ReadOnlySpan{}
 		for _, span := range recorder.Ended() {

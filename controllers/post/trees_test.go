@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// cards makes a post a tree of cards with these words.
+// cards turns a post into a tree with these texts as cards.
 func cards(words ...string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{}
@@ -29,8 +29,7 @@ func cards(words ...string) func(*v1alpha1.Post) {
 	}
 }
 
-// chain returns what an account shows, and checks that each post hangs from the
-// one before.
+// chain returns the texts of an account, and checks that each post replies to the previous one.
 func chain(ctx context.Context, on string, account sandboxtest.Account, target v1alpha1.TargetStatus) []string {
 	GinkgoHelper()
 	posts, err := platform.Posts(ctx, on, account.ID)
@@ -91,13 +90,13 @@ var _ = Describe("A tree", Ordered, func() {
 			writes.of(t.namespace)
 			p := t.post(ctx, "", target, cards(words(5)...))
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-			// On a busy machine the next card is not always prepared when the last one is recorded.
+			// On a busy machine the preparation of the next card may end after the record of the last one.
 			Expect(writes.n.Load()).To(BeNumerically("~", 7, 1), "on %s: a claim, four cards that claim the next, a card; two writes for each would be 10", on)
 		}
 	})
 
 	It("is published by nobody else while the next card is claimed", func(ctx SpecContext) {
-		// The metadata is edited at the worst moment: the one write fails, the card is recorded alone.
+		// The metadata is edited at the worst moment: the combined write fails, and the card is recorded alone.
 		t := newTeam(ctx)
 		text := words(3)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 500})
@@ -118,7 +117,7 @@ var _ = Describe("A tree", Ordered, func() {
 		Expect(chain(ctx, "threads", onThreads, read(ctx, p).Status.Targets[0])).To(Equal([]string{"again", "again", "again"}))
 	})
 
-	// All are on their way at once, each on an account of its own.
+	// All trees are sent concurrently, each on its own account.
 	Context("goes on where it stood after a fault in its middle", func() {
 		type row struct {
 			reason, platform string
@@ -144,7 +143,7 @@ var _ = Describe("A tree", Ordered, func() {
 		var refused begun
 		BeforeAll(func(ctx SpecContext) {
 			refused = begun{team: newTeam(ctx), text: words(2)}
-			// X refuses the same words twice from one account.
+			// X refuses a repeated text from one account.
 			refused.tree = refused.team.post(ctx, "", cards(refused.text[0], refused.text[1], refused.text[0]))
 			for i, row := range rows {
 				t := newTeam(ctx)
@@ -152,7 +151,7 @@ var _ = Describe("A tree", Ordered, func() {
 				if row.platform == "threads" {
 					b.account, b.target = t.onThreads(ctx, 0), toThreads
 				}
-				// What was posted before goes well, and is not what the first card hangs from.
+				// The earlier post succeeds, and the first card must not reply to it.
 				b.first = t.post(ctx, "", b.target, func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "before the tree" })
 				trees[i] = b
 			}

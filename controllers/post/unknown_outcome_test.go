@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// twins are two posts of one account with the same words.
+// twins holds two posts of one account with equal texts.
 type twins struct {
 	team
 	a, b *v1alpha1.Post
@@ -134,7 +134,7 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 		silent          team
 		again           *v1alpha1.Post
 	)
-	// moveAway has an account called without an answer, and another take its connection's name.
+	// moveAway makes a call without an answer, and then gives the connection's name to another account.
 	moveAway := func(ctx SpecContext) {
 		called = newTeam(ctx)
 		called.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})

@@ -70,7 +70,7 @@ var _ = Describe("A post that an earlier version worked on", func() {
 })
 
 var _ = Describe("A post that is larger than one may be", func() {
-	// around makes a small post large: Kubernetes takes so much of annotations.
+	// around makes a small post large: this is the maximum size of annotations in Kubernetes.
 	around := func(p *v1alpha1.Post) {
 		p.Annotations = map[string]string{"example.com/much": strings.Repeat("a", 262_000)}
 		p.Labels = map[string]string{"example.com/long": strings.Repeat("a", 63), "example.com/longer": strings.Repeat("a", 63)}

@@ -23,18 +23,18 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// A scheduled post that was accepted sleeps until its preparation, or the last look before its time, and costs nothing.
-// What is here wakes it before: a clock that leaps, and the loss of what it refers to.
+// An accepted scheduled post is not reconciled before its preparation, or the last check before its time, and costs
+// nothing until then. This file triggers earlier reconciliations: after clock jumps, and after the loss of an input.
 //
-// What nobody has thought of is found by the informers of controller-runtime. They hand out each object once more every ten
-// hours, and so each post has a pass then.
+// Any other case is covered by the resync of the informers of controller-runtime, which triggers a reconciliation of
+// each post every ten hours.
 
-// wakeSpread is over how long the posts have a pass that a leap of the clock does not make due: 100,000 of them take six
-// seconds of one processor (BenchmarkIdle).
+// wakeSpread spreads the reconciliations of posts that are not due after a clock jump: 100,000 of them take six seconds
+// of one processor (BenchmarkIdle).
 const wakeSpread = 30 * time.Second
 
-// clockJumped gives each post a pass that sleeps until a time, since that comes sooner than its timer says: at once to what
-// is due, and to the rest one after another.
+// clockJumped enqueues all posts except drafts, since their times may come before their timers fire. Due posts are
+// enqueued at once, and the others are spread over wakeSpread.
 func (r *Reconciler) clockJumped() {
 	now := r.o.Clock.Now()
 	r.objects.posts.each(func(post *v1alpha1.Post) {
@@ -50,7 +50,7 @@ func (r *Reconciler) clockJumped() {
 	})
 }
 
-// enqueueAfter asks for another pass over a post, after a time at the latest, and behind those of a higher priority.
+// enqueueAfter adds a post to the queue with a priority, after the delay at the latest.
 func (r *Reconciler) enqueueAfter(post reconcile.Request, after time.Duration, priority int) {
 	queue := r.queue.Load()
 	if queue == nil {
@@ -63,8 +63,8 @@ func (r *Reconciler) enqueueAfter(post reconcile.Request, after time.Duration, p
 	(*queue).AddAfter(post, after)
 }
 
-// enqueueDependents has the posts woken that refer to a connection or a file which is lost to them. They were accepted, and
-// wait for nothing that they refer to: to remember for each what it refers to would take more memory than the posts.
+// enqueueDependents enqueues the posts that refer to a connection or a file which has become unusable. Accepted posts
+// have no subscriptions: storing the references of each post would take more memory than the posts.
 func (r *Reconciler) enqueueDependents() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
 		in := []client.ListOption{client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy}
@@ -92,8 +92,9 @@ func (r *Reconciler) enqueueDependents() handler.EventHandler {
 	})
 }
 
-// becameUnusable passes the changes by which a connection or a file that a post could use is no longer what it was. Both are
-// written often, and other changes matter to a post when it is due.
+// becameUnusable passes the changes that may make a connection or a file unusable for a post: deletion, replacement,
+// other TikTok settings, or a missing file. Both kinds are written often, and other changes only matter when a post is
+// due.
 func becameUnusable() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -116,7 +117,7 @@ func becameUnusable() predicate.Predicate {
 	}
 }
 
-// usable reports whether a file can be posted, as far as its Media tells.
+// usable reports whether a file can be posted, according to its Media.
 func usable(m *v1alpha1.Media) bool {
 	return m.DeletionTimestamp.IsZero() && m.Status.Phase == v1alpha1.MediaUploaded && conditions.Reason(m.Status.Conditions) != v1alpha1.ReasonFileMissing
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 )
 
-// settable is the clock of a machine that is set while the machine runs on: its timers do not notice.
+// settable is the clock of a machine that is set while the machine is running. Its timers do not notice.
 type settable struct {
 	clock.RealClock
 
@@ -28,7 +28,7 @@ type settable struct {
 	by time.Duration
 }
 
-// Now shows what was set: no reading of the monotonic clock goes with it.
+// Now returns the set time without a monotonic clock reading.
 func (s *settable) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,8 @@ func (s *settable) set(by time.Duration) {
 	s.by += by
 }
 
-// sleeper is a manager on a machine whose clock can be set, and how many passes it has made over posts of a namespace.
+// sleeper is a manager on a machine with a settable clock, with the number of its reconciliations of posts in a
+// namespace.
 type sleeper struct {
 	settable
 
@@ -72,7 +73,7 @@ func (s *sleeper) start() {
 	})
 }
 
-// atTime is the time of a post.
+// atTime sets the scheduled time of a post.
 func atTime(t time.Time) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t) }
 }
@@ -147,7 +148,7 @@ var _ = Describe("A post that sleeps until its time", func() {
 	)
 })
 
-// uploaded makes a file that was uploaded.
+// uploaded creates a Media with an uploaded file.
 func uploaded(namespace, name string) {
 	GinkgoHelper()
 	ctx := context.Background()
