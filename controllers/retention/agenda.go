@@ -12,54 +12,51 @@ import (
 )
 
 const (
-	// latecomers is how late a post may be stored as finished after the moment that it
-	// names: a result is tried to be written for a minute (delivery.recordFor), and
-	// clocks differ.
+	// latecomers is how late a finished post may be stored after its finish time: the write of a result is retried for
+	// a minute (delivery.recordFor in the configuration), and clocks differ.
 	latecomers = 5 * time.Minute
-	// reviewEvery is how often all days are looked at whose posts have all left, as far
-	// as is known: for posts without a day, of an older version, and for any that were
-	// missed.
+	// reviewEvery is the interval between reviews of all days that should have no posts left in the cluster. A review
+	// finds posts of an older version, which have no day, and posts that were missed.
 	reviewEvery = time.Hour
 	oneDay      = 24 * time.Hour
-	// retryAfter is when a post is tried again that could not leave.
+	// retryAfter is the retry delay for a post that could not leave.
 	retryAfter = time.Minute
 )
 
-// entry is a finished post and when its time in the cluster is over.
+// entry is a finished post and the time when it leaves the cluster.
 type entry struct {
 	name string
 	at   time.Time
 }
 
-// agenda is what is known of the finished posts of one team. The posts of the day whose
-// time comes to its end are read once, or as often as that day may have got new ones. So a
-// sweep costs what is due, and not what is there.
+// agenda lists the finished posts of one team by the time when they leave. The posts of a day are read when the day
+// becomes due, and again while more posts may be added to it. The cost of a sweep depends on the posts that are due,
+// not on those that are stored.
 type agenda struct {
 	team  string
 	times retention.Times
-	// due is sorted by time, and complete up to covered.
+	// due is sorted by time, and complete until covered.
 	due     []entry
 	covered time.Time
-	// unread is the first day of which some posts may not have been read; zero if none was.
+	// unread is the first day whose posts may not all have been read; zero if no day was read.
 	unread time.Time
-	// reviewAt is when the days before are looked at again.
+	// reviewAt is the time of the next review of earlier days.
 	reviewAt time.Time
-	// overdueSince is when the time of a post was over that could not leave: it is due again later, and
-	// late all the while.
+	// overdueSince holds the original time of posts that could not leave. Their entries have a later time for the
+	// retry, but late counts from the original one.
 	overdueSince map[string]time.Time
 }
 
-// newAgenda knows nothing yet.
+// newAgenda returns an empty agenda.
 func newAgenda(team string, times retention.Times) *agenda {
 	return &agenda{team: team, times: times, overdueSince: map[string]time.Time{}}
 }
 
-// dayOf is the value of status.finishedOn of a post that was finished then.
+// dayOf returns the value of status.finishedOn for a finish time.
 func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// daysToRead returns the days that have to be read now: the one that the posts were finished on
-// which become due now and, where posts leave within minutes, also the one before it for as
-// long as some of its posts may not have been stored when it was read.
+// daysToRead returns the days to read now: the day whose posts become due and, if posts leave within minutes, also the
+// day before while some of its posts may not have been stored at the last read.
 func (a *agenda) daysToRead(now time.Time) (days []string) {
 	if now.Before(a.covered) {
 		return nil
@@ -69,27 +66,27 @@ func (a *agenda) daysToRead(now time.Time) (days []string) {
 	if first.IsZero() {
 		first = startOf(now.Add(-max(a.times.InCluster, latecomers)))
 	}
-	// What a process has missed that was stopped for longer is for the review.
+	// The review handles days that were missed while the process was stopped.
 	for day := later(first, last.Add(-oneDay)); day.Before(last); day = day.Add(oneDay) {
 		days = append(days, dayOf(day))
 	}
 	return append(days, dayOf(last))
 }
 
-// merge enters what was read of the days, at a time before the read.
+// merge adds the posts that were read from the days. now is a time before the read.
 func (a *agenda) merge(read []entry, now time.Time) {
 	a.add(read)
 	last := startOf(now.Add(-a.times.InCluster))
 	ends := last.Add(oneDay)
-	// All of a day is stored when it has been over for a while.
+	// A day is complete some time after its end.
 	a.unread = startOf(now.Add(-latecomers))
 	if ends.Before(a.unread) {
 		a.unread = ends
 	}
-	// From the end of the day on, that of the next one is needed.
+	// From the end of this day on, the next day is needed.
 	a.covered = ends.Add(a.times.InCluster)
 	if now.Before(ends.Add(latecomers)) {
-		// What is finished from now on is not known, and due a whole time later.
+		// Posts that finish from now on are unknown. They are due after the full retention time.
 		more := now.Add(a.times.InCluster - latecomers)
 		if more.Before(a.covered) {
 			a.covered = more
@@ -100,7 +97,7 @@ func (a *agenda) merge(read []entry, now time.Time) {
 	}
 }
 
-// startOf is when the day of a time began.
+// startOf returns the start of the day.
 func startOf(t time.Time) time.Time { return t.UTC().Truncate(oneDay) }
 
 func later(a, b time.Time) time.Time {
@@ -110,7 +107,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// add enters posts that are not entered yet.
+// add adds posts that are not on the agenda yet.
 func (a *agenda) add(read []entry) {
 	known := make(map[string]bool, len(a.due))
 	for i := range a.due {
@@ -124,8 +121,8 @@ func (a *agenda) add(read []entry) {
 	slices.SortFunc(a.due, func(x, y entry) int { return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.name, y.name)) })
 }
 
-// requeue enters posts that could not leave, to be tried at a time. Those that are entered already
-// have to stay.
+// requeue adds posts that could not leave, to be retried at a time. It skips posts that are on the agenda already:
+// their time in the cluster is not over.
 func (a *agenda) requeue(failed []entry, at time.Time) {
 	before := map[string]bool{}
 	for i := range a.due {
@@ -141,8 +138,7 @@ func (a *agenda) requeue(failed []entry, at time.Time) {
 	a.add(entries)
 }
 
-// popDue takes the posts off the agenda that are due, so many at most. Their times are those at
-// which they should have left.
+// popDue removes up to most due posts from the agenda and returns them with their original times.
 func (a *agenda) popDue(now time.Time, most int) []entry {
 	n := 0
 	for n < len(a.due) && n < most && !now.Before(a.due[n].at) {
@@ -159,7 +155,7 @@ func (a *agenda) popDue(now time.Time, most int) []entry {
 	return taken
 }
 
-// late is for how long the first post has been due; zero if none is.
+// late returns how long the first post has been due; zero if none is.
 func (a *agenda) late(now time.Time) (late time.Duration) {
 	for _, e := range a.due {
 		since, ok := a.overdueSince[e.name]

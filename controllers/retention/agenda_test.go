@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// TestAgenda has posts finish all the time for days, and looks at how late they leave and how
-// often they are read for that. A day is read as the API server has it at that moment.
+// TestAgenda finishes posts continuously for days, and checks how late they leave and how often they are read. A read
+// of a day returns the posts that the API server has at that moment.
 func TestAgenda(t *testing.T) {
 	begin := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
@@ -41,11 +41,11 @@ func TestAgenda(t *testing.T) {
 			}
 			there := map[string]stored{}
 			reads, left, made := 0, 0, 0
-			// A post cannot leave before it is stored, and is seen by the sweep after that.
+			// A post cannot leave before it is stored, and the next sweep sees it.
 			most := max(tc.stored-tc.inCluster, 0) + 2*sweepEvery
 			for now := begin; now.Before(begin.Add(tc.inCluster + 72*time.Hour)); now = now.Add(sweepEvery) {
 				if made%10 == 0 {
-					// Between two sweeps, so that each day ends with one.
+					// Between two sweeps, so that each day ends with a sweep.
 					post, finished := fmt.Sprintf("p%d", made), now.Add(-time.Second)
 					there[post] = stored{entry{post, finished.Add(tc.inCluster)}, finished.Add(tc.stored)}
 				}

@@ -28,30 +28,28 @@ import (
 )
 
 const (
-	// maxConcurrentSaves is how many records are written side by side.
+	// maxConcurrentSaves limits the records written concurrently.
 	maxConcurrentSaves = 8
-	// expireMost is how many posts leave the archive of a team in one step.
+	// expireMost limits the posts that leave the archive of a team in one step.
 	expireMost = 500
-	// maxTitle and maxAgent are as many characters as the lists of what is in the cluster
-	// keep of both.
+	// maxTitle and maxAgent limit both fields in characters, as in the lists of posts in the cluster.
 	maxTitle = 256
 	maxAgent = 128
 )
 
-// ArchiverOptions is what a Shelf needs; all of it is required.
+// ArchiverOptions configures an Archiver; all fields are required.
 type ArchiverOptions struct {
-	// Client reads connections from the cache, and APIReader posts from the API server.
+	// Client reads connections from the cache. APIReader reads posts from the API server.
 	Client    client.Client
 	APIReader client.Reader
 	Clock     clock.Clock
 	Policy    retention.Policy
-	// Record has the record of a finished post kept, as it stands now.
+	// Record stores the record of a finished post in its current state.
 	Record func(ctx context.Context, post *v1alpha1.Post) error
-	// Archive holds the records, and Lists which posts have left the cluster.
+	// Archive stores the records. Lists writes the lists of posts that have left the cluster.
 	Archive *archive.Archive
 	Lists   *lists.Writer
-	// MayDelete returns an error unless the bucket is this cluster's: what another one keeps
-	// there is not removed.
+	// MayDelete returns an error unless the bucket belongs to this cluster. Data of another cluster is not removed.
 	MayDelete func(ctx context.Context) error
 }
 
@@ -62,11 +60,11 @@ type Archiver struct {
 	mu sync.Mutex
 	// recordsSweptAt is when the records of each team were last compared with its posts.
 	recordsSweptAt map[archive.Team]time.Time
-	// changed are the teams whose lists have changed.
+	// changed is the set of teams whose lists have changed.
 	changed map[archive.Team]bool
 }
 
-// NewArchiver returns an archive.
+// NewArchiver returns an Archiver.
 func NewArchiver(o ArchiverOptions) *Archiver {
 	return &Archiver{ArchiverOptions: o, recordsSweptAt: map[archive.Team]time.Time{}, changed: map[archive.Team]bool{}}
 }
@@ -78,7 +76,7 @@ func (s *Archiver) SaveRecords(ctx context.Context, posts []*v1alpha1.Post) erro
 	for _, post := range posts {
 		group.Go(func() error { return s.Record(ctx, post) })
 	}
-	return group.Wait() //nolint:wrapcheck // it says which record
+	return group.Wait() //nolint:wrapcheck // the error names the record
 }
 
 // List implements Archive.
@@ -86,7 +84,7 @@ func (s *Archiver) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1al
 	entries := make([]lists.Entry, 0, len(posts))
 	for _, post := range posts {
 		if posting.Unfinished(posting.PhaseOf(post)) {
-			continue // Somebody wrote its status. It has its record, and must not hold up others.
+			continue // A client has written its status. It has its record, and must not block other posts.
 		}
 		entry, err := s.entry(ctx, team, post)
 		if err != nil {
@@ -107,17 +105,16 @@ func (s *Archiver) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1al
 		}
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // it says what could not be done
+		return err //nolint:wrapcheck // the error has its context
 	}
 	s.markChanged(of)
 	_, err = s.removeOrphaned(ctx, of)
 	return err
 }
 
-// removeOrphaned removes the lists of a Team that was deleted before they were written, or while that was
-// done: what clears its archive may have passed them by, and nobody would find them but a Team of
-// its name. The cache of this process tells, which who clears goes by too. It reports whether the
-// Team is gone, or goes.
+// removeOrphaned removes the lists of a Team that was deleted before or while they were written. The cleanup of its
+// archive may have missed them, and only a new Team of the same name would find them. It reads the Team from the same
+// cache as the cleanup. It reports whether the Team is gone or being deleted.
 func (s *Archiver) removeOrphaned(ctx context.Context, of archive.Team) (gone bool, err error) {
 	var team v1alpha1.Team
 	err = s.Client.Get(ctx, types.NamespacedName{Name: of.Name}, &team)
@@ -130,10 +127,10 @@ func (s *Archiver) removeOrphaned(ctx context.Context, of archive.Team) (gone bo
 	if err := s.MayDelete(ctx); err != nil {
 		return true, err
 	}
-	return true, s.Lists.Remove(ctx, lists.Team(of)) //nolint:wrapcheck // it says what could not be done
+	return true, s.Lists.Remove(ctx, lists.Team(of)) //nolint:wrapcheck // the error has its context
 }
 
-// entry is what the lists of a team keep of a post.
+// entry returns a post's entry in the lists of its team.
 func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha1.Post) (lists.Entry, error) {
 	times := s.Policy.Of(team)
 	platforms, err := s.platforms(ctx, post)
@@ -145,7 +142,7 @@ func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha
 			Status: posting.PhaseOf(post), Category: post.Spec.Category, Agent: text.First(post.Annotations[v1alpha1.AgentAnnotation], maxAgent),
 		},
 		Name: post.Name, UID: string(post.UID), DisplayAt: posting.DisplayAt(post), Bytes: int(posting.Footprint(post)),
-		// The lists count the team's time from here on, and some posts stay for longer.
+		// The lists expire an entry by the team's time after FinishedAt, but some posts stay longer.
 		FinishedAt: times.ArchivedUntil(post, s.Clock.Now()).Add(-times.Archived),
 		Title:      text.First(posting.Title(post, func(i int) v1alpha1.Platform { return platforms[i] }), maxTitle),
 	}
@@ -157,8 +154,8 @@ func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha
 	return entry, nil
 }
 
-// platforms are those of the targets of a post: as they are noted, or else as the
-// connections say; empty for one that never existed.
+// platforms returns the platforms of a post's targets: from the status, or else from the connections; empty for a
+// connection that never existed.
 func (s *Archiver) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.Platform, error) {
 	found := make([]v1alpha1.Platform, len(post.Spec.Targets))
 	for i := range post.Spec.Targets {
@@ -197,38 +194,38 @@ func (s *Archiver) Expire(ctx context.Context, team *v1alpha1.Team, times retent
 		return true, errors.Join(err, left)
 	}
 	if err != nil {
-		return false, err //nolint:wrapcheck // it says what could not be done
+		return false, err //nolint:wrapcheck // the error has its context
 	}
 	if n > 0 {
 		if _, err := s.removeOrphaned(ctx, of); err != nil {
 			return false, err
 		}
 	}
-	s.markChanged(of) // Also after a start, when it is not known whether the Team's status agrees.
+	s.markChanged(of) // Also after a start, when the Team's status may be outdated.
 	if n == expireMost {
 		return true, nil
 	}
 	return s.sweepRecords(ctx, team, now, times)
 }
 
-// readRecord returns the record of a post; nil if there is none, or what is there is no record.
+// readRecord returns the record of a post; nil if there is none or the document is no valid record.
 func (s *Archiver) readRecord(ctx context.Context, of archive.Team, name string) (*record.Record, error) {
 	data, err := s.Archive.Get(ctx, of, name)
 	if errors.Is(err, archive.ErrNotFound) {
 		return nil, nil //nolint:nilnil // absence is an answer here
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says which record
+		return nil, err //nolint:wrapcheck // the error names the record
 	}
 	kept, err := record.Decode(data)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "what lies in the place of a record is none", "namespace", of.Namespace, "name", name)
-		return nil, nil //nolint:nilnil // it is of no use to anybody
+		return nil, nil //nolint:nilnil // an invalid record is useless
 	}
 	return kept, nil
 }
 
-// inCluster asks the API server whether there is a post of a name.
+// inCluster reports whether the API server has a post of a name.
 func (s *Archiver) inCluster(ctx context.Context, namespace, name string) (bool, error) {
 	post := metav1.PartialObjectMetadata{}
 	post.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
@@ -242,14 +239,14 @@ func (s *Archiver) inCluster(ctx context.Context, namespace, name string) (bool,
 	return true, nil
 }
 
-// markChanged remembers that the lists of a team have changed.
+// markChanged records that the lists of a team have changed.
 func (s *Archiver) markChanged(of archive.Team) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed[of] = true
 }
 
-// drainChanged returns the teams whose lists have changed since the last time.
+// drainChanged returns the teams whose lists have changed since the previous call.
 func (s *Archiver) drainChanged() map[archive.Team]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

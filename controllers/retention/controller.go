@@ -1,15 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retention lets finished posts leave the cluster when their time there is over,
-// and the archive when their time there is. The leader works, a team at a time, by an
-// agenda (agenda.go) which says what is due without reading all posts again.
+// Package retention removes finished posts from the cluster, and later from the archive, when their retention times are
+// over. The leader processes one team at a time. An agenda (agenda.go) lists the due posts, so that a sweep does not
+// read all posts.
 //
-// A post leaves in four steps, each of which may be done again: what became of it is in
-// the archive, its team's lists have it, its finalizer comes off, it is deleted. Whoever
-// dies in between leaves a post that the next sweep takes up.
+// A post leaves in four idempotent steps: its record is stored in the archive, it is added to its team's lists, its
+// finalizer is removed, and it is deleted. After a crash in between, the next sweep continues with the post.
 //
-// Without a bucket there is no archive. Posts stay in the cluster for both times then.
+// Without a bucket there is no archive. Posts then stay in the cluster for both retention times.
 package retention
 
 import (
@@ -34,44 +33,42 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts/status,verbs=patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 
-// Archive keeps what became of finished posts.
+// Archive stores the outcome of finished posts.
 type Archive interface {
-	// SaveRecords has the records of posts kept, as they stand now, and List enters those posts
-	// in the lists of their team. Both may be repeated.
+	// SaveRecords stores the records of posts in their current state, and List adds the posts to the lists of their
+	// team. Both are idempotent.
 	SaveRecords(ctx context.Context, posts []*v1alpha1.Post) error
 	List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha1.Post) error
-	// Expire removes what is over its time from the archive of a team, some of it if
-	// there is much, and returns whether there is more.
+	// Expire removes expired posts from the archive of a team, up to a limit, and reports whether more are left.
 	Expire(ctx context.Context, team *v1alpha1.Team, times retention.Times) (more bool, err error)
 }
 
-// Options is what the sweep needs. Client, APIReader, Clock and Owner are required.
+// Options configures the sweep. Client, APIReader, Clock and Owner are required.
 type Options struct {
-	// Client reads teams from the cache and writes to the API server. APIReader reads
-	// posts, which are not cached once they are finished.
+	// Client reads teams from the cache and writes to the API server. APIReader reads posts, because finished posts are
+	// not cached.
 	Client    client.Client
 	APIReader client.Reader
 	Clock     clock.WithTicker
 	// Owner returns the team that owns a namespace, or nil.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// Namespaces are those that this installation serves.
+	// Namespaces are the namespaces that this installation serves.
 	Namespaces configv1alpha1.Namespaces
-	// Policy is what the installation says about retention.
+	// Policy is the retention policy of the installation.
 	Policy retention.Policy
-	// Archive takes what leaves the cluster; nil where there is no bucket.
+	// Archive stores posts that leave the cluster; nil without a bucket.
 	Archive Archive
-	// PostsPerSecond bounds how many posts leave in a second (default 20).
+	// PostsPerSecond is the rate limit for posts that leave (default 20).
 	PostsPerSecond int
-	// ClockMargin is how far clocks may differ (default 2 s).
+	// ClockMargin is the allowed clock skew (default 2 s).
 	ClockMargin time.Duration
-	// Metrics tells what is done; nil tells nothing.
+	// Metrics exposes the state of the sweeps; nil exposes nothing.
 	Metrics *Metrics
-	// Failpoint is called at named points of the way out, for tests that kill the
-	// process there; nil does nothing.
+	// Failpoint is called at named points of the removal, for tests that kill the process there; nil does nothing.
 	Failpoint func(point string)
 }
 
-// Points of the way out at which a test may kill the process; see Options.Failpoint.
+// Failpoints of the removal; see Options.Failpoint.
 const (
 	PointBeforeArchive = "retention-before-archive"
 	PointAfterRecord   = "retention-after-record"
@@ -80,21 +77,20 @@ const (
 	PointAfterDelete   = "retention-after-delete"
 )
 
-// Sweeper lets posts leave.
+// Sweeper removes posts whose retention time is over.
 type Sweeper struct {
 	Options
 
 	pace *rate.Limiter
-	// teams holds what is known of each team's posts, by its namespace. Only the sweep
-	// uses it.
+	// teams holds the agenda of each team, by namespace. Only the sweep uses it.
 	teams map[string]*agenda
-	// expireAt is when the archive is next looked through. unexpired says that something was
-	// left there the last time that is over its time.
+	// expireAt is the time of the next expiry of the archive. unexpired is true if the last one left expired posts
+	// there.
 	expireAt  time.Time
 	unexpired bool
 }
 
-// New returns a sweeper; an error says which of the required options is missing.
+// New returns a Sweeper. It returns an error if a required option is missing.
 func New(o Options) (*Sweeper, error) {
 	if o.Client == nil || o.APIReader == nil || o.Clock == nil || o.Owner == nil {
 		return nil, errors.New("retention needs Client, APIReader, Clock and Owner")
@@ -111,16 +107,14 @@ func New(o Options) (*Sweeper, error) {
 }
 
 const (
-	// firstSweep is how long after its start a manager sweeps for the first time: at the
-	// start it has posts to send.
+	// firstSweep delays the first sweep, because the manager has posts to send after its start.
 	firstSweep = 15 * time.Second
-	// sweepEvery is the pause between two sweeps. What is due leaves within this time,
-	// as long as not more is due than the pace allows.
+	// sweepEvery is the pause between two sweeps. Due posts leave within this time, as far as PostsPerSecond allows.
 	sweepEvery = 30 * time.Second
-	// roundFor is after how long a sweep that has much to do looks again for what is due: of
-	// one team, a backlog of hours, and of another one what must leave within two minutes.
+	// roundFor limits the time before a long sweep looks for due posts again: one team may have a backlog of hours, and
+	// another one posts that must leave within two minutes.
 	roundFor = time.Minute
-	// sweepFor is when a sweep ends that always has more to do, before it is cut off.
+	// sweepFor limits a sweep that always has more to do, so that it ends before its deadline.
 	sweepFor = deadline.Sweep / 2
 )
 

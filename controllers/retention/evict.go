@@ -20,13 +20,13 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// evictDue lets posts of a team go that are due, and reports whether there are more.
+// evictDue removes due posts of a team from the cluster, and reports whether there are more.
 func (s *Sweeper) evictDue(ctx context.Context, team *v1alpha1.Team) (more bool, err error) {
 	a := s.teams[team.Spec.Namespace]
 	if a == nil {
-		return false, nil // It could not be read.
+		return false, nil // Reading its posts failed.
 	}
-	// A sweep goes on for up to an hour, in which the Team may be deleted.
+	// A sweep takes up to an hour, and the Team may be deleted meanwhile.
 	if owns, err := s.owns(ctx, team); !owns {
 		return false, err
 	}
@@ -49,7 +49,7 @@ func (s *Sweeper) evictDue(ctx context.Context, team *v1alpha1.Team) (more bool,
 		posts = kept.archived
 	}
 	for _, post := range posts {
-		// What the archive has of a Team that is being deleted goes: its posts stay.
+		// Deleting a Team deletes its archive, so its posts stay.
 		owns, err := s.owns(ctx, team)
 		if owns {
 			err = s.remove(ctx, post)
@@ -62,13 +62,13 @@ func (s *Sweeper) evictDue(ctx context.Context, team *v1alpha1.Team) (more bool,
 	return true, errors.Join(problems...)
 }
 
-// owns reports whether a Team still owns its namespace, and is not being deleted.
+// owns reports whether a Team still owns its namespace and is not being deleted.
 func (s *Sweeper) owns(ctx context.Context, team *v1alpha1.Team) (bool, error) {
 	owner, err := s.Owner(ctx, team.Spec.Namespace)
 	return err == nil && owner != nil && owner.UID == team.UID && owner.DeletionTimestamp.IsZero(), err
 }
 
-// archive has what became of posts kept and listed. The error says why some are not.
+// archive stores the records of posts and lists the posts. The error explains why some are missing.
 func (s *Sweeper) archive(ctx context.Context, team *v1alpha1.Team, posts []*v1alpha1.Post) (kept outcome, err error) {
 	s.Failpoint(PointBeforeArchive)
 	kept, err = s.saveRecords(ctx, posts)
@@ -83,23 +83,23 @@ func (s *Sweeper) archive(ctx context.Context, team *v1alpha1.Team, posts []*v1a
 	return kept, err
 }
 
-// outcome is what became of posts that were to be archived: some are, some were refused, and the rest was not tried.
+// outcome is the result of archiving posts: archived, refused, or in neither list if not tried.
 type outcome struct {
 	archived, refused []*v1alpha1.Post
 }
 
-// mostRefused is how many records in a row are tried that the archive does not take, those left out that it refuses for
-// a fault of their own: one record must not keep the others of its team in the cluster. After two it is the archive's fault.
+// mostRefused limits the consecutive failures of the archive, not counting errors of a record itself. One bad record
+// must not keep the team's other posts in the cluster; after two failures, the archive counts as unavailable.
 const mostRefused = 2
 
-// saveRecords has the records of posts kept: of all at once and, if that fails, of one after the other.
+// saveRecords stores the records of all posts at once. If that fails, it stores them one by one.
 func (s *Sweeper) saveRecords(ctx context.Context, posts []*v1alpha1.Post) (kept outcome, err error) {
 	all := s.Archive.SaveRecords(ctx, posts)
 	switch {
 	case all == nil:
 		return outcome{archived: posts}, nil
 	case len(posts) == 1:
-		return outcome{refused: posts}, all //nolint:wrapcheck // it says which record
+		return outcome{refused: posts}, all //nolint:wrapcheck // the error names the record
 	}
 	var problems []error
 	for i, inARow := 0, 0; i < len(posts) && inARow < mostRefused && ctx.Err() == nil; i++ {
@@ -119,8 +119,8 @@ func (s *Sweeper) saveRecords(ctx context.Context, posts []*v1alpha1.Post) (kept
 	return kept, errors.Join(problems...)
 }
 
-// requeue enters posts again that were not archived: those that were refused in a while, and those that were not tried
-// before them.
+// requeue adds the posts that were not archived to the agenda: refused posts after a delay, and untried posts before
+// them.
 func (s *Sweeper) requeue(a *agenda, posts []*v1alpha1.Post, kept outcome) {
 	var refused, rest []entry
 	for _, post := range posts {
@@ -136,9 +136,9 @@ func (s *Sweeper) requeue(a *agenda, posts []*v1alpha1.Post, kept outcome) {
 	a.add(rest)
 }
 
-// overdue reads posts anew, no faster than they may leave, and returns those whose time in
-// the cluster is over, and which no lookup needs. Others are entered again, or are somebody else's concern: one that
-// is being deleted is let go by package post.
+// overdue reads posts from the API server, within the rate limit. It returns the posts whose time in the cluster is
+// over and that no lookup needs. Other posts return to the agenda, or are skipped: package post releases a post that is
+// being deleted.
 func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, entries []entry) ([]*v1alpha1.Post, error) {
 	doubt, err := s.oldestOpenCall(ctx, team.Spec.Namespace, a.times)
 	if err != nil {
@@ -173,8 +173,8 @@ func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, e
 	return posts, nil
 }
 
-// remove takes the finalizer off and deletes a post, both as it was archived: one that was
-// changed since is archived again first.
+// remove removes the finalizer and deletes a post with the archived resourceVersion. A post that was changed since is
+// archived again first.
 func (s *Sweeper) remove(ctx context.Context, post *v1alpha1.Post) error {
 	before := post.DeepCopy()
 	if controllerutil.RemoveFinalizer(post, v1alpha1.DeliveryFinalizer) {
@@ -200,8 +200,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// backfillFinishedOn notes when posts were finished that an older version finished. It returns when those
-// are due.
+// backfillFinishedOn records when posts of an older version were finished, and returns their agenda entries.
 func (s *Sweeper) backfillFinishedOn(ctx context.Context, a *agenda, namespace string, names []string) ([]entry, error) {
 	var dated []entry
 	for _, name := range names {

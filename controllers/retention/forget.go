@@ -21,25 +21,21 @@ import (
 )
 
 const (
-	// forgetEvery is how often records are compared with the posts of the cluster and of the
-	// lists. Those that neither has are of posts that were applied, that were deleted before
-	// they were finished, or that a crash left.
+	// forgetEvery is the interval for comparing records with the posts in the cluster and in the lists. Records in
+	// neither belong to posts that were applied, that were deleted before they were finished, or that a crash left.
 	forgetEvery = 24 * time.Hour
-	// unusedRecordTTL is how long a record is kept that nobody needs: longer than any rule that has to
-	// be known here, such as that for keys, and than it takes until the posts of a cluster that
-	// is made anew are there.
+	// unusedRecordTTL is how long an unused record is kept: longer than any rule that needs it, such as the TTL of
+	// idempotency keys, and longer than it takes to restore the posts of a re-created cluster.
 	unusedRecordTTL = 48 * time.Hour
-	// mostFaults is how many failures of the store are passed over at a time; those of one
-	// record do not count.
+	// mostFaults limits the failures of the store in one call; errors of a single record do not count.
 	mostFaults = 16
 )
 
-// forget removes the records of posts that leave the archive, unless a post of the name is in
-// the cluster, whose record it is too, or somebody else may still need it: then the daily sweep
-// of records removes it.
+// forget removes the records of posts that leave the archive. It keeps the record if a post of the same name is in the
+// cluster, which shares it, or if the record is needed for longer; the daily sweep of records then removes it.
 //
-// One whose record cannot be removed stays in the lists, and keeps no other one there. After some failures of the
-// store it is not asked for the rest.
+// A post whose record cannot be removed stays in the lists and does not block others. After mostFaults failures of the
+// store, forget stops.
 func (s *Archiver) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
 	var group errgroup.Group
 	group.SetLimit(maxConcurrentSaves)
@@ -66,7 +62,7 @@ func (s *Archiver) forget(ctx context.Context, of archive.Team, posts []lists.Re
 			return nil
 		})
 	}
-	_ = group.Wait() // Each notes its error.
+	_ = group.Wait() // Each goroutine records its error.
 	switch {
 	case len(failed.Names) == 0:
 		return nil
@@ -77,7 +73,7 @@ func (s *Archiver) forget(ctx context.Context, of archive.Team, posts []lists.Re
 }
 
 func (s *Archiver) forgetOne(ctx context.Context, of archive.Team, post lists.Ref) error {
-	// First the cluster, then the record: a post that is gone by now has left its own.
+	// The cluster is read before the record: a post that is already gone has left its record.
 	if there, err := s.inCluster(ctx, of.Namespace, post.Name); there || err != nil {
 		return err
 	}
@@ -85,22 +81,20 @@ func (s *Archiver) forgetOne(ctx context.Context, of archive.Team, post lists.Re
 	if err != nil || kept != nil && s.outlasts(kept, post) {
 		return err
 	}
-	return s.Archive.Delete(ctx, of, post.Name) //nolint:wrapcheck // it says which record
+	return s.Archive.Delete(ctx, of, post.Name) //nolint:wrapcheck // the error names the record
 }
 
-// outlasts reports whether a record is needed for longer than the entry that leaves the lists.
-// It may tell of a younger post of the name, which was deleted before it was finished, so that
-// no list has it: what that one published would go out again. Or the post was applied: what
-// applies it may be about to put it back, into a cluster that is made anew, too. Or it was made
-// with an Idempotency-Key that holds, as can be where its team has shortened the time in the
-// archive since it was entered.
+// outlasts reports whether a record is needed for longer than the entry that leaves the lists, in three cases. The
+// record may belong to a newer post of the same name that was deleted before it was finished and is in no list; without
+// the record, that post would be published again. The post may have been applied, and its tool may apply it again,
+// perhaps into a re-created cluster. Or the post's Idempotency-Key is still valid, because the team has since shortened
+// its retention time.
 func (s *Archiver) outlasts(kept *record.Record, listed lists.Ref) bool {
 	return string(kept.UID) != listed.UID || kept.Labels[v1alpha1.OriginLabel] == "" || s.Clock.Now().Before(posting.KeyExpiresAt(kept.Post()))
 }
 
-// sweepRecords removes, once a day, records that are over their time and that nobody has needed
-// for long enough, and requests whose keys hold no more. Where there are many it removes some,
-// and reports that there are more: they are the next sweep's.
+// sweepRecords removes, once a day, expired records that have been unused for long enough, and requests whose
+// Idempotency-Keys have expired. It removes a limited number and reports whether more are left for the next sweep.
 func (s *Archiver) sweepRecords(ctx context.Context, team *v1alpha1.Team, now time.Time, times retention.Times) (more bool, err error) {
 	of := teamOf(team)
 	s.mu.Lock()
@@ -113,8 +107,8 @@ func (s *Archiver) sweepRecords(ctx context.Context, team *v1alpha1.Team, now ti
 	_, more, err = s.Archive.Prune(ctx, of, archive.PruneOptions{
 		Now: now, Before: now.Add(-times.Archived), GracePeriod: unusedRecordTTL,
 		InUse: func(post string) (bool, error) {
-			// First the cluster, then the lists: a post that has left is on them. One that leaves
-			// while this goes on is noted at most, and is found there by the next call.
+			// The cluster is read before the lists: a post that has left is listed. A post that leaves during this
+			// check is at most marked as unused, and the next call finds it in the lists.
 			if there, err := s.inCluster(ctx, of.Namespace, post); there || err != nil {
 				return there, err
 			}
@@ -130,7 +124,7 @@ func (s *Archiver) sweepRecords(ctx context.Context, team *v1alpha1.Team, now ti
 		err = errors.Join(err, failed)
 	}
 	if err != nil || more {
-		return err == nil, err //nolint:wrapcheck // it says what could not be done
+		return err == nil, err //nolint:wrapcheck // the error has its context
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,15 +15,15 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// long is how long the posts of these specs lie in the cluster or in the archive: for longer
-// than both the time of their team and what records are kept beyond it.
+// long is longer than the posts of these specs stay in the cluster and in the archive, and than records are kept beyond
+// that.
 const long = 20 * day
 
 var _ = Describe("The record of an applied post that was finished long ago", func() {
 	var d *desk
 	var post *v1alpha1.Post
 
-	// old has the record of a post kept when it is finished, and lets its time pass.
+	// old stores the record of a post when it is finished, and lets its time pass.
 	old := func(ctx SpecContext) {
 		d = newDesk(ctx)
 		d.clock.SetTime(time.Now())
@@ -31,13 +31,13 @@ var _ = Describe("The record of an applied post that was finished long ago", fun
 		Expect(d.shelf.Record(ctx, post)).To(Succeed())
 		d.clock.Step(long)
 	}
-	// gone has the object go as kubectl has it: its place in the lists is what letGo sees to.
+	// gone deletes the object as kubectl does. The reconciler of posts then adds it to the lists.
 	gone := func(ctx SpecContext) {
 		Expect(d.shelf.Record(ctx, post)).To(Succeed())
 		Expect(d.shelf.List(ctx, d.team, post)).To(Succeed())
 		d.lose(ctx, post)
 	}
-	// hourly sweeps once an hour for so long.
+	// hourly sweeps once an hour for a duration.
 	hourly := func(ctx SpecContext, during time.Duration) {
 		for range int(during / hour) {
 			d.clock.Step(hour)
@@ -78,7 +78,7 @@ var _ = Describe("The record of an applied post that was finished long ago", fun
 	It("waits in a cluster that is made anew until the posts of its manifests are there", func(ctx SpecContext) {
 		old(ctx)
 		d.lose(ctx, post)
-		for range 3 { // A manager that is upgraded, or crashes, begins each time with a look at all records.
+		for range 3 { // a manager that was upgraded or crashed starts with a check of all records
 			d.restart()
 			Expect(d.sweep(ctx)).To(Succeed())
 			Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))

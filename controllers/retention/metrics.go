@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 )
 
-// Metrics tells what becomes of finished posts.
+// Metrics exposes the retention of finished posts.
 type Metrics struct {
 	removed  prometheus.Counter
 	failures prometheus.Counter
@@ -21,8 +21,7 @@ type Metrics struct {
 	archived *prometheus.GaugeVec
 }
 
-// NewMetrics creates the metrics and registers them with r, unless that is nil. It panics if
-// they are already registered.
+// NewMetrics creates the metrics and registers them with r, unless r is nil. It panics if they are already registered.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	factory := promauto.With(r)
 	return &Metrics{

@@ -16,26 +16,25 @@ import (
 )
 
 const (
-	// lookupWindow is for how long after it was finished a post may be needed: a manager that looks
-	// for a publication whose answer was lost must not take that of another post for it. It
-	// knows those by the posts of the cluster, and forgets them after a day.
+	// lookupWindow is how long a finished post may be needed for lookups. A manager that looks for a publication whose
+	// response was lost must not mistake another post's publication for it. It recognizes those by the posts in the
+	// cluster, and stops looking after a day.
 	lookupWindow = 24 * time.Hour
-	// clocksDiffer is how far apart the times of a claim and of an end may be that were noted
-	// by two processes.
+	// clocksDiffer is the allowed clock skew between the processes that recorded a claim and a finish time.
 	clocksDiffer = time.Minute
 )
 
-// openSince is since when calls of a team's posts are open; zero if none is.
+// openSince is the start of the oldest open call of a team's posts; zero if there is none.
 type openSince time.Time
 
-// oldestOpenCall finds the oldest open call of the posts of a namespace. It is asked only where posts
-// leave while a lookup may need them.
+// oldestOpenCall returns the start of the oldest open call of the posts in a namespace. It is only needed if posts
+// leave within lookupWindow.
 func (s *Sweeper) oldestOpenCall(ctx context.Context, namespace string, times retention.Times) (openSince, error) {
 	if times.InCluster >= lookupWindow {
 		return openSince{}, nil
 	}
 	var posts v1alpha1.PostList
-	// From the cache, which holds those that are not finished; they are only read.
+	// The cache holds the unfinished posts. They are not modified.
 	if err := s.Client.List(ctx, &posts, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return openSince{}, fmt.Errorf("cannot see which calls of namespace %s are open: %w", namespace, err)
 	}
@@ -51,8 +50,8 @@ func (s *Sweeper) oldestOpenCall(ctx context.Context, namespace string, times re
 	return openSince(oldest), nil
 }
 
-// concerns reports whether a finished post may have been published since a call began that is
-// still open, so that it stays.
+// concerns reports whether a finished post may have been published after the open call started, and therefore has to
+// stay.
 func (d openSince) concerns(post *v1alpha1.Post, now time.Time) bool {
 	finished := retention.FinishedAt(post)
 	return !time.Time(d).IsZero() && now.Sub(finished) < lookupWindow && !finished.Before(time.Time(d).Add(-clocksDiffer))

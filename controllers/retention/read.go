@@ -20,14 +20,14 @@ import (
 const (
 	fieldFinished   = "status.finished"
 	fieldFinishedOn = "status.finishedOn"
-	// mostDays bounds how many days a review leaves out: each is a term of the request.
+	// mostDays limits the days that a review excludes: each is a term of the field selector.
 	mostDays = 100
 )
 
-// found is what a read came upon.
+// found is the result of a read.
 type found struct {
 	due []entry
-	// undated are posts that an older version finished, which did not note when.
+	// undated are posts that an older version finished without recording the day.
 	undated []string
 }
 
@@ -37,12 +37,12 @@ func (s *Sweeper) day(ctx context.Context, a *agenda, namespace, day string) (fo
 		fields.OneTermEqualSelector(fieldFinished, "true"), fields.OneTermEqualSelector(fieldFinishedOn, day)))
 }
 
-// review reads the posts of a team that were finished on any day whose posts should all have
-// left, or on one that is not noted.
+// review reads the posts of a team that were finished on any day whose posts should all have left, or on an unknown
+// day.
 func (s *Sweeper) review(ctx context.Context, a *agenda, namespace string, now time.Time) (found, error) {
 	terms := []fields.Selector{fields.OneTermEqualSelector(fieldFinished, "true")}
 	first := dayOf(now.Add(-a.times.InCluster))
-	// A clock that is ahead may have noted tomorrow.
+	// A clock that is ahead may have recorded tomorrow.
 	at := now.Add(24 * time.Hour)
 	for range mostDays {
 		if dayOf(at) < first {
@@ -54,7 +54,7 @@ func (s *Sweeper) review(ctx context.Context, a *agenda, namespace string, now t
 	return s.read(ctx, a, namespace, fields.AndSelectors(terms...))
 }
 
-// read reads posts by pages, and keeps their names and times alone.
+// read lists posts page by page and keeps only their names and times.
 func (s *Sweeper) read(ctx context.Context, a *agenda, namespace string, which fields.Selector) (found, error) {
 	var out found
 	options := []client.ListOption{client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: which}}

@@ -16,26 +16,25 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// rebuildAtOnce is how many records are read before what they say is entered.
+// rebuildAtOnce is the number of records read before their entries are written.
 const rebuildAtOnce = 200
 
-// rebuild writes the lists of a team anew, from the records of its posts, since a file of them
-// is damaged or gone. They hold every post that was finished, so that posts of the cluster are
-// listed too, as they will be when they leave it.
+// rebuild rewrites the lists of a team from the records of its posts, because a file of the lists is damaged or
+// missing. Every finished post has a record, so posts in the cluster are listed too, as they will be when they leave.
 func (s *Archiver) rebuild(ctx context.Context, team *v1alpha1.Team, why error) error {
 	of := teamOf(team)
 	log := ctrl.LoggerFrom(ctx).WithValues("team", team.Name, "namespace", of.Namespace)
 	log.Error(why, "the lists of a team's archived posts are written anew, from the records of its posts")
 	posts, err := s.Lists.Rebuild(ctx, lists.Team(of), s.entries(ctx, team))
 	if err != nil {
-		return err //nolint:wrapcheck // it says what could not be done
+		return err //nolint:wrapcheck // the error has its context
 	}
 	log.Info("the lists of a team's archived posts are whole again", "posts", posts)
 	s.markChanged(of)
 	return nil
 }
 
-// entries goes through what the lists of a team have to hold.
+// entries yields the entries of a team's lists in batches.
 func (s *Archiver) entries(ctx context.Context, team *v1alpha1.Team) iter.Seq2[[]lists.Entry, error] {
 	of := teamOf(team)
 	return func(yield func([]lists.Entry, error) bool) {
@@ -57,7 +56,7 @@ func (s *Archiver) entries(ctx context.Context, team *v1alpha1.Team) iter.Seq2[[
 	}
 }
 
-// entriesOf reads records, and returns the entries of posts that were finished.
+// entriesOf reads records and returns the entries of finished posts.
 func (s *Archiver) entriesOf(ctx context.Context, team *v1alpha1.Team, of archive.Team, names []string) ([]lists.Entry, error) {
 	found := make([]*lists.Entry, len(names))
 	group, ctx := errgroup.WithContext(ctx)
@@ -67,14 +66,14 @@ func (s *Archiver) entriesOf(ctx context.Context, team *v1alpha1.Team, of archiv
 			kept, err := s.readRecord(ctx, of, name)
 			if archive.IsRecordError(err) {
 				ctrl.LoggerFrom(ctx).Error(err, "a post is in no list, since its record cannot be read", "namespace", of.Namespace, "name", name)
-				return nil // The lists of the others must not wait for it.
+				return nil // It must not block the lists of other posts.
 			}
 			if err != nil || kept == nil || kept.FinishedAt == nil {
 				return err
 			}
 			post := kept.Post()
 			if posting.Unfinished(posting.PhaseOf(post)) {
-				return nil // Somebody wrote its status; see List.
+				return nil // A client has written its status; see List.
 			}
 			entry, err := s.entry(ctx, team, post)
 			found[i] = &entry
@@ -82,7 +81,7 @@ func (s *Archiver) entriesOf(ctx context.Context, team *v1alpha1.Team, of archiv
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err //nolint:wrapcheck // it says which record
+		return nil, err //nolint:wrapcheck // the error names the record
 	}
 	entries := make([]lists.Entry, 0, len(found))
 	for _, entry := range found {

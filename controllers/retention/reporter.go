@@ -17,22 +17,22 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// reportInterval is the pause between two looks at which lists have changed: a Team is written
-// once in that time at most, however many of its posts leave.
+// reportInterval is the pause between two checks for changed lists. A Team is written at most once per interval,
+// however many of its posts leave.
 const reportInterval = 3 * time.Second
 
-// ListReporter writes how the lists of each team stand into the status of the Team, so that those
-// who keep lists in memory learn by a watch that there are newer ones.
+// ListReporter writes the state of each team's lists into the Team's status, so that processes with the lists in memory
+// learn of newer ones by a watch.
 type ListReporter struct {
 	Archiver *Archiver
-	// Metrics has the number of archived posts.
+	// Metrics exposes the number of archived posts.
 	Metrics *Metrics
 }
 
-// SetupWithManager adds the teller to a manager.
+// SetupWithManager adds the reporter to a manager.
 func (t *ListReporter) SetupWithManager(mgr ctrl.Manager) error { return mgr.Add(t) }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: who writes lists tells.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: only the leader writes lists.
 func (*ListReporter) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
@@ -46,18 +46,18 @@ func (t *ListReporter) Start(ctx context.Context) error {
 		}
 		for of := range t.Archiver.drainChanged() {
 			if err := t.report(ctx, of); err != nil && ctx.Err() == nil {
-				t.Archiver.markChanged(of) // It is tried again.
+				t.Archiver.markChanged(of) // It is retried.
 				log.Error(err, "cannot tell that the lists of a team have changed yet", "team", of.Name)
 			}
 		}
 	}
 }
 
-// report writes the state of one team's lists, unless its status has it.
+// report writes the state of one team's lists, unless the status is up to date.
 func (t *ListReporter) report(ctx context.Context, of archive.Team) error {
 	state, err := t.Archiver.Lists.Stats(ctx, lists.Team(of))
 	if err != nil {
-		return err //nolint:wrapcheck // it says what could not be done
+		return err //nolint:wrapcheck // the error has its context
 	}
 	var team v1alpha1.Team
 	if err := t.Archiver.Client.Get(ctx, types.NamespacedName{Name: of.Name}, &team); err != nil {

@@ -61,7 +61,7 @@ var _ = Describe("A finished post", func() {
 
 	It("stays for the seconds in which one that took its place would be taken for it", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &v1alpha1.Duration{} })
-		// The births of posts go by the clock of the API server.
+		// The API server's clock sets the creation time of posts.
 		d.clock.SetTime(time.Now())
 		d.post(ctx, "young", 0, func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(d.clock.Now()).String()}
@@ -145,7 +145,7 @@ var _ = Describe("A finished post", func() {
 
 	It("has its end noted if an older version did not, and leaves by it", func(ctx SpecContext) {
 		d := newDesk(ctx)
-		// The clock of the desk is ahead of the API server's, whose creation of the post counts.
+		// The desk's clock is ahead of the API server's, which sets the creation time of the post.
 		d.clock.SetTime(time.Now().Add(hour))
 		post := d.post(ctx, "of-old", 0, undated)
 		Expect(d.sweep(ctx)).To(Succeed())
@@ -277,7 +277,7 @@ var _ = DescribeTable("The archive of a Team that was deleted and cleared does n
 	_, err := archive.New(bucket).Clear(ctx, d.of())
 	Expect(err).NotTo(HaveOccurred())
 	d.restart()
-	d.team = before // as who has begun before knows it
+	d.team = before // the view of a process that started before
 	Expect(write(ctx, d, post)).To(Succeed())
 	for object, err := range bucket.List(ctx, d.of().Prefix()) {
 		Expect(err).NotTo(HaveOccurred())
@@ -361,7 +361,7 @@ var _ = Describe("The sweep", func() {
 	)
 })
 
-// refusing does not tell of one object.
+// refusing fails to read one object.
 type refusing struct {
 	client.Reader
 	name string
@@ -374,7 +374,7 @@ func (r refusing) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 	return r.Reader.Get(ctx, key, obj, options...)
 }
 
-// killed is what a spec throws to end a process.
+// killed is the panic value that ends a process.
 type killed struct{}
 
 var _ = Describe("The archive", func() {

@@ -30,7 +30,7 @@ var _ = DescribeTable("A sweep is told of only if all was done that was due", fu
 	Expect(d.sweep(ctx)).NotTo(Succeed())
 	for range 3 {
 		d.clock.Step(sweepEvery)
-		_ = d.sweep(ctx) // Some of what it does is done once an hour.
+		_ = d.sweep(ctx) // some of its steps run once an hour
 		Expect(swept()).To(BeTemporally("~", first, time.Second), "what could not be done an hour ago is not done yet")
 	}
 	Expect(testutil.ToFloat64(d.Metrics.lag)).To(BeZero(), "which does not tell")
@@ -54,7 +54,7 @@ var _ = It("What cannot leave is told of for as long as it should have left, how
 	record := d.shelf.Record
 	d.shelf.Record = func(context.Context, *v1alpha1.Post) error { return errors.New("the store is away") }
 	for range int(2 * hour / sweepEvery) {
-		_ = d.sweep(ctx) // What failed is tried again after a minute, which is each second sweep.
+		_ = d.sweep(ctx) // failed posts are retried after a minute, which is every second sweep
 		d.clock.Step(sweepEvery)
 	}
 	Expect(d.sweep(ctx)).NotTo(Succeed())

@@ -59,11 +59,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// reads counts the lists of posts that are asked for.
+// reads counts the lists of posts.
 type reads struct {
 	client.Reader
 	lists int
-	// fails is why none can be listed.
+	// fails is the error of each list.
 	fails error
 }
 
@@ -77,7 +77,7 @@ func (r *reads) List(ctx context.Context, list client.ObjectList, options ...cli
 	return r.Reader.List(ctx, list, options...)
 }
 
-// desk is a team and what looks after its finished posts.
+// desk is a team with the sweeper and archiver of its finished posts.
 type desk struct {
 	*Sweeper
 
@@ -86,15 +86,15 @@ type desk struct {
 	files *store.Store
 	reads *reads
 	shelf *Archiver
-	// foreign is why nothing may be removed from the bucket.
+	// foreign is the error of MayDelete.
 	foreign error
 }
 
-// started is when the clock of a desk begins: noon of today, since the store has a clock of its
-// own, and no day ends while a spec goes on for hours.
+// started is the initial time of a desk's clock: noon of today, because the store has its own clock, and so that no day
+// ends while a spec covers hours.
 var started = time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 
-// newDesk makes a team, whose posts stay for two days, and are archived for ten.
+// newDesk creates a team whose posts stay in the cluster for two days and in the archive for ten.
 func newDesk(ctx context.Context, edits ...func(*v1alpha1.TeamSpec)) *desk {
 	GinkgoHelper()
 	name := fmt.Sprintf("team-%d", serial.Add(1))
@@ -111,7 +111,7 @@ func newDesk(ctx context.Context, edits ...func(*v1alpha1.TeamSpec)) *desk {
 	return d
 }
 
-// restart is a new process.
+// restart simulates a new process.
 func (d *desk) restart() {
 	GinkgoHelper()
 	policy := retention.Policy{InCluster: 7 * 24 * time.Hour, Archived: 90 * 24 * time.Hour}
@@ -145,7 +145,7 @@ func (d *desk) of() archive.Team {
 	return archive.Team{Namespace: d.team.Spec.Namespace, Name: d.team.Name}
 }
 
-// post stores a post as it is that long after it was finished.
+// post stores a post that was finished the given time ago.
 func (d *desk) post(ctx context.Context, name string, age time.Duration, edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	GinkgoHelper()
 	post := &v1alpha1.Post{
@@ -172,7 +172,7 @@ func (d *desk) post(ctx context.Context, name string, age time.Duration, edits .
 	return post
 }
 
-// lose takes a post out of the cluster as nobody of Herald's would: nothing is kept of it.
+// lose removes a post from the cluster without storing a record.
 func (d *desk) lose(ctx context.Context, post *v1alpha1.Post) {
 	GinkgoHelper()
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), post)).To(Succeed())
@@ -181,7 +181,7 @@ func (d *desk) lose(ctx context.Context, post *v1alpha1.Post) {
 	Expect(k8s.Delete(ctx, post)).To(Succeed())
 }
 
-// damage spoils all files of the lists but the index.
+// damage corrupts all files of the lists except the index.
 func (d *desk) damage(ctx context.Context) {
 	GinkgoHelper()
 	for object, err := range bucket.List(ctx, d.of().Prefix()+"segments/") {
@@ -200,8 +200,7 @@ func cancelled(post *v1alpha1.Post) {
 	post.Status.Phase, post.Status.Targets = v1alpha1.PhaseCancelled, nil
 }
 
-// asking makes the post one that is not finished, since the answer to a call was lost that began
-// so long ago.
+// asking makes a post unfinished: the response to a call is lost that started the given time ago.
 func asking(now time.Time, ago time.Duration) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) {
 		at := v1alpha1.NewTime(now.Add(-ago))
@@ -216,7 +215,7 @@ func asked(post *v1alpha1.Post) {
 	post.Annotations = map[string]string{v1alpha1.RequestAnnotation: "2:abc"}
 }
 
-// stored are the posts in the cluster.
+// stored returns the posts in the cluster.
 func (d *desk) stored(ctx context.Context) []string {
 	GinkgoHelper()
 	var posts v1alpha1.PostList
@@ -228,7 +227,7 @@ func (d *desk) stored(ctx context.Context) []string {
 	return names
 }
 
-// listed are the posts that the archive lists.
+// listed returns the posts in the archive's lists.
 func (d *desk) listed(ctx context.Context) []string {
 	GinkgoHelper()
 	view, err := lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil)
@@ -240,7 +239,7 @@ func (d *desk) listed(ctx context.Context) []string {
 	return names
 }
 
-// recorded are the posts that have a record.
+// recorded returns the posts that have a record.
 func (d *desk) recorded(ctx context.Context, names ...string) []string {
 	GinkgoHelper()
 	found := []string{}

@@ -17,12 +17,11 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// batchSize is how many posts of one team leave before those of the next one. They are entered
-// in the team's lists together.
+// batchSize is the number of posts of one team that leave before the next team's turn. They are added to the team's
+// lists together.
 const batchSize = 100
 
-// sweep has posts leave until nothing is due any more, or for so long that the next sweep may
-// go on.
+// sweep removes posts until none is due, or until sweepFor has passed and the next sweep continues.
 func (s *Sweeper) sweep(ctx context.Context) error {
 	var problems []error
 	ends := s.Clock.Now().Add(sweepFor)
@@ -34,8 +33,8 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// round looks at what is due, and goes round the teams until that has left, or for a minute,
-// and reports which it was. It goes on with the next team after an error.
+// round collects the due posts and removes them team by team until none is due or roundFor has passed. It reports
+// whether more may be due. An error in one team does not stop the others.
 func (s *Sweeper) round(ctx context.Context) (more bool, err error) {
 	teams, err := s.served(ctx)
 	if err != nil {
@@ -69,17 +68,16 @@ func (s *Sweeper) round(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// recordSwept tells that all was done that was due, which is not so before the archive, that is looked
-// through once an hour, has lost what is over its time.
+// recordSwept records a complete sweep. A sweep is incomplete while the archive, which is checked once an hour, still
+// holds expired posts.
 func (s *Sweeper) recordSwept() {
 	if !s.unexpired {
 		s.Metrics.sweptAt(s.Clock.Now())
 	}
 }
 
-// served returns the teams of this installation that own their namespace, by that, and
-// forgets what is known of others. A Team that is being deleted takes its records with it:
-// its posts stay where they are.
+// served returns the teams of this installation that own their namespace, by namespace, and forgets other teams. It
+// excludes a Team that is being deleted: its records are deleted with it, so its posts stay in the cluster.
 func (s *Sweeper) served(ctx context.Context) (map[string]*v1alpha1.Team, error) {
 	var all v1alpha1.TeamList
 	if err := s.Client.List(ctx, &all); err != nil {
@@ -110,8 +108,8 @@ func (s *Sweeper) served(ctx context.Context) (map[string]*v1alpha1.Team, error)
 	return teams, nil
 }
 
-// refresh completes the agenda of a team: it reads the day whose posts become due, and, once
-// an hour, looks at all days before it.
+// refresh completes the agenda of a team: it reads the day whose posts become due and, once an hour, reviews all days
+// before it.
 func (s *Sweeper) refresh(ctx context.Context, team *v1alpha1.Team) error {
 	namespace, times := team.Spec.Namespace, s.Policy.Of(team)
 	if s.Archive == nil {
@@ -150,7 +148,7 @@ func (s *Sweeper) refresh(ctx context.Context, team *v1alpha1.Team) error {
 	return nil
 }
 
-// late is for how long the first of all posts has been due.
+// late returns how long the first of all posts has been due.
 func (s *Sweeper) late() time.Duration {
 	var late time.Duration
 	now := s.Clock.Now()
@@ -160,8 +158,7 @@ func (s *Sweeper) late() time.Duration {
 	return late
 }
 
-// expire has the archive forget what is over its time, once an hour, and sooner where there
-// is more than it removes at once.
+// expire removes expired posts from the archive once an hour, or sooner if more are left than it removes at once.
 func (s *Sweeper) expire(ctx context.Context, teams map[string]*v1alpha1.Team) error {
 	now := s.Clock.Now()
 	if s.Archive == nil || now.Before(s.expireAt) {
@@ -182,9 +179,8 @@ func (s *Sweeper) expire(ctx context.Context, teams map[string]*v1alpha1.Team) e
 	return errors.Join(problems...)
 }
 
-// evictAt is when the time of a finished post in the cluster is over. Without an archive
-// it stays for as long as it would be archived; with one, at least until an object that
-// takes its place is looked up there.
+// evictAt returns when a finished post leaves the cluster. Without an archive, the post stays for its time in the
+// archive too. With an archive, it stays at least until a re-created object would be looked up there.
 func (s *Sweeper) evictAt(post *v1alpha1.Post, times retention.Times) time.Time {
 	if s.Archive == nil {
 		return times.ArchivedUntil(post, retention.FinishedAt(post))

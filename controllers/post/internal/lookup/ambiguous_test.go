@@ -21,7 +21,7 @@ import (
 
 var started = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// working is a post whose calls, one for each caption, the platform has taken and works on.
+// working returns a post with one target per caption. The platform has accepted the calls and still processes them.
 func working(name string, captions ...string) *v1alpha1.Post {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
 	for i, caption := range captions {
@@ -36,8 +36,8 @@ func working(name string, captions ...string) *v1alpha1.Post {
 	return post
 }
 
-// TestAmbiguous looks for posts that may have made what a lookup has found, among them
-// large ones, of which the cache keeps no texts.
+// TestAmbiguous checks which posts may have published the post that a lookup has found. The cache omits the texts of
+// large posts.
 func TestAmbiguous(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("many words ", 1000)
@@ -49,7 +49,7 @@ func TestAmbiguous(t *testing.T) {
 		reason string
 		said   string
 		other  *v1alpha1.Post
-		// now is the other post as the API server has it; nil if it is gone.
+		// now is the other post in the API server; nil if it was deleted.
 		now  *v1alpha1.Post
 		want bool
 	}{

@@ -17,20 +17,18 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// Candidates are the posts of the account of one target that may be the one in doubt, or why
-// they cannot be listed.
+// Candidates holds the candidates for one target, or the error of the listing.
 type Candidates struct {
 	Target int
 	Posts  []v1alpha1.Candidate
 	Err    error
 }
 
-// listLimit is how many posts are asked for: twice those that are kept, since some belong to
-// other posts.
+// listLimit is the number of posts to list: twice the number of candidates, since some belong to other posts.
 const listLimit = 2 * v1alpha1.MostCandidates
 
-// Candidates lists, side by side, the posts that the accounts of targets have published since
-// the calls in doubt. Those that are known to belong to other targets are left out.
+// Candidates lists concurrently the posts that the accounts of targets have published since the calls in doubt. It
+// omits posts that are known to belong to other targets.
 func (l *Lookups) Candidates(ctx context.Context, f *delivery.Facts, targets []int) []Candidates {
 	found := make([]Candidates, len(targets))
 	var asked sync.WaitGroup
@@ -64,16 +62,15 @@ func (l *Lookups) candidates(ctx context.Context, f *delivery.Facts, t *v1alpha1
 	return out, nil
 }
 
-// ownedByOther reports whether a post of an account is known to be another target's, or an earlier
-// card of this one.
+// ownedByOther reports whether a post of an account belongs to another target, or is an earlier card of this one.
 func (l *Lookups) ownedByOther(post *v1alpha1.Post, t *v1alpha1.TargetStatus, account, externalID string) bool {
 	self := owner{post.UID, t.Index}
 	return externalID == t.ExternalID || slices.ContainsFunc(t.Cards, func(c v1alpha1.CardStatus) bool { return c.ExternalID == externalID }) ||
 		l.Owners.ownedByOther(t.Platform, account, externalID, self) || l.Owners.unconfirmedByOther(post.Namespace, t.Platform, externalID, self)
 }
 
-// candidate is a listed post as the status has it. It reports false for an id that the
-// schema does not take. An address that it does not take is left out.
+// candidate converts a listed post for the status. It reports false if the schema rejects the id, and omits an address
+// that the schema rejects.
 func candidate(p *platforms.ListedPost) (c v1alpha1.Candidate, fits bool) {
 	c = v1alpha1.Candidate{ExternalID: p.ID, Text: text.Truncate(text.Fold(strings.ToValidUTF8(p.Text, "")), v1alpha1.MaxCandidateText)}
 	if utf8.RuneCountInString(p.URL) <= v1alpha1.MaxCandidateURL {

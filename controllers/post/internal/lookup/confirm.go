@@ -17,10 +17,9 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// Confirm asks the platform about the post that a person named for a target: people may
-// name any post, also one of another team. An address is read by the platform's folder; if
-// it holds no id, the post is looked for among those of the account. Only a connection
-// whose account is verified can answer for that account. Without an answer nothing is
+// Confirm checks with the platform the post that a person named for a target: a person may name any post, even one of
+// another team. The platform package parses an address. If the address has no id, Confirm searches the posts of the
+// account. Only a connection with a verified account can confirm posts of that account. Without an answer nothing is
 // confirmed.
 func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, r attempt.Resolution) delivery.Confirmation {
 	found := delivery.Confirmation{ExternalID: r.ExternalID}
@@ -49,7 +48,7 @@ func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.Ta
 	return found
 }
 
-// accountQuery is what a platform is asked about a target that only a person can settle.
+// accountQuery is a query to a platform about a target that only a person can resolve.
 type accountQuery struct {
 	facts   *delivery.Facts
 	target  *v1alpha1.TargetStatus
@@ -57,8 +56,8 @@ type accountQuery struct {
 	timeout time.Duration
 }
 
-// newAccountQuery prepares to ask the platform of a target as its account. The error says why it cannot
-// be asked, in words for people; the question knows then what is known without asking.
+// newAccountQuery prepares a query as the account of a target. The error explains to a person why the platform cannot
+// be queried; the query then has the facts that are known without it.
 func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus) (accountQuery, error) {
 	var name string
 	if int(t.Index) < len(f.Post.Spec.Targets) {
@@ -90,8 +89,8 @@ func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1a
 	return q, nil
 }
 
-// since is the earliest time at which the post in doubt can have been published. A copy from
-// a backup, for which no call is known, was due at its time.
+// since returns the earliest time when the post in doubt can have been published. For a copy from a backup, whose call
+// is unknown, it is one minute before the post was due.
 func (q *accountQuery) since() time.Time {
 	if q.target.Attempt != nil {
 		return attempt.SearchFrom(q.target.Attempt)
@@ -100,18 +99,18 @@ func (q *accountQuery) since() time.Time {
 }
 
 const (
-	// lookback is how much further back a post is looked for by its address: Meta does not say
-	// whether it lists the time of the container, which may be a day older.
+	// lookback extends the search for a post by its address: Meta does not document whether it lists the creation time
+	// of the container, which may be a day older.
 	lookback = 24 * time.Hour
-	// mostByAddress is among how many posts it is looked for: one page of every platform's list.
+	// mostByAddress is the number of posts that are searched for an address: one page of any platform's listing.
 	mostByAddress = 100
-	// longestShown is how much of an address a message repeats, in characters: what to do
-	// follows it.
+	// longestShown is the maximum length of an address in a message, in characters, so that the remedy after it stays
+	// readable.
 	longestShown = 200
 )
 
-// read finds the post of an address. unreachable says why the platform cannot be asked, if
-// so. The error is for the person who named the address.
+// read finds the post of an address. unreachable is the reason why the platform cannot be queried, or nil. The error is
+// for the person who entered the address.
 func (q *accountQuery) read(ctx context.Context, address string, unreachable error) (found delivery.Confirmation, _ error) {
 	shown := text.Truncate(address, longestShown)
 	reader, reads := q.facts.Platforms[q.target.Platform].(platforms.PostParser)
@@ -138,10 +137,10 @@ func (q *accountQuery) read(ctx context.Context, address string, unreachable err
 		shown, err, q.target.Index)
 }
 
-// errUnlisted says that none of the account's latest posts has an address.
+// errUnlisted is returned if no recent post of the account has the address.
 var errUnlisted = errors.New("the account's latest posts have no such address")
 
-// byCode looks for the post with a code in its address among the account's.
+// byCode searches the account's posts for a code in their addresses.
 func (q *accountQuery) byCode(ctx context.Context, reader platforms.PostParser, code string, unreachable error) (none platforms.ListedPost, _ error) {
 	if unreachable != nil {
 		return none, unreachable
@@ -158,8 +157,7 @@ func (q *accountQuery) byCode(ctx context.Context, reader platforms.PostParser, 
 	return none, errUnlisted
 }
 
-// list lists posts of the account: of a tree whose first card is out, those that hang from
-// others.
+// list lists posts of the account, or only replies if the first card of a tree is already published.
 func (q *accountQuery) list(ctx context.Context, which platforms.Recent) ([]platforms.ListedPost, error) {
 	lister, lists := q.facts.Platforms[q.target.Platform].(platforms.Lister)
 	if !lists {
@@ -168,5 +166,5 @@ func (q *accountQuery) list(ctx context.Context, which platforms.Recent) ([]plat
 	which.Replies = len(q.target.Cards) > 0
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
-	return lister.RecentPosts(ctx, q.account, which) //nolint:wrapcheck // it is in the platform's words
+	return lister.RecentPosts(ctx, q.account, which) //nolint:wrapcheck // the error is the platform's
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// TestUnusableCredentials: the platform is not asked, and whether it is asked again depends
-// on what is wrong. Lookups has no Preparer here, without which no question can be made.
+// TestUnusableCredentials checks that the platform is not queried with unusable credentials, and that the kind of
+// problem determines the retries. Lookups has no Preparer here, so any query would panic.
 func TestUnusableCredentials(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

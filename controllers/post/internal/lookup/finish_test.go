@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// finishing is a platform that has something left to do for a post that is found.
+// finishing is a platform with remaining work for a post after it is found.
 type finishing struct {
 	finding
 

@@ -17,37 +17,36 @@ import (
 	"github.com/herald-social/herald/internal/pager"
 )
 
-// The fields of posts by which the API server selects.
+// The fields of posts that the API server can select by.
 const (
 	fieldFinished   = "status.finished"
 	fieldFinishedOn = "status.finishedOn"
 )
 
 const (
-	// loadWithin bounds one reading of a namespace's posts: a hundred thousand take ten seconds.
+	// loadWithin limits one read of a namespace's posts: a hundred thousand take ten seconds.
 	loadWithin = 5 * time.Minute
-	// mostDays is for how many days posts are selected by the day on which they were finished. Who looks further back,
-	// since no manager ran meanwhile, reads all of them.
+	// mostDays limits the days that are selected by status.finishedOn. A longer search, after a time without a manager,
+	// reads all finished posts.
 	mostDays = 7
-	// loadAtOnce is of how many namespaces one lookup has the posts read at a time. Nearly every account is connected
-	// by one or two teams.
+	// loadAtOnce limits the namespaces that one lookup reads concurrently. Nearly every account is connected by one or
+	// two teams.
 	loadAtOnce = 4
 )
 
-// flight is the reading of a namespace's posts that is under way, and the one that follows
-// it. Whoever needs a reading takes part in one that begins after that, since what is
-// recorded while one goes on may be missing in it: a hundred lookups at once wait for two.
+// flight is the running read of a namespace's posts, and the next one. A caller joins a read that starts after its
+// call, since a running read may miss posts that are recorded meanwhile: a hundred concurrent lookups wait for two
+// reads.
 type flight struct{ current, next *reading }
 
-// reading is one reading of the posts that were published since a time.
+// reading is one read of the posts that were published since a time.
 type reading struct {
 	since time.Time
 	done  chan struct{}
 	err   error
 }
 
-// load makes sure that publications recorded since a time, also by earlier
-// processes, are known.
+// load ensures that all publications recorded since a time are known, including publications by earlier processes.
 func (o *Owners) load(ctx context.Context, namespace string, since time.Time) error {
 	oldest := o.Start()
 	if horizon := o.clock.Now().Add(-ownershipTTL); horizon.After(oldest) {
@@ -55,7 +54,7 @@ func (o *Owners) load(ctx context.Context, namespace string, since time.Time) er
 	}
 	o.mu.Lock()
 	from, ok := o.loaded[namespace]
-	// For a while the process before this one may still write results.
+	// The previous process may still write results for a while.
 	settled := o.clock.Since(o.startedAt) > successionTime
 	if since.After(oldest) || (ok && settled && !since.Before(from)) {
 		o.mu.Unlock()
@@ -71,14 +70,14 @@ func (o *Owners) load(ctx context.Context, namespace string, since time.Time) er
 	}
 }
 
-// join returns a reading that has not begun, or begins one. The lock is held.
+// join returns a read that has not started, or starts one. The caller holds the lock.
 func (o *Owners) join(ctx context.Context, namespace string, since time.Time) *reading {
 	under := o.flights[namespace]
 	switch {
 	case under == nil:
 		under = &flight{current: &reading{since: since, done: make(chan struct{})}}
 		o.flights[namespace] = under
-		// Others wait for it, whatever becomes of the one that began it.
+		// Other callers wait for the read even if this one is cancelled.
 		go o.runFlight(context.WithoutCancel(ctx), namespace, under)
 		return under.current
 	case under.next == nil:
@@ -89,7 +88,7 @@ func (o *Owners) join(ctx context.Context, namespace string, since time.Time) *r
 	return under.next
 }
 
-// runFlight carries out readings of a namespace until nobody waits for another one.
+// runFlight runs the reads of a namespace until no caller waits for another one.
 func (o *Owners) runFlight(ctx context.Context, namespace string, under *flight) {
 	for current := under.current; current != nil; {
 		current.err = o.read(ctx, namespace, current.since)
@@ -128,7 +127,7 @@ func (o *Owners) read(ctx context.Context, namespace string, since time.Time) er
 	return nil
 }
 
-// addPublishedSince remembers the ids of posts that were published since a time.
+// addPublishedSince adds the ids of posts that were published since a time.
 func (o *Owners) addPublishedSince(posts []v1alpha1.Post, since time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,14 +140,14 @@ func (o *Owners) addPublishedSince(posts []v1alpha1.Post, since time.Time) {
 	}
 }
 
-// selectors select the posts that may have been published since a time: those that are not
-// finished, and those that were finished since. Unfinished ones come first: one that is
-// finished in between is found among the others then. Those that a version finished which
-// noted no day have none, until the sweep has noted it.
+// selectors returns the selectors of posts that may have been published since a time: unfinished posts, and posts that
+// were finished since. Unfinished posts come first, so that a post that becomes finished in between is found by the
+// later selectors. The last selector finds posts of a version without status.finishedOn, which the sweep has not
+// updated yet.
 func selectors(since, now time.Time) []fields.Selector {
 	finished := fields.OneTermEqualSelector(fieldFinished, "true")
 	all := []fields.Selector{fields.OneTermNotEqualSelector(fieldFinished, "true")}
-	// Clocks differ: the last record may be of tomorrow.
+	// Clocks differ, so the last record may be from tomorrow.
 	first, last := since.UTC().Truncate(24*time.Hour), now.UTC().Add(time.Hour)
 	if last.Sub(first) > mostDays*24*time.Hour {
 		return append(all, finished)
@@ -160,13 +159,13 @@ func selectors(since, now time.Time) []fields.Selector {
 }
 
 const (
-	// openIndex is the index of the cached posts by the accounts that open attempts called.
+	// openIndex indexes the cached posts by the accounts of their open attempts.
 	openIndex = "openAttempts"
-	// accountIndex is that of the cached connections by their accounts.
+	// accountIndex indexes the cached connections by their accounts.
 	accountIndex = "account"
 )
 
-// Index sets up the indexes of posts and connections that Lookups need.
+// Index adds the indexes of posts and connections that Lookups needs.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.Post{}, openIndex, openAccounts); err != nil {
 		return fmt.Errorf("cannot index posts by their open attempts: %w", err)
@@ -177,7 +176,7 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// connectedAccount is the account of a connection, for accountIndex.
+// connectedAccount returns the account of a connection, for accountIndex.
 func connectedAccount(obj client.Object) []string {
 	conn, ok := obj.(*v1alpha1.Connection)
 	if !ok {
@@ -186,8 +185,8 @@ func connectedAccount(obj client.Object) []string {
 	return []string{accountName(conn.Spec.Platform, conn.Spec.AccountID)}
 }
 
-// load makes sure that what was published on the account of a connection since a time is known,
-// by whichever team: an account may be connected by several.
+// load ensures that all posts published on the account of a connection since a time are known, of any team: several may
+// connect one account.
 func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since time.Time) error {
 	var all v1alpha1.ConnectionList
 	of := client.MatchingFields{accountIndex: accountName(conn.Spec.Platform, conn.Spec.AccountID)}
@@ -206,13 +205,12 @@ func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since tim
 	for _, namespace := range slices.Compact(namespaces) {
 		group.Go(func() error { return l.Owners.load(ctx, namespace, since) })
 	}
-	return group.Wait() //nolint:wrapcheck // it says which namespace
+	return group.Wait() //nolint:wrapcheck // the error names the namespace
 }
 
-// wasVerified reports whether the platform ever confirmed the account of a connection to be that of its
-// credentials. Anybody may name an account; nothing was published through a connection that names
-// another one's, and its namespace must not hold up that one's lookups. One that was refused later
-// may have published before.
+// wasVerified reports whether the platform has ever confirmed the account of a connection. Anyone may name any account
+// in a Connection. Nothing was published through a connection with an unconfirmed account, and its namespace must not
+// delay the lookups of the account's owner. A connection that was refused later may have published before.
 func wasVerified(conn *v1alpha1.Connection) bool {
 	return conn.Status.ConnectedAt != nil || conn.Status.Confirmed()
 }

@@ -24,19 +24,19 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// team is the posts of a team, as the API server has them.
+// team is a client.Reader with the posts of a team in the API server.
 type team struct {
 	client.Reader
 
 	posts []v1alpha1.Post
-	// read has each selector with which they were listed, in has the namespaces, and passed counts the posts that went over.
+	// read holds the selector of each list, in the namespaces, and passed counts the returned posts.
 	mu     sync.Mutex
 	read   []string
 	in     map[string]bool
 	passed int
-	// under is how many lists are under way, and most how many ever were.
+	// under is the number of running lists, and most its maximum.
 	under, most int
-	// slow is how long a list takes, and err what it ends with.
+	// slow is the duration of a list, and err its error.
 	slow time.Duration
 	err  error
 }
@@ -73,7 +73,7 @@ func (t *team) List(_ context.Context, list client.ObjectList, opts ...client.Li
 	return t.err
 }
 
-// posted is a post that was published under its name as id, and finished.
+// posted returns a finished post whose name is also its external id.
 func posted(name string, at time.Time) v1alpha1.Post {
 	when := v1alpha1.NewTime(at)
 	return v1alpha1.Post{
@@ -87,7 +87,7 @@ func posted(name string, at time.Time) v1alpha1.Post {
 	}
 }
 
-// What may have been published since a time is known after a reading, and nothing else is read.
+// TestLoad checks that a read finds the posts that may have been published since a time, and reads no others.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	change := func(p v1alpha1.Post, how func(*v1alpha1.Post)) v1alpha1.Post {
@@ -133,7 +133,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// After a crash in the middle of many calls, all of them are looked up at once.
+// TestLoadTogether looks up many calls at once, as after a crash during a burst.
 func TestLoadTogether(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -158,7 +158,7 @@ func TestLoadTogether(t *testing.T) {
 					})
 				}
 				lookups.Wait()
-				synctest.Wait() // the reading tidies up after it has answered
+				synctest.Wait() // the read cleans up after it has returned
 				most := 2 * len(selectors(since, time.Now()))
 				if tc.err != nil {
 					most = 2 // each ends with its first list
@@ -174,7 +174,7 @@ func TestLoadTogether(t *testing.T) {
 	}
 }
 
-// Who gives up does not take the reading along that others wait for.
+// TestLoadGivenUp checks that a cancelled caller does not cancel the read for the others.
 func TestLoadGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestLoadGivenUp(t *testing.T) {
 	})
 }
 
-// connected is a connection of an account of X.
+// connected returns a connection of an X account.
 func connected(namespace, account string, status v1alpha1.ConnectionStatus) *v1alpha1.Connection {
 	return &v1alpha1.Connection{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"},
@@ -203,7 +203,7 @@ func connected(namespace, account string, status v1alpha1.ConnectionStatus) *v1a
 	}
 }
 
-// lookups reads the posts of teams that have these connections.
+// lookups returns Lookups with the given connections and the posts of a team.
 func lookups(t *testing.T, of *team, connections ...client.Object) *Lookups {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -215,7 +215,7 @@ func lookups(t *testing.T, of *team, connections ...client.Object) *Lookups {
 	return &Lookups{Client: cache, Owners: NewOwners(of, clock.RealClock{})}
 }
 
-// A team cannot hold up another one's lookups by naming its account.
+// TestLoadOfAccount checks that a team cannot delay another team's lookups by naming its account.
 func TestLoadOfAccount(t *testing.T) {
 	t.Parallel()
 	verified := v1alpha1.ConnectionStatus{CredentialsVersion: "1", VerifiedVersion: "1"}
@@ -249,7 +249,8 @@ func TestLoadOfAccount(t *testing.T) {
 	}
 }
 
-// One slow namespace after the other would make a lookup wait for their sum, and all at once would be a burst for the API server.
+// TestLoadOfManyTeams checks that namespaces are read concurrently, up to loadAtOnce. Sequential reads would add up the
+// delays of slow namespaces, and reading all at once would be a burst for the API server.
 func TestLoadOfManyTeams(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -262,7 +263,7 @@ func TestLoadOfManyTeams(t *testing.T) {
 		if err := l.load(t.Context(), connected("team-0", "4711", verified), l.Owners.Start().Add(-time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // the readings tidy up after they have answered
+		synctest.Wait() // the reads clean up after they have returned
 		if len(of.in) != len(connections) || of.most != loadAtOnce {
 			t.Errorf("%d teams read, want %d; %d at once, want %d", len(of.in), len(connections), of.most, loadAtOnce)
 		}

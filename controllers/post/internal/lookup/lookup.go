@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lookup asks platforms what became of calls whose answer was lost or did
-// not tell the outcome. It never publishes.
+// Package lookup queries platforms for the outcome of calls whose answer was lost or did not contain it. It never
+// publishes.
 package lookup
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// Lookups asks platforms about open attempts. All of it is required.
+// Lookups looks up open attempts. All fields are required.
 type Lookups struct {
 	// Client reads from the cache, and APIReader from the API server.
 	Client, APIReader client.Reader
@@ -37,13 +37,11 @@ type Lookups struct {
 	Preparer *prepare.Preparer
 	Owners   *Owners
 	Clock    clock.PassiveClock
-	// Refused is told of a connection whose token the platform refused when it was
-	// asked about an attempt.
+	// Refused is called with a connection whose token the platform refused during a lookup.
 	Refused func(ctx context.Context, conn *v1alpha1.Connection, attempt string)
 }
 
-// Lookup asks about the open attempts of targets, side by side, and returns the answers
-// in the order of the targets.
+// Lookup looks up the open attempts of targets concurrently, and returns the answers in the order of the targets.
 func (l *Lookups) Lookup(ctx context.Context, f *delivery.Facts, targets []int) []*delivery.LookupAnswer {
 	answers := make([]*delivery.LookupAnswer, len(targets))
 	var asked sync.WaitGroup
@@ -62,7 +60,7 @@ func (l *Lookups) Lookup(ctx context.Context, f *delivery.Facts, targets []int) 
 	return answers
 }
 
-// trace tells the span of a lookup what was asked, and what came of it.
+// trace adds the attempt and the outcome of a lookup to its span.
 func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer) {
 	span.Number(tracing.Target, a.Target)
 	span.Text(tracing.Platform, string(t.Platform))
@@ -79,18 +77,18 @@ func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer
 	}
 }
 
-// errNoAccess is the cause of an answer that there is none, and will be none: the account that
-// was called has no connection any more, or its credentials are deleted.
+// errNoAccess is the cause of an error that further lookups cannot resolve: the account of the call has no connection,
+// or its credentials are deleted.
 var errNoAccess = errors.New("gone")
 
-// noAccess is such an answer.
+// noAccess returns an error caused by errNoAccess.
 func noAccess(format string, args ...any) *platforms.Error {
 	err := platforms.Errorf(platforms.ClassReconnect, format, args...)
 	err.Err = errNoAccess
 	return err
 }
 
-// lookupTarget asks about the open attempt of one target.
+// lookupTarget looks up the open attempt of one target.
 func (l *Lookups) lookupTarget(ctx context.Context, f *delivery.Facts, a *delivery.LookupAnswer) (none platforms.LookupResult, _ *platforms.Error) {
 	t := posting.Target(f.Post, a.Target)
 	name := f.Post.Spec.Targets[a.Target].ConnectionRef.Name
@@ -138,8 +136,8 @@ func (l *Lookups) lookupTarget(ctx context.Context, f *delivery.Facts, a *delive
 	return none, ratelimit.Sanitize(problem, job.Account.Token, l.Clock.Now())
 }
 
-// finish has a platform do what is left for a post that it named, before that is
-// recorded: after a crash it is found, and finished, again.
+// finish runs the remaining work of a platform for a post that it has identified, before the outcome is recorded. After
+// a crash the post is found and finished again.
 func (l *Lookups) finish(ctx context.Context, to platforms.Publisher, job platforms.Job, found *platforms.LookupResult) {
 	finisher, ok := to.(platforms.Finisher)
 	if !ok {
@@ -153,14 +151,14 @@ func (l *Lookups) finish(ctx context.Context, to platforms.Publisher, job platfo
 	found.Note = cmp.Or(note, found.Note)
 }
 
-// job is what is looked up for a target.
+// job returns the job for the lookup of a target.
 func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, conn *v1alpha1.Connection, to platforms.Publisher) (job platforms.Job, _ *platforms.Error) {
 	token, err := l.Token(ctx, conn)
 	if apierrors.IsNotFound(err) {
 		return job, noAccess("the credentials of connection %q cannot be used: %v", conn.Name, err)
 	}
 	if credentials.ReasonOf(err) == credentials.Unverified {
-		// Another account would not show the post, which then would be sent again.
+		// Another account would not show the post, and the post would be sent again.
 		return job, platforms.Errorf(platforms.ClassTransient, "the credentials of connection %q cannot be used: %v", conn.Name, err)
 	}
 	if err != nil {
@@ -190,8 +188,8 @@ func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.Target
 	return job, nil
 }
 
-// Claim makes what a lookup found the target's own. What another target took between
-// the lookup and now is that one's, unless the platform itself named it.
+// Claim assigns the post that a lookup has found to the target. If another target got it since the lookup, Claim clears
+// the answer, unless the platform itself has identified the post.
 func (l *Lookups) Claim(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 	t := posting.Target(post, a.Target)
 	self := owner{post.UID, t.Index}
@@ -204,9 +202,8 @@ func (l *Lookups) Claim(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 	}
 }
 
-// ambiguous returns an error while what a lookup has found for a target may be
-// another one's: a call with the same words to the same account is under way, or was
-// taken by the platform, and its id is not known yet.
+// ambiguous returns an error while the post that a lookup has found for a target may belong to another target: a call
+// with equal text to the same account is in progress, or was accepted by the platform, and its id is unknown.
 func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alpha1.TargetStatus) *platforms.Error {
 	var posts v1alpha1.PostList
 	// Finished posts, whose ids are known, are not in the cache.
@@ -233,10 +230,10 @@ func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alph
 	return nil
 }
 
-// sameWords reports whether a target of a post, as the cache has it, says the same as self
-// and may be what was found for that.
+// sameWords reports whether another target of a cached post has the same text as self, and may have published the post
+// that was found.
 func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alpha1.Post, self *v1alpha1.TargetStatus, said string) (bool, error) {
-	// Of a post whose texts the cache does not keep, they are read once they count.
+	// The texts of a partly cached post are read only if they are needed.
 	texts := post
 	for n := range post.Status.Targets {
 		t := &post.Status.Targets[n]
@@ -257,8 +254,8 @@ func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alph
 	return false, nil
 }
 
-// fetchFull reads a post from the API server of which the cache does not keep the texts; nil
-// if it is gone, or another one has its name.
+// fetchFull reads a post from the API server whose texts are not in the cache. It returns nil if the post was deleted
+// or replaced.
 func (l *Lookups) fetchFull(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	var live v1alpha1.Post
 	if err := l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &live); err != nil {
@@ -270,7 +267,7 @@ func (l *Lookups) fetchFull(ctx context.Context, post *v1alpha1.Post) (*v1alpha1
 	return &live, nil
 }
 
-// openAccounts are the accounts that open attempts of a post called, for openIndex.
+// openAccounts returns the accounts of a post's open attempts, for openIndex.
 func openAccounts(obj client.Object) (keys []string) {
 	post, ok := obj.(*v1alpha1.Post)
 	if !ok {
@@ -284,16 +281,16 @@ func openAccounts(obj client.Object) (keys []string) {
 	return keys
 }
 
-// accountKey names the account that the attempt of a target called.
+// accountKey returns the key of the account that the attempt of a target called.
 func accountKey(t *v1alpha1.TargetStatus) string {
 	return accountName(t.Platform, t.Attempt.AccountID)
 }
 
-// accountName names an account in the indexes.
+// accountName returns the key of an account in the indexes.
 func accountName(platform v1alpha1.Platform, id string) string { return string(platform) + "/" + id }
 
-// mayMatch reports whether the call of another target to the same account may have made
-// what is found now, and will tell itself what it has made.
+// mayMatch reports whether the call of another target to the same account may have published the post that was found,
+// and does not have its own outcome yet.
 func (l *Lookups) mayMatch(f *delivery.Facts, t, self *v1alpha1.TargetStatus) bool {
 	if t.Platform != self.Platform || !attempt.IsOpen(t.Attempt) || t.Attempt.AccountID != self.Attempt.AccountID {
 		return false

@@ -14,10 +14,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Owners knows which platform ids belong to which post, so that a lookup does not
-// take another post's publication for the one it searches. What this process
-// recorded it remembers; what earlier ones recorded it reads from the API server
-// when a lookup needs it (see load).
+// Owners maps platform ids to the posts that own them, so that a lookup does not mistake another post's publication for
+// its own. It holds the ids that this process has recorded. When a lookup needs the ids that earlier processes
+// recorded, it reads them from the API server (see load).
 type Owners struct {
 	reader client.Reader
 	clock  clock.Clock
@@ -28,21 +27,20 @@ type Owners struct {
 	unconfirmed map[unconfirmedKey]ownership
 	loaded      map[string]time.Time
 	pruned      time.Time
-	// flights are the readings that are under way, by namespace.
+	// flights holds the running reads, by namespace.
 	flights map[string]*flight
 }
 
-// externalKey is a post of an account. An id alone would let one team take away what
-// another one's account has published.
+// externalKey identifies a post of an account. The account is part of the key: otherwise one team could take over the
+// publications of another team's account.
 type externalKey struct {
 	platform    v1alpha1.Platform
 	account, id string
 }
 
-// unconfirmedKey is an id that a person told for a post of a namespace, and the platform did not
-// confirm. It takes nothing away from others, whose namespaces are not concerned. But it
-// may be true: what is found under it for another post of the namespace is not certainly
-// that one's.
+// unconfirmedKey is an id that a person entered for a post of a namespace, and that the platform did not confirm. It
+// does not affect other namespaces. Within the namespace the id may be correct, so a lookup for another post that finds
+// it is uncertain.
 type unconfirmedKey struct {
 	namespace string
 	platform  v1alpha1.Platform
@@ -55,23 +53,23 @@ type owner struct {
 	target int32
 }
 
-// ownership is who owns a platform id, and since when.
+// ownership is the owner of a platform id, with the time of the publication or the assignment.
 type ownership struct {
 	owner
 	at time.Time
 }
 
-// Bounds of what is remembered and read.
+// Limits of the entries in memory and of the reads.
 const (
 	ownershipTTL = 24 * time.Hour
 	pruneEvery   = 10 * time.Minute
 
-	// successionTime covers the call (60 s at most) and the patience of its
-	// record (60 s) of a process that was replaced.
+	// successionTime covers the call (60 s at most) and the retries of its record (60 s) by a process that was
+	// replaced.
 	successionTime = 150 * time.Second
 )
 
-// NewOwners makes an Owners that reads from the API server.
+// NewOwners returns an Owners that reads from the API server.
 func NewOwners(reader client.Reader, clk clock.Clock) *Owners {
 	return &Owners{
 		reader: reader, clock: clk, pruned: clk.Now(),
@@ -79,8 +77,8 @@ func NewOwners(reader client.Reader, clk clock.Clock) *Owners {
 	}
 }
 
-// Start is told that this process works on posts, and returns since when: not since
-// the process was started, for it may have stood by while another one published.
+// Start returns the time of its first call, which is the time when this process started to reconcile posts. The start
+// of the process is too early, since it may have been on standby while another one published.
 func (o *Owners) Start() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -90,7 +88,7 @@ func (o *Owners) Start() time.Time {
 	return o.startedAt
 }
 
-// Record remembers the platform ids that a post owns.
+// Record adds the platform ids that a post owns.
 func (o *Owners) Record(post *v1alpha1.Post) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,7 +98,7 @@ func (o *Owners) Record(post *v1alpha1.Post) {
 		for key, known := range o.byID {
 			if now.Sub(known.at) > ownershipTTL {
 				delete(o.byID, key)
-				// What was read may be incomplete from here on.
+				// The read ids may be incomplete from here on.
 				clear(o.loaded)
 			}
 		}
@@ -131,19 +129,18 @@ func (o *Owners) add(post *v1alpha1.Post) {
 	}
 }
 
-// addID takes one id of a target. The lock is held.
+// addID adds one id of a target. The caller holds the lock.
 func (o *Owners) addID(post *v1alpha1.Post, target *v1alpha1.TargetStatus, id string, unconfirmed bool, self ownership) {
 	switch {
 	case unconfirmed:
 		o.unconfirmed[unconfirmedKey{post.Namespace, target.Platform, id}] = self
 	case target.Attempt != nil && target.Attempt.AccountID != "":
-		// What no call to an account stands behind is nobody's.
+		// An id without a call to an account has no owner.
 		o.recordOwner(externalKey{target.Platform, target.Attempt.AccountID, id}, self)
 	}
 }
 
-// recordOwner makes a post the own of a target, unless it is another one's already. The lock is
-// held.
+// recordOwner assigns a post to a target, unless another target owns it. The caller holds the lock.
 func (o *Owners) recordOwner(key externalKey, self ownership) {
 	if known, ok := o.byID[key]; ok && known.owner != self.owner {
 		return
@@ -159,8 +156,8 @@ func (o *Owners) ownedByOther(platform v1alpha1.Platform, account, externalID st
 	return ok && known.owner != self
 }
 
-// unconfirmedByOther reports whether a person told a platform id for another target of the
-// namespace, and the platform did not confirm it.
+// unconfirmedByOther reports whether a person entered a platform id for another target of the namespace, without a
+// confirmation by the platform.
 func (o *Owners) unconfirmedByOther(namespace string, platform v1alpha1.Platform, externalID string, self owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -168,9 +165,8 @@ func (o *Owners) unconfirmedByOther(namespace string, platform v1alpha1.Platform
 	return ok && known.owner != self
 }
 
-// Reserve makes a platform id of an account a target's own before that is written
-// anywhere, so that of two that find it at once only one takes it. It reports false if it
-// belongs to another.
+// Reserve assigns a platform id of an account to a target before any status has it, so that only one of two targets
+// that find the id at once gets it. It returns false if another target owns the id.
 func (o *Owners) Reserve(platform v1alpha1.Platform, account, externalID string, post types.UID, target int32) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -182,8 +178,7 @@ func (o *Owners) Reserve(platform v1alpha1.Platform, account, externalID string,
 	return true
 }
 
-// assign makes a platform id the own of the target to which the platform named it,
-// whichever target has it.
+// assign assigns a platform id to the target that the platform has identified, even if another target owns it.
 func (o *Owners) assign(platform v1alpha1.Platform, account, externalID string, self owner) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// finding is a platform whose listing shows one post, unless that is another one's.
+// finding is a platform that lists one post, unless the post belongs to another target.
 type finding struct {
 	platforms.Publisher
 	shows string
@@ -37,8 +37,8 @@ func (p finding) Lookup(_ context.Context, job platforms.Job) (platforms.LookupR
 	return platforms.LookupResult{Matches: 1, ExternalID: p.shows}, nil
 }
 
-// TestTold: a person tells the id of one of two posts with the same words, and the lookup
-// of the other one finds it.
+// TestTold enters the id of one of two posts with equal text, and checks the lookup of the other one, which finds the
+// same id.
 func TestTold(t *testing.T) {
 	t.Parallel()
 	const found, taken, uncertain = "found", "taken", "uncertain"
@@ -97,13 +97,13 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// undecided leaves the attempt of a target to a person.
+// undecided makes a target undecided.
 func undecided(t *v1alpha1.TargetStatus) *v1alpha1.TargetStatus {
 	t.Attempt.Outcome, t.State = v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided
 	return t
 }
 
-// tree makes the id that was told that of a second card.
+// tree moves the entered id to a second card.
 func tree(p *v1alpha1.Post) *v1alpha1.Post {
 	t := &p.Status.Targets[0]
 	t.Cards = []v1alpha1.CardStatus{{ExternalID: "1990"}, {Index: 1, ExternalID: t.ExternalID, Unconfirmed: true}}

@@ -16,39 +16,37 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Renditions makes other versions of images; see rendition.Maker.
+// Renditions makes renditions of images; see rendition.Maker.
 type Renditions interface {
 	// Find returns the rendition of an image, or store.ErrNotFound.
 	Find(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error)
-	// Make returns the rendition of an image, and makes it if there is none.
+	// Make returns the rendition of an image, and creates it if necessary.
 	Make(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error)
-	// Forget has Find look for a rendition anew.
+	// Forget drops a cached rendition, so that Find looks for it in the store again.
 	Forget(r rendition.Rendition)
 }
 
-// converter prepares for a platform: it makes renditions in place of the images that
-// the platform does not take, and the thumbnail of a video, before the platform's own
-// preparation, which knows nothing of that.
+// converter wraps the preparation of a platform. It replaces images that the platform does not accept by renditions,
+// and extracts the thumbnail of a video, before it calls the platform's own preparation.
 type converter struct {
 	to         platforms.Publisher
 	files      Files
 	renditions Renditions
 	thumbnails Thumbnails
-	// conversions is nil where videos are not converted, for the reason in unconverted.
+	// conversions is nil if videos are not converted, for the reason in unconverted.
 	conversions Conversions
 	unconverted string
-	// converts says that the team has its videos converted.
+	// converts is set if the team's videos are converted.
 	converts bool
-	// converting is called with the share of a conversion that is done; may be nil.
+	// converting is called with the completed share of a conversion; may be nil.
 	converting func(share float64)
 }
 
-// renditionTTL is for how long renditions are taken to be there without a look.
-// They last as long as their image; a publisher that misses one makes it again.
+// renditionTTL is how long a rendition is assumed to exist without a check. A rendition lives as long as its image; if
+// it is missing anyway, the publisher creates it again.
 const renditionTTL = 24 * time.Hour
 
-// ttl is how long what is prepared is kept: renditions are prepared for every
-// platform.
+// ttl returns the lifetime of a preparation. Every platform has one, since any of them may need renditions.
 func (c converter) ttl() time.Duration {
 	if lasts := c.to.Capabilities().PreparedTTL; lasts > 0 {
 		return lasts
@@ -56,7 +54,7 @@ func (c converter) ttl() time.Duration {
 	return renditionTTL
 }
 
-// Prepares reports whether something precedes the visible call of a content.
+// Prepares reports whether a content needs a preparation before its visible call.
 func (c converter) Prepares(content platforms.Content) bool {
 	capabilities := c.to.Capabilities()
 	if c.thumbnails != nil && usesThumbnail(capabilities, &content) {
@@ -71,13 +69,12 @@ func (c converter) Prepares(content platforms.Content) bool {
 	return ok && preparer.Prepares(content) || c.publishFetches(&content)
 }
 
-// publishFetches tells whether the visible call has the platform fetch what is
-// shown.
+// publishFetches reports whether the platform fetches the files during the visible call.
 func (c converter) publishFetches(content *platforms.Content) bool {
 	return c.to.Capabilities().PublishFetches && content.Category == v1alpha1.CategoryImage
 }
 
-// Prepare makes what precedes the visible call of a job; see platforms.Preparer.
+// Prepare runs the preparation of a job; see platforms.Preparer.
 func (c converter) Prepare(ctx context.Context, job platforms.Job) (checkpoint string, err *platforms.Error) {
 	if err := c.convert(ctx, &job.Content, c.renditions.Make); err != nil {
 		return "", err
@@ -96,8 +93,7 @@ func (c converter) Prepare(ctx context.Context, job platforms.Job) (checkpoint s
 	return checkpoint, nil
 }
 
-// ready puts what was made beforehand into a job. What was removed since is made
-// again.
+// ready adds the prepared files to a job. Files that were removed meanwhile are created again.
 func (c converter) ready(ctx context.Context, job *platforms.Job) *platforms.Error {
 	err := c.convert(ctx, &job.Content, func(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error) {
 		r, err := c.renditions.Find(ctx, source, t)
@@ -113,8 +109,7 @@ func (c converter) ready(ctx context.Context, job *platforms.Job) *platforms.Err
 	return nil
 }
 
-// convert puts renditions into the place of the images, and conversions into that of the
-// videos, that the platform does not take.
+// convert replaces the images and videos that the platform does not accept by their renditions and conversions.
 func (c converter) convert(ctx context.Context, content *platforms.Content, get func(context.Context, rendition.Source, rendition.Target) (rendition.Rendition, error)) *platforms.Error {
 	images := c.to.Capabilities().Images
 	for i := range content.Media {
@@ -142,8 +137,7 @@ func (c converter) convert(ctx context.Context, content *platforms.Content, get 
 	return nil
 }
 
-// ensureVerified sees to it that the addresses of the files, which Publish asks for,
-// can be had at once.
+// ensureVerified verifies the files in advance, so that Publish gets their addresses without delay.
 func ensureVerified(ctx context.Context, content *platforms.Content) *platforms.Error {
 	for i := range content.Media {
 		file := &content.Media[i]
@@ -158,7 +152,7 @@ func ensureVerified(ctx context.Context, content *platforms.Content) *platforms.
 	return nil
 }
 
-// renditionTarget says what a rendition for a platform must be.
+// renditionTarget returns the requirements of a platform for renditions.
 func renditionTarget(l platforms.ImageLimits) rendition.Target {
 	t := rendition.Target{MaxBytes: l.MaxBytes, MaxWidth: l.MaxWidth, MaxHeight: l.MaxHeight, MinAspect: l.MinAspect, MaxAspect: l.MaxAspect}
 	for _, mimeType := range l.Types {
@@ -167,7 +161,7 @@ func renditionTarget(l platforms.ImageLimits) rendition.Target {
 	return t
 }
 
-// unconverted says why there is no rendition of a file.
+// unconverted returns the platform error for a file whose rendition failed.
 func unconverted(file *platforms.File, err error) *platforms.Error {
 	var problem *rendition.ConversionError
 	switch {
@@ -182,7 +176,7 @@ func unconverted(file *platforms.File, err error) *platforms.Error {
 	}
 }
 
-// converted is where the bytes of a rendition are.
+// converted is the source of the bytes of a rendition.
 type converted struct {
 	files     Files
 	rendition rendition.Rendition
@@ -190,8 +184,8 @@ type converted struct {
 	sent      *sent
 }
 
-// Open implements platforms.Bytes. A rendition that is missing or another is not
-// the person's doing: the next try makes it again.
+// Open implements platforms.Bytes. A missing or changed rendition is not the user's fault: it is dropped, and the retry
+// creates it again.
 func (c converted) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 	body, err := c.sent.counting(c.files.Open(ctx, c.rendition.Key, c.rendition.ETag, offset, length))
 	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) {

@@ -16,29 +16,29 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Sent counts bytes of files on their way to platforms; see prometheus.Counter.
+// Sent counts file bytes that are sent to platforms; see prometheus.Counter.
 type Sent interface{ Add(bytes float64) }
 
 // Files gives access to the bytes of media files; see store.Store.
 type Files interface {
-	// Open reads a part of the file under a key whose etag is this one.
+	// Open reads a part of the file with a key and an ETag.
 	Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
-	// Verified returns a key under which the file of this etag lies and stays: the
-	// same one, or that of a copy where the file may still be overwritten.
+	// Verified returns a stable key of the file with an ETag: the same key, or the key of a copy if the file may still
+	// be overwritten.
 	Verified(ctx context.Context, key, etag string, overwritable bool) (string, error)
-	// Rewritten returns a key under which the file of this etag lies as it is rewritten.
+	// Rewritten returns the key of a rewritten copy of the file with an ETag.
 	Rewritten(ctx context.Context, key, etag string, how store.Rewriting) (string, error)
-	// PresignGet returns an address from which the file can be read for so long.
+	// PresignGet returns an address of the file that is valid for the given time.
 	PresignGet(ctx context.Context, key string, valid time.Duration) (string, error)
 }
 
-// stored is where the bytes of one file are.
+// stored is the source of the bytes of a stored file.
 type stored struct {
 	files     Files
 	key, etag string
-	// overwritable says that its client may still overwrite it.
+	// overwritable is set if the client may still overwrite the file.
 	overwritable bool
-	// converts says that the team has its videos converted.
+	// converts is set if the team's videos are converted.
 	converts bool
 	mimeType v1alpha1.MimeType
 	size     int64
@@ -46,14 +46,14 @@ type stored struct {
 	sent     *sent
 }
 
-// sent counts what is read of the files of one call or preparation.
+// sent counts the file bytes that one call or preparation reads.
 type sent struct {
 	bytes atomic.Int64
-	// all counts for all of a platform; nil counts nothing.
+	// all is the counter of the platform; nil without one.
 	all Sent
 }
 
-// counted is a file whose bytes are counted as they are read.
+// counted counts the bytes of a file as they are read.
 type counted struct {
 	io.ReadCloser
 	sent *sent
@@ -69,7 +69,7 @@ func (c counted) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// counting has what is read of a file counted.
+// counting wraps a file to count its bytes.
 func (s *sent) counting(body io.ReadCloser, err error) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
@@ -90,8 +90,7 @@ func (s stored) Open(ctx context.Context, offset, length int64) (io.ReadCloser, 
 	return patches.Reader(body, offset), nil
 }
 
-// Address implements platforms.Bytes. What fetches the file later gets what was
-// verified.
+// Address implements platforms.Bytes. The address serves the verified content even if it is fetched later.
 func (s stored) Address(ctx context.Context, valid time.Duration) (string, error) {
 	key, err := s.verified(ctx)
 	if err != nil {
@@ -100,8 +99,8 @@ func (s stored) Address(ctx context.Context, valid time.Duration) (string, error
 	return s.files.PresignGet(ctx, key, valid)
 }
 
-// verified is where the file lies that was verified, and stays: as it is sent, and so without
-// the place where it was taken.
+// verified returns the stable key of the verified file. If the location must be removed, it is the key of the rewritten
+// copy.
 func (s stored) verified(ctx context.Context) (key string, err error) {
 	patches, err := s.privacy.patches(ctx, s)
 	switch {
@@ -117,7 +116,7 @@ func (s stored) verified(ctx context.Context) (key string, err error) {
 	return key, unlessChanged(err)
 }
 
-// unlessChanged tells publishers of a file that is not the one that was verified.
+// unlessChanged marks an error as platforms.ErrFileChanged if the file is no longer the verified one.
 func unlessChanged(err error) error {
 	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%w: %w", platforms.ErrFileChanged, err)
@@ -125,8 +124,7 @@ func unlessChanged(err error) error {
 	return err
 }
 
-// bytes gives access to the bytes of a media file. Those of one that does not exist
-// cannot be read.
+// bytes returns the source of a media file's bytes. A file that does not exist cannot be read.
 func (p *Preparer) bytes(m *v1alpha1.Media, rule *privacy, s *sent) stored {
 	if m == nil {
 		return stored{files: p.o.Files, privacy: &privacy{}, sent: s}

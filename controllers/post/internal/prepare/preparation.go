@@ -13,29 +13,28 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Prepared is what was prepared for a call, or the part of it that is there.
+// Prepared is the result of a preparation, complete or in part.
 type Prepared struct {
-	// Checkpoint is the platform's name for it, and Secret carries authority over
-	// it; see platforms.Job.
+	// Checkpoint is the platform's reference to the prepared content, and Secret the upload session; see platforms.Job.
 	Checkpoint, Secret string
 }
 
-// progressEvery is how often it is recorded how far an upload has come.
+// progressEvery is the interval for recording the progress of an upload.
 const progressEvery = 15 * time.Second
 
-// preparation is what is made for one target before its visible call. It holds no
-// gate: it may take long, and it disturbs no other post.
+// preparation is the preparation of one target before its visible call. It holds no gate, so it may take long without
+// blocking other posts.
 type preparation struct {
 	uid       types.UID
 	hash      string
 	startedAt time.Time
-	// ahead is set if it began before the post's time.
+	// ahead is set if it started before the post was due.
 	ahead bool
-	// failures counts the failures in a row before it.
+	// failures is the number of consecutive failures before it.
 	failures int
-	// upload is what it sends; nil for a text.
+	// upload is its upload; nil for a text.
 	upload *upload
-	// converted is how much of a conversion is done.
+	// converted is the progress of a conversion.
 	converted tenths
 	stop      context.CancelFunc
 	// done is closed when result, err and endedAt are set.
@@ -49,7 +48,7 @@ type preparation struct {
 	savedAt time.Time
 }
 
-// adopted is a preparation that another process made and the post remembers.
+// adopted returns a finished preparation of another process, from the status of the post.
 func adopted(uid types.UID, hash string, result Prepared, at time.Time) *preparation {
 	p := &preparation{
 		uid: uid, hash: hash, startedAt: at, endedAt: at, ahead: true, result: result, stop: func() {}, done: make(chan struct{}),
@@ -68,10 +67,10 @@ func (p *preparation) finished() bool {
 	}
 }
 
-// ready reports whether it has ended and nothing but the call is left.
+// ready reports whether the preparation has succeeded.
 func (p *preparation) ready() bool { return p.finished() && p.err == nil }
 
-// progress is what is there so far.
+// progress returns the result so far.
 func (p *preparation) progress() Prepared {
 	if p.ready() {
 		return p.result
@@ -81,15 +80,15 @@ func (p *preparation) progress() Prepared {
 	return p.part
 }
 
-// restore keeps what the Secret has of an earlier preparation.
+// restore sets the result of an earlier preparation from the Secret.
 func (p *preparation) restore(part Prepared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.part = part
 }
 
-// recordProgress keeps how far it has come, and reports whether that is worth recording: the
-// last time was long enough ago.
+// recordProgress stores the progress. It reports whether the progress should be recorded in the post, which is due
+// every progressEvery.
 func (p *preparation) recordProgress(part Prepared, now time.Time) (due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,16 +99,15 @@ func (p *preparation) recordProgress(part Prepared, now time.Time) (due bool) {
 	return due
 }
 
-// Preparations is what a process remembers of the preparations of one post, by target.
-// What takes long is recorded in the post as well; the rest is lost with the
-// process, which leaves an orphan on the platform that is never visible. The passes
-// over one post come one after another, so that it needs no lock.
+// Preparations holds the preparations of one post in this process, by target. Slow ones are also recorded in the post.
+// The others are lost with the process, and leave an orphan on the platform that is never visible. Preparations needs
+// no lock, since the reconciliations of one post never overlap.
 type Preparations struct{ byTarget map[int]*preparation }
 
-// Empty reports whether nothing is remembered.
+// Empty reports whether there are no preparations.
 func (m *Preparations) Empty() bool { return len(m.byTarget) == 0 }
 
-// get returns the preparation of a target for this content; nil if there is none.
+// get returns the preparation of a target for the given content, or nil without one.
 func (m *Preparations) get(t *Target, hash string) *preparation {
 	if p := m.byTarget[t.Index]; p != nil && p.uid == t.Post.UID && p.hash == hash {
 		return p
@@ -117,8 +115,7 @@ func (m *Preparations) get(t *Target, hash string) *preparation {
 	return nil
 }
 
-// set remembers a preparation in the place of what was known of its target, which
-// is stopped.
+// set stores the preparation of a target, and stops the one it replaces.
 func (m *Preparations) set(target int, p *preparation) {
 	if m.byTarget[target] != p {
 		m.Drop(target)
@@ -129,7 +126,7 @@ func (m *Preparations) set(target int, p *preparation) {
 	m.byTarget[target] = p
 }
 
-// Drop forgets the preparation of a target, and stops it if it is under way.
+// Drop removes the preparation of a target, and stops it if it is running.
 func (m *Preparations) Drop(target int) {
 	if p := m.byTarget[target]; p != nil {
 		p.stop()
@@ -137,14 +134,14 @@ func (m *Preparations) Drop(target int) {
 	delete(m.byTarget, target)
 }
 
-// DropAll forgets every preparation, and stops those under way.
+// DropAll removes all preparations, and stops the running ones.
 func (m *Preparations) DropAll() {
 	for target := range m.byTarget {
 		m.Drop(target)
 	}
 }
 
-// HasSecret reports whether an upload is known to be kept in a Secret.
+// HasSecret reports whether any preparation has an upload session.
 func (m *Preparations) HasSecret() bool {
 	for _, p := range m.byTarget {
 		if p.progress().Secret != "" {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prepare makes what precedes the visible calls: uploads, containers, and
-// renditions of images. All of it may be repeated, and nothing of it is public.
+// Package prepare runs the preparation of visible calls: uploads, containers, and renditions of images. All of it is
+// repeatable, and none of it is public.
 package prepare
 
 import (
@@ -21,42 +21,41 @@ import (
 	"github.com/herald-social/herald/posting/forecast"
 )
 
-// Points of the protocol at which a test may kill the process.
+// Failpoints of the preparation, where a test may kill the process.
 const (
 	PointAfterSecret = "after-secret"
 	PointAfterPart   = "after-part"
 	PointAfterAhead  = "after-ahead"
-	// PointAfterPrepare comes before the claim of what is prepared.
+	// PointAfterPrepare comes before the claim of prepared content.
 	PointAfterPrepare = "after-prepare"
 )
 
-// Options is what preparing needs. Thumbnails may be nil; the rest is required.
+// Options configures a Preparer. Thumbnails, Conversions, TeamMedia and Sent may be nil; the rest is required.
 type Options struct {
-	// Client writes to the API server, and APIReader reads from it.
+	// Client writes to the API server, and APIReader reads from it without the cache.
 	Client    client.Client
 	APIReader client.Reader
-	// Platforms are the platforms of this process.
+	// Platforms holds the platforms of this process.
 	Platforms platforms.Registry
 	// Files reads the media files of posts.
 	Files Files
-	// Renditions converts images that a platform does not take.
+	// Renditions converts images that a platform does not accept.
 	Renditions Renditions
-	// Thumbnails takes pictures out of videos; nil where there is no ffmpeg.
+	// Thumbnails extracts pictures from videos; nil without ffmpeg.
 	Thumbnails Thumbnails
-	// Conversions converts videos for the teams that want it; nil where that cannot be done,
-	// for the reason in Unconverted, which continues a sentence.
+	// Conversions converts videos for the teams that want it. It is nil if videos cannot be converted, for the reason
+	// in Unconverted, which is the end of a sentence.
 	Conversions Conversions
 	Unconverted string
-	// TeamMedia returns what the team of a namespace decides about its files; nil decides
-	// nothing.
+	// TeamMedia returns the media settings of the team that owns a namespace; nil uses the defaults.
 	TeamMedia func(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error)
 	Clock     clock.WithTicker
-	// Failpoint is called at the named points.
+	// Failpoint is called at the failpoints of the package.
 	Failpoint func(point string)
-	// MaxUploads is how many targets with files are prepared at once. Each holds some
-	// kilobytes of a file at a time. Teams share them as they share the workers.
+	// MaxUploads limits concurrent preparations with files. Each holds a few kilobytes of a file at a time. Teams share
+	// the slots fairly, like the workers.
 	MaxUploads int
-	// Sent counts the bytes of files that go to a platform; nil counts nothing.
+	// Sent returns the counter for the file bytes that are sent to a platform; nil counts none.
 	Sent func(v1alpha1.Platform) Sent
 }
 
@@ -65,18 +64,17 @@ type Preparer struct {
 	o        Options
 	sessions sessions
 	finder   *location.Finder
-	// uploads has the places for files, and lanes those for texts.
+	// uploads has the slots for files, and lanes the slots for texts.
 	uploads *dispatch.Scheduler
 	lanes   *dispatch.Gates
 
-	// pace measures the uploads that have ended; underWay has those that have not, by
-	// uploadID.
+	// pace measures the completed uploads; underWay holds the running ones, by uploadID.
 	pace     forecast.Pace
 	mu       sync.Mutex
 	underWay map[string]*upload
 }
 
-// New makes a Preparer.
+// New returns a Preparer.
 func New(o Options) *Preparer {
 	return &Preparer{
 		o: o, sessions: sessions{client: o.Client, live: o.APIReader}, finder: location.NewFinder(o.Files.Open),
@@ -84,7 +82,7 @@ func New(o Options) *Preparer {
 	}
 }
 
-// Target is one target of a post that is prepared.
+// Target is a target of a post.
 type Target struct {
 	Post  *v1alpha1.Post
 	Index int
@@ -92,15 +90,13 @@ type Target struct {
 	// Media holds the files of the post, by name.
 	Media map[string]*v1alpha1.Media
 	Token platforms.Token
-	// Converts says that the team has its videos converted for platforms that do not take
-	// them.
+	// Converts is set if the team's videos are converted for platforms that do not accept them.
 	Converts bool
-	// Wake has the post looked at again.
+	// Wake enqueues the post.
 	Wake func()
 }
 
-// converter returns what prepares for a platform; false if this process cannot publish
-// there.
+// converter returns the converter for a platform; false if this process cannot publish there.
 func (p *Preparer) converter(name v1alpha1.Platform) (converter, bool) {
 	to, ok := p.o.Platforms[name].(platforms.Publisher)
 	return converter{
@@ -109,7 +105,7 @@ func (p *Preparer) converter(name v1alpha1.Platform) (converter, bool) {
 	}, ok
 }
 
-// Ready puts what was prepared into the job of a call to a platform.
+// Ready adds the prepared files to the job of a call to a platform.
 func (p *Preparer) Ready(ctx context.Context, name v1alpha1.Platform, job *platforms.Job) *platforms.Error {
 	c, ok := p.converter(name)
 	if !ok {
@@ -118,7 +114,7 @@ func (p *Preparer) Ready(ctx context.Context, name v1alpha1.Platform, job *platf
 	return c.ready(ctx, job)
 }
 
-// Job is what is published next for a target, or looked up.
+// Job returns the job for the next call or the lookup of a target.
 func (p *Preparer) Job(t *Target) platforms.Job {
 	content, counting, rule := delivery.Content(t.Post, t.Index, t.Media), p.counting(t.Conn.Spec.Platform), p.privacyIn(t.Post.Namespace)
 	for i, ref := range delivery.Files(t.Post, t.Index) {
@@ -132,15 +128,14 @@ func (p *Preparer) Job(t *Target) platforms.Job {
 	}
 }
 
-// converterFor returns what prepares a target; false if nothing precedes its call.
+// converterFor returns the converter for a target; false if the target needs no preparation.
 func (p *Preparer) converterFor(t *Target) (converter, bool) {
 	c, ok := p.converter(t.Conn.Spec.Platform)
 	c.converts = t.Converts
 	return c, ok && c.Prepares(delivery.Content(t.Post, t.Index, t.Media))
 }
 
-// State tells how far the preparation of a target is. What was prepared for another
-// content is forgotten.
+// State returns the state of a target's preparation. It drops a preparation for another content.
 func (p *Preparer) State(m *Preparations, t *Target, now time.Time) delivery.Preparation {
 	c, needed := p.converterFor(t)
 	if !needed {
@@ -175,24 +170,22 @@ func (p *Preparer) State(m *Preparations, t *Target, now time.Time) delivery.Pre
 	return state
 }
 
-// reusableFor is how long a preparation is taken for good without asking again: what is
-// left then suffices for the tries that follow.
+// reusableFor returns how long a preparation is used without a check by the platform. The remaining lifetime is enough
+// for the retries that follow.
 func (c converter) reusableFor() time.Duration { return c.ttl() * 3 / 4 }
 
-// Result is what is ready for the call of a target.
+// Result is the prepared content for the call of a target.
 type Result struct {
 	Prepared
-	// SecretHash identifies what the Secret of the post's uploads keeps of it; empty
-	// if it keeps nothing.
+	// SecretHash is the hash of the upload session in the Secret of the post's uploads; empty without one.
 	SecretHash string
-	// Unverified is set if it was made ahead of the post's time.
+	// Unverified is set if the preparation was made before the post was due.
 	Unverified bool
-	// Ambiguous is set if it has become visible already, by a call that was taken
-	// for lost.
+	// Ambiguous is set if the content is already visible, through a call that was assumed lost.
 	Ambiguous *platforms.Error
 }
 
-// Result returns what is ready for the call of a target; nil if nothing precedes it.
+// Result returns the prepared content for the call of a target, or nil without a finished preparation.
 func (p *Preparer) Result(m *Preparations, t *Target) *Result {
 	known := m.byTarget[t.Index]
 	if _, needed := p.converterFor(t); !needed || known == nil || !known.finished() {
@@ -201,9 +194,8 @@ func (p *Preparer) Result(m *Preparations, t *Target) *Result {
 	return &Result{Prepared: known.result, SecretHash: hashOf(known.hash, known.result), Unverified: known.ahead && known.err == nil, Ambiguous: known.err}
 }
 
-// Cards starts what precedes the next cards of targets, and waits for all together
-// no longer than patience. It returns what is ready for each; nil for one that is
-// not. What takes longer goes on, and its end wakes the post.
+// Cards starts the preparations of the next cards of targets, and waits for all of them until the timeout. It returns
+// the results, with nil for a card that is not ready. Slower preparations continue, and wake the post at their end.
 func (p *Preparer) Cards(ctx context.Context, m *Preparations, targets []*Target, wait time.Duration) []*Result {
 	ready := make([]*Result, len(targets))
 	timer := p.o.Clock.NewTimer(wait)

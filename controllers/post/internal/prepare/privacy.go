@@ -14,16 +14,16 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// withoutPlace names what becomes of a file that is fetched, by the rules of what a place is.
+// withoutPlace is the name of the rewriting that removes the location from a file. It includes the version of the
+// rules.
 const withoutPlace = "without location " + location.Version
 
-// privacy says of the files of one job whether they are sent with the place where they were
-// taken. It asks when the first of them is read, and only then: the parts of a file that is sent
-// in several belong together.
+// privacy determines whether the files of one job are sent with their location. It reads the setting only once, with
+// the first file, so that all parts of a file are sent under the same setting.
 type privacy struct {
-	// finder searches files; nil for one that is not there.
+	// finder finds locations in files; nil for a file that does not exist.
 	finder *location.Finder
-	// media returns what the team has decided; nil is nothing.
+	// media returns the team's settings; nil uses the defaults.
 	media func(ctx context.Context) (v1alpha1.TeamMedia, error)
 
 	mu           sync.Mutex
@@ -31,7 +31,7 @@ type privacy struct {
 	keepLocation bool
 }
 
-// privacyIn returns the rule for the files of a job in a namespace.
+// privacyIn returns the privacy for a job in a namespace.
 func (p *Preparer) privacyIn(namespace string) *privacy {
 	rule := &privacy{finder: p.finder}
 	if p.o.TeamMedia != nil {
@@ -40,7 +40,7 @@ func (p *Preparer) privacyIn(namespace string) *privacy {
 	return rule
 }
 
-// keepsLocation reports whether the team has files sent with the place.
+// keepsLocation reports whether the team's files are sent with their location.
 func (r *privacy) keepsLocation(ctx context.Context) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *privacy) keepsLocation(ctx context.Context) (bool, error) {
 	return r.keepLocation, nil
 }
 
-// patches returns what takes the place out of a file; nothing if it stays, or there is none.
+// patches returns the changes that remove the location from a file; none if the location stays, or the file has none.
 func (r *privacy) patches(ctx context.Context, s stored) (location.Patches, error) {
 	if keep, err := r.keepsLocation(ctx); err != nil || keep || r.finder == nil {
 		return location.Patches{}, err

@@ -22,25 +22,23 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// sessions keeps what carries authority over uploads, such as the addresses of
-// upload sessions, in a Secret that belongs to the post and goes with it.
+// sessions stores upload sessions, such as secret upload addresses, in a Secret that the post owns.
 //
-// Whoever may write Secrets in the team's namespace may write this one, too. So the
-// status of the post, which nobody but Herald writes, remembers a hash of what it
-// holds, and what does not fit is not used: it is as good as lost.
+// Anyone who may write Secrets in the team's namespace may write this one, too. So the status of the post, which only
+// Herald writes, has a hash of each session. A session that does not match its hash is not used, and counts as lost.
 type sessions struct {
 	client client.Client
 	live   client.Reader
 }
 
-// Session is what the Secret says of one target's upload.
+// Session is the entry of one target's upload in the Secret.
 type Session struct {
 	ContentHash string `json:"contentHash"`
 	Checkpoint  string `json:"checkpoint"`
 	Secret      string `json:"secret"`
 }
 
-// hash identifies a session; empty for one without a secret.
+// hash returns the hash of a session; empty for a session without a secret.
 func (s *Session) hash() string {
 	if s.Secret == "" {
 		return ""
@@ -53,22 +51,21 @@ func (s *Session) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// hashOf identifies what is kept of an upload for a content.
+// hashOf returns the hash of the session for a content.
 func hashOf(contentHash string, part Prepared) string {
 	return (&Session{ContentHash: contentHash, Checkpoint: part.Checkpoint, Secret: part.Secret}).hash()
 }
 
-// sessionOwner is whose upload it is.
+// sessionOwner identifies the owner of a session.
 type sessionOwner struct {
 	post *v1alpha1.Post
-	// target is the index in spec.targets, and hash that of its content.
+	// target is the index in spec.targets, and hash its content hash.
 	target int
 	hash   string
-	// recordedHash is the hash of the session that the post's status remembers; empty if
-	// there is none.
+	// recordedHash is the hash of the session in the post's status; empty without one.
 	recordedHash string
-	// foundCheckpoint is the checkpoint that was found in the Secret; what another
-	// process has put there since is not replaced.
+	// foundCheckpoint is the checkpoint that this process found in the Secret. If another process has replaced it, the
+	// new one is kept.
 	foundCheckpoint string
 }
 
@@ -83,8 +80,8 @@ func ownerOf(post *v1alpha1.Post, target int, hash string) sessionOwner {
 	return owner
 }
 
-// Session reads what is kept of a target's upload; nothing if there is nothing, or
-// nothing that the post's status remembers.
+// Session returns the session of a target's upload. It returns an empty Session if there is none that matches the
+// post's status.
 func (p *Preparer) Session(ctx context.Context, post *v1alpha1.Post, target int) (Session, error) {
 	owner := ownerOf(post, target, "")
 	secret, err := p.sessions.read(ctx, owner.post)
@@ -99,26 +96,25 @@ func (p *Preparer) Session(ctx context.Context, post *v1alpha1.Post, target int)
 	return Session{}, nil
 }
 
-// matches reports whether a session is the one that the post's status remembers.
+// matches reports whether a session has the hash that is recorded in the post's status.
 func (o *sessionOwner) matches(kept *Session) bool {
 	return o.recordedHash != "" && kept.hash() == o.recordedHash
 }
 
-// keyOf is the key of a target's upload in the Secret. replacedKeyOf is that of the upload
-// whose place it took: a claim that remembers that one may be on its way while another
-// process, which does not see the claim yet, begins an upload of its own.
+// keyOf returns the key of a target's session in the Secret. replacedKeyOf returns the key of the session that it
+// replaced: a claim with that session may be in flight while another process, which does not see the claim yet, starts
+// another upload.
 func keyOf(target int) string         { return strconv.Itoa(target) }
 func replacedKeyOf(target int) string { return strconv.Itoa(target) + "-replaced" }
 
-// sessionsName is the name of the Secret of a post's uploads.
+// sessionsName returns the name of the Secret for a post's uploads.
 func sessionsName(post types.UID) string { return "herald-uploads-" + string(post) }
 
-// errOtherSession is returned where another process has begun an upload of the
-// same target meanwhile.
+// errOtherSession is returned if another process has started an upload of the same target meanwhile.
 var errOtherSession = errors.New("another manager has begun this upload; going on with that one")
 
-// load reads what is kept of an upload; nothing if there is nothing. Anyone who may
-// write Secrets in the team's namespace may have written it.
+// load returns the stored session of an upload, or an empty one. Its content is untrusted: anyone who may write Secrets
+// in the team's namespace may have written it.
 func (s sessions) load(ctx context.Context, owner sessionOwner) (Session, error) {
 	secret, err := s.read(ctx, owner.post)
 	if err != nil || secret == nil {
@@ -139,15 +135,14 @@ func (s sessions) read(ctx context.Context, post *v1alpha1.Post) (*corev1.Secret
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: post.Namespace, Name: sessionsName(post.UID)}, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, nil //nolint:nilnil // a missing Secret is no error
 	case err != nil:
 		return nil, fmt.Errorf("cannot read the Secret of the post's uploads: %w", err)
 	}
 	return &secret, nil
 }
 
-// store keeps what is there of an upload. Nothing of another process is replaced
-// that this one has not seen.
+// store writes a session to the Secret. It does not replace a session of another process that this one has not read.
 func (s sessions) store(ctx context.Context, owner sessionOwner, now Prepared) error {
 	data, err := json.Marshal(Session{ContentHash: owner.hash, Checkpoint: now.Checkpoint, Secret: now.Secret}) //nolint:gosec // it goes into a Secret
 	if err != nil {
@@ -177,7 +172,7 @@ func (s sessions) store(ctx context.Context, owner sessionOwner, now Prepared) e
 				continue
 			}
 		}
-		// Another target's upload may have been written down in between.
+		// Another target's session may have been written meanwhile.
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -197,7 +192,7 @@ func secretOf(post *v1alpha1.Post, key string, data []byte) *corev1.Secret {
 	}
 }
 
-// remove forgets the uploads of a post of which nothing is left to do.
+// remove deletes the Secret of a finished post.
 func (s sessions) remove(ctx context.Context, post *v1alpha1.Post) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: post.Namespace, Name: sessionsName(post.UID)}}
 	if err := client.IgnoreNotFound(s.client.Delete(ctx, secret)); err != nil {
@@ -206,9 +201,8 @@ func (s sessions) remove(ctx context.Context, post *v1alpha1.Post) error {
 	return nil
 }
 
-// Discard stops what is being prepared for a post that needs nothing more, and
-// removes what was kept of it. What cannot be removed now goes with the post, which
-// owns the Secret.
+// Discard stops the preparations of a finished post and deletes their Secret. If that fails, the garbage collector
+// deletes the Secret with the post, which owns it.
 func (p *Preparer) Discard(ctx context.Context, m *Preparations, post *v1alpha1.Post, secretKept bool) error {
 	kept := secretKept || m.HasSecret()
 	m.DropAll()
@@ -218,7 +212,7 @@ func (p *Preparer) Discard(ctx context.Context, m *Preparations, post *v1alpha1.
 	return p.sessions.remove(ctx, post)
 }
 
-// HasUploadSecret reports whether a Secret of uploads is known to exist.
+// HasUploadSecret reports whether the status refers to a Secret with upload sessions.
 func HasUploadSecret(status *v1alpha1.PostStatus) bool {
 	for i := range status.Targets {
 		if p := status.Targets[i].Prepared; p != nil && p.Secret {

@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestRemembers shows which sessions of a Secret are used: the one that the post's status
-// has the hash of, whoever wrote the Secret.
+// TestRemembers checks that a session is only used if its hash is in the post's status, regardless of the author of the
+// Secret.
 func TestRemembers(t *testing.T) {
 	genuine := Session{ContentHash: "content", Checkpoint: "checkpoint", Secret: "https://upload.example/?id=1"}
 	noted := genuine.hash()
@@ -44,8 +44,8 @@ func TestRemembers(t *testing.T) {
 	}
 }
 
-// TestReplacedSession has a process begin an upload of its own while the claim of another one's
-// is on its way: whichever claim is stored, its upload can be asked.
+// TestReplacedSession replaces a session while the claim of another process is in flight. Whichever claim is stored,
+// its session must be found.
 func TestReplacedSession(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// lanesPerAccount is how many texts are prepared for one account at once. The
-	// calls go out one after another, so that more would only run ahead of them.
+	// lanesPerAccount limits concurrent preparations of texts for one account. The calls are sequential, so more would
+	// only run ahead of them.
 	lanesPerAccount = 4
-	// maxTargets is how many targets a post has at most, by its schema.
+	// maxTargets is the maximum number of targets of a post, from its schema.
 	maxTargets = 100
 )
 
@@ -25,9 +25,9 @@ func (t *Target) waiter() dispatch.Waiter {
 	return dispatch.Waiter{ID: client.ObjectKeyFromObject(t.Post).String(), Team: t.Post.Namespace, Due: posting.Due(t.Post), Wake: t.Wake}
 }
 
-// acquireSlot takes a place for a preparation, and returns what gives it back: among the few
-// of its account for a text, among the uploads for files, which take longer and
-// more of the network. It returns nil if none is free; the post is woken when one is.
+// acquireSlot acquires a slot for a preparation, and returns a function that releases it. Texts use the lanes of their
+// account. Files use the upload slots, since they take more time and bandwidth. It returns nil if no slot is free, and
+// wakes the post when one is.
 func (p *Preparer) acquireSlot(t *Target, files bool) (leave func()) {
 	w := t.waiter()
 	if files {
@@ -44,12 +44,11 @@ func (p *Preparer) acquireSlot(t *Target, files bool) (leave func()) {
 	return func() { p.lanes.Release(lane) }
 }
 
-// uploadID names the waiter of a target of a post.
+// uploadID returns the id of a target as a waiter for an upload slot.
 func uploadID(post string, target int) string { return fmt.Sprintf("%s#%d", post, target) }
 
-// ReleaseUnused lets others have the places that were kept for a post and that it did not
-// take in a pass. Targets that an edit took out of the post are among them; post is
-// nil for one that is gone.
+// ReleaseUnused releases the slots that were offered to a post and not taken in a reconciliation, including those for
+// targets that an edit has removed. post is nil if it no longer exists.
 func (p *Preparer) ReleaseUnused(key string, post *v1alpha1.Post) {
 	targets := maxTargets
 	if post != nil {

@@ -18,16 +18,15 @@ import (
 )
 
 const (
-	// baseTimeout bounds one preparation, and slowest is how many bytes of its files a
-	// second are waited for beside that.
+	// baseTimeout limits a preparation without files. minBytesPerSecond is the slowest accepted upload, and extends the
+	// limit by the size of the files.
 	baseTimeout       = time.Minute
 	minBytesPerSecond = 128 << 10
 )
 
-// Start adopts what the post remembers of the preparation of a target, or begins
-// it. It does not wait: the end of a preparation wakes the post. If the account, or
-// the team, has as many under way as it may, nothing is begun, and the post is woken
-// when there is a place.
+// Start adopts the preparation of a target from the post's status, or starts one. It does not wait: the end of a
+// preparation wakes the post. If no slot is free for the account or the team, Start does nothing, and the post is woken
+// when a slot becomes free.
 func (p *Preparer) Start(ctx context.Context, m *Preparations, t Target, now time.Time) {
 	c, needed := p.converterFor(&t)
 	if !needed {
@@ -88,8 +87,8 @@ func trace(span tracing.Span, t *Target, err *platforms.Error) {
 	}
 }
 
-// adopt returns the preparation that the post remembers; nil if there is none, or
-// the platform does not keep it for long enough to go without asking.
+// adopt returns the preparation from the post's status. It returns nil without one, or if it is too old to be used
+// without a check by the platform.
 func (p *Preparer) adopt(ctx context.Context, t *Target, hash string, now time.Time, fresh time.Duration) *preparation {
 	noted := posting.Target(t.Post, t.Index).Prepared
 	if noted == nil || !noted.Complete || noted.ContentHash != hash || now.Sub(noted.MadeAt.Time) >= fresh {
@@ -106,7 +105,7 @@ func (p *Preparer) adopt(ctx context.Context, t *Target, hash string, now time.T
 	return adopted(t.Post.UID, hash, result, noted.MadeAt.Time)
 }
 
-// previousProgress is what is known to be there of a target's preparation.
+// previousProgress returns the known progress of a target's preparation.
 func previousProgress(before *preparation, t *Target, hash string) Prepared {
 	if before != nil && before.progress().Checkpoint != "" {
 		return before.progress()
@@ -118,7 +117,7 @@ func previousProgress(before *preparation, t *Target, hash string) Prepared {
 	return Prepared{Checkpoint: attempt.Checkpoint(status.Attempt, hash)}
 }
 
-// runPreparation does the work of a preparation, going on from where an earlier one stood.
+// runPreparation runs a preparation, from the progress of an earlier one.
 func (p *Preparer) runPreparation(ctx context.Context, c converter, job platforms.Job, begun *preparation, owner sessionOwner, wake func()) (Prepared, *platforms.Error) {
 	c.converting = func(share float64) {
 		if begun.converted.update(share) {
@@ -137,8 +136,8 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 			part = Prepared{kept.Checkpoint, kept.Secret}
 			begun.restore(part)
 		case part != (Prepared{kept.Checkpoint, kept.Secret}):
-			// Nothing was made visible by it: the claim of the call would have
-			// remembered it. A claim that is on its way finds it as the replaced one.
+			// This session has published nothing, since its claim would have stored its hash. A claim in flight finds
+			// it as the replaced session.
 			ctrllog.FromContext(ctx).Info("the Secret of the post's uploads holds another upload than the post's status remembers; it is not used",
 				"secret", sessionsName(owner.post.UID), "target", owner.target)
 		}
@@ -157,7 +156,7 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 		}
 		part = now
 		p.o.Failpoint(PointAfterPart)
-		// What is stored is used again only when the post's status remembers it.
+		// The stored session is only used again after the post's status has its hash.
 		if begun.recordProgress(now, p.o.Clock.Now()) || fresh {
 			wake()
 		}
@@ -171,7 +170,7 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 	return Prepared{Checkpoint: checkpoint}, err
 }
 
-// timeoutFor is how long a preparation may take.
+// timeoutFor returns the timeout of a preparation.
 func timeoutFor(c *platforms.Content) time.Duration {
 	var bytes int64
 	for i := range c.Media {

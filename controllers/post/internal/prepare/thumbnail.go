@@ -16,34 +16,32 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Thumbnails takes pictures out of videos; see thumbnail.Maker.
+// Thumbnails extracts pictures from videos; see thumbnail.Maker.
 type Thumbnails interface {
-	// Find returns the picture at a moment of a video. The error is the
-	// *thumbnail.Problem for which it could not be made, or store.ErrNotFound.
+	// Find returns the picture at a position in a video. It returns a *thumbnail.ExtractError if the picture could not
+	// be made, or store.ErrNotFound.
 	Find(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error)
-	// Make returns the picture at a moment of a video, and makes it if there is
-	// none.
+	// Make returns the picture at a position in a video, and creates it if necessary.
 	Make(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error)
-	// Forget has Find look for a picture anew.
+	// Forget drops a cached picture, so that Find looks for it in the store again.
 	Forget(r rendition.Rendition)
 }
 
 const (
-	// thumbnailTimeout is how long a preparation waits for its thumbnail: as
-	// long for others to have theirs as for its own.
+	// thumbnailTimeout limits the wait of a preparation for its thumbnail: half for the queue, half for its own
+	// extraction.
 	thumbnailTimeout = 2 * time.Minute
-	// thumbnailLookupTimeout is how long a publication waits for word of one.
+	// thumbnailLookupTimeout limits the lookup of a thumbnail during a publication.
 	thumbnailLookupTimeout = 2 * time.Second
 )
 
-// usesThumbnail reports whether a moment of the video was chosen as thumbnail of
-// which the platform wants a picture.
+// usesThumbnail reports whether a position was chosen as the thumbnail of a video, and the platform needs a picture of
+// it.
 func usesThumbnail(capabilities platforms.Capabilities, c *platforms.Content) bool {
 	return capabilities.TakesThumbnail && c.ThumbnailAt != nil && len(c.Media) == 1 && c.Media[0].IsVideo()
 }
 
-// moment says of which file, and when in it, a picture is wanted. Beyond the end
-// every moment is the last.
+// moment returns the file and the position of a thumbnail. Positions beyond the end are moved to the end.
 func moment(c *platforms.Content) (source rendition.Source, at time.Duration) {
 	file := &c.Media[0]
 	at = *c.ThumbnailAt
@@ -54,8 +52,8 @@ func moment(c *platforms.Content) (source rendition.Source, at time.Duration) {
 	return rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}, at
 }
 
-// ensureThumbnail has the picture made, if one is wanted. A video goes out
-// without one as well.
+// ensureThumbnail creates the thumbnail if necessary. A failure is only logged, since a video can be published without
+// one.
 func (c converter) ensureThumbnail(ctx context.Context, content *platforms.Content) {
 	if c.thumbnails == nil || !usesThumbnail(c.to.Capabilities(), content) {
 		return
@@ -68,7 +66,7 @@ func (c converter) ensureThumbnail(ctx context.Context, content *platforms.Conte
 	}
 }
 
-// addThumbnail hands out the picture that was made.
+// addThumbnail adds the finished thumbnail to the content.
 func (c converter) addThumbnail(ctx context.Context, content *platforms.Content) {
 	if c.thumbnails == nil || !usesThumbnail(c.to.Capabilities(), content) {
 		return
@@ -78,7 +76,7 @@ func (c converter) addThumbnail(ctx context.Context, content *platforms.Content)
 	source, at := moment(content)
 	r, err := c.thumbnails.Find(ctx, source, at)
 	if err != nil {
-		return // The report of the publication says so.
+		return // The report of the publication contains the reason.
 	}
 	content.Thumbnail = &platforms.File{
 		Name: content.Media[0].Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, ETag: r.ETag,
@@ -86,22 +84,21 @@ func (c converter) addThumbnail(ctx context.Context, content *platforms.Content)
 	}
 }
 
-// AddThumbnail puts the picture of the chosen moment into the content of a video that
-// is online already.
+// AddThumbnail adds the thumbnail to the content of a video that is already published.
 func (p *Preparer) AddThumbnail(ctx context.Context, to platforms.Publisher, content *platforms.Content) {
 	converter{to: to, files: p.o.Files, thumbnails: p.o.Thumbnails}.addThumbnail(ctx, content)
 }
 
-// Reasons why a video is online without its thumbnail.
+// Reasons for a published video without its thumbnail.
 const (
 	whyNoProgram  = "the manager has no ffmpeg to take it out of the video (install ffmpeg, or name it in thumbnails.ffmpeg of the manager's configuration)"
 	whyNotThere   = "its picture could not be made, or read in the media store, in time"
 	whyLostAnswer = "the answer to the upload was lost, and the video was found by its words alone, which may be another's"
 )
 
-// WithoutThumbnail says why the video of a target is online without the thumbnail
-// that was chosen; "" if it has it, or none was chosen. uncertain tells that the video
-// was found by its words after the answer to the upload was lost: nothing is set there.
+// WithoutThumbnail returns the reason why the published video of a target lacks the chosen thumbnail; "" if it has it,
+// or none was chosen. uncertain is set if the video was found by its text after the answer to the upload was lost:
+// Herald then sets no thumbnail.
 func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, uncertain bool) (why string) {
 	to, ok := p.o.Platforms[t.Conn.Spec.Platform]
 	job := p.Job(t)

@@ -18,17 +18,17 @@ import (
 	"github.com/herald-social/herald/posting/forecast"
 )
 
-// upload is a preparation with files, as it is measured.
+// upload is the measurement of a preparation with files.
 type upload struct {
 	kind      forecast.Kind
 	bytes     int64
 	startedAt time.Time
 	sent      *sent
-	// whole is set if nothing of it was there before, so that it tells how fast uploads go.
+	// whole is set if the upload started from zero, so that it is a valid measurement of the upload rate.
 	whole bool
 }
 
-// uploadOf is what a preparation that begins sends; nil for a text.
+// uploadOf returns the upload of a preparation; nil for a text.
 func uploadOf(t *Target, c *platforms.Content, begun *preparation) *upload {
 	if len(c.Media) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func bytesOf(c *platforms.Content) (bytes int64) {
 	return bytes
 }
 
-// counting returns what counts the bytes that are read of one job's files.
+// counting returns the counter for the bytes of one job's files.
 func (p *Preparer) counting(platform v1alpha1.Platform) *sent {
 	if p.o.Sent == nil {
 		return &sent{}
@@ -59,7 +59,7 @@ func (p *Preparer) counting(platform v1alpha1.Platform) *sent {
 	return &sent{all: p.o.Sent(platform)}
 }
 
-// trackUpload and ended bracket an upload; nil is a text, which is not measured.
+// trackUpload and finishUpload mark the start and the end of an upload. u is nil for a text, which is not measured.
 func (p *Preparer) trackUpload(t *Target, u *upload) {
 	if u == nil {
 		return
@@ -78,7 +78,7 @@ func (p *Preparer) finishUpload(t *Target, u *upload, done bool, now time.Time) 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// After an edit another one may be under way already.
+	// After an edit, another upload may already be running.
 	if id := t.uploadID(); p.underWay[id] == u {
 		delete(p.underWay, id)
 	}
@@ -88,31 +88,31 @@ func (t *Target) uploadID() string {
 	return uploadID(client.ObjectKeyFromObject(t.Post).String(), t.Index)
 }
 
-// Waiting is how many targets wait for a place to upload their files.
+// Waiting returns the number of targets that wait for an upload slot.
 func (p *Preparer) Waiting() int { return p.uploads.Waiting() }
 
-// Rates returns the bytes a second of one upload of each kind that this process has measured.
+// Rates returns the measured rate of one upload of each kind, in bytes per second.
 func (p *Preparer) Rates() map[forecast.Kind]float64 { return p.pace.Rates() }
 
-// Outlook is what is to be expected of the uploads of one team to one platform.
+// Outlook is the forecast for the uploads of one team to one platform.
 type Outlook struct {
-	// Bytes are those that are left to send for posts that are due within Horizon.
+	// Bytes is the number of bytes left to send for posts that are due within Horizon.
 	Bytes int64
-	// Late is how many of their targets will not be ready in time.
+	// Late is the number of their targets that will not be ready in time.
 	Late int
 }
 
-// OutlookKey says whose uploads they are.
+// OutlookKey identifies the uploads of one team to one platform.
 type OutlookKey struct {
 	Namespace string
 	Platform  v1alpha1.Platform
 }
 
-// Horizon is how far ahead uploads are looked at: what is due later may still be changed, or joined by others.
+// Horizon is the period of the forecast. Later posts may still be changed, or joined by others.
 const Horizon = 24 * time.Hour
 
-// Outlook tells how the uploads of posts stand. An immediate post has no time to miss, and takes places from those that
-// have.
+// Outlook returns the forecast for the uploads of posts. An immediate post cannot be late, but takes slots from
+// scheduled posts.
 func (p *Preparer) Outlook(posts func(func(*v1alpha1.Post)), media map[types.NamespacedName]*v1alpha1.Media, settings *delivery.Settings) map[OutlookKey]Outlook {
 	now := p.o.Clock.Now()
 	pending := &pending{p: p, media: media, settings: settings, now: now, rates: p.pace.Rates()}
@@ -130,7 +130,7 @@ func (p *Preparer) Outlook(posts func(func(*v1alpha1.Post)), media map[types.Nam
 	return outlooks
 }
 
-// pending collects the uploads that are not complete.
+// pending collects the unfinished uploads.
 type pending struct {
 	p        *Preparer
 	media    map[types.NamespacedName]*v1alpha1.Media
@@ -139,7 +139,7 @@ type pending struct {
 	rates    map[forecast.Kind]float64
 
 	uploads []forecast.Upload
-	// of says of each upload whose it is.
+	// of has the owner of each upload.
 	of []pendingUpload
 }
 
@@ -150,7 +150,7 @@ type pendingUpload struct {
 	scheduled bool
 }
 
-// add adds the targets of a post that wait for their files to be uploaded.
+// add adds the targets of a post that wait for their uploads.
 func (l *pending) add(post *v1alpha1.Post) {
 	if post.Spec.Draft || posting.Cancelled(post) || post.Status.Finished || posting.Due(post).Sub(l.now) > Horizon ||
 		!meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionAccepted) {
@@ -200,7 +200,7 @@ func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platfo
 	l.of = append(l.of, pendingUpload{OutlookKey{post.Namespace, platform}, left, post.Spec.ScheduledAt != nil})
 }
 
-// running returns an upload that is under way, and how much of it was sent; nil if there is none.
+// running returns a running upload and the number of bytes sent; nil without one.
 func (p *Preparer) running(id string) (u *upload, sent int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,21 +21,21 @@ import (
 type Conversions interface {
 	// Find returns the conversion of a video, or store.ErrNotFound.
 	Find(ctx context.Context, source rendition.Source, t transcode.Profile) (rendition.Rendition, error)
-	// Make returns the conversion of a video, and makes it if there is none. done is called
-	// now and then with the share that is done, from 0 to 1.
+	// Make returns the conversion of a video, and creates it if necessary. done is called repeatedly with the completed
+	// share, from 0 to 1.
 	Make(ctx context.Context, source transcode.Source, t transcode.Profile, done func(share float64)) (rendition.Rendition, error)
-	// Forget has Find look for a conversion anew.
+	// Forget drops a cached conversion, so that Find looks for it in the store again.
 	Forget(r rendition.Rendition)
 }
 
-// convertsVideo reports whether a video is converted for the platform, if the team wants it.
+// convertsVideo reports whether the platform needs a conversion of a video, if the team wants conversions.
 func (c converter) convertsVideo(file *platforms.File) bool {
 	capabilities := c.to.Capabilities()
 	return capabilities.ForConversion().Converts(file)
 }
 
-// convertVideo puts the conversion of a video into its place. Without done it has to be there
-// already, or is made all the same.
+// convertVideo replaces a video by its conversion, and creates the conversion if necessary. done receives the progress;
+// nil if the conversion should already exist.
 func (c converter) convertVideo(ctx context.Context, file *platforms.File, original stored, done func(share float64)) *platforms.Error {
 	if c.conversions == nil {
 		return &platforms.Error{Class: platforms.ClassPermanent, Problem: fmt.Sprintf(
@@ -59,7 +59,7 @@ func (c converter) convertVideo(ctx context.Context, file *platforms.File, origi
 	return nil
 }
 
-// videoUnconverted says why there is no conversion of a video.
+// videoUnconverted returns the platform error for a video whose conversion failed.
 func videoUnconverted(file *platforms.File, err error) *platforms.Error {
 	problem := new(transcode.TranscodeError)
 	switch {
@@ -76,8 +76,8 @@ func videoUnconverted(file *platforms.File, err error) *platforms.Error {
 	}
 }
 
-// conversionTime is how much longer a preparation may take because videos are converted: as
-// long for others as for its own.
+// conversionTime returns the additional timeout of a preparation for the conversion of videos: half for the queue, half
+// for its own conversions.
 func (c converter) conversionTime(content *platforms.Content) time.Duration {
 	var all time.Duration
 	for i := range content.Media {
@@ -89,18 +89,18 @@ func (c converter) conversionTime(content *platforms.Content) time.Duration {
 	return all
 }
 
-// tenths is how much of a conversion is done, in tenths; zero while none is under way.
+// tenths is the progress of a conversion, in tenths; zero without one.
 type tenths struct{ done atomic.Int32 }
 
-// update notes a share from 0 to 1, and reports whether that is another tenth than before: each
-// is a write to the post.
+// update sets the share, from 0 to 1. It reports whether the tenth has changed, since each change is a write to the
+// post.
 func (t *tenths) update(share float64) (changed bool) {
 	const ten = 10
 	now := int32(share*ten) + 1
 	return t.done.Swap(now) != now
 }
 
-// percent returns how much is done, and whether a conversion is under way.
+// percent returns the progress, and whether a conversion is running.
 func (t *tenths) percent() (done int, underWay bool) {
 	const ten = 10
 	now := int(t.done.Load())

@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publish claims targets, sends each exactly once, and records what came of
-// it. It is the only package of the program that calls platforms.Publisher.Publish
-// and so the only one that can make anything public.
+// Package publish claims targets, sends each exactly once, and records the results. No other package of the program
+// calls platforms.Publisher.Publish, so no other package can make anything public.
 package publish
 
 import (
@@ -32,7 +31,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// Points of the protocol at which a test may kill the process.
+// Failpoints of the publication, where a test may kill the process.
 const (
 	PointBeforeClaim = "before-claim"
 	PointAfterClaim  = "after-claim"
@@ -40,68 +39,66 @@ const (
 	PointAfterRecord = "after-record"
 )
 
-// Publisher publishes posts. All of it is required.
+// Publisher publishes posts. All fields are required.
 type Publisher struct {
-	// Client writes to the API server, and APIReader reads from it.
+	// Client writes to the API server, and APIReader reads from it without the cache.
 	Client    client.Client
 	APIReader client.Reader
 	Clock     clock.WithTicker
-	// NewID makes ids of attempts; they never repeat.
+	// NewID returns a unique id for an attempt.
 	NewID func() string
-	// SendWindow is how long after its claim a call may be begun.
+	// SendWindow is the time after a claim within which its call must start.
 	SendWindow time.Duration
-	// RecordFor is how long a pass tries to record a result.
+	// RecordFor limits the retries of a reconciliation to record a result.
 	RecordFor time.Duration
-	// Scheduler holds the accounts' turns, and Claims bounds the claims that are written at once.
+	// Scheduler holds the gates of the accounts, and Claims limits concurrent writes of claims.
 	Scheduler *dispatch.Scheduler
 	Claims    *dispatch.CongestionWindow
-	// Owners knows which platform ids belong to which target.
+	// Owners maps platform ids to targets.
 	Owners Owners
-	// DeadlineShift returns what moves the deadlines of a namespace's posts.
+	// DeadlineShift returns the suspensions that move the deadlines of a namespace's posts.
 	DeadlineShift func(ctx context.Context, namespace string) *delivery.Deadlines
-	// Changed is called when a status was stored, with what it was before.
+	// Changed is called after a status was stored. before is the previous status.
 	Changed func(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus)
-	// ClaimExpired is called when a claim was not stored within SendWindow, so that nothing is sent.
+	// ClaimExpired is called when a claim was not stored within SendWindow, so nothing is sent.
 	ClaimExpired func()
 	// Failpoint is called at the named points.
 	Failpoint func(point string)
 	Log       logr.Logger
 }
 
-// Owners knows which platform ids belong to which target of which post.
+// Owners maps platform ids to targets of posts.
 type Owners interface {
-	// Record remembers the platform ids in a post.
+	// Record adds the platform ids of a post's status.
 	Record(post *v1alpha1.Post)
-	// Reserve makes a platform id of an account a target's own before that is written
-	// anywhere.
+	// Reserve assigns a platform id of an account to a target before any status has it. It returns false if another
+	// target owns the id.
 	Reserve(platform v1alpha1.Platform, account, externalID string, post types.UID, target int32) bool
 }
 
-// Delivery is one target on its way: what was claimed and what came of it.
+// Delivery is one target on its way to the platform, with its claim and its result.
 type Delivery struct {
 	// Target is the index in spec.targets.
 	Target int
 	Conn   *v1alpha1.Connection
 	To     platforms.Publisher
 	Token  platforms.Token
-	// Checkpoint names what was prepared for the call, and Secret carries authority
-	// over it.
+	// Checkpoint is the platform's reference to the prepared content, and Secret its upload session.
 	Checkpoint, Secret string
-	// SecretHash identifies what the Secret of the post's uploads keeps of it.
+	// SecretHash is the hash of the upload session in the Secret of the post's uploads.
 	SecretHash string
-	// Unverified is set if it was prepared ahead of time, and the platform may have
-	// forgotten it since.
+	// Unverified is set if the content was prepared ahead of time, so the platform may have dropped it since.
 	Unverified bool
-	// Ambiguous is set if what was prepared is visible already: nothing is sent, and
-	// the claim is made for the lookup that follows.
+	// Ambiguous is set if the prepared content is already visible: nothing is sent, and the claim only opens an attempt
+	// for the lookup.
 	Ambiguous *platforms.Error
-	// Attempt is the id of the attempt, once it is claimed.
+	// Attempt is the id of the attempt, set by the claim.
 	Attempt string
-	// Result is what came of the call.
+	// Result is the result of the call.
 	Result platforms.Result
 }
 
-// Gate names what keeps the calls to one account apart.
+// Gate returns the key of the account's gate.
 func (d *Delivery) Gate() string { return string(d.Conn.UID) }
 
 func (d *Delivery) result() delivery.Result {
@@ -116,30 +113,29 @@ func results(batch []*Delivery) []delivery.Result {
 	return all
 }
 
-// Hooks is the pass over the post that is published.
+// Hooks connects a publication to the reconciliation that runs it.
 type Hooks interface {
-	// Job returns what is published next for a delivery, of this version of the post.
+	// Job returns the job for the next call of a delivery, from this version of the post.
 	Job(post *v1alpha1.Post, d *Delivery) platforms.Job
-	// ContentHash identifies that.
+	// ContentHash returns the content hash of that job.
 	ContentHash(post *v1alpha1.Post, d *Delivery) string
-	// Ready puts what was prepared into a job.
+	// Ready adds the prepared files to a job.
 	Ready(ctx context.Context, d *Delivery, job *platforms.Job) *platforms.Error
-	// Withheld reports whether nothing may be claimed any more. It is asked when a claim's
-	// turn to be written has come, which may be seconds after the pass began.
+	// Withheld reports whether claims are suspended. It is called just before a claim is written, which may be seconds
+	// after the reconciliation started.
 	Withheld(ctx context.Context) bool
-	// Answered is told of the answer to a call, before the account's turn passes
-	// on. It may be called from many goroutines at once.
+	// Answered is called with the result of a call, before the account's gate is released. It must be safe for
+	// concurrent use.
 	Answered(d *Delivery)
-	// Next returns the deliveries that can follow those of a batch at once: the next
-	// cards of trees. recorded is the post with the batch entered.
+	// Next returns the deliveries that can follow a batch at once: the next cards of trees. recorded is the post with
+	// the results of the batch.
 	Next(ctx context.Context, recorded *v1alpha1.Post, batch []*Delivery) []*Delivery
-	// Claimed is told of deliveries whose claim is stored, and Recorded of those
-	// whose result is.
+	// Claimed is called with deliveries whose claim is stored, and Recorded with deliveries whose result is stored.
 	Claimed(batch []*Delivery)
 	Recorded(ctx context.Context, batch []*Delivery)
 }
 
-// run is the publication of some targets of one post.
+// run publishes some targets of one post.
 type run struct {
 	*Publisher
 
@@ -148,8 +144,8 @@ type run struct {
 	cache *WriteCache
 }
 
-// Publish claims deliveries in one write, sends them side by side, each exactly
-// once, and records what came of them. post is brought up to what is stored.
+// Publish claims deliveries in one write, sends them concurrently, each exactly once, and records the results. It
+// updates post to the stored object.
 func (p *Publisher) Publish(ctx context.Context, pass Hooks, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery) error {
 	r := &run{Publisher: p, hooks: pass, post: post, cache: memory}
 	if err := r.secure(ctx); err != nil {
@@ -163,9 +159,8 @@ func (p *Publisher) Publish(ctx context.Context, pass Hooks, post *v1alpha1.Post
 	return r.sendAndRecord(ctx, deliveries)
 }
 
-// secure makes sure that the post cannot vanish while a call is under way, and that
-// no resolution of an earlier attempt can be taken for one of the next. Posts made
-// by the apiserver need neither write.
+// secure adds the finalizer, so the post cannot vanish during a call, and removes the settle annotation, so a
+// resolution of an earlier attempt never applies to the next one. Posts from the apiserver need neither write.
 func (r *run) secure(ctx context.Context) error {
 	_, resolution := r.post.Annotations[v1alpha1.SettleAnnotation]
 	if controllerutil.ContainsFinalizer(r.post, v1alpha1.DeliveryFinalizer) && !resolution {
@@ -184,12 +179,12 @@ func (r *run) secure(ctx context.Context) error {
 	return nil
 }
 
-// ErrWithheld is that nothing was claimed, since the pass said so when it was to be written.
+// ErrWithheld is returned when a suspension prevented the claim before it was written.
 var ErrWithheld = errors.New("nothing may be claimed any more")
 
-// claim stores an attempt for each delivery in one write, under the resourceVersion
-// that was read. It is never retried: whatever the error, nothing is sent. It waits for
-// its turn first, since the time in which the calls must begin counts from the attempts.
+// claim stores an attempt for each delivery in one write, under the resourceVersion that was read. It is never retried:
+// whatever the error, nothing is sent. It acquires a place in the congestion window first, since the send window counts
+// from the attempts.
 func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	ended, err := r.Claims.Acquire(ctx)
 	if err != nil {
@@ -216,7 +211,7 @@ func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	return nil
 }
 
-// open enters into a post that deliveries are about to be sent.
+// open enters an open attempt for each delivery into the post.
 func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
 	claims := make([]delivery.TargetClaim, len(deliveries))
 	for i, d := range deliveries {
@@ -228,16 +223,15 @@ func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
 	return delivery.RecordClaims(post, claims, r.Clock.Now())
 }
 
-// sendAndRecord makes the claimed calls side by side and records their results as
-// they come. It outlives the pass's context: a call that has begun is waited for,
-// and its result is recorded, also while the process shuts down.
+// sendAndRecord makes the claimed calls concurrently and records each result as it arrives. It ignores cancellation of
+// ctx: it waits for a started call and records its result even during shutdown.
 func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 	detached := context.WithoutCancel(ctx)
 	ended := make(chan *Delivery, len(deliveries))
 	var calls sync.WaitGroup
 	begin := func(claimed []*Delivery) {
-		// What is sent is the post as the claim's write returned it; recording moves
-		// r.post on while other calls are still to begin.
+		// The calls use the post as the claim returned it; recording changes r.post while other calls are still to
+		// start.
 		post := *r.post
 		for _, d := range claimed {
 			calls.Go(func() {
@@ -259,7 +253,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 		left -= len(batch)
 		next, err := r.record(ctx, batch)
 		if err != nil {
-			// What is still under way is kept and recorded by the next pass.
+			// The next reconciliation records the results that are still to come.
 			calls.Wait()
 			close(ended)
 			for d := range ended {
@@ -276,15 +270,15 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 func (r *run) key() string { return client.ObjectKeyFromObject(r.post).String() }
 
 const (
-	// together is how close two results must come to be recorded in one write.
+	// together is the time to wait for a further result before a write, so that close results share one.
 	together = 100 * time.Millisecond
-	// slowAfter is how long posts to several accounts wait for one account's call;
-	// then they go to the others first.
+	// slowAfter limits how long posts to several accounts wait for one account's call. Then they are sent to the other
+	// accounts first.
 	slowAfter = 2 * time.Second
 )
 
-// nextBatch waits for a result and for those that come right behind it. When slow
-// ticks, other posts no longer wait for the calls that have not ended.
+// nextBatch waits for a result, and collects those that follow within together. When slow fires, other posts stop
+// waiting for the open calls.
 func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time, deliveries []*Delivery) []*Delivery {
 	var batch []*Delivery
 	for len(batch) == 0 {
@@ -313,7 +307,7 @@ func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time,
 	return batch
 }
 
-// traced is send with a span around it.
+// traced calls send within a span.
 func (r *run) traced(ctx context.Context, post *v1alpha1.Post, d *Delivery) platforms.Result {
 	ctx, span := tracing.Child(ctx, "publish")
 	defer span.End()
@@ -329,7 +323,7 @@ func (r *run) traced(ctx context.Context, post *v1alpha1.Post, d *Delivery) plat
 	return result
 }
 
-// send makes one call, if its window is still open.
+// send makes one call, unless its send window has passed.
 func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platforms.Result {
 	a := posting.Target(post, d.Target).Attempt
 	if a == nil || a.ID != d.Attempt || !attempt.MaySend(a, r.Clock.Now()) {
@@ -348,22 +342,22 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	}
 	result := ratelimit.SanitizeResult(d.To.Publish(ctx, job), d.Token, r.Clock.Now())
 	if d.Unverified && result.Outcome == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
-		// It may have been refused because the platform forgot what was prepared.
-		// The next attempt verifies that first.
+		// The platform may have refused the call because it has dropped the prepared content. As a transient error it
+		// leads to another attempt, which verifies the content first.
 		again := *result.Err
 		again.Class = platforms.ClassTransient
 		result.Err = &again
 	}
 	if result.Outcome == platforms.Posted && result.ExternalID != "" {
-		// Before the gate opens for a post with the same words, which may look it up.
+		// Reserve the id before the gate opens for a post with equal text, whose lookup could claim it.
 		r.Owners.Reserve(d.Conn.Spec.Platform, d.Conn.Spec.AccountID, result.ExternalID, post.UID, int32(d.Target)) //nolint:gosec // a post has at most 100 targets
 	}
 	r.Failpoint(PointAfterAnswer)
 	return result
 }
 
-// hasNextCard reports whether the card that a delivery published is followed by another
-// one. The account's gate is kept for it: nothing comes between the cards of a tree.
+// hasNextCard reports whether another card follows the one that a delivery published. The account's gate stays acquired
+// for it, so nothing is posted between the cards of a tree.
 func hasNextCard(post *v1alpha1.Post, d *Delivery) bool {
 	a := posting.Target(post, d.Target).Attempt
 	return d.Result.Outcome == platforms.Posted && d.Result.ExternalID != "" && a != nil && int(a.Card)+1 < posting.Cards(&post.Spec)

@@ -23,16 +23,15 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// WriteCache is what a process remembers of one post to record it: its last write, and
-// what it could not write. The passes over one post come one after another, so that
-// it needs no lock.
+// WriteCache holds the last write of this process to one post, and the results that it could not write. It needs no
+// lock, since the reconciliations of one post never overlap.
 type WriteCache struct {
 	delivery.Unrecorded
-	// written is the resourceVersion of our last write.
+	// written is the resourceVersion of the last write.
 	written string
 }
 
-// Stale reports whether a copy from the cache is older than our last write.
+// Stale reports whether a cached post is older than the last write.
 func (m *WriteCache) Stale(post *v1alpha1.Post) bool {
 	if m.written == "" {
 		return false
@@ -44,19 +43,18 @@ func (m *WriteCache) Stale(post *v1alpha1.Post) bool {
 	return false
 }
 
-// RecordWrite remembers that this version of a post was written by this process.
+// RecordWrite stores the resourceVersion of a post that this process has written.
 func (m *WriteCache) RecordWrite(post *v1alpha1.Post) { m.written = post.ResourceVersion }
 
-// Empty reports whether nothing is remembered.
+// Empty reports whether the cache holds nothing.
 func (m *WriteCache) Empty() bool {
 	return m.written == "" && len(m.Results) == 0 && len(m.Unsent) == 0
 }
 
-// storeClaim stores the attempts of deliveries: one write under the resourceVersion
-// that was read, never retried. Once begun, it outlives ctx: the API server may store
-// what is cut off, and the next process would be in doubt about a call that was never
-// made. After an error that leaves open whether it landed, and if it was not stored
-// whole, the attempts are remembered as never sent.
+// storeClaim stores the attempts of deliveries: one write under the resourceVersion that was read, never retried. A
+// started write ignores cancellation of ctx: the API server may store a write that was cut off, and the next process
+// would look up a call that was never made. If the write may have landed in spite of an error, or was stored in part,
+// the attempts are kept as unsent.
 func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopped before claiming the delivery: %w", err)
@@ -65,7 +63,7 @@ func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory 
 	if err != nil {
 		return fmt.Errorf("cannot claim the delivery: %w", err)
 	}
-	// Nothing is sent for a claim that took longer.
+	// Nothing is sent for a claim that takes longer than the send window.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.SendWindow)
 	defer cancel()
 	err = p.Client.Status().Update(writing, post)
@@ -86,18 +84,18 @@ func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory 
 	return fmt.Errorf("cannot claim the delivery: %w", err)
 }
 
-// ErrDropped says that the API server did not store all of a record.
+// ErrDropped is returned when the API server did not store all fields of a claim.
 var ErrDropped = errors.New("the Kubernetes API dropped part of the record of the delivery, so that nothing was sent: the resource definition " +
 	"posts.social.herald.dev that it serves is older than this program; apply that of this version")
 
-// verifyStored refuses to go on with a claim of which the answer to its write lacks something: an API server drops fields
-// that its resource definition does not know, without an error. What is not recorded would be sent again.
+// verifyStored returns ErrDropped if the stored claim lacks a field that was written: an API server drops unknown
+// fields without an error. Without its full record a target would be sent again.
 func verifyStored(written []byte, post *v1alpha1.Post) error {
 	stored, err := json.Marshal(post.Status.Targets)
 	if err != nil || bytes.Equal(stored, written) {
 		return err
 	}
-	// Text that is not UTF-8 is mended on its way. What was read back once does not change any more.
+	// Invalid UTF-8 is replaced during encoding. Text that was decoded once does not change further.
 	var sent []v1alpha1.TargetStatus
 	if err := json.Unmarshal(written, &sent); err != nil {
 		return err
@@ -105,7 +103,7 @@ func verifyStored(written []byte, post *v1alpha1.Post) error {
 	if written, err = json.Marshal(sent); err != nil || bytes.Equal(stored, written) {
 		return err
 	}
-	// A newer definition may add what a field is by default.
+	// A newer resource definition may add default values.
 	var asked, got any
 	if err := errors.Join(json.Unmarshal(written, &asked), json.Unmarshal(stored, &got)); err != nil {
 		return err
@@ -116,7 +114,7 @@ func verifyStored(written []byte, post *v1alpha1.Post) error {
 	return nil
 }
 
-// contains reports whether a JSON value has all that another one has.
+// contains reports whether a JSON value has all fields of another one.
 func contains(value, other any) bool {
 	switch other := other.(type) {
 	case map[string]any:
@@ -137,16 +135,15 @@ func contains(value, other any) bool {
 	}
 }
 
-// mayHaveLanded reports whether a write that failed may have taken effect.
+// mayHaveLanded reports whether a failed write may have taken effect.
 func mayHaveLanded(err error) bool {
 	return !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) &&
 		!apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsTooManyRequests(err) &&
 		!posting.TooLarge(err)
 }
 
-// record records a batch of results. For trees that go on, the same write claims
-// the next cards, which it returns. ctx is that of the pass: a result is recorded
-// also when it has ended.
+// record records a batch of results. For unfinished trees, the same write claims the next cards, which it returns. ctx
+// is the context of the reconciliation: results are recorded even after its cancellation.
 func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, err error) {
 	detached := context.WithoutCancel(ctx)
 	if next = r.nextCards(ctx, batch); len(next) > 0 && !r.recordAndClaim(detached, batch, next) {
@@ -167,8 +164,7 @@ func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, 
 	return next, nil
 }
 
-// nextCards returns the deliveries of the next cards of trees, as far as they can be
-// claimed at once.
+// nextCards returns the deliveries of the next cards that can be claimed at once.
 func (r *run) nextCards(ctx context.Context, batch []*Delivery) []*Delivery {
 	if ctx.Err() != nil || posting.Cards(&r.post.Spec) < 2 || !r.post.DeletionTimestamp.IsZero() {
 		return nil
@@ -178,8 +174,8 @@ func (r *run) nextCards(ctx context.Context, batch []*Delivery) []*Delivery {
 	return r.hooks.Next(ctx, recorded, batch)
 }
 
-// recordAndClaim records a batch and claims the next cards in one write, which is
-// tried once. If that fails nothing is sent, and the batch is recorded alone.
+// recordAndClaim records a batch and claims the next cards in one write, without a retry. If the write fails, nothing
+// is sent, and the caller records the batch alone.
 func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool {
 	ctx, span := tracing.Child(ctx, "record and claim")
 	defer span.End()
@@ -202,7 +198,7 @@ func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool 
 	return true
 }
 
-// releaseTrees gives back the gates that were kept for cards that were not claimed.
+// releaseTrees releases the gates of trees whose next card was not claimed.
 func (r *run) releaseTrees(batch, next []*Delivery) {
 	if posting.Cards(&r.post.Spec) < 2 {
 		return
@@ -214,20 +210,19 @@ func (r *run) releaseTrees(batch, next []*Delivery) {
 	}
 }
 
-// Pauses between two tries to record a result.
+// Backoff between attempts to record a result.
 const (
 	firstPause = 50 * time.Millisecond
 	maxPause   = 5 * time.Second
 )
 
-// log is the log about a post, with the trace of a context.
+// log returns the logger for a post, with the trace id of ctx.
 func (p *Publisher) log(ctx context.Context, post *v1alpha1.Post) logr.Logger {
 	return tracing.Logger(ctx, p.Log).WithValues("namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 }
 
-// Record enters results into a post and stores it, trying for as long as
-// Options.RecordFor; then the results are kept in memory for the next pass. post is
-// brought up to what is stored.
+// Record stores results in a post, with retries for Options.RecordFor. Then it keeps the results in memory for the next
+// reconciliation. It updates post to the stored object.
 func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result) error {
 	ctx, cancel := context.WithTimeout(ctx, p.RecordFor)
 	defer cancel()
@@ -252,8 +247,7 @@ func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Wri
 	}
 }
 
-// tryRecord stores results once; after a conflict it takes the post as it stands now
-// and enters them there.
+// tryRecord stores results once. After a conflict it applies them to the current post and writes again.
 func (p *Publisher) tryRecord(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result) error {
 	for {
 		next := post.DeepCopy()
@@ -279,7 +273,7 @@ func (p *Publisher) tryRecord(ctx context.Context, post *v1alpha1.Post, memory *
 	}
 }
 
-// live reads a post from the API server; nil if it is gone.
+// live reads a post from the API server. It returns nil if the post is gone.
 func (p *Publisher) live(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	var fresh v1alpha1.Post
 	if err := p.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &fresh); err != nil {
@@ -291,7 +285,7 @@ func (p *Publisher) live(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Po
 	return &fresh, nil
 }
 
-// applyResults enters results into a post. One that comes too late is only logged.
+// applyResults applies results to a post. A late result is only logged.
 func (p *Publisher) applyResults(ctx context.Context, post *v1alpha1.Post, results []delivery.Result) {
 	if err := delivery.RecordResults(post, results, p.DeadlineShift(ctx, post.Namespace), p.Clock.Now()); err != nil {
 		p.log(ctx, post).Info("a result is not recorded", "error", err.Error())
@@ -305,9 +299,8 @@ func (p *Publisher) applyStored(ctx context.Context, post, next *v1alpha1.Post, 
 	p.Owners.Record(post)
 }
 
-// recordIDs is the last resort when the API server refuses the full status: the ids
-// of what was published, and the names of what platforms work on, are written alone
-// onto the post as it stands. What is not among these is looked up.
+// recordIDs is the last resort when the API server rejects the full status: it writes only the ids of published posts
+// and of accepted operations onto the current post. All other results are left to a lookup.
 func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result, refused error) error {
 	p.log(ctx, post).Error(refused, "the status was refused; writing alone what only this process knows")
 	fresh, err := p.live(ctx, post)
@@ -324,8 +317,8 @@ func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *
 	return nil
 }
 
-// Write stores the status of a post with what Describe derives of it, unless it says
-// the same as stored.
+// Write stores the status of a post after delivery.Describe has updated the derived fields. It writes nothing if the
+// status is unchanged.
 func (p *Publisher) Write(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, stored *v1alpha1.PostStatus) (changed bool, err error) {
 	delivery.Describe(post, p.Clock.Now())
 	if v1alpha1.SemanticEqual(*stored, post.Status) {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestRequireKept compares a claim with what an API server made of it.
+// TestRequireKept compares a claim with the object that an API server returns for it.
 func TestRequireKept(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 12, 1, 9, 0, 0, 123_456_789, time.UTC)
