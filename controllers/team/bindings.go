@@ -25,19 +25,18 @@ import (
 	"github.com/herald-social/herald/internal/cachetransform"
 )
 
-// RoleBindings says which role bindings the manager's cache holds: those that the
-// manager may list and watch, and that SetupWithManager watches.
+// RoleBindings returns the cache options for role bindings: the manager may list and watch only its own, which
+// SetupWithManager watches.
 func (n Names) RoleBindings() cache.ByObject { return named(n.RoleBinding) }
 
-// named is the one object of a name, in every namespace. Rights to named objects cover a
-// list or a watch of one name only.
+// named selects the objects with one name in all namespaces. RBAC rules with resourceNames permit a list or a watch of
+// a single name only.
 func named(name string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)}
 }
 
-// watchCredentials watches the apiserver's role bindings, and the role that they bind, which
-// comes and goes with the web application. The manager's cache holds one name of a kind, so
-// these have a cache of their own.
+// watchCredentials watches the apiserver's role bindings, and their cluster role, which exists only with the web
+// application. The manager's cache selects one name per kind, so these have a cache of their own.
 func (r *Reconciler) watchCredentials(mgr ctrl.Manager, ctl *builder.Builder, byNamespace func(func(client.Object) string) handler.EventHandler) error {
 	credentials, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultNamespaces: cachetransform.ByNamespace(r.Namespaces),
@@ -61,7 +60,7 @@ func (r *Reconciler) watchCredentials(mgr ctrl.Manager, ctl *builder.Builder, by
 	return nil
 }
 
-// allTeams lists every team.
+// allTeams enqueues every team.
 func (r *Reconciler) allTeams(ctx context.Context, _ client.Object) []reconcile.Request {
 	var teams v1alpha1.TeamList
 	if err := r.Client.List(ctx, &teams, client.UnsafeDisableDeepCopy); err != nil {
@@ -76,7 +75,7 @@ func (r *Reconciler) allTeams(ctx context.Context, _ client.Object) []reconcile.
 	return requests
 }
 
-// bindAccounts gives Herald's two accounts their rights in a team's namespace.
+// bindAccounts grants Herald's two service accounts their rights in a team's namespace.
 func (r *Reconciler) bindAccounts(ctx context.Context, namespace string) error {
 	owners, err := r.owners(ctx, r.Names.ClusterRole)
 	if err != nil {
@@ -89,14 +88,13 @@ func (r *Reconciler) bindAccounts(ctx context.Context, namespace string) error {
 		return err
 	}
 	if owners == nil {
-		// There is no web application. Bindings from when there was one went with their role.
+		// There is no web application. Earlier bindings were deleted with their role.
 		return nil
 	}
 	return r.bind(ctx, binding(namespace, r.Names.CredentialsBinding, r.Names.CredentialsRole, r.APIServer, owners))
 }
 
-// bind creates or corrects a role binding. What a binding refers to cannot be
-// changed, so a wrong one is created again.
+// bind creates or corrects a role binding. Its roleRef is immutable, so a binding with another role is replaced.
 func (r *Reconciler) bind(ctx context.Context, wanted *rbacv1.RoleBinding) error {
 	var found rbacv1.RoleBinding
 	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
@@ -118,7 +116,7 @@ func (r *Reconciler) bind(ctx context.Context, wanted *rbacv1.RoleBinding) error
 	return nil
 }
 
-// binding gives an account the rights of a role in a namespace.
+// binding returns the role binding of a service account in a namespace.
 func binding(namespace, name, role string, account rbacv1.Subject, owners []metav1.OwnerReference) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
@@ -129,9 +127,9 @@ func binding(namespace, name, role string, account rbacv1.Subject, owners []meta
 	}
 }
 
-// owners are those of a role binding: the cluster role of this release. When the release is uninstalled, Kubernetes
-// removes the bindings with it, so that the account's name, free again, has no right to anything. A role that does not
-// exist owns nothing.
+// owners returns the owner references of a role binding: the cluster role of this release. Uninstalling the release
+// therefore deletes the bindings, so that another account of the same name has no rights. A missing role yields no
+// owner reference.
 func (r *Reconciler) owners(ctx context.Context, name string) ([]metav1.OwnerReference, error) {
 	var role rbacv1.ClusterRole
 	err := r.APIReader.Get(ctx, types.NamespacedName{Name: name}, &role)

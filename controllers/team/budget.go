@@ -24,11 +24,10 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// Quotas says which resource quotas the manager's cache holds: those that Herald makes, and
-// that SetupWithManager watches.
+// Quotas returns the cache options for resource quotas: those that Herald creates and SetupWithManager watches.
 func Quotas() cache.ByObject { return named(v1alpha1.BudgetQuota) }
 
-// wantedQuota passes over what Kubernetes counts, which changes with each post, but for whether it could count at all.
+// wantedQuota ignores changes of the usage, which every post causes, unless the quota becomes counted or uncounted.
 var wantedQuota = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, isBefore := e.ObjectOld.(*corev1.ResourceQuota)
@@ -39,8 +38,8 @@ var wantedQuota = predicate.Funcs{
 	},
 }
 
-// ensureQuota creates or corrects the ResourceQuota of a team's namespace, and sees to it that
-// Kubernetes counts. It goes with the release, as the role bindings do.
+// ensureQuota creates or corrects the ResourceQuota of a team's namespace, and triggers a recount if Kubernetes has not
+// counted it. Like the role bindings, the quota is deleted with the release.
 func (r *Reconciler) ensureQuota(ctx context.Context, team *v1alpha1.Team) error {
 	owners, err := r.owners(ctx, r.Names.ClusterRole)
 	if err != nil {
@@ -70,10 +69,10 @@ func (r *Reconciler) ensureQuota(ctx context.Context, team *v1alpha1.Team) error
 	return nil
 }
 
-// quotaOf bounds the objects that people and programs make in a team's namespace. What
-// Herald itself makes there is not among them, so that no post is lost by a refusal: Secrets
-// with renewed tokens and of uploads under way, and Usages, are at most as many as the
-// connections, keys and posts that they belong to; Events end after an hour.
+// quotaOf returns the ResourceQuota that limits the objects of users in a team's namespace. It does not limit objects
+// that Herald creates, so that a refusal cannot lose a post. Their number is limited otherwise: Usages and the Secrets
+// of renewed tokens and uploads by the connections, keys and posts that they belong to, and Events by their TTL of an
+// hour.
 func quotaOf(namespace string, budget *plan.Budget, owners []metav1.OwnerReference) *corev1.ResourceQuota {
 	hard := corev1.ResourceList{}
 	for kind, most := range map[string]int64{
@@ -89,8 +88,8 @@ func quotaOf(namespace string, budget *plan.Budget, owners []metav1.OwnerReferen
 	}
 }
 
-// used returns how much the team uses of its budget, as the apiserver counted it last: the
-// manager does not know finished posts. nil says that nothing is known yet.
+// used returns the team's usage of its budget as last counted by the apiserver, because the manager does not cache
+// finished posts. It returns nil if the usage is unknown.
 func (r *Reconciler) used(ctx context.Context, team *v1alpha1.Team) []v1alpha1.BudgetUse {
 	stored, err := r.Quota.Read(ctx, team.Spec.Namespace, plan.BudgetCounter())
 	if err != nil {

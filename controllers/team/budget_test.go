@@ -35,7 +35,7 @@ func resourceQuota(ctx context.Context, namespace string) func() (*corev1.Resour
 	}
 }
 
-// bounds says how many of each kind a quota allows, as "posts=1 media=2 …".
+// bounds returns the limits of a quota by kind, as "posts=1 media=2 …".
 func bounds(q *corev1.ResourceQuota) string {
 	var out []string
 	for _, kind := range []string{"posts", "media", "apikeys", "connections", "oauthgrants"} {
@@ -191,7 +191,7 @@ var _ = Describe("The budget of a Team", func() {
 		count(14_400, 0)
 		look()
 		near(1, 0)
-		clock.SetTime(clock.Now().Add(time.Hour)) // a sweep of Usages leaves this one
+		clock.SetTime(clock.Now().Add(time.Hour)) // a sweep of Usages keeps this one
 		look()
 		near(1, 0)
 		Expect(k8s.Delete(ctx, t)).To(Succeed())

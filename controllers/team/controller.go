@@ -1,15 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package team creates the namespace of each Team, and gives the manager the right to
-// the Secrets in it, and the apiserver, where people use its web application, the right to
-// create some. It bounds what the namespace stores by a ResourceQuota, after the team's
-// budget. It keeps the team's Usages correct, and shows them in status.usage.
+// Package team creates the namespace of each Team. It grants the manager access to the Secrets there and, if the web
+// application is enabled, lets the apiserver create Secrets. A ResourceQuota limits the stored objects according to the
+// team's budget. The package also reconciles the team's Usages and shows them in status.usage.
 //
-// Deleting a Team leaves its namespace with everything in it: connections and posts
-// must not be lost by one mistaken command. To remove the namespace, delete it; to
-// give it to another Team, change its label. What the archive holds of the team goes
-// with it.
+// Deleting a Team keeps its namespace and everything in it, so that one mistaken command does not lose connections and
+// posts. To remove the namespace, delete it; to give it to another Team, change its label. The team's records in the
+// archive are deleted with the Team.
 package team
 
 import (
@@ -60,60 +58,53 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Names are those of objects that belong to one release of Herald.
+// Names are the names of the objects of one Helm release.
 type Names struct {
-	// RoleBinding gives the manager, in each team's namespace, the rights of
-	// ClusterRole to Secrets.
+	// RoleBinding grants the manager the rights of ClusterRole to Secrets in each team's namespace.
 	RoleBinding string
 	ClusterRole string
-	// CredentialsBinding gives the apiserver, there, the rights of CredentialsRole: to
-	// create Secrets, and nothing else. An installation without the web application does
-	// not have that role, and no binding is made.
+	// CredentialsBinding grants the apiserver the rights of CredentialsRole in each team's namespace: to create
+	// Secrets, and nothing else. Without the web application, the role does not exist and no binding is created.
 	CredentialsBinding string
 	CredentialsRole    string
 }
 
-// Options is what the reconciler needs. Client, APIReader, Clock, Manager, APIServer,
-// ManagerNamespace, Names and Wanting are required.
+// Options configures the Reconciler. Client, APIReader, Clock, Manager, APIServer, ManagerNamespace, Names and
+// Claimants are required.
 type Options struct {
-	// Client reads from the cache and writes to the API server. APIReader reads from
-	// the API server: whether a namespace is taken must not be decided from an old
-	// copy.
+	// Client reads from the cache and writes to the API server. APIReader reads from the API server: a stale copy must
+	// not decide whether a namespace is taken.
 	Client    client.Client
 	APIReader client.Reader
 	Clock     clock.PassiveClock
-	// Events takes the events of teams; nil emits none.
+	// Events records the events of teams; nil emits none.
 	Events events.EventRecorder
-	// Manager is the account of this process, which gets the right to Secrets in
-	// teams' namespaces.
+	// Manager is the account of this process. It is granted access to the Secrets in teams' namespaces.
 	Manager rbacv1.Subject
-	// APIServer is the account of the apiserver, which stores the tokens of accounts that
-	// people connect.
+	// APIServer is the account of the apiserver, which stores the tokens of newly connected accounts.
 	APIServer rbacv1.Subject
-	// ManagerNamespace is the namespace of this installation. It can belong to no
-	// team.
+	// ManagerNamespace is the namespace of this installation. No team can own it.
 	ManagerNamespace string
-	// Names are those of the release.
+	// Names are the names of the release's objects.
 	Names Names
-	// Namespaces are those that this installation serves. Teams of others are left to
-	// another installation.
+	// Namespaces are the namespaces that this installation serves. Teams of other namespaces belong to another
+	// installation.
 	Namespaces configv1alpha1.Namespaces
-	// Claimants returns the teams that want a namespace, as the cache has them.
+	// Claimants returns the teams that claim a namespace, from the cache.
 	Claimants func(ctx context.Context, namespace string) ([]v1alpha1.Team, error)
-	// Owner returns the team that owns a namespace, or nil; Quota stores what a
-	// team uses. Without them nothing is counted.
+	// Owner returns the team that owns a namespace, or nil. Quota stores the usage of teams. Without them, usage is not
+	// counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.UsageStore
-	// SuspendAll suspends all teams; nil never does. SuspensionRetention is for how long after a
-	// suspension, in which the team was not suspended, deadlines of posts may depend on it: the
-	// starting deadline of posts.
+	// SuspendAll suspends all teams; nil never does. SuspensionRetention is how long a past suspension is kept, not
+	// counting suspended time, because deadlines of posts may depend on it: the starting deadline of posts.
 	SuspendAll          *suspend.Switch
 	SuspensionRetention time.Duration
-	// Records are what the archive holds of teams; nil where there is no bucket.
+	// Records is the archive with the records of teams; nil without a bucket.
 	Records Records
-	// Metrics tells how many teams have nearly used up their budgets; nil tells nothing.
+	// Metrics counts teams that are near their budget or suspended; nil counts nothing.
 	Metrics *Metrics
-	// MaxConcurrentReconciles is how many teams are worked on at once (default 4).
+	// MaxConcurrentReconciles limits the teams reconciled concurrently (default 4).
 	MaxConcurrentReconciles int
 }
 
@@ -124,11 +115,11 @@ type Reconciler struct {
 	status   conditions.Reporter
 	syncs    syncTracker
 	recounts recounts
-	// swept is when the Usages of each team were last swept, by its name.
+	// swept is the time of the last sweep of each team's Usages, by the team's name.
 	swept sync.Map
 }
 
-// New returns a reconciler; an error says which of the required options is missing.
+// New returns a Reconciler. It returns an error if a required option is missing.
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Clock == nil || o.Manager.Name == "" || o.APIServer.Name == "" ||
 		o.ManagerNamespace == "" || o.Names == (Names{}) || o.Claimants == nil {
@@ -143,10 +134,9 @@ func New(o Options) (*Reconciler, error) {
 	}}, nil
 }
 
-// SetupWithManager adds the reconciler to a manager. A team is reconciled when it,
-// its namespace, a role binding of Herald there or its ResourceQuota changes, and when
-// another Team that wants the same namespace does, and when something is counted of it; all
-// are when the web application comes or goes.
+// SetupWithManager adds the reconciler to a manager. A team is reconciled when the Team, its namespace, a role binding
+// of Herald there or its ResourceQuota changes, when another Team that claims the same namespace changes, and when its
+// usage is counted. All teams are reconciled when the web application is added or removed.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	byNamespace := func(namespaceOf func(client.Object) string) handler.EventHandler {
 		return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -181,7 +171,7 @@ func wantedNamespace(obj client.Object) string {
 	return ""
 }
 
-// teamsOf lists the teams that want a namespace in which something has changed.
+// teamsOf enqueues the teams that claim a namespace.
 func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.Request {
 	teams, err := r.Claimants(ctx, namespace)
 	if err != nil {
@@ -196,10 +186,10 @@ func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.
 	return requests
 }
 
-// conflictPause lets the cache catch up after a lost write.
+// conflictPause is the requeue delay after a conflict, so that the cache can catch up.
 const conflictPause = 50 * time.Millisecond
 
-// Reconcile creates the namespace of one team.
+// Reconcile reconciles one Team.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var team v1alpha1.Team
 	if err := r.Client.Get(ctx, req.NamespacedName, &team); err != nil {
@@ -233,13 +223,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return onConflict(err)
 	}
 	if wait, ok := r.recounts.wait(team.Name, r.Clock.Now()); ok && summary.Ready && (again == 0 || wait < again) {
-		again = max(wait, conflictPause) // it may be over by now
+		again = max(wait, conflictPause) // it may be over already
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// onConflict comes back soon after a lost write: the cache has not seen the last one yet, or
-// Kubernetes counted meanwhile. Other errors are the pass's own.
+// onConflict requeues soon after a conflict: the cache lacks the last write, or Kubernetes has updated the quota's
+// counts. It returns other errors unchanged.
 func onConflict(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
@@ -247,9 +237,8 @@ func onConflict(err error) (reconcile.Result, error) {
 	return reconcile.Result{}, err
 }
 
-// sync creates the namespace, the quota and the role bindings, if the team may have them. It
-// asks the API server for nothing while nothing has changed since it has last found all as it
-// should be.
+// sync creates the namespace, the quota and the role bindings, if the team may have them. It makes no API request if
+// nothing has changed since the last complete sync.
 func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
 	now := r.Clock.Now()
 	if r.syncs.isSynced(team, now) {
@@ -290,8 +279,7 @@ func (r *Reconciler) syncAll(ctx context.Context, team *v1alpha1.Team) (conditio
 	return ready(team), nil
 }
 
-// namespace returns the namespace that the team wants, and creates it if it does not
-// exist.
+// namespace returns the namespace that the team claims, and creates it if it does not exist.
 func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev1.Namespace, error) {
 	var namespace corev1.Namespace
 	err := r.APIReader.Get(ctx, types.NamespacedName{Name: team.Spec.Namespace}, &namespace)
@@ -311,7 +299,7 @@ func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev
 	return &namespace, nil
 }
 
-// report writes the conditions and the usage.
+// report writes the conditions and the usage into the status.
 func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary conditions.Summary, usage *v1alpha1.TeamUsage) error {
 	before := team.Status.DeepCopy()
 	if usage != nil {

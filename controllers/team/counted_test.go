@@ -34,7 +34,7 @@ func TestUsagesThatAreShown(t *testing.T) {
 	}
 }
 
-// Whatever happens to the Usages of a team within the pause leads to one pass, and of no team to none.
+// All changes of a team's Usages within the pause lead to one reconciliation, and other teams to none.
 func TestATeamIsShownOnceForManyCounts(t *testing.T) {
 	r := &Reconciler{Options: Options{Owner: func(_ context.Context, namespace string) (*v1alpha1.Team, error) {
 		switch namespace {

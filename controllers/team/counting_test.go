@@ -27,8 +27,7 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// What is counted is looked at step by step, with the rights that the manager
-// is installed with.
+// These specs count step by step, with the rights of an installed manager.
 var _ = Describe("What a team uses", func() {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var (
@@ -89,7 +88,7 @@ var _ = Describe("What a team uses", func() {
 		Expect(asked).To(HaveKey("*v1.Namespace"), "a watch may have missed something")
 	})
 
-	// reserve counts something for a post; with a UID, as its delivery does.
+	// reserve reserves something for a post; with a UID, as its delivery does.
 	reserve := func(ctx context.Context, at time.Time, post string, uid types.UID, count int) {
 		GinkgoHelper()
 		uses := []usage.Use{{Count: count, At: at}}
@@ -108,11 +107,11 @@ var _ = Describe("What a team uses", func() {
 		Expect(k8s.List(ctx, &found, client.InNamespace(ns))).To(Succeed())
 		return found.Items
 	}
-	// look makes a pass and returns the usage as "X posts, accounts".
+	// look reconciles the team and returns the usage as "X posts, accounts".
 	look := func(ctx context.Context) string {
 		GinkgoHelper()
 		var result ctrl.Result
-		// The suite's manager writes the same status; who loses comes again at once.
+		// The suite's manager writes the same status; after a conflict, the reconciliation is repeated.
 		Eventually(func() (time.Duration, error) {
 			var err error
 			result, err = r.Reconcile(ctx, request)
@@ -223,7 +222,7 @@ var _ = Describe("What a team uses", func() {
 
 	It("is put in order although another Usage is not what it seems", func(ctx SpecContext) {
 		october := plan.XPosts(now.AddDate(0, -1, 0))
-		// By name it is the first.
+		// It is the first one by name.
 		spoilt := &v1alpha1.Usage{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: quota.Name(&october)},
 			Spec:       v1alpha1.UsageSpec{Resource: "others", Period: october.Period},

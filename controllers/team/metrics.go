@@ -13,22 +13,22 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// nearlyFull is from how many percent of a field of its budget on a team is told of.
+// nearlyFull is the percentage of a budget field that counts as near the budget.
 const nearlyFull = 90
 
-// Metrics tells how many teams have nearly used up their budgets. Which they are, their
-// status says: a series for each team would be too many.
+// Metrics counts the teams that are near their budgets or suspended. The Teams' status names them: a series per team
+// would be too many.
 type Metrics struct {
 	teams          *prometheus.GaugeVec
 	suspendedGauge prometheus.Gauge
 
 	mu   sync.Mutex
 	full map[string][]v1alpha1.BudgetItem
-	// suspendedTeams are the teams that are suspended.
+	// suspendedTeams is the set of suspended teams.
 	suspendedTeams map[string]bool
 }
 
-// NewMetrics returns metrics that are registered; nil registers none.
+// NewMetrics creates the metrics and registers them; nil registers none.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{full: map[string][]v1alpha1.BudgetItem{}, teams: promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "herald_teams_near_budget",
@@ -45,7 +45,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// record notes what a team uses; nothing once it is gone.
+// record records a team's usage; nil removes the team.
 func (m *Metrics) record(team string, uses []v1alpha1.BudgetUse) {
 	var full []v1alpha1.BudgetItem
 	for _, u := range uses {
@@ -66,7 +66,7 @@ func (m *Metrics) record(team string, uses []v1alpha1.BudgetUse) {
 	}
 }
 
-// suspended notes whether a team is suspended, which one that is gone is not.
+// suspended records whether a team is suspended. A deleted team is not.
 func (m *Metrics) suspended(team string, is bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,23 +16,21 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Records are what the archive holds of teams, by their namespaces and names.
+// Records is the archive with the records of teams, by namespace and name.
 type Records interface {
-	// Clear removes what the archive holds of a team, or as much of it as is removed
-	// within seconds, and reports whether something is left.
+	// Clear removes the records of a team. It stops after some seconds and reports whether records are left.
 	Clear(ctx context.Context, namespace, team string) (left bool, err error)
 }
 
 const (
-	// clearWithin bounds one try, since other teams wait meanwhile. clearAgain is the
-	// pause after one that failed, and abandonAfter how long a store is tried that fails.
+	// clearWithin is the timeout of one attempt, because other teams wait. clearAgain is the pause after a failed
+	// attempt, abandonAfter the limit for all attempts.
 	clearWithin  = time.Minute
 	clearAgain   = 30 * time.Second
 	abandonAfter = time.Hour
 )
 
-// ensureFinalizer puts the finalizer on a team that may have records, before there are any. Without a
-// bucket there never are.
+// ensureFinalizer adds the finalizer before the team can have records. Without a bucket it adds none.
 func (r *Reconciler) ensureFinalizer(ctx context.Context, team *v1alpha1.Team) error {
 	before := team.DeepCopy()
 	if r.Records == nil || !controllerutil.AddFinalizer(team, v1alpha1.RecordsFinalizer) {
@@ -44,9 +42,9 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, team *v1alpha1.Team) e
 	return nil
 }
 
-// finalize removes the records of a team that is being deleted, and then its finalizer. It
-// returns when to go on. A store that does not remove them keeps the Team for
-// abandonAfter: what is left in it then, a Team of the same name and namespace finds.
+// finalize removes the records of a team that is being deleted, and then the finalizer. It returns the requeue delay.
+// If the store fails, the Team is kept for abandonAfter; a new Team of the same name and namespace finds the remaining
+// records.
 func (r *Reconciler) finalize(ctx context.Context, team *v1alpha1.Team) (time.Duration, error) {
 	if !controllerutil.ContainsFinalizer(team, v1alpha1.RecordsFinalizer) {
 		return 0, nil
@@ -54,7 +52,7 @@ func (r *Reconciler) finalize(ctx context.Context, team *v1alpha1.Team) (time.Du
 	left, failed := r.clear(ctx, team)
 	switch {
 	case ctx.Err() != nil:
-		return 0, failed // the process ends
+		return 0, failed // the process is shutting down
 	case failed == nil && left:
 		return time.Millisecond, nil
 	case failed != nil && r.Clock.Since(team.DeletionTimestamp.Time) < abandonAfter:
@@ -74,10 +72,10 @@ func (r *Reconciler) finalize(ctx context.Context, team *v1alpha1.Team) (time.Du
 	return 0, nil
 }
 
-// clear removes records for a while.
+// clear removes records for up to clearWithin.
 func (r *Reconciler) clear(ctx context.Context, team *v1alpha1.Team) (left bool, err error) {
 	if r.Records == nil {
-		return false, nil // The bucket was taken out of the configuration, and its content is its owner's.
+		return false, nil // The bucket was removed from the configuration. Its contents belong to its owner.
 	}
 	ctx, cancel := context.WithTimeout(ctx, clearWithin)
 	defer cancel()

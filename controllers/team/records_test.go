@@ -25,9 +25,8 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// archives are two of the suite: one in a bucket, and one whose bucket somebody has removed,
-// for teams that are called so. Those of teams that are called slow are cleared once answers is
-// closed; asked tells that one was to be.
+// archives are the two archives of the suite: one in a bucket, and one whose bucket was removed, for teams with that
+// name. The archives of teams named "slow" are cleared once answers is closed; asked receives a value for each attempt.
 type archives struct {
 	there, lost    *archive.Archive
 	asked, answers chan struct{}
@@ -69,7 +68,7 @@ func (a archives) Clear(ctx context.Context, namespace, name string) (bool, erro
 	return of.Clear(ctx, archive.Team{Namespace: namespace, Name: name})
 }
 
-// heard keeps what events say.
+// heard stores the notes of events.
 type heard struct {
 	events.EventRecorder
 	said []string

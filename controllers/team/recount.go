@@ -16,25 +16,27 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// Kubernetes' controller of quotas learns of new kinds each half minute. A quota that it sees before it knows Herald's has bounds
-// without a count, and the API server refuses what is not counted: "status unknown for quota". By itself that controller counts
-// again every five minutes. It does at once when a number in spec.hard changes; labels, annotations and another way to write the
-// same number it passes over (k8s.io/kubernetes/pkg/controller/resourcequota, UpdateFunc of NewController).
+// Kubernetes' quota controller discovers new resource kinds every 30 seconds. If it processes a quota before it has
+// discovered Herald's kinds, the quota has limits without usage, and the API server rejects the objects: "status
+// unknown for quota". The controller recounts every five minutes, and immediately when a number in spec.hard changes.
+// It ignores changed labels, annotations and notations of the same number
+// (k8s.io/kubernetes/pkg/controller/resourcequota, UpdateFunc of NewController).
 
 const (
-	// firstRecount is the pause before the first question. Each one after it is twice as long, so that one comes 35 seconds
-	// after the quota was seen, when the half minute is over.
+	// firstRecount is the pause before the first request for a recount. The pauses double, so that the third request
+	// comes 35 seconds after the quota was seen, past the discovery interval.
 	firstRecount = 5 * time.Second
-	// mostRecount is the longest pause: three questions an hour where Kubernetes never counts.
+	// mostRecount is the longest pause: three requests an hour if Kubernetes never counts.
 	mostRecount = 20 * time.Minute
 )
 
-// recountTrigger is the bound that comes into spec.hard to make Kubernetes count again, beside the others, which stay in force. It
-// bounds nothing, for Teams are in no namespace. The next pass takes it out again, as it does whatever is not the budget's.
+// recountTrigger is an entry that is added to spec.hard to trigger a recount. The other limits stay in force. It limits
+// nothing, because Teams are cluster-scoped. The next reconciliation removes it, like every entry that is not in the
+// budget.
 var recountTrigger = quota.ResourceNameOf("teams")
 
-// uncounted reports whether Kubernetes has looked at a quota and could not count all that it bounds. A quota that it has not
-// looked at refuses nothing, and is in its queue.
+// uncounted reports whether Kubernetes has processed a quota without counting all its resources. A quota that it has
+// not processed yet rejects nothing and is in its queue.
 func uncounted(q *corev1.ResourceQuota) bool {
 	for name := range q.Spec.Hard {
 		_, isSeen := q.Status.Hard[name]
@@ -46,8 +48,8 @@ func uncounted(q *corev1.ResourceQuota) bool {
 	return false
 }
 
-// recount asks Kubernetes to count what a quota bounds, if it could not and the time for it has come. Where a policy or a webhook of
-// the cluster refuses the question, the Team is none the worse for it: Kubernetes counts by itself later.
+// recount triggers a recount of a quota that Kubernetes could not count, once the pause is over. A policy or webhook of
+// the cluster may reject the update. That does not affect the Team: Kubernetes recounts later by itself.
 func (r *Reconciler) recount(ctx context.Context, team string, bounds *corev1.ResourceQuota) error {
 	if !uncounted(bounds) {
 		r.recounts.forget(team)
@@ -71,19 +73,19 @@ func (r *Reconciler) recount(ctx context.Context, team string, bounds *corev1.Re
 	return nil
 }
 
-// recounts remembers of which teams Kubernetes could not count what they store, and when it is asked again.
+// recounts holds the teams whose quota Kubernetes could not count, and when to request the next recount.
 type recounts struct {
 	mu     sync.Mutex
 	byTeam map[string]recountWait
 }
 
-// recountWait is until when a question waits, and how long its pause is.
+// recountWait is the end of the current pause and its length.
 type recountWait struct {
 	until time.Time
 	pause time.Duration
 }
 
-// due reports whether the pause is over. The first one begins when a team is first asked about.
+// due reports whether the pause is over. The first call for a team starts its first pause.
 func (s *recounts) due(team string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +100,7 @@ func (s *recounts) due(team string, now time.Time) bool {
 	return false
 }
 
-// recordRequest begins the next pause.
+// recordRequest starts the next pause.
 func (s *recounts) recordRequest(team string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,14 +108,14 @@ func (s *recounts) recordRequest(team string, now time.Time) {
 	s.byTeam[team] = recountWait{until: now.Add(pause), pause: pause}
 }
 
-// forget drops what is remembered of a team that is counted, or gone.
+// forget removes a team that has been counted or deleted.
 func (s *recounts) forget(team string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byTeam, team)
 }
 
-// wait reports whether a team waits for its count, and for how long until Kubernetes is asked again.
+// wait reports whether a team waits for its count, and the time until the next request.
 func (s *recounts) wait(team string, now time.Time) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// counts are numbers of objects of kinds.
+// counts returns a list with a number of objects for each kind.
 func counts(kinds ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for _, kind := range kinds {
@@ -46,7 +46,8 @@ func TestUncounted(t *testing.T) {
 	}
 }
 
-// A pass is made when Kubernetes fails to count, and when it has counted, and for none of the counts between.
+// A reconciliation is triggered when Kubernetes fails to count and when it has counted, but not by the counts in
+// between.
 func TestWhatIsCountedLeadsToNoPass(t *testing.T) {
 	with := func(used corev1.ResourceList) *corev1.ResourceQuota {
 		return &corev1.ResourceQuota{
@@ -70,7 +71,7 @@ func TestWhatIsCountedLeadsToNoPass(t *testing.T) {
 	}
 }
 
-// Where Kubernetes never counts, it is asked ever more rarely, each team for itself.
+// If Kubernetes never counts, the requests become rarer, for each team separately.
 func TestRecountsBecomeRare(t *testing.T) {
 	began := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	var s recounts

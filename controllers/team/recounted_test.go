@@ -23,7 +23,8 @@ import (
 	"github.com/herald-social/herald/controllers/team"
 )
 
-// test/deletions has the same with Kubernetes' own controller of quotas. Here its part is played, and time stands.
+// test/deletions tests the same with Kubernetes' own quota controller. Here the spec simulates that controller with a
+// fake clock.
 var _ = Describe("A budget that Kubernetes could not count", func() {
 	It("is counted again because the manager asks for it, ever more rarely, with all bounds in force, and not once it is counted", func(ctx SpecContext) {
 		n := name("uncounted")
@@ -66,8 +67,8 @@ var _ = Describe("A budget that Kubernetes could not count", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return r
 		}
-		// look makes a pass after a time, and another one where the suite's own manager came between, which asks and corrects by the
-		// clock on the wall.
+		// look reconciles after a time, and repeats it if the suite's own manager, with the real clock, has written in
+		// between.
 		look := func(r *team.Reconciler, after, again time.Duration) {
 			GinkgoHelper()
 			clock.SetTime(began.Add(after))

@@ -15,15 +15,14 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// The label that says who created an object.
+// The label that names the creator of an object.
 const (
 	managedBy       = "app.kubernetes.io/managed-by"
 	managedByHerald = "herald"
 )
 
-// refuseTeam returns why a team cannot have the namespace that it wants, as far as
-// the teams tell: no team can have Kubernetes' own namespaces or the manager's, and of
-// several teams that want the same one, the oldest gets it.
+// refuseTeam returns why a team cannot have the namespace that it claims, as far as the Teams decide it. No team can
+// own Kubernetes' namespaces or the manager's. If several teams claim the same namespace, the oldest gets it.
 func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, managers string) (conditions.Summary, bool) {
 	wanted := team.Spec.Namespace
 	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || wanted == managers {
@@ -40,8 +39,7 @@ func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, managers string) (cond
 	return conditions.Summary{}, false
 }
 
-// refuseNamespace returns why an existing namespace cannot be the team's: its label
-// says to which team it belongs.
+// refuseNamespace returns why an existing namespace cannot belong to the team. The namespace's label names its team.
 func refuseNamespace(team *v1alpha1.Team, namespace *corev1.Namespace) (conditions.Summary, bool) {
 	owner, labelled := namespace.Labels[v1alpha1.TeamLabel]
 	switch {

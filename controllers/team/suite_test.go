@@ -50,12 +50,12 @@ var (
 	asManager client.WithWatch
 	limited   *rest.Config
 	serial    atomic.Int64
-	// held is what the archive holds, and stop the brake of all teams.
+	// held is the archive, and stop the suspend switch of all teams.
 	held archives
 	stop = &suspend.Switch{}
 )
 
-// The manager's account and names, as config/rbac has them.
+// The manager's account and the names in config/rbac.
 var (
 	manager = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "herald-system", Name: "herald-manager"}
 	names   = team.Names{
@@ -75,7 +75,7 @@ var _ = BeforeSuite(func() {
 	k8s = env.Client
 
 	held = startArchives()
-	// The manager runs with the rights that it is installed with, and no others.
+	// The manager runs with the rights of an installation and no others.
 	apply(env.Client, "manager/role.yaml")
 	apply(env.Client, "team_secrets_role.yaml")
 	apply(env.Client, "policies.yaml")
@@ -114,14 +114,14 @@ var _ = BeforeSuite(func() {
 	})
 })
 
-// wanting lists the teams that want a namespace, as the cache of a manager does by an index.
+// wanting returns the teams that claim a namespace. In a manager, the cache has an index for this.
 func wanting(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
 	var all v1alpha1.TeamList
 	err := asManager.List(ctx, &all)
 	return slices.DeleteFunc(all.Items, func(t v1alpha1.Team) bool { return t.Spec.Namespace != namespace }), err
 }
 
-// apply creates what a file of config/rbac holds.
+// apply creates the objects in a file of config/rbac.
 func apply(k8s client.Client, file string) {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", file))
@@ -133,7 +133,7 @@ func apply(k8s client.Client, file string) {
 	}
 }
 
-// name makes a name that no other spec uses.
+// name returns a name that no other spec uses.
 func name(base string) string { return fmt.Sprintf("%s-%d", base, serial.Add(1)) }
 
 func create(ctx context.Context, teamName, namespace string) *v1alpha1.Team {
@@ -143,8 +143,8 @@ func create(ctx context.Context, teamName, namespace string) *v1alpha1.Team {
 	return t
 }
 
-// readiness returns a function that reads a team's Ready condition as
-// "status reason", once it speaks of the present generation.
+// readiness returns a function that reads a team's Ready condition as "status reason", once it refers to the current
+// generation.
 func readiness(ctx context.Context, teamName string) func(g Gomega) string {
 	return func(g Gomega) string {
 		var t v1alpha1.Team
@@ -167,7 +167,7 @@ func binding(ctx context.Context, namespace string) func() (*rbacv1.RoleBinding,
 	}
 }
 
-// credentials reads the binding of the apiserver.
+// credentials reads the apiserver's role binding.
 func credentials(ctx context.Context, namespace string) func() (*rbacv1.RoleBinding, error) {
 	return func() (*rbacv1.RoleBinding, error) {
 		var b rbacv1.RoleBinding
@@ -176,7 +176,7 @@ func credentials(ctx context.Context, namespace string) func() (*rbacv1.RoleBind
 	}
 }
 
-// The role of the web application is installed and removed by these specs alone.
+// Only these specs install and remove the role of the web application.
 var _ = Describe("The apiserver's right to create Secrets", Ordered, func() {
 	var n string
 
@@ -274,7 +274,7 @@ var _ = Describe("A Team", func() {
 		Expect(k8s.Delete(ctx, b)).To(Succeed())
 		wrong.ObjectMeta = metav1.ObjectMeta{Namespace: n, Name: b.Name}
 		wrong.RoleRef.Name = "view"
-		_ = k8s.Create(ctx, wrong) // the controller may be quicker; either way its own must stand in the end
+		_ = k8s.Create(ctx, wrong) // the controller may be quicker; its own binding must remain in the end either way
 		Eventually(binding(ctx, n)).Should(HaveField("RoleRef.Name", "herald-team-secrets"))
 	})
 

@@ -27,13 +27,12 @@ import (
 	"github.com/herald-social/herald/posting/suspension"
 )
 
-// suspensionsAtOnce is how many teams are suspended or released at once. Each takes one write: a
-// thousand took five seconds on two cores that had much else to do, whatever there was to do for
-// teams beside it.
+// suspensionsAtOnce limits the teams suspended or resumed concurrently. Each takes one write: a thousand took five
+// seconds on two busy cores, regardless of other work for teams.
 const suspensionsAtOnce = 16
 
-// setupSuspensions adds the controller that suspends teams and releases them. It has workers of
-// its own: whoever pulls the brake waits for no other work on teams, which may take minutes.
+// setupSuspensions adds the controller that suspends and resumes teams. It has its own workers, because other work on
+// teams may take minutes and a suspension must not wait for it.
 func (r *Reconciler) setupSuspensions(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).Named("team-suspension").
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, suspensionsChanged))).
@@ -48,7 +47,7 @@ func (r *Reconciler) setupSuspensions(mgr ctrl.Manager) error {
 	return nil
 }
 
-// reconcileSuspension suspends or releases one team, and forgets a suspension when its time is over.
+// reconcileSuspension suspends or resumes one team, and drops suspensions that have expired.
 func (r *Reconciler) reconcileSuspension(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var team v1alpha1.Team
 	err := r.Client.Get(ctx, req.NamespacedName, &team)
@@ -62,9 +61,8 @@ func (r *Reconciler) reconcileSuspension(ctx context.Context, req reconcile.Requ
 	return reconcile.Result{RequeueAfter: suspension.PruneAfter(team.Status.Suspensions, r.Clock.Now(), r.SuspensionRetention)}, nil
 }
 
-// suspend enters into the status of a team whether it is suspended, by itself or by the brake of
-// all teams, and since when. Nothing else writes that. A team is suspended until the end of its
-// suspension is written.
+// suspend records in a team's status whether the team is suspended, by its spec or by the configuration, and since
+// when. Nothing else writes these fields. The team stays suspended until the end of the suspension is written.
 func (r *Reconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
 	before := team.Status.DeepCopy()
 	now := r.Clock.Now()
@@ -93,8 +91,8 @@ func (r *Reconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
 	return nil
 }
 
-// suspensionsChanged passes what is written of suspensions: a pass that was made before the cache
-// had it is made again, or the brake would be forgotten that was moved in between.
+// suspensionsChanged passes changes of status.suspensions. They repeat a reconciliation that read a stale cache, which
+// would otherwise miss a suspension that was set or lifted in between.
 var suspensionsChanged = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {
@@ -106,7 +104,7 @@ var suspensionsChanged = predicate.Funcs{
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// suspensionReason says what suspends a team; "" if nothing does.
+// suspensionReason returns why a team is suspended; "" if it is not.
 func (r *Reconciler) suspensionReason(team *v1alpha1.Team) (reason, message string) {
 	const what = "posts are accepted and prepared, and nothing is published; "
 	switch {
@@ -121,7 +119,7 @@ func (r *Reconciler) suspensionReason(team *v1alpha1.Team) (reason, message stri
 	}
 }
 
-// watchSuspendAll looks at all teams when the brake of all is set or released.
+// watchSuspendAll enqueues all teams when the configuration suspends or resumes them.
 func (r *Reconciler) watchSuspendAll(ctx context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.SuspendAll.Subscribe(func() {
 		var teams v1alpha1.TeamList

@@ -16,8 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// suspended is the reason of a team's condition Suspended, and how many of its suspensions have
-// ended and last.
+// suspended is the reason of a team's condition Suspended, and the numbers of its past and current suspensions.
 type suspended struct {
 	reason       string
 	ended, lasts int
@@ -41,7 +40,7 @@ func suspension(ctx context.Context, teamName string) func(g Gomega) suspended {
 	}
 }
 
-// The brake of all teams is that of the suite, so that no other spec may run beside these.
+// These specs change the suite's suspend switch for all teams, so they run alone.
 var _ = Describe("A suspended team", Serial, func() {
 	It("says so and since when, by whichever brake, and keeps it when that has ended", func(ctx SpecContext) {
 		n := name("acme")

@@ -13,19 +13,19 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// syncEvery is how often a team's namespace, quota and role bindings are looked at when nothing tells that they changed.
+// syncEvery is the interval of a full sync without a watch event.
 const syncEvery = time.Hour
 
-// syncTracker remembers of which teams the namespace, the quota and the role bindings are as they should be, so that a pass that
-// only counts what the team uses asks the API server for none of them. What a watch tells ends that.
+// syncTracker records the teams whose namespace, quota and role bindings are in sync, so that a reconciliation which
+// only counts usage makes no API requests for them. A watch event invalidates the record.
 type syncTracker struct {
 	mu sync.Mutex
-	// changes counts what the watches told of each team.
+	// changes counts the watch events of each team.
 	changes map[string]uint64
 	done    map[string]synced
 }
 
-// synced is how a team was when all was as it should be.
+// synced is the state of a team at its last complete sync.
 type synced struct {
 	uid        types.UID
 	generation int64
@@ -33,7 +33,7 @@ type synced struct {
 	at         time.Time
 }
 
-// recordChange notes that something of teams has changed.
+// recordChange records a watch event for teams.
 func (s *syncTracker) recordChange(teams []reconcile.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,14 +45,14 @@ func (s *syncTracker) recordChange(teams []reconcile.Request) {
 	}
 }
 
-// start returns what end needs: what changes from here on is not among what is looked at.
+// start returns the event counter for markSynced. It is read before the sync, so that later events invalidate it.
 func (s *syncTracker) start(team string) (changes uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changes[team]
 }
 
-// markSynced notes that all is as it should be.
+// markSynced records that a team is in sync.
 func (s *syncTracker) markSynced(team *v1alpha1.Team, changes uint64, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *syncTracker) markSynced(team *v1alpha1.Team, changes uint64, now time.T
 	s.done[team.Name] = synced{team.UID, team.Generation, changes, now}
 }
 
-// isSynced reports whether all is still as it should be, as far as the watches tell.
+// isSynced reports whether a team is still in sync, according to the watches.
 func (s *syncTracker) isSynced(team *v1alpha1.Team, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *syncTracker) isSynced(team *v1alpha1.Team, now time.Time) bool {
 	return ok && last.uid == team.UID && last.generation == team.Generation && last.changes == s.changes[team.Name] && now.Sub(last.at) < syncEvery
 }
 
-// forget drops what is remembered of a team that is gone.
+// forget removes a deleted team.
 func (s *syncTracker) forget(team string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

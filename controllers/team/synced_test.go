@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// What was as it should be is looked at again once anything may have changed it.
+// A synced team is synced again once anything may have changed.
 func TestSynced(t *testing.T) {
 	began := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	acme := func(change func(*v1alpha1.Team)) *v1alpha1.Team {
@@ -28,7 +28,7 @@ func TestSynced(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		// during happens while it is looked at, and after when it was.
+		// during happens during the sync, and after happens after it.
 		during, after func(s *syncTracker)
 		team          *v1alpha1.Team
 		later         time.Duration

@@ -26,19 +26,19 @@ import (
 )
 
 const (
-	// sweepEvery is how often the Usages of a team are swept, and showEvery, how often the
-	// status of a team shows what it uses.
+	// sweepEvery is the interval between sweeps of a team's Usages, showEvery the interval at most between updates of
+	// the usage in a team's status.
 	sweepEvery = 10 * time.Minute
 	showEvery  = 5 * time.Minute
-	// showWithin is how soon it shows posts to X that are counted: of a team that publishes
-	// without a pause, the status is written as often.
+	// showWithin is the delay before counted posts to X appear in the status. It limits the writes for a team that
+	// publishes constantly.
 	showWithin = 20 * time.Second
 )
 
-// tracksUsage reports whether anything is counted.
+// tracksUsage reports whether usage is counted.
 func (r *Reconciler) tracksUsage() bool { return r.Owner != nil && r.Quota != nil }
 
-// teamOf finds the team of an object in its namespace.
+// teamOf enqueues the team that owns an object's namespace.
 func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	team, err := r.Owner(ctx, obj.GetNamespace())
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(team)}}
 }
 
-// enqueueCounted has the team of a Usage shown anew, once for all that is counted in a while.
+// enqueueCounted enqueues the team of a changed Usage after showWithin, so that several changes share one write.
 func (r *Reconciler) enqueueCounted() handler.EventHandler {
 	soon := func(ctx context.Context, obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		for _, team := range r.teamOf(ctx, obj) {
@@ -71,13 +71,13 @@ func (r *Reconciler) enqueueCounted() handler.EventHandler {
 	}
 }
 
-// countsXPosts picks, by their names, the Usages that a team's status shows.
+// countsXPosts selects, by name, the Usages that a team's status shows.
 var countsXPosts = predicate.NewPredicateFuncs(func(obj client.Object) bool {
 	return strings.HasPrefix(obj.GetName(), v1alpha1.ResourceXPosts+"-")
 })
 
-// syncUsage sweeps the team's Usages if it is time to, and returns what the team uses.
-// What cannot be read now stays as it was.
+// syncUsage sweeps the team's Usages if that is due, and returns the team's usage. Values that cannot be read stay
+// unchanged.
 func (r *Reconciler) syncUsage(ctx context.Context, team *v1alpha1.Team) *v1alpha1.TeamUsage {
 	log := ctrl.LoggerFrom(ctx)
 	shown := &v1alpha1.TeamUsage{}
@@ -122,15 +122,15 @@ func (r *Reconciler) syncUsage(ctx context.Context, team *v1alpha1.Team) *v1alph
 	return shown
 }
 
-// sweepDue reports whether it is time to sweep a team's Usages.
+// sweepDue reports whether a sweep of a team's Usages is due.
 func (r *Reconciler) sweepDue(team string, now time.Time) bool {
 	last, ok := r.swept.Load(team)
 	at, isTime := last.(time.Time)
 	return !ok || !isTime || now.Sub(at) >= sweepEvery
 }
 
-// sweep makes the Usages of a team agree with its posts, and deletes those that
-// are over. One that cannot be read or written does not stop the others.
+// sweep reconciles the Usages of a team with its posts, and deletes expired ones. An error in one Usage does not stop
+// the others.
 func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time) error {
 	var usages v1alpha1.UsageList
 	if err := r.APIReader.List(ctx, &usages, client.InNamespace(namespace)); err != nil {
@@ -154,11 +154,10 @@ func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time)
 
 func (r *Reconciler) sweepUsage(ctx context.Context, swept *v1alpha1.Usage, find plan.Connections, now time.Time) error {
 	if swept.Spec.Resource == v1alpha1.ResourceBudget {
-		return nil // the apiserver alone counts it, and it never ends
+		return nil // only the apiserver counts it, and it never expires
 	}
 	if !usage.Expired(&swept.Spec, now) {
-		// The entries are read before any post: if something is counted meanwhile,
-		// writing them fails, and they are read again.
+		// The entries are read before any post. A concurrent change makes the write conflict, and they are read again.
 		err := r.Quota.Amend(ctx, swept.Namespace, swept.Spec, func(stored *v1alpha1.Usage) error {
 			usage.Prune(stored, now)
 			return r.repair(ctx, stored, find, now)
@@ -171,7 +170,7 @@ func (r *Reconciler) sweepUsage(ctx context.Context, swept *v1alpha1.Usage, find
 			return err
 		}
 	}
-	// A process that counts something in it at the same time wins.
+	// A process that counts in this Usage concurrently wins.
 	err := r.Client.Delete(ctx, swept, client.Preconditions{UID: &swept.UID, ResourceVersion: &swept.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("cannot delete Usage %s/%s: %w", swept.Namespace, swept.Name, err)
@@ -179,7 +178,7 @@ func (r *Reconciler) sweepUsage(ctx context.Context, swept *v1alpha1.Usage, find
 	return nil
 }
 
-// repair makes each open entry agree with its post.
+// repair reconciles each open entry with its post.
 func (r *Reconciler) repair(ctx context.Context, stored *v1alpha1.Usage, find plan.Connections, now time.Time) error {
 	for _, name := range usage.OpenPosts(stored) {
 		post, err := r.postOf(ctx, stored, name, find)
@@ -195,8 +194,7 @@ func (r *Reconciler) repair(ctx context.Context, stored *v1alpha1.Usage, find pl
 	return nil
 }
 
-// postOf reads a post: from the cache if that leads to no change, else from the
-// API server.
+// postOf reads a post from the cache. If the cached post would change an entry, it reads the post from the API server.
 func (r *Reconciler) postOf(ctx context.Context, stored *v1alpha1.Usage, name string, find plan.Connections) (*v1alpha1.Post, error) {
 	key := types.NamespacedName{Namespace: stored.Namespace, Name: name}
 	var post v1alpha1.Post
