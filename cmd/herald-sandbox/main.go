@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command herald-sandbox serves the simulated platforms, for the local run and for tests. It is no part of Herald's image.
+// Command herald-sandbox serves the simulated platforms for local runs and tests. It is not part of Herald's image.
 package main
 
 import (
@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// headerTimeout is how long a client may take to send a request's header. Bodies may take longer: a video is one.
+	// headerTimeout is the timeout for a request's header. Bodies may take longer, because they may be videos.
 	headerTimeout = 10 * time.Second
-	// shutdownGrace is how long requests under way may take when the sandbox is stopped.
+	// shutdownGrace is how long running requests may take after the sandbox was stopped.
 	shutdownGrace = 3 * time.Second
 )
 
-// Exit codes, as those of herald: a wrong command line has one of its own.
+// Exit codes, as in herald: a usage error has its own code.
 const (
 	exitFailure = 1
 	exitUsage   = 2
@@ -37,12 +37,12 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends the process at once.
+	// A second signal ends the process immediately.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	listen  string
 	options sandbox.Options
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// parse reads the command line. Help goes to stdout, logs go to stderr.
+// parse parses the command line. Help goes to stdout, logs to stderr.
 func parse(args []string, stdout, stderr io.Writer) (config, error) {
 	var (
 		c     config
@@ -119,8 +119,7 @@ func listenAndServe(ctx context.Context, c config) error {
 	return serve(ctx, listener, server, c.options.Logger)
 }
 
-// serve serves until ctx ends. It closes the sandbox before the HTTP server, because that ends the requests that a fault
-// delays.
+// serve serves until ctx ends. It closes the sandbox before the HTTP server, which ends requests that a fault delays.
 func serve(ctx context.Context, listener net.Listener, server *sandbox.Server, logger *slog.Logger) error {
 	httpServer := &http.Server{
 		Handler:           server,

@@ -49,7 +49,7 @@ func TestStrictnessIsAskedFor(t *testing.T) {
 	}
 }
 
-// onLog calls a function for each line of the log.
+// onLog is called for each line of the log.
 type onLog func(line string)
 
 func (f onLog) Write(line []byte) (int, error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/controllers/team"
 )
 
-// account asks the Kubernetes API which account this process has. The manager gives this one the right to Secrets in
-// the teams' namespaces.
+// account returns the Kubernetes account of this process. The manager grants it access to the Secrets in teams'
+// namespaces.
 func account(ctx context.Context, config *rest.Config, client *http.Client) (rbacv1.Subject, error) {
 	reviews, err := typedauthenticationv1.NewForConfigAndClient(config, client)
 	if err != nil {
@@ -32,7 +32,7 @@ func account(ctx context.Context, config *rest.Config, client *http.Client) (rba
 	return subject(review.Status.UserInfo.Username), nil
 }
 
-// subject is a user as a role binding names it.
+// subject converts a username to the subject of a role binding.
 func subject(username string) rbacv1.Subject {
 	if rest, ok := strings.CutPrefix(username, "system:serviceaccount:"); ok {
 		if namespace, name, ok := strings.Cut(rest, ":"); ok {
@@ -50,7 +50,7 @@ func namesOf(release string) team.Names {
 	}
 }
 
-// apiserverOf is the account of the apiserver of a release in a namespace.
+// apiserverOf returns the account of a release's apiserver in a namespace.
 func apiserverOf(release, namespace string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: release + "-apiserver"}
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// newConnections returns the controller of connections. Renewed tokens that the process before could not store are being
-// stored from now on, until ctx ends: neither the lease nor the caches are waited for.
+// newConnections returns the controller of connections. It also starts storing the renewed tokens that the previous
+// process could not store, until ctx ends, without waiting for the lease or the caches.
 func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, registry platforms.Registry,
 	store *credentials.Store, tokens connection.Tokens, teams *quota.Teams, errs *unlisted.Counter, now *apiclock.Clock,
 ) (*connection.Reconciler, error) {
@@ -44,12 +44,13 @@ func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.Man
 	return r, nil
 }
 
-// unsavedTokens opens the folder of renewed tokens that are not stored yet; nil without one, which it says.
+// unsavedTokens opens the folder of renewed tokens that are not stored yet. Without a configured folder, it logs that
+// and returns nil.
 func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*spool.Spool, error) {
 	if c.Off() {
 		log.Info("a renewed token that the Kubernetes API does not take before this process ends is lost, and its account has to be connected again: " +
 			"there is no folder for it (name one in credentials.unsaved)")
-		return nil, nil //nolint:nilnil // nil keeps none
+		return nil, nil //nolint:nilnil // nil persists none
 	}
 	key, err := reread("credentials.unsaved.keyFile", c.KeyFile, slog.New(logr.ToSlogHandler(log)))
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestWebhookAlert compares the rule about the webhook with its metric: a rule about one that does not exist never fires.
+// TestWebhookAlert compares the rule about the webhook with its metric: a rule about a metric that does not exist never
+// fires.
 func TestWebhookAlert(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "config", "prometheus", "rules-manager.yaml"))
 	if err != nil {

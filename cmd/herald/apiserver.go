@@ -31,11 +31,11 @@ import (
 	"github.com/herald-social/herald/internal/tracing"
 )
 
-// apiserverHeadroom is how many bytes the apiserver's heap may grow under load before
-// garbage is collected. Listing 20 posts leaves about 7 KB of garbage.
+// apiserverHeadroom is the heap growth under load, in bytes, before a garbage collection. Listing 20 posts leaves about
+// 7 KB of garbage.
 const apiserverHeadroom = 96 << 20
 
-// runAPIServer serves the HTTP API and the web application until ctx ends.
+// runAPIServer serves the REST API and the web application until ctx ends.
 func runAPIServer(ctx context.Context, args []string) error {
 	f := &commonFlags{}
 	flags := newFlagSet("apiserver")
@@ -84,8 +84,8 @@ func runAPIServer(ctx context.Context, args []string) error {
 	return err
 }
 
-// newAPIServer sets up the server, with its listeners open, and what is served beside
-// it. If that fails later, end is called with the error. file is the path of the configuration.
+// newAPIServer returns the server with open listeners. It also starts serving metrics and profiles; if the metrics
+// server fails later, it calls end with the error. file is the path of the configuration.
 func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.APIServerConfiguration, file string, cluster kubernetes,
 	tracer *tracing.Tracer, log *slog.Logger,
 ) (*apiserver.Server, error) {
@@ -143,7 +143,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	return server, nil
 }
 
-// proxiesOf are networks that the configuration was judged to hold.
+// proxiesOf parses networks that the configuration has already validated.
 func proxiesOf(networks []string) request.Proxies {
 	var proxies request.Proxies
 	for _, network := range networks {
@@ -154,8 +154,8 @@ func proxiesOf(networks []string) request.Proxies {
 	return proxies
 }
 
-// serveTLS returns the way to serve HTTPS with the certificate of two files, which is read again when they change; nil
-// for HTTP.
+// serveTLS returns the TLS configuration for a certificate in two files, which is reloaded when they change; nil for
+// HTTP.
 func serveTLS(ctx context.Context, c *configv1alpha1.TLS, log *slog.Logger) (*tls.Config, error) {
 	if c == nil {
 		return nil, nil //nolint:nilnil // nil is HTTP
@@ -172,8 +172,8 @@ func serveTLS(ctx context.Context, c *configv1alpha1.TLS, log *slog.Logger) (*tl
 	return &tls.Config{GetCertificate: watcher.GetCertificate, MinVersion: tls.VersionTLS12}, nil
 }
 
-// serveMetrics serves the metrics until ctx ends, if they are wanted. As in the manager,
-// the process ends if they cannot be, since no alert would work.
+// serveMetrics serves the metrics until ctx ends, if they are enabled. As in the manager, the process ends if that
+// fails, because no alert would work.
 func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.Metrics, cluster *rest.Config) error {
 	client, err := rest.HTTPClientFor(cluster)
 	if err != nil {
@@ -194,16 +194,16 @@ func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	return nil
 }
 
-// tuneGC makes the process collect garbage less often, unless the environment
-// sets GOGC. It runs after the start, whose garbage does not count.
+// tuneGC makes garbage collections less frequent, unless GOGC is set. It runs after the start, so that the garbage of
+// the start does not count.
 func tuneGC() {
 	if os.Getenv("GOGC") == "" {
 		gctuner.SetMinHeapGrowth(apiserverHeadroom)
 	}
 }
 
-// openListeners opens both listeners; the second stays nil if it is not wanted.
-// Clients reach the server at the first unless the configuration says otherwise.
+// openListeners opens both listeners; the second stays nil if it is not enabled. The first one's address is the default
+// for siteURL.
 func openListeners(ctx context.Context, c *configv1alpha1.APIServerConfiguration, options *apiserver.Config) (err error) {
 	var listen net.ListenConfig
 	if options.Listener, err = listen.Listen(ctx, "tcp", c.BindAddress); err != nil {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// baseClock returns a clock of this machine that is wrong by what the file at HERALD_CRASH_CLOCK says, as Go writes
-// durations ("-7m"). The test may replace the file, as a person sets a clock. It is built for the crash matrix only.
+// baseClock returns the machine's clock, shifted by the Go duration in the file HERALD_CRASH_CLOCK ("-7m"). The test
+// may replace the file to simulate a changed clock. Only the build for the crash matrix has it.
 func baseClock() clock.WithTickerAndDelayedExecution {
 	path := os.Getenv("HERALD_CRASH_CLOCK")
 	if path == "" {
@@ -25,11 +25,10 @@ func baseClock() clock.WithTickerAndDelayedExecution {
 	return &wrongClock{path: path}
 }
 
-// offsetEvery is how often the offset is read again: as soon as a test can tell, and not for each of many answers.
+// offsetEvery is how often the offset is read: soon enough for a test, but not for each of many responses.
 const offsetEvery = 50 * time.Millisecond
 
-// wrongClock shows another time than the machine it runs on. Its timers are right: they count how long the machine runs,
-// whatever its clock shows.
+// wrongClock shows another time than the machine. Its timers are correct, because they measure elapsed time.
 type wrongClock struct {
 	clock.RealClock
 
@@ -40,7 +39,7 @@ type wrongClock struct {
 	offset time.Duration
 }
 
-// Now implements clock.PassiveClock. The time has no monotonic part, which an offset would be added to as well.
+// Now implements clock.PassiveClock. It strips the monotonic reading, which would get the offset too.
 func (w *wrongClock) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +52,7 @@ func (w *wrongClock) Now() time.Time {
 // Since implements clock.PassiveClock.
 func (w *wrongClock) Since(t time.Time) time.Duration { return w.Now().Sub(t) }
 
-// stored is what the file says. A test whose file cannot be read would test nothing.
+// stored returns the offset in the file. It panics on an error, because the test would test nothing.
 func (w *wrongClock) stored() time.Duration {
 	text, err := os.ReadFile(w.path)
 	if err != nil {

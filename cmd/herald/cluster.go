@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// apiPatience is how long a process that starts waits for the Kubernetes API, alive
-	// and not ready. An upgrade of a control plane takes some minutes; a process that
-	// ends each time would be held back by Kubernetes for up to five minutes after it.
+	// apiPatience is how long a starting process waits for the Kubernetes API, alive and not ready. An upgrade of a
+	// control plane takes some minutes. A process that exits instead would wait up to five more minutes in Kubernetes'
+	// restart backoff.
 	apiPatience = 15 * time.Minute
-	// apiPause is the pause between two tries.
+	// apiPause is the pause between two attempts.
 	apiPause = 2 * time.Second
-	// apiSilence is how often the log says that it still waits.
+	// apiSilence is the interval of the log line about the wait.
 	apiSilence = time.Minute
 )
 
-// waitForCluster waits until the Kubernetes API answers, and refuses one that is too old
-// for this version, or that serves resource definitions of an older one.
+// waitForCluster waits until the Kubernetes API responds. It returns an error if the API or its resource definitions
+// are too old for this version.
 func waitForCluster(ctx context.Context, health configv1alpha1.Endpoint, config *rest.Config, log *slog.Logger) error {
 	stop, err := serveWaiting(ctx, health, log)
 	if err != nil {
@@ -40,7 +40,7 @@ func waitForCluster(ctx context.Context, health configv1alpha1.Endpoint, config 
 	return waitForAPI(ctx, clock.RealClock{}, log, func() error { return checkCluster(ctx, config, log) })
 }
 
-// waitForAPI repeats a check until the Kubernetes API answers it, or ctx ends, which is no error.
+// waitForAPI repeats a check until the Kubernetes API responds or ctx ends, which is not an error.
 func waitForAPI(ctx context.Context, clk clock.Clock, log *slog.Logger, check func() error) error {
 	begun := clk.Now()
 	var told time.Time
@@ -67,9 +67,8 @@ func waitForAPI(ctx context.Context, clk clock.Clock, log *slog.Logger, check fu
 	return nil
 }
 
-// checkCluster refuses a Kubernetes API that is too old for this version, or that
-// serves resource definitions of an older one. Where those may not be read, it only
-// says so.
+// checkCluster returns an error if the Kubernetes API or its resource definitions are too old for this version. It only
+// logs a warning if the process may not read the definitions.
 func checkCluster(ctx context.Context, config *rest.Config, log *slog.Logger) error {
 	err := preflight.Check(ctx, config, crd.Definitions)
 	if errors.Is(err, preflight.ErrUnread) {
@@ -79,7 +78,7 @@ func checkCluster(ctx context.Context, config *rest.Config, log *slog.Logger) er
 	return err
 }
 
-// watchCluster looks after the resource definitions while a process runs.
+// watchCluster returns a watch of the resource definitions for the lifetime of a process.
 func watchCluster(config *rest.Config, log *slog.Logger) *preflight.Watch {
 	return &preflight.Watch{Config: config, Definitions: crd.Definitions, Clock: clock.RealClock{}, Log: log}
 }

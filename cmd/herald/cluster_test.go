@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 )
 
-// hurriedClock is a clock on which every pause is over at once.
+// hurriedClock is a clock whose timers fire immediately.
 type hurriedClock struct{ *clocktesting.FakeClock }
 
 func (c hurriedClock) After(d time.Duration) <-chan time.Time {
@@ -27,15 +27,15 @@ func (c hurriedClock) After(d time.Duration) <-chan time.Time {
 	return over
 }
 
-// TestAwait starts while the Kubernetes API is away.
+// TestAwait starts while the Kubernetes API is unavailable.
 func TestAwait(t *testing.T) {
 	away := fmt.Errorf("%w: connection refused", preflight.ErrUnavailable)
 	for name, tc := range map[string]struct {
 		reason string
-		// until is when the API answers, and with what.
+		// until is when the API responds, and answer its response.
 		until  time.Duration
 		answer error
-		// ends is when the process is told to stop; zero for never.
+		// ends is when the shutdown starts; zero for never.
 		ends  time.Duration
 		says  string
 		lines int

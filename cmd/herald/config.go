@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 )
 
-// runConfig is `herald config check FILE`: it says everything that is wrong in a configuration file.
+// runConfig is `herald config check FILE`: it reports all mistakes in a configuration file.
 func runConfig(_ context.Context, args []string) error {
 	want := usageError{errors.New("want `herald config check FILE`")}
 	isCheck := len(args) > 0 && args[0] == "check"

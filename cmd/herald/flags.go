@@ -24,16 +24,15 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 )
 
-// newFlagSet returns a flag set whose errors are left to report and whose help goes to stdout, where `--help | less`
-// finds it.
+// newFlagSet returns a flag set that leaves errors to report and prints help to stdout, for `--help | less`.
 func newFlagSet(name string) *flag.FlagSet {
 	flags := flag.NewFlagSet("herald "+name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	return flags
 }
 
-// parse parses args. It prints help when asked to and turns everything else that is wrong into a usageError; a stray
-// argument is wrong too, since it is most often a flag without its dashes.
+// parse parses args. It prints help on request and converts every other error to a usageError. A positional argument is
+// an error too, because it is usually a flag without its dashes.
 func parse(flags *flag.FlagSet, args []string) error {
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -51,7 +50,7 @@ func parse(flags *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// commonFlags are the flags that both long-running parts of Herald have. All else is in the file that --config names.
+// commonFlags are the flags of both long-running parts of Herald. All other settings are in the file of --config.
 type commonFlags struct {
 	kubeconfig string
 	config     string
@@ -68,7 +67,7 @@ func (f *commonFlags) add(flags *flag.FlagSet, kind string) {
 	flags.TextVar(&f.logLevel, "log-level", slog.LevelInfo, "least level to log, at the start and wherever the file has no log.level: debug, info, warn or error")
 }
 
-// read reads the configuration that --config names.
+// read reads the configuration file of --config.
 func read[T interface{ Shared() *configv1alpha1.Common }](f *commonFlags, from func(path string) (T, error)) (config T, err error) {
 	if f.config == "" {
 		return config, usageError{errors.New("--config is required: name a configuration file")}
@@ -86,19 +85,19 @@ func read[T interface{ Shared() *configv1alpha1.Common }](f *commonFlags, from f
 	return config, nil
 }
 
-// kubernetes is the way to the Kubernetes API.
+// kubernetes is the connection to the Kubernetes API.
 type kubernetes struct {
 	*rest.Config
-	// namespace is that of this process: its pod's, or that of the kubeconfig's context.
+	// namespace is the namespace of this process: of its pod, or of the kubeconfig's context.
 	namespace string
-	// pod is the name of the pod that this process runs in; empty outside of a cluster.
+	// pod is the name of this process's pod; empty outside of a cluster.
 	pod string
-	// clock goes by that of the Kubernetes API; nil in commands that do one thing and end.
+	// clock follows the clock of the Kubernetes API; nil in one-shot commands.
 	clock *apiclock.Clock
 }
 
-// syncClock has a process go by the clock of the Kubernetes API, from its first answer on. What is made of the
-// configuration from then on measures, until ctx ends at least once a minute.
+// syncClock makes the process follow the clock of the Kubernetes API from its first response on. Clients created from
+// the configuration after this call measure the offset, at least once a minute until ctx ends.
 func (k *kubernetes) syncClock(ctx context.Context, log *slog.Logger) {
 	k.clock = apiclock.New(apiclock.Options{Base: baseClock(), Registerer: metrics.Registry, Log: log})
 	k.Wrap(k.clock.Wrap)
@@ -110,10 +109,11 @@ func (k *kubernetes) syncClock(ctx context.Context, log *slog.Logger) {
 	}()
 }
 
-// podVariable is what tells a process the name of its pod: the chart has Kubernetes set it (the downward API).
+// podVariable is the environment variable with the pod's name. The chart sets it by the downward API.
 const podVariable = "HERALD_POD_NAME"
 
-// reportClock has the pod of this process say, until ctx ends, whether its machine's clock agrees with that of the Kubernetes API.
+// reportClock reports in a condition of this process's pod, until ctx ends, whether the machine's clock agrees with the
+// Kubernetes API.
 func (k *kubernetes) reportClock(ctx context.Context, log *slog.Logger) {
 	if k.pod == "" {
 		return
@@ -127,11 +127,11 @@ func (k *kubernetes) reportClock(ctx context.Context, log *slog.Logger) {
 	go writer.Run(ctx)
 }
 
-// kubeConfig finds the Kubernetes API, to which the process calls itself by the name, and the namespace of this process.
+// kubeConfig finds the Kubernetes API and the namespace of this process. name becomes the user agent.
 func (f *commonFlags) kubeConfig(name string) (kubernetes, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: f.kubeconfig}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)
-	// Without a kubeconfig the loader takes the pod's service account for both.
+	// Without a kubeconfig, the loader uses the pod's service account for both.
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return kubernetes{}, fmt.Errorf("cannot find the Kubernetes API (name a kubeconfig with --kubeconfig, or run inside a cluster): %w", err)
@@ -142,7 +142,7 @@ func (f *commonFlags) kubeConfig(name string) (kubernetes, error) {
 	}
 	config.UserAgent = name + "/" + version
 	found := kubernetes{Config: config, namespace: namespace}
-	// A kubeconfig may be of another cluster than the pod's.
+	// A kubeconfig may belong to another cluster than the pod's.
 	if f.kubeconfig == "" {
 		found.pod = os.Getenv(podVariable)
 	}

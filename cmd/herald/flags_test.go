@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 )
 
-// TestPodOfKubeconfig: a process that was given a kubeconfig may run in a pod of another cluster, where it has nothing to write.
+// TestPodOfKubeconfig: a process with a kubeconfig may run in a pod of another cluster, where it must not write.
 func TestPodOfKubeconfig(t *testing.T) {
 	t.Setenv(podVariable, "herald-manager-1")
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -34,7 +34,7 @@ func TestPodOfKubeconfig(t *testing.T) {
 	}
 }
 
-// TestTellClock: what the condition says is the matter of internal/clockcondition.
+// TestTellClock checks that the condition is written. Package internal/clockcondition tests its contents.
 func TestTellClock(t *testing.T) {
 	asked := make(chan string, 10)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,6 +55,6 @@ func TestTellClock(t *testing.T) {
 	}
 
 	cluster.pod = ""
-	cluster.Config = nil // it would be needed for a request
+	cluster.Config = nil // a request would need it
 	cluster.reportClock(t.Context(), slog.New(slog.DiscardHandler))
 }

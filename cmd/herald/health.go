@@ -23,17 +23,17 @@ import (
 	"github.com/herald-social/herald/internal/probes"
 )
 
-// started tells whether the manager does its work, or could as soon as it holds the lease:
-// what it has to know is in its caches, and it was not told to stop.
+// started is a readiness check. A manager is ready if it works or could take over the lease: its caches are filled and
+// it is not shutting down.
 type started struct {
-	// synced waits until the caches are filled, or the context ends.
+	// synced waits until the caches are filled or the context ends.
 	synced func(context.Context) bool
-	// clock is that of the process; nil is right.
+	// clock is the clock of the process; nil is always right.
 	clock   *apiclock.Clock
 	running atomic.Bool
 }
 
-// Start implements manager.Runnable. controller-runtime starts the caches before.
+// Start implements manager.Runnable. controller-runtime starts the caches first.
 func (s *started) Start(ctx context.Context) error {
 	s.running.Store(true)
 	<-ctx.Done()
@@ -41,14 +41,14 @@ func (s *started) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a replica that waits for
-// the lease is ready to take over.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a replica that waits for the lease is ready to take
+// over.
 func (*started) NeedLeaderElection() bool { return false }
 
-// syncedWithin is how long a probe waits for caches, which are asked ten times a second.
+// syncedWithin is how long a probe waits for the caches, which are polled ten times a second.
 const syncedWithin = 200 * time.Millisecond
 
-// Check is that of probes.Checks.
+// Check is a probe check; see probes.Checks.
 func (s *started) Check(r *http.Request) error {
 	if !s.running.Load() {
 		return errors.New("the process has not begun to work yet, or is stopping")
@@ -64,10 +64,10 @@ func (s *started) Check(r *http.Request) error {
 	return nil
 }
 
-// healthTimeout is how long a client may take to send a request's header.
+// healthTimeout is the timeout for a request's header.
 const healthTimeout = 5 * time.Second
 
-// errUnanswered is why a process is not ready that waits for what it cannot start without.
+// errUnanswered is the readiness error while the process waits for the Kubernetes API.
 var errUnanswered = errors.New("the Kubernetes API has not answered yet")
 
 func listenHealth(ctx context.Context, endpoint configv1alpha1.Endpoint) (net.Listener, error) {
@@ -79,8 +79,8 @@ func listenHealth(ctx context.Context, endpoint configv1alpha1.Endpoint) (net.Li
 	return listener, nil
 }
 
-// addProbes has a manager serve its probes, before it fills its caches and after it ends. The
-// manager's own would tell anybody its checks and their errors (/readyz/NAME, ?verbose).
+// addProbes serves the probes of a manager, from before it fills its caches until after it has ended. The probes of
+// controller-runtime would expose the checks and their errors to every client (/readyz/NAME, ?verbose).
 func addProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.Endpoint, checks probes.Checks) error {
 	if endpoint.Off() {
 		return nil
@@ -95,8 +95,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.En
 	})
 }
 
-// serveWaiting serves the probes of a process that waits for what it cannot start
-// without: it is alive, and not ready. stop frees the address.
+// serveWaiting serves the probes of a process that waits for a dependency: alive and not ready. stop frees the address.
 func serveWaiting(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) (stop func(), err error) {
 	if endpoint.Off() {
 		return func() {}, nil
@@ -116,7 +115,7 @@ func serveWaiting(ctx context.Context, endpoint configv1alpha1.Endpoint, log *sl
 		}
 	}()
 	return func() {
-		_ = server.Close() // a probe that is cut off comes again
+		_ = server.Close() // the kubelet repeats a probe that is cut off
 		<-ended
 	}, nil
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/herald-social/herald/hack/local/ports"
 )
 
-// leases is a Kubernetes API that knows the kinds that the manager's cache names, and one
-// lease. It gives that to the first who asks, and answers no renewal while it hangs.
+// leases is a Kubernetes API with the kinds in the manager's cache and one lease. The first process that requests the
+// lease gets it. While hangs is set, renewals get no response.
 type leases struct {
 	hangs atomic.Bool
 
@@ -79,7 +79,7 @@ func (l *leases) set(contentType string, lease []byte) {
 	l.contentType, l.held = contentType, lease
 }
 
-// give answers with the lease as it was written; false if there is none.
+// give responds with the lease; it returns false if there is none.
 func (l *leases) give(w http.ResponseWriter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,19 +91,19 @@ func (l *leases) give(w http.ResponseWriter) bool {
 	return true
 }
 
-// overdue is for how long after the end of its lease a leader may live on.
+// overdue is how long a leader may outlive its lease.
 const overdue = 20 * time.Second
 
-// hungTimers is a clock of a process that hangs: what is to be done later is not done. So the
-// lock does not stop a leader that cannot renew its lease.
+// hungTimers is the clock of a process that hangs: its timers do not fire, so the lock does not stop a leader that
+// cannot renew its lease.
 type hungTimers struct{ *clocktesting.FakeClock }
 
 func (c hungTimers) AfterFunc(time.Duration, func()) clock.Timer {
 	return c.NewTimer(365 * 24 * time.Hour)
 }
 
-// TestManagerProbes asks the probes of a manager: before and after it leads, when its
-// election hangs past the end of its lease, and while it stops.
+// TestManagerProbes calls the probes of a manager before and after it becomes leader, when its election hangs past the
+// end of the lease, and during the shutdown.
 func TestManagerProbes(t *testing.T) {
 	api := &leases{}
 	server := httptest.NewServer(api)
@@ -119,7 +119,7 @@ func TestManagerProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What leads ends only when the test says so, as a call under way does.
+	// The leader's work ends only when the test allows it, like a running call.
 	leading, finish := make(chan struct{}), make(chan struct{})
 	if err := mgr.Add(leader(func(context.Context) error {
 		close(leading)
@@ -162,7 +162,7 @@ func TestManagerProbes(t *testing.T) {
 	}
 }
 
-// leader is work that only a leader does.
+// leader is work that only the leader does.
 type leader func(context.Context) error
 
 func (l leader) Start(ctx context.Context) error { return l(ctx) }

@@ -5,8 +5,8 @@ package main
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// newLeaderMetric is the metric that says whether this process works, which it does once elected is closed and until stopping is:
-// then it has given its lease back.
+// newLeaderMetric returns the metric that reports whether this process leads. It leads once elected is closed and until
+// stopping is closed, when it releases the lease.
 func newLeaderMetric(elected, stopping <-chan struct{}) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_leader", Help: "1 if this manager holds the lease and works, 0 if it waits to take over.",

@@ -29,8 +29,8 @@ type processLog struct {
 	start slog.Level
 }
 
-// setupLog returns the log that the flags ask for, which writes to stderr. What Kubernetes' libraries log goes there
-// as well.
+// setupLog returns the log that the flags configure, which writes to stderr. The logs of the Kubernetes libraries go
+// there too.
 func (f *commonFlags) setupLog() (*processLog, error) {
 	l, err := f.newLog(os.Stderr)
 	if err != nil {
@@ -39,12 +39,12 @@ func (f *commonFlags) setupLog() (*processLog, error) {
 	log := logr.FromSlogHandler(l.Handler())
 	setKlogOnce.Do(func() { klog.SetLogger(log) })
 	ctrl.SetLogger(log)
-	// net/http writes there what it has to say of the servers of libraries.
+	// net/http logs errors of servers in libraries to this logger.
 	slog.SetDefault(l.Logger)
 	return l, nil
 }
 
-// setKlogOnce makes klog take its logger once: goroutines of Kubernetes' libraries read it without a lock.
+// setKlogOnce sets klog's logger only once, because goroutines of the Kubernetes libraries read it without a lock.
 var setKlogOnce sync.Once
 
 func (f *commonFlags) newLog(out io.Writer) (*processLog, error) {
@@ -64,7 +64,7 @@ func (f *commonFlags) newLog(out io.Writer) (*processLog, error) {
 	return l, nil
 }
 
-// inWords writes a duration with its unit, such as 1m30s. As JSON has it, it would be a number of nanoseconds.
+// inWords writes a duration with its unit, such as 1m30s. JSON would contain the number of nanoseconds.
 func inWords(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())
@@ -72,10 +72,10 @@ func inWords(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// library is how the names of the loggers of controller-runtime's own parts begin. Those of controllers have others.
+// library is the prefix of the logger names of controller-runtime itself. Controllers have other names.
 const library = "controller-runtime"
 
-// libraryHandler writes at debug what controller-runtime reports at info: that its servers start and stop.
+// libraryHandler lowers controller-runtime's info lines to debug, such as those about the start and stop of servers.
 type libraryHandler struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -99,7 +99,7 @@ func (h libraryHandler) WithGroup(name string) slog.Handler {
 	return libraryHandler{h.Handler.WithGroup(name)}
 }
 
-// isOfLibrary reports whether a line is of controller-runtime's own.
+// isOfLibrary reports whether controller-runtime itself wrote a line.
 func isOfLibrary(line *slog.Record) (is bool) {
 	line.Attrs(func(a slog.Attr) bool {
 		is = a.Key == "logger" && strings.HasPrefix(a.Value.String(), library)
@@ -108,17 +108,17 @@ func isOfLibrary(line *slog.Record) (is bool) {
 	return is
 }
 
-// applyLevel logs from a level of the file on; from that of the flag if the file has none.
+// applyLevel sets the level of the configuration file, or of the flag if the file has none.
 func (l *processLog) applyLevel(ctx context.Context, c *configv1alpha1.Log) {
 	level := l.start
 	if c.Level != "" {
 		if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-			return // config has judged it
+			return // the configuration has been validated
 		}
 	}
 	if was := l.level.Level(); was != level {
 		l.level.Set(level)
-		// Of a level of its own, so that it stands in the log whatever the level is.
+		// The line is at the new level or info, whichever is higher, so that it always appears.
 		l.Log(ctx, max(level, slog.LevelInfo), "The log has another level now", "was", was.String(), "is", level.String())
 	}
 }

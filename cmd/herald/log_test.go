@@ -27,7 +27,7 @@ import (
 
 const managerFile = "apiVersion: config.herald.dev/v1alpha1\nkind: ManagerConfiguration\n"
 
-// tellingClock tells each time that its ticker is waited for.
+// tellingClock signals each wait for its ticker.
 type tellingClock struct {
 	clock.WithTicker
 	waits chan struct{}
@@ -51,7 +51,7 @@ func (t tellingTicker) C() <-chan time.Time {
 func TestLive(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "config.yaml")
-	// Kubernetes changes where a link points to.
+	// Kubernetes changes the target of a link.
 	write := func(version, text string) {
 		t.Helper()
 		data := filepath.Join(folder, version)
@@ -105,7 +105,7 @@ func TestLive(t *testing.T) {
 		before := len(out.String())
 		write(string(rune('a'+i)), tc.text)
 		fake.Step(rereadEvery)
-		<-waits // for the next tick: the look is over
+		<-waits // for the next tick: the check is done
 		if got := log.level.Level(); got != tc.level || stop.On() != tc.suspended {
 			t.Errorf("%s: the level is %s, and suspended is %t", tc.reason, got, stop.On())
 		}

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command herald is all of Herald in one binary. Its first argument names the part to run. This package reads flags and
-// wires the parts together.
+// Command herald is all of Herald in one binary. Its first argument names the part to run. This package parses flags
+// and wires the parts together.
 package main
 
 import (
@@ -24,12 +24,12 @@ import (
 // version is set by the linker to the release or, between releases, to the commit.
 var version = "unknown"
 
-// Exit codes. A usage error has one of its own, as with flag.ExitOnError, so that a supervisor can tell a wrong command
-// line from a failure that may pass.
+// Exit codes. A usage error has its own code, as with flag.ExitOnError, so that a supervisor can distinguish it from a
+// transient failure.
 const (
 	exitFailure = 1
 	exitUsage   = 2
-	// exitStopped is that of `herald release` where a manager works again: tried once more, it would stop that one.
+	// exitStopped means that `herald release` found an active manager. Repeating the command would interfere with it.
 	exitStopped = 3
 )
 
@@ -37,7 +37,7 @@ const (
 type command struct {
 	name    string
 	summary string
-	// run returns nil when ctx ended it, a usageError for a wrong command line, flag.ErrHelp after printing help.
+	// run returns nil when ctx ended it, a usageError for a wrong command line, and flag.ErrHelp after printing help.
 	run func(ctx context.Context, args []string) error
 }
 
@@ -61,8 +61,8 @@ type usageError struct {
 func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Unwrap() error { return e.err }
 
-// profiledEvery is for how many bytes that are allocated one place is noted for profiles of memory. Go
-// notes one for each 512 KiB, and keeps a MiB and more of such places in a process that holds little else.
+// profiledEvery is the sampling interval of memory profiles in bytes. Go's default of 512 KiB costs a MiB and more of
+// samples in a process with a small heap.
 const profiledEvery = 4 << 20
 
 func main() {
@@ -71,12 +71,12 @@ func main() {
 	}
 	runtime.MemProfileRate = profiledEvery
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// Once asked to stop, a second signal ends the process at once.
+	// During the shutdown, a second signal ends the process immediately.
 	context.AfterFunc(ctx, stop)
 	os.Exit(dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// dispatch runs the subcommand that args begin with and returns the exit code.
+// dispatch runs the subcommand in args[0] and returns the exit code.
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		printUsage(stderr)
@@ -96,7 +96,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	return exitUsage
 }
 
-// report says what went wrong and returns the exit code for it.
+// report prints an error and returns the exit code for it.
 func report(name string, err error, stderr io.Writer) int {
 	var usage usageError
 	var mistakes *config.Mistakes
@@ -107,7 +107,7 @@ func report(name string, err error, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "herald %s: %v\nSee `herald %s --help`.\n", name, err, name)
 		return exitUsage
 	case errors.As(err, &mistakes):
-		// The lines begin with the file, as editors and pipelines want them.
+		// Each line starts with the file name, as editors and pipelines expect.
 		many := "mistakes"
 		if len(mistakes.List) == 1 {
 			many = "mistake"

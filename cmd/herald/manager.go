@@ -43,8 +43,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 )
 
-// managerName is the owner of the fields that the manager writes, and what it calls
-// itself to the Kubernetes API, whatever the release.
+// managerName is the manager's field manager and user agent, whatever the release.
 const managerName = "herald-manager"
 
 // managerFlags are the flags of `herald manager`.
@@ -64,8 +63,7 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	return f, parse(flags, args)
 }
 
-// findFFmpeg returns the path of the program; "" if the name is empty, or if the
-// default program is not installed.
+// findFFmpeg returns the path of the program; "" if the name is empty or the default program is not installed.
 func findFFmpeg(name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -147,8 +145,8 @@ func runManager(ctx context.Context, args []string) error {
 	return work(ctx, mgr)
 }
 
-// stopOnError is a watch whose error stops the process as if it were told to. The manager would keep the lease
-// until the calls under way have ended.
+// stopOnError is a watch whose error starts a graceful shutdown. Returned to the manager, the error would keep the
+// lease until the running calls have ended.
 type stopOnError struct {
 	*preflight.Watch
 
@@ -163,8 +161,8 @@ func (o stopOnError) Start(ctx context.Context) error {
 	return nil
 }
 
-// work runs a manager until ctx ends, which is an error if the lease was lost, or the resource definitions are older than
-// this program.
+// work runs a manager until ctx ends. It returns an error if the lease was lost or the resource definitions are older
+// than this program.
 func work(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the manager stopped: %w", err)
@@ -175,15 +173,15 @@ func work(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// errLeaseLost is why a process stops that cannot renew its lease.
+// errLeaseLost is the cause of the shutdown when the lease cannot be renewed.
 var errLeaseLost = errors.New("the lease could not be renewed in time, and another manager may lead now; " +
 	"see whether the Kubernetes API answers, and whether this account may still write its lease")
 
-// cacheSyncTimeout is how long a process fills its caches, alive and not ready, before it gives up. A million posts take
-// some ten minutes; after controller-runtime's two a process would end, and begin anew with nothing.
+// cacheSyncTimeout is how long a process may fill its caches, alive and not ready. A million posts take about ten
+// minutes. After controller-runtime's default of two minutes, the process would exit and start from scratch.
 const cacheSyncTimeout = time.Hour
 
-// managerOptions are those that the configuration decides.
+// managerOptions returns the options that the configuration determines.
 func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	options := ctrl.Options{
 		Scheme:                  runtime.NewScheme(),
@@ -194,21 +192,21 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 		LeaseDuration:           &c.LeaderElection.LeaseDuration.Duration,
 		RenewDeadline:           &c.LeaderElection.RenewDeadline.Duration,
 		RetryPeriod:             &c.LeaderElection.RetryPeriod.Duration,
-		// The process ends as soon as the manager has stopped.
+		// The process exits as soon as the manager has stopped.
 		LeaderElectionReleaseOnCancel: true,
-		// A manager that waits for the lease has read what it needs to go on at once.
-		// A controller that names no deadline of its own has that of posts.
+		// A manager that waits for the lease fills its caches, so that it can take over immediately. deadline.Post is
+		// the default for controllers without a ReconciliationTimeout.
 		Controller: ctrlconfig.Controller{EnableWarmup: new(true), ReconciliationTimeout: deadline.Post, CacheSyncTimeout: cacheSyncTimeout},
 	}
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))
-	// Finished posts are not cached: they cost no memory. Of large objects of teams, the cache
-	// keeps what is read.
+	// Finished posts are not cached, to save memory. Of large objects of teams, the cache keeps only the fields that
+	// are used.
 	options.Cache.DefaultTransform = cachetransform.Transform
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
 		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		&rbacv1.RoleBinding{}: namesOf(c.ReleaseName).RoleBindings(),
-		// So far as they are teams' budgets.
+		// Only the quotas of teams' budgets.
 		&corev1.ResourceQuota{}: team.Quotas(),
 	}
 	options.Cache.DefaultNamespaces = cachetransform.ByNamespace(c.Namespaces)
@@ -235,7 +233,7 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 		}
 		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, held
 		alive = held.Check
-		// A process that stops claims nothing more; another one need not wait for the calls that this one has begun.
+		// A stopping process claims no more posts, so another one does not have to wait for the running calls.
 		context.AfterFunc(ctx, func() { releaseLease(context.WithoutCancel(ctx), held, c.LeaderElection.RenewDeadline.Duration) })
 	}
 	var err error
@@ -255,12 +253,12 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 	return mgr, nil
 }
 
-// requestTimeout bounds one request of a controller. A connection whose other end vanished without a word is
-// found out by the kernel after a quarter of an hour, while a claim and a record want to be tried again.
+// requestTimeout is the timeout of a controller's request. The kernel detects a dead connection only after a quarter of
+// an hour, but claims and records must be retried sooner.
 const requestTimeout = 15 * time.Second
 
-// newClient returns the client of the controllers. Caches have one connection for all their watches, which
-// is enough for them; claims and records have many.
+// newClient returns the client of the controllers. The caches share one connection for all watches, which is enough for
+// them; claims and records use many.
 func newClient(config *rest.Config, options client.Options) (client.Client, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = requestTimeout
@@ -271,7 +269,7 @@ func newClient(config *rest.Config, options client.Options) (client.Client, erro
 	return client.New(config, options)
 }
 
-// releaseLease gives the lease back. If it cannot, the election does when the process has stopped.
+// releaseLease releases the lease. If that fails, the election releases it after the process has stopped.
 func releaseLease(ctx context.Context, held *lease.Lock, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -280,8 +278,7 @@ func releaseLease(ctx context.Context, held *lease.Lock, within time.Duration) {
 	}
 }
 
-// identity names this process. A restart keeps the name only if
-// --leader-identity says so.
+// identity returns the identity of this process. It survives a restart only if --leader-identity is set.
 func (f *managerFlags) identity() (string, error) {
 	if f.leaderIdentity != "" {
 		return f.leaderIdentity, nil

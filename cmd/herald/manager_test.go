@@ -39,7 +39,7 @@ func TestFindFFmpeg(t *testing.T) {
 	}
 }
 
-// TestEveryPassEnds: a controller that names no deadline has one.
+// TestEveryPassEnds: a controller without a ReconciliationTimeout gets the default.
 func TestEveryPassEnds(t *testing.T) {
 	options := managerOptions(configv1alpha1.DefaultManager())
 	if got := options.Controller.ReconciliationTimeout; got <= 0 || got > deadline.Post {

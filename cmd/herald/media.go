@@ -29,13 +29,14 @@ import (
 	"github.com/herald-social/herald/internal/rollback"
 )
 
-// storeCredentials is the file that media.credentialsFile names.
+// storeCredentials is the content of media.credentialsFile.
 type storeCredentials struct {
 	AccessKey string `json:"accessKey"`
 	SecretKey string `json:"secretKey"`
 }
 
-// openStore opens the store of media files, without a request; one that always fails if there is none.
+// openStore returns the store of media files without connecting to it. Without a configuration, it returns a store that
+// always fails.
 func openStore(c *configv1alpha1.Media) (*store.Store, error) {
 	if c == nil {
 		return store.None(), nil
@@ -67,8 +68,8 @@ func openStore(c *configv1alpha1.Media) (*store.Store, error) {
 	return store.New(config)
 }
 
-// addBucket returns whose the bucket is, and adds what tells people if it is another cluster's to the manager. Without a store there is
-// nothing to tell.
+// addBucket returns the bucket's ownership check. It adds a runnable to the manager that reports a bucket of another
+// cluster, unless there is no store.
 func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*installation.Bucket, error) {
 	from := ""
 	if c != nil {
@@ -84,11 +85,11 @@ func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*
 	return bucket, nil
 }
 
-// addRollbackDetector returns what tells whether the cluster was put back to an earlier state, and adds what counts for that to the manager; nil
-// without a store, where nothing could tell.
+// addRollbackDetector returns a function that reports whether the cluster was rolled back, and adds its counter to the
+// manager. It returns nil without a store, because a rollback cannot be detected then.
 func addRollbackDetector(mgr ctrl.Manager, files *store.Store, release, namespace string, now clock.WithTicker) (func(context.Context) (rollback.Status, error), error) {
 	if files.Absent() {
-		return nil, nil //nolint:nilnil // without a store nothing is noticed, which is no error
+		return nil, nil //nolint:nilnil // without a store nothing is detected, which is no error
 	}
 	counter := rollback.New(rollback.Options{
 		Documents: files, Cluster: installation.Cluster(mgr.GetAPIReader()), Client: mgr.GetClient(), Reader: mgr.GetAPIReader(),
@@ -100,7 +101,7 @@ func addRollbackDetector(mgr ctrl.Manager, files *store.Store, release, namespac
 	return counter.Status, nil
 }
 
-// hostOf takes apart an address: the client of the store wants host and port, and whether to do without TLS.
+// hostOf splits a URL into the host and port, and whether to use plain HTTP, as the store's client expects.
 func hostOf(address string) (host string, insecure bool, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -109,15 +110,16 @@ func hostOf(address string) (host string, insecure bool, err error) {
 	return u.Host, u.Scheme == "http", nil
 }
 
-// storeOrigins are those that browsers upload files to and show them from, for the policy of the pages, separated by a space:
-// the store's own and that of the bucket, which some stores put into the name of the host. It is empty without a store.
+// storeOrigins returns the origins that browsers upload files to and load them from, separated by a space, for the
+// Content-Security-Policy: the store's origin and the bucket's, which some stores put into the host name. It is empty
+// without a store.
 func storeOrigins(c *configv1alpha1.Media) string {
 	if c == nil {
 		return ""
 	}
 	u, err := url.Parse(cmp.Or(c.PublicEndpoint, c.Endpoint))
 	if err != nil || u.Host == "" {
-		return "" // openStore has said so
+		return "" // openStore has reported the error
 	}
 	own := u.Scheme + "://" + u.Host
 	if c.PathStyle {
@@ -126,12 +128,12 @@ func storeOrigins(c *configv1alpha1.Media) string {
 	return own + " " + u.Scheme + "://" + c.Bucket + "." + u.Host
 }
 
-// verifier makes what examines uploaded files: the same in the manager and the apiserver.
+// verifier returns the verifier of uploaded files, which the manager and the apiserver share.
 func verifier(files *store.Store, now clock.PassiveClock) *probe.Verifier {
 	return &probe.Verifier{Store: files, Clock: now, Unconvertible: rendition.Unconvertible}
 }
 
-// newMedia makes the reconciler of media files.
+// newMedia returns the reconciler of media files.
 func newMedia(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files *store.Store, bucket *installation.Bucket, teams *quota.Teams, now *apiclock.Clock,
 ) (*media.Reconciler, error) {
 	return media.New(media.Options{

@@ -44,7 +44,7 @@ func TestMediaStore(t *testing.T) {
 	}
 }
 
-// TestCredentialsOfTheEnvironment signs with what the environment holds, as a pod with a role of its own does.
+// TestCredentialsOfTheEnvironment signs with credentials from the environment, as a pod with its own role does.
 func TestCredentialsOfTheEnvironment(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "from-the-environment")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")

@@ -47,7 +47,7 @@ var (
 	metricsTemplate string
 )
 
-// metric is what a collector says of a metric before anything has happened.
+// metric is the description of a metric by its collector.
 type metric struct {
 	name, help string
 	labels     []string
@@ -80,7 +80,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	return map[string][]metric{"manager": manager.metrics(t), "apiserver": server.metrics(t)}
 }
 
-// collectors keeps what is registered with it.
+// collectors stores the registered collectors.
 type collectors struct{ all []prometheus.Collector }
 
 // Register implements prometheus.Registerer.
@@ -95,10 +95,10 @@ func (c *collectors) MustRegister(all ...prometheus.Collector) { c.all = append(
 // Unregister implements prometheus.Registerer.
 func (*collectors) Unregister(prometheus.Collector) bool { return false }
 
-// description is how a prometheus.Desc, which hides its parts, prints itself.
+// description matches the string form of a prometheus.Desc, whose fields are private.
 var description = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), unit: "", constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
 
-// metrics describes what was registered, by name.
+// metrics returns the registered metrics by name.
 func (c *collectors) metrics(t *testing.T) (all []metric) {
 	t.Helper()
 	for _, collector := range c.all {
@@ -128,15 +128,15 @@ func (c *collectors) metrics(t *testing.T) (all []metric) {
 	return all
 }
 
-// kindOf tells the type of the metrics of a collector. Those of our own collectors, which find their values at each scrape,
-// are gauges; the recorded run of test/monitoring proves it.
+// kindOf returns the type of a collector's metrics. Our own collectors, which compute their values at the scrape, are
+// gauges; the recorded run of test/monitoring proves it.
 func kindOf(c prometheus.Collector) dto.MetricType {
 	switch c.(type) {
 	case *prometheus.CounterVec:
 		return dto.MetricType_COUNTER
 	case *prometheus.HistogramVec, prometheus.Histogram:
 		return dto.MetricType_HISTOGRAM
-	case prometheus.Gauge: // before Counter, whose methods a gauge has, too
+	case prometheus.Gauge: // before Counter, because a gauge has its methods too
 		return dto.MetricType_GAUGE
 	case prometheus.Counter:
 		return dto.MetricType_COUNTER
@@ -145,7 +145,7 @@ func kindOf(c prometheus.Collector) dto.MetricType {
 	}
 }
 
-// unit is what a metric counts in, as its name says.
+// unit returns the unit in the name of a metric.
 func (m *metric) unit() string {
 	name := strings.TrimSuffix(m.name, "_total")
 	switch {
@@ -164,7 +164,7 @@ func (m *metric) unit() string {
 	}
 }
 
-// TestMetricsPage compares docs/metrics.md with what the collectors say.
+// TestMetricsPage compares docs/metrics.md with the collectors.
 func TestMetricsPage(t *testing.T) {
 	page := metricsTemplate
 	for process, metrics := range metricsOf(t) {
@@ -191,7 +191,7 @@ func TestMetricsPage(t *testing.T) {
 	}
 }
 
-// TestMetricsAreWellNamed holds the metrics to the conventions of Prometheus and to those of this project.
+// TestMetricsAreWellNamed checks the naming conventions of Prometheus and of this project.
 func TestMetricsAreWellNamed(t *testing.T) {
 	seen := map[string]string{}
 	for process, metrics := range metricsOf(t) {
@@ -200,7 +200,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 		}
 		for i := range metrics {
 			m := &metrics[i]
-			// Each process has a clock of its own.
+			// Each process has its own clock.
 			if other := seen[m.name]; other != "" && m.name != "herald_clock_skew_seconds" {
 				t.Errorf("%s is a metric of the %s and of the %s", m.name, other, process)
 			}
@@ -224,13 +224,13 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	}
 }
 
-// boundedLabels are those whose values come from a list of ours, or are as many as the connections of teams.
+// boundedLabels are the labels with values from a fixed list, or with one value per connection of a team.
 var boundedLabels = []string{
 	"namespace", "connection", // one for each connected account
 	"platform", "phase", "window", "outcome", "state", "reason", "kind", "queue", "answer", "action", "operation", "code", "method",
-	"budget", // what a team's budget bounds
-	"why",    // an input is not used: superseded, refused
-	"for",    // what is waited for of the store
+	"budget", // the fields of a team's budget
+	"why",    // why an input is not used: superseded, refused
+	"for",    // the purpose of a wait for the store
 }
 
 // family is a metric as it is scraped.
@@ -250,7 +250,7 @@ func family(m *metric) *dto.MetricFamily {
 	return &dto.MetricFamily{Name: &m.name, Help: &m.help, Type: &m.kind, Metric: []*dto.Metric{one}}
 }
 
-// TestPromisesHaveMetrics names the metric that tells whether each promise is kept.
+// TestPromisesHaveMetrics checks that each promise names a metric that measures it.
 func TestPromisesHaveMetrics(t *testing.T) {
 	labels := map[string][]string{}
 	for metrics := range maps.Values(metricsOf(t)) {

@@ -26,8 +26,8 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// loadPlatforms builds the registry: one entry per platform. An apiserver without the web application needs no secrets of
-// the platforms' apps, and passes none. now is by which clock tokens and limits end.
+// loadPlatforms returns the registry of the configured platforms. An apiserver without the web application needs no app
+// secrets and passes nil. now is the clock for the expiry of tokens and limits.
 func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, secrets *secrets, now clock.Clock) (platforms.Registry, error) {
 	registry := platforms.Registry{}
 	if c := config.X; c != nil {
@@ -73,7 +73,7 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 	return registry, nil
 }
 
-// appsOf are the installation's own apps: what their tokens are known by.
+// appsOf returns the installation's own apps, which identify the tokens issued to them.
 func appsOf(config *configv1alpha1.Platforms, secrets *secrets) appid.Apps {
 	apps := appid.Apps{}
 	for platform, c := range map[v1alpha1.Platform]*configv1alpha1.Platform{
@@ -90,18 +90,18 @@ func appsOf(config *configv1alpha1.Platforms, secrets *secrets) appid.Apps {
 // secrets opens the secrets of the platforms' apps; nil opens none.
 type secrets struct {
 	log *slog.Logger
-	// optional says that one that cannot be read keeps nothing from starting.
+	// optional is true if an unreadable secret does not prevent the start.
 	optional bool
-	// err says which one could not be read at first.
+	// err names the secrets that could not be read at the start.
 	err error
-	// opened holds what reads each one that was opened, by the name of its platform.
+	// opened caches the functions that read opened secrets, by platform.
 	opened map[string]func() string
 }
 
 func newSecrets(log *slog.Logger) *secrets { return &secrets{log: log} }
 
-// open returns what reads the secret of a platform's app, "" if there is none. The file is read at each call: tokens are
-// renewed every few minutes at most, and a secret that was replaced holds from the next renewal on.
+// open returns a function that reads the secret of a platform's app, "" if there is none. It reads the file at each
+// call, so that a replaced secret takes effect with the next renewal; tokens are renewed every few minutes at most.
 func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	if s == nil || c.ClientSecretFile == "" {
 		return func() string { return "" }
@@ -122,8 +122,9 @@ func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	return read
 }
 
-// reread returns what reads the secret in a file, which setting names, at each call; the error is that of the first time.
-// While it cannot be read, as in the moment in which it is replaced, the last one holds, "" at first.
+// reread returns a function that reads the secret in a file at each call; setting names the file in errors. While the
+// file cannot be read, for example while it is being replaced, the function returns the last secret, "" at first.
+// reread returns the error of the first read.
 func reread(setting, file string, log *slog.Logger) (func() string, error) {
 	var last atomic.Pointer[string]
 	last.Store(new(string))
@@ -143,11 +144,11 @@ func reread(setting, file string, log *slog.Logger) (func() string, error) {
 	}, err
 }
 
-// rootsOf returns the authorities of the system and those of a PEM file, which setting names; nil, which means those of
-// the system, without one.
+// rootsOf returns a pool with the system's CAs and the CAs in a PEM file; setting names the file in errors. Without a
+// file it returns nil, which means the system's CAs.
 func rootsOf(setting, file string) (*x509.CertPool, error) {
 	if file == "" {
-		return nil, nil //nolint:nilnil // nil is what crypto/tls takes for the authorities of the system
+		return nil, nil //nolint:nilnil // crypto/tls takes nil for the system's authorities
 	}
 	pem, err := os.ReadFile(file) //nolint:gosec // the path is the operator's own configuration
 	if err != nil {

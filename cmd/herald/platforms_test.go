@@ -26,8 +26,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestEgressTable compares the table of the hosts that a firewall has to let through with
-// what the platforms declare.
+// TestEgressTable compares the documented table of the hosts that a firewall has to allow with the hosts that the
+// platforms declare.
 func TestEgressTable(t *testing.T) {
 	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestEgressTable(t *testing.T) {
 	}
 }
 
-// TestHostsAreNotShared shows that no platform may have Herald call another one's hosts.
+// TestHostsAreNotShared checks that no platform lets Herald call another platform's hosts.
 func TestHostsAreNotShared(t *testing.T) {
 	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
 	if err != nil {
@@ -160,7 +160,7 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// TestPlatformsGoByTheClock shows that tokens end by the clock that is handed in, which is that of the Kubernetes API.
+// TestPlatformsGoByTheClock checks that tokens expire by the given clock, which follows the Kubernetes API.
 func TestPlatformsGoByTheClock(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -188,8 +188,7 @@ func TestPlatformsGoByTheClock(t *testing.T) {
 	}
 }
 
-// TestShutdownWaitsForCalls compares the time that the manager has to stop with
-// the longest that it may need.
+// TestShutdownWaitsForCalls compares the manager's shutdown timeout with the longest time that a shutdown may take.
 func TestShutdownWaitsForCalls(t *testing.T) {
 	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
 	if err != nil || len(registry) != 6 {

@@ -5,6 +5,5 @@
 
 package main
 
-// crashPoint returns the function that the manager calls at named points of the
-// protocol: none, in every shipped build.
+// crashPoint returns the function that the manager calls at failpoints: nil in every released build.
 func crashPoint() func(string) { return nil }

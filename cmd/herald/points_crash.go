@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// crashPoint returns a function that calls the test at HERALD_CRASH_HOOK at each point
-// of the protocol, and waits for its answer: the test may kill this process meanwhile,
-// or cut a connection. It is built for the crash matrix only.
+// crashPoint returns a function that calls the test at HERALD_CRASH_HOOK at each failpoint and waits for its response.
+// Meanwhile, the test may kill this process or cut a connection. Only the build for the crash matrix has it.
 func crashPoint() func(string) {
 	hook := os.Getenv("HERALD_CRASH_HOOK")
 	if hook == "" {

@@ -28,10 +28,9 @@ import (
 )
 
 const (
-	// releaseRate is how many requests a second `herald release` makes by itself: ten
-	// thousand objects take a minute.
+	// releaseRate is the default limit of `herald release`, in requests per second: ten thousand objects take a minute.
 	releaseRate = 200
-	// leaseSuffix follows the name of a release in that of its manager's lease.
+	// leaseSuffix is appended to the name of a release for the name of its manager's lease.
 	leaseSuffix = "-manager"
 )
 
@@ -48,7 +47,7 @@ type releaseFlags struct {
 	teams                configv1alpha1.Namespaces
 }
 
-// names is a flag of names that are separated by commas.
+// names is a flag with a comma-separated list of names.
 type names []string
 
 func (n *names) String() string { return strings.Join(*n, ",") }
@@ -86,7 +85,7 @@ func parseReleaseFlags(args []string) (*releaseFlags, error) {
 	return f, nil
 }
 
-// validate refuses what cannot be meant.
+// validate returns a usageError for contradicting or invalid flags.
 func (f *releaseFlags) validate() error {
 	switch {
 	case f.wait < 0:
@@ -99,7 +98,7 @@ func (f *releaseFlags) validate() error {
 	return nil
 }
 
-// runRelease takes Herald's finalizers off, so that what it looked after can be deleted without it.
+// runRelease removes Herald's finalizers, so that its objects can be deleted without it.
 func runRelease(ctx context.Context, args []string) error {
 	f, err := parseReleaseFlags(args)
 	if err != nil {
@@ -124,8 +123,8 @@ func runRelease(ctx context.Context, args []string) error {
 	return release.Run(ctx, options)
 }
 
-// releaseClients are those of the kinds that stop a manager. One for all kinds of Kubernetes would
-// be in the memory of every process of Herald, since they are one program.
+// releaseClients are typed clients for the kinds needed to stop a manager. A clientset with all kinds of Kubernetes
+// would occupy memory in every Herald process, because they share one binary.
 type releaseClients struct {
 	apps         typedappsv1.DeploymentsGetter
 	core         typedcorev1.PodsGetter
@@ -143,8 +142,8 @@ func newReleaseClients(config *rest.Config) (c releaseClients, err error) {
 	return c, err
 }
 
-// stopManager returns when no manager runs, or an error. What it returns tells who works again
-// later.
+// stopManager scales down the Deployments of --scale-down and waits until no manager runs. The returned function
+// returns the identity of a manager that has started again, or "".
 func (f *releaseFlags) stopManager(ctx context.Context, clients releaseClients, out io.Writer) (working func(context.Context) (string, error), err error) {
 	scaler := release.Scaler{Deployments: clients.apps, Pods: clients.core, Namespace: f.install, Clock: clock.RealClock{}, Out: out}
 	if err := scaler.Down(ctx, f.scaleDown, f.wait); err != nil || f.force {
@@ -171,7 +170,7 @@ func (f *releaseFlags) stopManager(ctx context.Context, clients releaseClients, 
 	return watch.NewHolder, watch.Snapshot(ctx)
 }
 
-// leases are those that a manager of this installation may hold.
+// leases returns the leases that a manager of this installation may hold.
 func (f *releaseFlags) leases(ctx context.Context, clients releaseClients) ([]types.NamespacedName, error) {
 	name := f.releaseName + leaseSuffix
 	if f.install != "" {

@@ -20,30 +20,28 @@ import (
 	"github.com/herald-social/herald/internal/suspend"
 )
 
-// rereadEvery is how often the file is looked at. Kubernetes itself takes up to a minute to
-// bring the change of a ConfigMap into a pod. It does so by a symbolic link that it moves, which
-// reading the file again follows.
+// rereadEvery is how often the file is read. Kubernetes takes up to a minute to update a ConfigMap in a pod. It
+// switches a symbolic link, which reading the file follows.
 const rereadEvery = 5 * time.Second
 
-// reloadableFields are those of a configuration that a running process takes over.
+// reloadableFields are the fields that a running process applies without a restart.
 var reloadableFields = []string{"log", "suspend"}
 
-// configWatcher is the configuration of a running process.
+// configWatcher applies changes of the configuration file to a running process.
 type configWatcher[T any] struct {
 	path string
-	// load reads it, and take takes over what is live of it.
+	// load reads the file, and apply applies its reloadable fields.
 	load  func(path string) (T, error)
 	apply func(ctx context.Context, c T)
 	log   *slog.Logger
 
-	// initial is what the process began with, and waiting names the fields that are different
-	// now and wait for a restart.
+	// initial holds the fields at the start. waiting names the changed fields that need a restart.
 	initial map[string]json.RawMessage
 	waiting string
 }
 
-// watch takes over what is live in the file when it changes, until ctx ends. A file with a mistake
-// changes nothing, and that is told.
+// watch applies changes of the file's reloadable fields until ctx ends. It logs a mistake in the file and ignores the
+// change.
 func (f *configWatcher[T]) watch(ctx context.Context, clk clock.WithTicker) {
 	ticker := clk.NewTicker(rereadEvery)
 	defer ticker.Stop()
@@ -76,7 +74,7 @@ func (f *configWatcher[T]) watch(ctx context.Context, clk clock.WithTicker) {
 	}
 }
 
-// warnRestart tells which fields are different from those that the process works with.
+// warnRestart logs the changed fields that need a restart.
 func (f *configWatcher[T]) warnRestart(ctx context.Context, c T) {
 	now := fieldsOf(c)
 	var different []string
@@ -98,7 +96,7 @@ func (f *configWatcher[T]) warnRestart(ctx context.Context, c T) {
 	f.waiting = waiting
 }
 
-// fieldsOf returns the fields of a configuration that are not live, by their names.
+// fieldsOf returns the fields of a configuration that need a restart, by name.
 func fieldsOf(c any) (fields map[string]json.RawMessage) {
 	data, err := json.Marshal(c)
 	if err != nil || json.Unmarshal(data, &fields) != nil {
@@ -110,7 +108,7 @@ func fieldsOf(c any) (fields map[string]json.RawMessage) {
 	return fields
 }
 
-// watchConfig returns the brake of the configuration, which follows its file until ctx ends, as all of it does that is live.
+// watchConfig returns the suspend switch of the configuration, and applies the file's reloadable fields until ctx ends.
 func watchConfig(ctx context.Context, f *managerFlags, c *configv1alpha1.ManagerConfiguration, process *processLog) *suspend.Switch {
 	suspend := &suspend.Switch{}
 	suspend.Set(c.Suspend)
@@ -119,7 +117,7 @@ func watchConfig(ctx context.Context, f *managerFlags, c *configv1alpha1.Manager
 	return suspend
 }
 
-// reloadManager takes over what is live of a manager's configuration.
+// reloadManager returns a function that applies the reloadable fields of a manager's configuration.
 func reloadManager(log *processLog, stop *suspend.Switch) func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
 	return func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
 		log.applyLevel(ctx, &c.Log)
@@ -134,7 +132,7 @@ func reloadManager(log *processLog, stop *suspend.Switch) func(ctx context.Conte
 	}
 }
 
-// reloadAPIServer takes over what is live of an apiserver's configuration.
+// reloadAPIServer returns a function that applies the reloadable fields of an apiserver's configuration.
 func reloadAPIServer(log *processLog) func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) {
 	return func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) { log.applyLevel(ctx, &c.Log) }
 }

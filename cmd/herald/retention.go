@@ -24,15 +24,15 @@ import (
 	postingretention "github.com/herald-social/herald/posting/retention"
 )
 
-// retentionPolicy is how long finished posts are kept, of teams that say nothing.
+// retentionPolicy returns how long finished posts are kept by default.
 func retentionPolicy(c *configv1alpha1.ManagerConfiguration) postingretention.Policy {
 	return postingretention.Policy{
 		InCluster: c.Retention.InCluster.Duration, Archived: c.Retention.Archived.Duration, LeastInCluster: c.Retention.LeastInCluster.Duration,
 	}
 }
 
-// setupPosts adds to the manager what delivers posts, and what lets those leave that are
-// finished. Both keep records, and enter in lists what is deleted, where there is a bucket.
+// setupPosts adds the delivery and the retention of posts to the manager. With a bucket, both write records, and add
+// deleted posts to the lists.
 func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *archive.Archive, files *store.Store, teams *quota.Teams, bucket *installation.Bucket, posts post.Options) error {
 	now, told := posts.Clock, retention.NewMetrics(metrics.Registry)
 	shelf := retention.NewArchiver(retention.ArchiverOptions{
@@ -41,7 +41,7 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *
 	})
 	posts.Records = &post.Records{Archive: kept, Owner: teams.Owner, List: func(ctx context.Context, p *v1alpha1.Post) error {
 		owner, err := teams.Owner(ctx, p.Namespace)
-		// What the archive has of a Team that is being deleted goes with it.
+		// Deleting a Team deletes its archive.
 		if err != nil || owner == nil || !owner.DeletionTimestamp.IsZero() {
 			return err
 		}
@@ -65,8 +65,8 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *
 	return errors.Join(err, mgr.Add(posts.Jumps), reconciler.SetupWithManager(mgr), add(mgr, sweeper, wrong))
 }
 
-// recordsOf are what the archive in a bucket holds of teams; nil without one. It is that of those
-// who write there: who clears it waits for them.
+// recordsOf returns the archive with the records of teams; nil without a bucket. It is the same Archive that the
+// writers use, because clearing waits for running writes.
 func recordsOf(kept *archive.Archive, bucket *installation.Bucket) team.Records {
 	if kept.Absent() {
 		return nil
@@ -79,7 +79,7 @@ type records struct {
 	bucket  *installation.Bucket
 }
 
-// Clear implements team.Records. What another cluster keeps in the bucket stays.
+// Clear implements team.Records. It keeps the data of another cluster.
 func (r records) Clear(ctx context.Context, namespace, name string) (left bool, err error) {
 	if err := r.bucket.MayDelete(ctx); err != nil {
 		return true, err

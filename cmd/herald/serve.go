@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/metricsauth"
 )
 
-// metricsOptions says how controller-runtime serves the metrics of either process. Without a folder for it, the
-// certificate is made at each start: who reads the metrics has a token, and no reason to trust the name.
+// metricsOptions returns the options of the metrics server of both processes. Without a certificate folder, a
+// certificate is generated at each start: clients authenticate by token and do not have to verify the server name.
 func metricsOptions(c *configv1alpha1.Metrics) metricsserver.Options {
 	options := metricsserver.Options{BindAddress: bound(c.Endpoint)}
 	if !c.Plain {
@@ -29,7 +29,7 @@ func metricsOptions(c *configv1alpha1.Metrics) metricsserver.Options {
 	return options
 }
 
-// bound is an endpoint as controller-runtime takes it, for which "0" is none.
+// bound converts an endpoint to controller-runtime's format, where "0" disables it.
 func bound(e configv1alpha1.Endpoint) string {
 	if e.Off() {
 		return "0"
@@ -37,10 +37,10 @@ func bound(e configv1alpha1.Endpoint) string {
 	return e.BindAddress
 }
 
-// pprofHeaderTimeout is how long a client may take to send a request's header.
+// pprofHeaderTimeout is the timeout for a request's header.
 const pprofHeaderTimeout = 10 * time.Second
 
-// servePprof serves profiles until ctx ends, if they are wanted.
+// servePprof serves profiles until ctx ends, if they are enabled.
 func servePprof(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) error {
 	if endpoint.Off() {
 		return nil
@@ -55,7 +55,7 @@ func servePprof(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: pprofHeaderTimeout}
-	context.AfterFunc(ctx, func() { _ = server.Close() }) // nothing is lost with it
+	context.AfterFunc(ctx, func() { _ = server.Close() }) // closing loses nothing
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.ErrorContext(ctx, "Profiles are served no longer", "error", err)

@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/hack/local/ports"
 )
 
-// statusOf is the status of a GET; 0 if there was no answer.
+// statusOf returns the status of a GET; 0 if there was no response.
 func statusOf(t *testing.T, url string) int {
 	t.Helper()
 	resp, err := http.Get(url)
@@ -92,7 +92,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestCertificateIsReadAgain replaces the files of a certificate that is served.
+// TestCertificateIsReadAgain replaces the files of a served certificate.
 func TestCertificateIsReadAgain(t *testing.T) {
 	folder := t.TempDir()
 	c := &configv1alpha1.TLS{CertFile: filepath.Join(folder, "tls.crt"), KeyFile: filepath.Join(folder, "tls.key")}
@@ -141,7 +141,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		t.Error("another certificate is served")
 	}
 	write("new.example.com")
-	// The folder is watched, and looked at every 10 s beside that.
+	// The folder is watched, and also polled every 10 s.
 	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		return served("new.example.com"), nil
 	})

@@ -47,8 +47,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 	return setupControllers(ctx, mgr, c, namespace, registry, apps, identity, tracer, teams, stop, now)
 }
 
-// setupControllers adds every reconciler to the manager, in the order in which a
-// new installation needs them.
+// setupControllers adds every reconciler to the manager, in the order that a new installation needs.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
 	registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *suspend.Switch, now *apiclock.Clock,
 ) error {
@@ -106,16 +105,16 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		})),
 		setup(accounts, nil),
 		setup(newMedia(mgr, c, files, bucket, teams, now)),
-		setupPosts(mgr, c, kept, files, teams, bucket, posts), //nolint:contextcheck // what it watches ends with the manager
+		setupPosts(mgr, c, kept, files, teams, bucket, posts), //nolint:contextcheck // its watches end with the manager
 	)
 }
 
-// controller is what New of a controller's package returns.
+// controller is implemented by the reconciler of each controller package.
 type controller interface {
 	SetupWithManager(mgr ctrl.Manager) error
 }
 
-// add adds a controller to the manager, unless making it failed.
+// add adds a controller to the manager, unless its constructor failed.
 func add(mgr ctrl.Manager, c controller, err error) error {
 	if err != nil {
 		return err
@@ -123,7 +122,7 @@ func add(mgr ctrl.Manager, c controller, err error) error {
 	return c.SetupWithManager(mgr)
 }
 
-// postOptions are those that the configuration decides, and those that need nothing.
+// postOptions returns the options that only need the configuration, and those that need nothing.
 func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 	return post.Options{
 		MaxConcurrentReconciles: c.Concurrency.Posts, MaxUploads: c.Concurrency.Uploads,
@@ -134,7 +133,7 @@ func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 	}
 }
 
-// thumbnails returns what takes pictures out of videos with a program; nil without one.
+// thumbnails returns the Thumbnails that extract images from videos with ffmpeg; nil without the program.
 func thumbnails(log logr.Logger, files rendition.FileStore, program string, images *rendition.Renderer) post.Thumbnails {
 	if program == "" {
 		log.Info("videos on YouTube get no chosen thumbnails, and teams none that are converted: there is no ffmpeg (install it, or name it in thumbnails.ffmpeg)")
@@ -143,7 +142,8 @@ func thumbnails(log logr.Logger, files rendition.FileStore, program string, imag
 	return thumbnail.NewThumbnailer(files, thumbnail.FFmpeg{Path: program}, images.ReserveSlots(thumbnail.MostData))
 }
 
-// conversions returns what converts videos with a program; nil where that cannot be done, and why. A team has to ask for it.
+// conversions returns the Conversions that convert videos with ffmpeg for teams that request it. If it cannot, it
+// returns nil and the reason.
 func conversions(files rendition.FileStore, program string, images *rendition.Renderer) (converts post.Conversions, why string) {
 	switch {
 	case program == "":

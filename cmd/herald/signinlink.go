@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// podConfig is the configuration file in a pod of the apiserver.
+	// podConfig is the path of the configuration file in the apiserver's pod.
 	podConfig = "/etc/herald/config/config.yaml"
-	// linkLife is how long a link is good, and longestLink how long one may be.
+	// linkLife is the default lifetime of a link, longestLink the maximum.
 	linkLife    = 15 * time.Minute
 	longestLink = 24 * time.Hour
 )
@@ -61,7 +61,7 @@ func parseLinkFlags(args []string) (*linkFlags, error) {
 	return f, nil
 }
 
-// runSignInLink prints the address of a new one-time link. Whoever opens it is the person herald:link.
+// runSignInLink prints the URL of a new one-time link. It signs in as the person herald:link.
 func runSignInLink(ctx context.Context, args []string) error {
 	f, err := parseLinkFlags(args)
 	if err != nil {
@@ -90,7 +90,7 @@ func runSignInLink(ctx context.Context, args []string) error {
 	return printLink(ctx, os.Stdout, secrets, c.Web.SignInSecret, namespace, site, f.valid)
 }
 
-// siteOf is the address that a link begins with.
+// siteOf returns the base URL of a link.
 func (f *linkFlags) siteOf(c *configv1alpha1.APIServerConfiguration) (string, error) {
 	switch {
 	case !c.Web.Enabled:

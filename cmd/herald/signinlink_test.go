@@ -130,7 +130,7 @@ func TestWebConfig(t *testing.T) {
 	}
 }
 
-// TestSecretsForConnecting: the REST API needs no secret of an app, and starts without.
+// TestSecretsForConnecting: the REST API needs no app secret and starts without.
 func TestSecretsForConnecting(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	var log strings.Builder

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
-// runToken prints a new token for an API key, and the hash to put into the key.
+// runToken prints a new token for an API key, and the hash for the key's spec.
 func runToken(_ context.Context, args []string) error {
 	return printToken(os.Stdout, args)
 }

@@ -21,13 +21,11 @@ import (
 	"github.com/herald-social/herald/internal/tracing"
 )
 
-// lastSpans bounds how long a process that was told to stop waits for its last spans to
-// be taken.
+// lastSpans is the timeout for exporting the last spans at shutdown.
 const lastSpans = 3 * time.Second
 
-// startTracing begins to deliver traces, if an endpoint is set, and returns what begins
-// them and what ends the delivery. What is wrong in a variable of the environment
-// is logged, and leaves the process without traces: that must not keep it from
+// startTracing starts the export of traces if an endpoint is configured. It returns the tracer and a function that
+// stops the export. An invalid environment variable is logged and disables tracing, because it must not prevent
 // publishing.
 func startTracing(ctx context.Context, c *configv1alpha1.Tracing, service string, log *slog.Logger) (*tracing.Tracer, func()) {
 	none := func() {}
@@ -46,7 +44,7 @@ func startTracing(ctx context.Context, c *configv1alpha1.Tracing, service string
 	log.InfoContext(ctx, "Traces are delivered by OTLP over HTTP")
 	return provider.Tracer(), func() {
 		if ctx.Err() == nil {
-			return // it ends by itself, as a leader that lost its lease does, and does so at once
+			return // the process exits on its own, as after a lost lease, and must not wait
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)
 		defer cancel()
@@ -56,8 +54,8 @@ func startTracing(ctx context.Context, c *configv1alpha1.Tracing, service string
 	}
 }
 
-// tracingOptions are those of the file, and where that says nothing, of OpenTelemetry's
-// variables, as its specification describes them; nil without an endpoint.
+// tracingOptions returns the options from the file or else from OpenTelemetry's environment variables, as its
+// specification defines them; nil without an endpoint.
 func tracingOptions(c *configv1alpha1.Tracing, service string, log *slog.Logger, getenv func(string) string) (*tracing.Options, error) {
 	env := exporterEnv(getenv)
 	address, err := tracesAddress(c.Endpoint, env)
@@ -81,7 +79,7 @@ func tracingOptions(c *configv1alpha1.Tracing, service string, log *slog.Logger,
 	if collector.TLS, err = env.tls(); err != nil {
 		return nil, err
 	}
-	host, _ := os.Hostname() // without one the spans lack it
+	host, _ := os.Hostname() // without a host name the spans lack it
 	ratio := c.SamplingRatio
 	if ratio == nil && getenv("OTEL_TRACES_SAMPLER") == "" {
 		ratio = new(1.0)
@@ -91,16 +89,16 @@ func tracingOptions(c *configv1alpha1.Tracing, service string, log *slog.Logger,
 	}, nil
 }
 
-// exporterEnv reads OpenTelemetry's variables for exporters.
+// exporterEnv reads OpenTelemetry's environment variables for exporters.
 type exporterEnv func(string) string
 
-// of returns a variable: the one for traces before the one for everything.
+// of returns a variable; the one for traces takes precedence over the general one.
 func (env exporterEnv) of(name string) string {
 	return strings.TrimSpace(cmp.Or(env("OTEL_EXPORTER_OTLP_TRACES_"+name), env("OTEL_EXPORTER_OTLP_"+name)))
 }
 
-// tracesAddress returns where spans are posted; "" for nowhere. The path is added to the
-// address of a collector, and not to an address for traces.
+// tracesAddress returns the URL for spans; "" for none. The path is appended to a collector's URL, but not to a URL for
+// traces.
 func tracesAddress(endpoint string, env exporterEnv) (string, error) {
 	address := env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	if base := cmp.Or(endpoint, env("OTEL_EXPORTER_OTLP_ENDPOINT")); endpoint != "" || address == "" && base != "" {
@@ -115,7 +113,7 @@ func tracesAddress(endpoint string, env exporterEnv) (string, error) {
 	return address, nil
 }
 
-// headersOf reads a list of headers: key=value pairs with commas between, percent-encoded.
+// headersOf parses a list of headers: comma-separated key=value pairs, percent-encoded.
 func headersOf(list string) (http.Header, error) {
 	header := http.Header{}
 	for pair := range strings.SplitSeq(list, ",") {
@@ -125,7 +123,7 @@ func headersOf(list string) (http.Header, error) {
 		name, value, ok := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if name = strings.TrimSpace(name); !ok || err != nil || name == "" {
-			// What is in it may be a secret.
+			// The value may be a secret.
 			return nil, errors.New("OTEL_EXPORTER_OTLP_HEADERS cannot be read; write key=value pairs with commas between them, percent-encoded")
 		}
 		header.Add(name, value)
@@ -133,7 +131,7 @@ func headersOf(list string) (http.Header, error) {
 	return header, nil
 }
 
-// tls is what the variables say of certificates.
+// tls returns the TLS configuration from the environment variables.
 func (env exporterEnv) tls() (*tls.Config, error) {
 	authorities, certificate, key := env.of("CERTIFICATE"), env.of("CLIENT_CERTIFICATE"), env.of("CLIENT_KEY")
 	config := &tls.Config{MinVersion: tls.VersionTLS12}

@@ -19,8 +19,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// TestTracingOptions holds the precedence: the file, then the variable for traces, then the
-// one for everything.
+// TestTracingOptions checks the precedence: the file, the variable for traces, the general variable.
 func TestTracingOptions(t *testing.T) {
 	const base = "http://collector:4318"
 	share := func(f float64) *float64 { return &f }
@@ -98,8 +97,7 @@ func TestTracingOptions(t *testing.T) {
 	}
 }
 
-// TestWrongVariable starts with a variable that cannot be used: the process goes on without
-// traces.
+// TestWrongVariable starts with an invalid variable: the process continues without traces.
 func TestWrongVariable(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317")
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
@@ -111,8 +109,8 @@ func TestWrongVariable(t *testing.T) {
 	}
 }
 
-// TestLinked holds what is in the program: no gRPC, which OpenTelemetry's own exporters
-// bring along, and nothing that calls methods by names (docs/adr/0008).
+// TestLinked checks the linked packages: no gRPC, which OpenTelemetry's own exporters depend on, and nothing that calls
+// methods by name (docs/adr/0008).
 func TestLinked(t *testing.T) {
 	packages, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {
@@ -123,7 +121,7 @@ func TestLinked(t *testing.T) {
 			t.Errorf("%s is in the program", unwanted)
 		}
 	}
-	// gomponents takes the function that escapes text from html/template, and nothing that runs a template.
+	// gomponents uses the escape function of html/template, and nothing that executes a template.
 	allowed := []string{"html/template", "maragu.dev/gomponents"}
 	importers, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", ".").Output()
 	if err != nil {

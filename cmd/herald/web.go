@@ -23,11 +23,11 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 )
 
-// providerTimeout bounds one call to an OpenID Connect provider.
+// providerTimeout is the timeout of a call to an OpenID Connect provider.
 const providerTimeout = 10 * time.Second
 
-// webConfig is what the web application is made of; nil if it is not wanted. config is the
-// path of the configuration file, and namespace that of the installation.
+// webConfig returns the configuration of the web application; nil if it is disabled. config is the path of the
+// configuration file, and namespace the namespace of the installation.
 func webConfig(c *configv1alpha1.APIServerConfiguration, config, namespace string) (*apiserver.WebConfig, error) {
 	if !c.Web.Enabled {
 		return nil, nil //nolint:nilnil // nil serves the REST API alone
@@ -42,17 +42,17 @@ func webConfig(c *configv1alpha1.APIServerConfiguration, config, namespace strin
 	}, nil
 }
 
-// linkCommand is what makes a one-time link, for people to copy.
+// linkCommand returns the command that creates a one-time link, for users to copy.
 func linkCommand(c *configv1alpha1.Web, config, namespace string) string {
 	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
 		return "herald signin-link --config " + config + " --namespace " + namespace
 	}
-	// The Secret is called by the release, unless it was given another name.
+	// The Secret's name is derived from the release, unless another name is configured.
 	release := strings.TrimSuffix(cmp.Or(c.SignInSecret, configv1alpha1.DefaultSignInSecret), "-web")
 	return fmt.Sprintf("kubectl exec -n %s deploy/%s-apiserver -- /herald signin-link", namespace, release)
 }
 
-// oidcProvider is the configured provider; nil without one. It is not asked for anything yet.
+// oidcProvider returns the configured provider without connecting to it; nil if none is configured.
 func oidcProvider(c *configv1alpha1.OIDC) (*signin.OIDC, error) {
 	if c == nil {
 		return nil, nil //nolint:nilnil // without a provider there are one-time links
@@ -74,7 +74,7 @@ func oidcProvider(c *configv1alpha1.OIDC) (*signin.OIDC, error) {
 	return provider, nil
 }
 
-// secretIn reads a file that holds one secret.
+// secretIn reads a file that contains one secret.
 func secretIn(setting, file string) (string, error) {
 	data, err := os.ReadFile(file) //nolint:gosec // the path is the operator's own configuration
 	if err != nil {
@@ -86,9 +86,9 @@ func secretIn(setting, file string) (string, error) {
 	return "", errors.New(setting + ": " + file + " is empty")
 }
 
-// toPlatforms is how the apiserver reaches the platforms, and with whose secrets: not at all
-// unless people connect accounts in the web application. A secret that cannot be read is said
-// and keeps nothing from starting, for the REST API needs none.
+// toPlatforms returns the apiserver's client and app secrets for the platforms. It uses them only if users connect
+// accounts in the web application. An unreadable secret is logged and does not prevent the start, because the REST API
+// needs none.
 func toPlatforms(c *configv1alpha1.Web, registry prometheus.Registerer, log *slog.Logger) (*transport.Client, *secrets) {
 	if !c.Enabled {
 		return transport.New(transport.Options{}), nil
@@ -97,7 +97,7 @@ func toPlatforms(c *configv1alpha1.Web, registry prometheus.Registerer, log *slo
 	return out, &secrets{log: log, optional: true}
 }
 
-// proxied reports whether the environment names a proxy for sites by HTTPS.
+// proxied reports whether the environment configures a proxy for HTTPS.
 func proxied() bool {
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: "agent.example"}})
 	return proxy != nil || err != nil

@@ -23,22 +23,21 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// admissionWebhook is the webhook of the configuration, in one installation.
+// admissionWebhook is the configured webhook of one installation.
 type admissionWebhook struct {
 	configv1alpha1.Webhook
 
 	release, namespace string
 	clock              *apiclock.Clock
-	// keeper maintains the certificate; nil if CertDir holds one.
+	// keeper maintains the certificate; nil if CertDir contains one.
 	keeper *webhookcert.Rotator
 }
 
-// service is the Service of the webhook, and certificate the Secret.
+// service returns the name of the webhook's Service, and certificate the name of the Secret.
 func (h *admissionWebhook) service() string     { return h.release + "-webhook" }
 func (h *admissionWebhook) certificate() string { return h.release + "-webhook-certificate" }
 
-// server is the manager's webhook server. It listens only if a webhook is
-// registered with it.
+// server returns the manager's webhook server. It listens only if a webhook is registered.
 func (h *admissionWebhook) server() (webhook.Server, error) {
 	if h.Off() {
 		return webhook.NewServer(webhook.Options{Port: -1}), nil
@@ -60,8 +59,8 @@ func (h *admissionWebhook) server() (webhook.Server, error) {
 	return webhook.NewServer(options), nil
 }
 
-// setup serves the webhook and, unless CertDir holds one, maintains its certificate. Whether it is served, and
-// whether the API server trusts it, are metrics and no part of readiness, since nothing rests on it.
+// setup serves the webhook and, unless CertDir contains a certificate, maintains one. Whether the webhook is served,
+// and trusted by the API server, are metrics. They do not affect readiness, because the webhook is optional.
 func (h *admissionWebhook) setup(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, registry platforms.Registry, teams *quota.Teams) error {
 	if h.Off() {
 		return nil
@@ -70,7 +69,7 @@ func (h *admissionWebhook) setup(ctx context.Context, mgr ctrl.Manager, c *confi
 	if h.CertDir == "" {
 		hosts, path := h.Hosts, ""
 		if len(hosts) == 0 {
-			// With hosts of its own the configuration holds an address, which belongs to those who applied it.
+			// With custom hosts, the webhook configuration contains an address that its owner maintains.
 			path, called = admission.PostPath, func() string { return h.keeper.CallPath() }
 			service := h.service() + "." + h.namespace + ".svc"
 			hosts = []string{service, service + ".cluster.local"}

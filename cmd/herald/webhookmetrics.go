@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/internal/webhookcert"
 )
 
-// webhookServed is the metric that says whether the webhook answers, which check tells.
+// webhookServed returns the metric that reports the result of check: whether the webhook responds.
 func webhookServed(check func() error) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_webhook_served", Help: "1 if the admission webhook answers on this process, else 0.",
@@ -33,7 +33,7 @@ func webhookServed(check func() error) prometheus.Collector {
 	})
 }
 
-// trustTimeout is how long one scrape may take to look at the certificate and the configuration.
+// trustTimeout is the timeout of a scrape that reads the certificate and the configuration.
 const trustTimeout = 2 * time.Second
 
 var (
@@ -43,18 +43,18 @@ var (
 		"Seconds until the certificate ends that the admission webhook serves on this process; absent while it serves none.", nil, nil)
 )
 
-// webhookTrust collects whether the API server accepts what the webhook serves: a webhook may answer, and still never be
-// called because its certificate has ended or its configuration trusts another authority. It looks at each scrape, and logs
-// when the answer changes.
+// webhookTrust collects whether the API server trusts the served certificate. A webhook may respond and still never be
+// called, because its certificate has expired or its configuration has another CA. It checks at each scrape, and logs a
+// change of the result.
 type webhookTrust struct {
-	// address is where the webhook is served, and configuration what the webhook's configuration is called.
+	// address is the address of the webhook, and configuration the name of its configuration.
 	address, configuration string
 	reader                 client.Reader
 	clock                  clock.PassiveClock
 	log                    logr.Logger
 
 	mu sync.Mutex
-	// uncalled is set while there is a problem, which was logged.
+	// uncalled is true while there is a problem, which has been logged.
 	uncalled bool
 }
 
@@ -78,14 +78,14 @@ func (w *webhookTrust) Collect(out chan<- prometheus.Metric) {
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := w.reader.Get(ctx, types.NamespacedName{Name: w.configuration}, config)
 	switch {
-	case apierrors.IsNotFound(err): // No certificate is made without it.
+	case apierrors.IsNotFound(err): // A certificate is only created for an existing configuration.
 		err = errors.New("there is no ValidatingWebhookConfiguration " + w.configuration + ", so that the Kubernetes API does not call the webhook")
 	case unserved != nil:
 		err = unserved
 	case err == nil:
 		err = webhookcert.Untrusted(config, served, now)
 	case !apierrors.IsForbidden(err):
-		return // the API has other trouble, which passes
+		return // the API has another, transient problem
 	default:
 		err = fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", w.configuration, err)
 	}
@@ -97,7 +97,7 @@ func (w *webhookTrust) Collect(out chan<- prometheus.Metric) {
 	w.logChange(err)
 }
 
-// logChange logs that the webhook is not called any more, and that it is again.
+// logChange logs when the webhook is no longer called, and when it is called again.
 func (w *webhookTrust) logChange(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clockcondition tells in a condition of a process's own pod whether the clock of its machine
-// agrees with that of the Kubernetes API, as internal/apiclock compares them.
+// Package clockcondition reports in a condition of a process's own pod whether the machine's clock agrees with the
+// Kubernetes API's. Package internal/apiclock compares them.
 package clockcondition
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 )
 
-// Type is that of the condition. The policy herald-own-pod (config/rbac) lets the processes write no other.
+// Type is the type of the condition. The policy herald-own-pod (config/rbac) forbids the processes all other types.
 const Type corev1.PodConditionType = "social.herald.dev/ClockAgrees"
 
-// The reasons of the condition, in the order of their statuses: true, false, and three of unknown.
+// Reasons of the condition, by status: true, false, and three for unknown.
 const (
 	ReasonAgrees          = "Agrees"
 	ReasonCorrected       = "Corrected"
@@ -26,10 +26,10 @@ const (
 	ReasonServersDisagree = "ServersDisagree"
 )
 
-// shown is to what amounts in messages are rounded: more is not known.
+// shown is the rounding of offsets in messages, which is their precision.
 const shown = 100 * time.Millisecond
 
-// Of returns the condition that says what is known, without times. It stays the same while no correction changes.
+// Of returns the condition for a measurement, without times. It is stable while the correction does not change.
 func Of(s apiclock.Measurement) corev1.PodCondition {
 	condition := corev1.PodCondition{Type: Type, Status: corev1.ConditionUnknown}
 	switch {
@@ -56,7 +56,7 @@ func Of(s apiclock.Measurement) corev1.PodCondition {
 	return condition
 }
 
-// describeOffset says where a machine's clock is, to which a correction is added.
+// describeOffset describes the offset of a machine's clock that has this correction.
 func describeOffset(correction time.Duration) string {
 	if correction < 0 {
 		return correction.Abs().Round(shown).String() + " ahead of"

@@ -19,37 +19,37 @@ import (
 )
 
 const (
-	// every is how often the state is looked at, and so how often at most the condition is written. A process asks the
-	// Kubernetes API for its time as often.
+	// every is the interval of the checks, and so the minimum interval of the writes. Processes request the Kubernetes
+	// API's time at the same interval.
 	every = time.Minute
-	// within bounds one write.
+	// within is the timeout of a write.
 	within = 10 * time.Second
 )
 
-// Pods are those of one namespace, as client-go's typed client has them.
+// Pods are the pods of one namespace; client-go's typed client implements it.
 type Pods interface {
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*corev1.Pod, error)
 }
 
-// Writer keeps the condition of a pod. All fields are required.
+// Writer maintains the condition of a pod. All fields are required.
 type Writer struct {
 	Pods Pods
 	// Pod is the name of the pod that this process runs in.
 	Pod   string
 	State func() apiclock.Measurement
-	// Clock is that of the process. Times of transitions are by it.
+	// Clock is the clock of the process. It dates the transitions.
 	Clock clock.WithTicker
 	Log   *slog.Logger
 
-	// current is the condition that the pod has, nil if it has none. It is known once the pod was read.
+	// current is the pod's condition, or nil if it has none. It is valid once read is true.
 	current *corev1.PodCondition
 	read    bool
-	// failing: it was logged that the condition cannot be written.
+	// failing is true once a failed write has been logged.
 	failing bool
 }
 
-// Run writes the condition when it changes, until ctx ends. Nothing depends on the condition: if it cannot be written, the log
-// says so once, and the next minute tries again.
+// Run writes the condition when it changes, until ctx ends. The condition is informational: a failed write is logged
+// once and retried every minute.
 func (w *Writer) Run(ctx context.Context) {
 	ticker := w.Clock.NewTicker(every)
 	defer ticker.Stop()
@@ -72,12 +72,12 @@ func (w *Writer) report(ctx context.Context) {
 	w.failing = err != nil
 }
 
-// write writes the condition if the pod has another one.
+// write writes the condition if the pod's condition differs.
 func (w *Writer) write(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if !w.read {
-		// The account may not read pods. The answer to a patch that changes nothing is the pod.
+		// The account may not read pods, but the response to an empty patch contains the pod.
 		if err := w.patch(ctx); err != nil {
 			return fmt.Errorf("cannot read the pod: %w", err)
 		}
@@ -98,7 +98,7 @@ func (w *Writer) write(ctx context.Context) error {
 	return nil
 }
 
-// patch puts conditions into the status of the pod, beside those that it has, and reads what it has then.
+// patch adds conditions to the pod's status, and reads the resulting condition.
 func (w *Writer) patch(ctx context.Context, conditions ...corev1.PodCondition) error {
 	patch := map[string]any{}
 	if len(conditions) > 0 {
@@ -108,7 +108,7 @@ func (w *Writer) patch(ctx context.Context, conditions ...corev1.PodCondition) e
 	if err != nil {
 		return err
 	}
-	// Conditions are merged by their type.
+	// Conditions are merged by type.
 	pod, err := w.Pods.Patch(ctx, w.Pod, types.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ const home = "herald-system"
 
 var (
 	admin client.Client
-	// installed is how the manager's account reaches the API server, held by the roles and policies of config/rbac.
+	// installed is the manager's account, restricted by the roles and policies of config/rbac.
 	installed *rest.Config
 )
 
@@ -54,7 +54,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}).Should(MatchError(ContainSubstring("herald-own-pod")), "the policy is in force a moment after it was stored")
 })
 
-// podsBy are the pods of the installation, as the manager reaches them by the token of one of them.
+// podsBy returns the client of the installation's pods with the manager's account and the token of one of its pods.
 func podsBy(pod string, wrap ...func(*rest.Config)) corev1client.PodInterface {
 	GinkgoHelper()
 	config := rest.CopyConfig(installed)
@@ -81,7 +81,7 @@ func podOf(name string) *corev1.Pod {
 	}
 }
 
-// process is one whose clock says what a spec wants.
+// process is a process whose clock the spec controls.
 type process struct {
 	*Writer
 
@@ -90,10 +90,10 @@ type process struct {
 	log   *bytes.Buffer
 }
 
-// begins is when processes start, by their clocks.
+// begins is the start time of processes by their clocks.
 var begins = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// start returns a process in a pod that has been there for longer, or has just been made.
+// start returns a process in an existing or a new pod.
 func start(pod string) *process {
 	p := &process{clock: clocktesting.NewFakeClock(begins), state: &apiclock.Measurement{Measured: true}, log: &bytes.Buffer{}}
 	p.Writer = &Writer{
@@ -103,7 +103,7 @@ func start(pod string) *process {
 	return p
 }
 
-// conditionOf is the condition of a pod, and the version of the pod.
+// conditionOf returns the condition of a pod and the resourceVersion of the pod.
 func conditionOf(ctx context.Context, pod string) (condition corev1.PodCondition, version string) {
 	GinkgoHelper()
 	stored := &corev1.Pod{}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config reads the configuration files of Herald's processes, and finds every mistake in one at once.
+// Package config reads the configuration files of Herald's processes, and reports all mistakes in a file at once.
 package config
 
 import (
@@ -20,23 +20,23 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// Mistake is one thing that is wrong in a file.
+// Mistake is one mistake in a file.
 type Mistake struct {
-	// Line is where it stands, from 1 on; the line of the section if a field is missing.
+	// Line is its line, starting at 1; the line of the section if a field is missing.
 	Line int
 	// Path is the field, such as media.endpoint; empty for the whole file.
 	Path string
-	// Problem says what is wrong with it, and Remedy what to do.
+	// Problem describes the mistake, and Remedy the fix.
 	Problem, Remedy string
 }
 
-// Mistakes is everything that is wrong in a file, by line.
+// Mistakes holds all mistakes in a file, by line.
 type Mistakes struct {
 	File string
 	List []Mistake
 }
 
-// Error has one line per mistake: FILE:LINE: FIELD: what is wrong; what to do.
+// Error returns one line per mistake: FILE:LINE: FIELD: problem; remedy.
 func (m *Mistakes) Error() string {
 	var out strings.Builder
 	for i, mistake := range m.List {
@@ -52,18 +52,17 @@ func (m *Mistakes) Error() string {
 	return out.String()
 }
 
-// Manager reads the configuration of a manager. An error that is *Mistakes holds everything that is wrong in the file.
+// Manager reads the configuration of a manager. Mistakes in the file are returned as *Mistakes.
 func Manager(path string) (*configv1alpha1.ManagerConfiguration, error) {
 	return read[*configv1alpha1.ManagerConfiguration](path, configv1alpha1.ManagerKind)
 }
 
-// APIServer reads the configuration of an apiserver. An error that is *Mistakes holds everything that is wrong in the file.
+// APIServer reads the configuration of an apiserver. Mistakes in the file are returned as *Mistakes.
 func APIServer(path string) (*configv1alpha1.APIServerConfiguration, error) {
 	return read[*configv1alpha1.APIServerConfiguration](path, configv1alpha1.APIServerKind)
 }
 
-// Check reads a file of either kind and returns which one it is. An error that is *Mistakes holds everything that is
-// wrong in the file.
+// Check reads a file of either kind and returns the kind. Mistakes in the file are returned as *Mistakes.
 func Check(path string) (kind string, err error) {
 	config, err := read[any](path, "")
 	switch config.(type) {
@@ -87,10 +86,10 @@ func read[T any](path, kind string) (config T, err error) {
 		})
 		return config, &Mistakes{File: path, List: mistakes}
 	}
-	return found.(T), nil //nolint:forcetypeassert // parse returns what kind asks for
+	return found.(T), nil //nolint:forcetypeassert // parse returns the type of the kind
 }
 
-// parse reads a file and judges it. An empty kind takes either.
+// parse parses and validates a file. An empty kind accepts either kind.
 func parse(data []byte, kind string) (config any, mistakes []Mistake) {
 	root, wrong := document(data)
 	if wrong != nil {
@@ -125,7 +124,7 @@ func parse(data []byte, kind string) (config any, mistakes []Mistake) {
 	return config, d.mistakes
 }
 
-// document returns the one document of a file.
+// document returns the only document of a file.
 func document(data []byte) (*yaml.Node, *Mistake) {
 	var root, more yaml.Node
 	documents := yaml.NewDecoder(bytes.NewReader(data))

@@ -32,8 +32,8 @@ const (
 	oidcHead      = apiserverHead + "siteURL: https://herald.example.com\nweb: {oidc: {"
 )
 
-// TestTwentyMistakes checks a file with twenty mistakes. Each line that has one ends in a comment with a part of what is
-// to be said about it, and nothing is to be said about any other line.
+// TestTwentyMistakes checks a file with twenty mistakes. Each wrong line ends in a comment with a part of the expected
+// error, and no other line may have an error.
 func TestTwentyMistakes(t *testing.T) {
 	path := filepath.Join("testdata", "twenty.yaml")
 	data, err := os.ReadFile(path)

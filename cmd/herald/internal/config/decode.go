@@ -15,17 +15,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// decoder copies a YAML document into a Go value by the names of its JSON tags. What cannot be copied becomes a mistake,
-// and the rest is copied all the same: sigs.k8s.io/yaml stops at the first mistake and knows no lines.
+// decoder copies a YAML document into a Go value by JSON tags. It records each value that cannot be copied as a mistake
+// and continues. sigs.k8s.io/yaml stops at the first mistake and has no line numbers.
 type decoder struct {
 	mistakes []Mistake
-	// lines are those of the fields that the document sets, by their path. wrong holds the paths whose value could not
-	// be copied: it is judged no further.
+	// lines holds the lines of the fields in the document, by path. wrong holds the paths whose value could not be
+	// copied; they are not validated further.
 	lines map[string]int
 	wrong map[string]bool
 }
 
-// defaulter is a section that has defaults once it is named.
+// defaulter is a section that has defaults once it is present.
 type defaulter interface{ SetDefaults() }
 
 func (d *decoder) mistake(line int, path, problem, remedy string) {
@@ -33,7 +33,7 @@ func (d *decoder) mistake(line int, path, problem, remedy string) {
 	d.mistakes = append(d.mistakes, Mistake{Line: line, Path: path, Problem: problem, Remedy: remedy})
 }
 
-// value copies a node. Null leaves the default, as an absent field does.
+// value copies a node. Null keeps the default, like an absent field.
 func (d *decoder) value(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind == yaml.AliasNode {
 		d.mistake(node.Line, path, "aliases are not understood", "write the value itself")
@@ -127,7 +127,7 @@ func (d *decoder) scalar(node *yaml.Node, into reflect.Value, path string) {
 	}
 }
 
-// fieldsOf returns the fields of a struct by their names, those of embedded structs among them.
+// fieldsOf returns the fields of a struct, including embedded structs, by name.
 func fieldsOf(section reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	for field, value := range section.Fields() {
@@ -141,7 +141,7 @@ func fieldsOf(section reflect.Value) map[string]reflect.Value {
 	return fields
 }
 
-// remedyFor names the field that was meant, as far as capitals tell, or else all that there are.
+// remedyFor suggests the field that differs only in case, or else lists all fields.
 func remedyFor(name string, fields map[string]reflect.Value) string {
 	names := make([]string, 0, len(fields))
 	for known := range fields {
@@ -161,7 +161,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// kindOf names what a node is. Text is not repeated: it may be a secret in the wrong place.
+// kindOf describes a node. It never includes text, which may be a misplaced secret.
 func kindOf(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.MappingNode:

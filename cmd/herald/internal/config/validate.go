@@ -20,19 +20,19 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// longestCall is the longest timeout of a call to a platform; a test compares it with the platforms'.
+// longestCall is the longest timeout of a call to a platform; a test compares it with the platforms.
 const longestCall = time.Minute
 
-// identity matches the UID of a namespace, as Kubernetes makes them.
+// identity matches the UID of a namespace in the format of Kubernetes.
 var identity = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// validator judges values that were copied.
+// validator validates decoded values.
 type validator struct {
 	*decoder
 }
 
-// report records a mistake about a field, at the line of the field or of the nearest section around it, unless its value
-// is known to be wrong already.
+// report records a mistake at the line of a field, or of the nearest enclosing section. It skips fields whose value is
+// already known to be wrong.
 func (j *validator) report(path, problem, remedy string) {
 	if j.wrong[path] {
 		return
@@ -46,7 +46,7 @@ func (j *validator) report(path, problem, remedy string) {
 
 func (j *validator) manager(c *configv1alpha1.ManagerConfiguration) {
 	j.common(&c.Common)
-	// The longest name that is derived ends in -webhook-certificate, and that of a Service has 63 characters at most.
+	// The longest derived name ends in -webhook-certificate, and a Service's name has at most 63 characters.
 	if len(validation.IsDNS1035Label(c.ReleaseName)) > 0 || len(c.ReleaseName) > longestRelease {
 		j.report("releaseName", "the names of objects cannot begin with it",
 			fmt.Sprintf("write small letters, digits and dashes, a letter first, %d characters at most", longestRelease))
@@ -61,7 +61,7 @@ func (j *validator) manager(c *configv1alpha1.ManagerConfiguration) {
 	}
 	j.atLeast(0, map[string]int{"kubernetes.burst": c.Kubernetes.Burst})
 	j.retention(&c.Retention)
-	if !(c.Kubernetes.QPS > 0) && c.Kubernetes.QPS != -1 { // not a number is no pace either
+	if !(c.Kubernetes.QPS > 0) && c.Kubernetes.QPS != -1 { // this excludes NaN too
 		j.report("kubernetes.qps", "requests could never be sent", "write a positive number, or -1 for no pacing")
 	}
 	j.times(c)
@@ -74,7 +74,7 @@ func (j *validator) manager(c *configv1alpha1.ManagerConfiguration) {
 	}
 }
 
-// unsaved judges where renewed tokens wait: a folder is of no use without a key, nor a key without a folder.
+// unsaved validates the folder for renewed tokens: it needs a folder and a key, or neither.
 func (j *validator) unsaved(u configv1alpha1.Unsaved) {
 	const section = "credentials.unsaved"
 	switch {
@@ -85,10 +85,10 @@ func (j *validator) unsaved(u configv1alpha1.Unsaved) {
 	}
 }
 
-// longestRelease leaves room for the longest ending of a name that is derived.
+// longestRelease leaves room for the longest suffix of a derived name.
 const longestRelease = 63 - len("-webhook-certificate")
 
-// times judges durations, each alone and with those that it must fit.
+// times validates durations, each alone and in relation to others.
 func (j *validator) times(c *configv1alpha1.ManagerConfiguration) {
 	j.positive(map[string]time.Duration{
 		"leaderElection.leaseDuration": c.LeaderElection.LeaseDuration.Duration,
@@ -107,7 +107,7 @@ func (j *validator) times(c *configv1alpha1.ManagerConfiguration) {
 		j.report("leaderElection.leaseDuration", "another process could take the lease while this one still works",
 			fmt.Sprintf("write more than renewDeadline, which is %s", lease.RenewDeadline.Duration))
 	}
-	// client-go refuses less: it lengthens each pause by up to a fifth.
+	// client-go rejects less: it lengthens each pause by up to a fifth.
 	if 5*lease.RenewDeadline.Duration <= 6*lease.RetryPeriod.Duration {
 		j.report("leaderElection.renewDeadline", "it leaves no time for a second try", fmt.Sprintf("write more than 1.2 times retryPeriod, which is %s", lease.RetryPeriod.Duration))
 	}
@@ -117,7 +117,7 @@ func (j *validator) times(c *configv1alpha1.ManagerConfiguration) {
 	}
 }
 
-// retention judges how long posts are kept, and how fast they go.
+// retention validates how long posts are kept, and how fast they leave.
 func (j *validator) retention(r *configv1alpha1.Retention) {
 	j.atLeast(1, map[string]int{"retention.postsPerSecond": r.PostsPerSecond})
 	for path, d := range map[string]time.Duration{
@@ -170,8 +170,8 @@ func (j *validator) apiserver(c *configv1alpha1.APIServerConfiguration) {
 	}
 }
 
-// listens judges where a process listens: the addresses that both have and the one
-// of its own, each alone and that no two take one port.
+// listens validates the listen addresses: the common ones and one of the process, each alone, and that no port is used
+// twice.
 func (j *validator) listens(c *configv1alpha1.Common, own, address string) {
 	addresses := map[string]string{
 		"health.bindAddress": c.Health.BindAddress, "metrics.bindAddress": c.Metrics.BindAddress,
@@ -193,7 +193,7 @@ func (j *validator) listens(c *configv1alpha1.Common, own, address string) {
 	}
 }
 
-// common judges what both files have.
+// common validates the fields of both kinds of files.
 func (j *validator) common(c *configv1alpha1.Common) {
 	for i, namespace := range c.Namespaces {
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
@@ -230,12 +230,12 @@ func (j *validator) tracing(t *configv1alpha1.Tracing) {
 	if t.Endpoint != "" {
 		j.webAddress("tracing.endpoint", t.Endpoint, "http://collector.observability:4318")
 	}
-	if r := t.SamplingRatio; r != nil && !(*r >= 0 && *r <= 1) { // not a number is no share either
+	if r := t.SamplingRatio; r != nil && !(*r >= 0 && *r <= 1) { // this excludes NaN too
 		j.report("tracing.samplingRatio", "it is no share", "write a number from 0 to 1, such as 0.1 for a tenth")
 	}
 }
 
-// loginConfig judges the name of a configuration of Facebook Login for Business.
+// loginConfig validates the ID of a configuration of Facebook Login for Business.
 func (j *validator) loginConfig(path string, p *configv1alpha1.Platform) {
 	if path != "platforms.facebook" && (path != "platforms.instagram" || p.Login != "facebook") {
 		j.report(path+".loginConfigID", "only Facebook's login has such configurations", "remove it")
@@ -292,7 +292,7 @@ func (j *validator) positive(fields map[string]time.Duration) {
 	}
 }
 
-// endpoint judges where something listens.
+// endpoint validates a listen address.
 func (j *validator) endpoint(path, address string) {
 	if (configv1alpha1.Endpoint{BindAddress: address}).Off() {
 		return
@@ -306,7 +306,7 @@ func (j *validator) endpoint(path, address string) {
 	}
 }
 
-// webAddress judges the address of something that speaks HTTP.
+// webAddress validates an HTTP or HTTPS URL.
 func (j *validator) webAddress(path, address, example string) (u *url.URL, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.User != nil {
@@ -316,7 +316,7 @@ func (j *validator) webAddress(path, address, example string) (u *url.URL, ok bo
 	return u, true
 }
 
-// store judges the address of a store, which has no path.
+// store validates the URL of a store, which has no path.
 func (j *validator) store(path, address string) {
 	const example = "https://s3.example.com"
 	if u, ok := j.webAddress(path, address, example); ok && u.Path != "" && u.Path != "/" {

@@ -15,7 +15,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// web judges the web application, and what else the file says as far as it concerns it.
+// web validates the web application, and the other settings that it depends on.
 func (j *validator) web(c *configv1alpha1.APIServerConfiguration) {
 	if u, err := url.Parse(c.SiteURL); err == nil && u.Path != "" && u.Path != "/" {
 		j.report("siteURL", "it has a path, and the web application is at the root of its host", "remove the path, or set web.enabled: false")
@@ -31,7 +31,7 @@ func (j *validator) web(c *configv1alpha1.APIServerConfiguration) {
 	}
 }
 
-// oidc judges an OpenID Connect provider.
+// oidc validates an OpenID Connect provider.
 func (j *validator) oidc(o *configv1alpha1.OIDC, site string) {
 	const section = "web.oidc"
 	if site == "" {
@@ -55,7 +55,7 @@ func (j *validator) oidc(o *configv1alpha1.OIDC, site string) {
 	}
 }
 
-// isLoopback reports whether an address is on this machine, where nobody listens in.
+// isLoopback reports whether a URL is on this machine, so that plain HTTP is safe.
 func isLoopback(u *url.URL) bool {
 	address, err := netip.ParseAddr(u.Hostname())
 	return u.Hostname() == "localhost" || err == nil && address.IsLoopback()

@@ -1,14 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lease is the lease that the leading manager holds.
+// Package lease implements the lease of the leading manager.
 //
-// The claim of a post keeps two managers from publishing it twice, not the lease: it
-// decides who works. What it must do is change hands quickly. client-go's election
-// asks for the lease every few seconds, gives it back when the process has ended, and
-// ends a process at once that cannot renew it, whatever calls to platforms are under
-// way. This lock gives it back as soon as the process is told to stop, has a process
-// that cannot renew it stop as if it were told to, and one that waits watch it.
+// The claim of a post, not the lease, prevents two managers from publishing it twice. The lease only decides which
+// manager works, and has to change hands quickly. client-go's election polls the lease every few seconds, releases it
+// after the process has ended, and exits a process that cannot renew it, even during calls to platforms. This lock
+// releases the lease as soon as a shutdown starts, shuts down gracefully if the lease cannot be renewed, and watches
+// the lease while waiting for it.
 package lease
 
 import (
@@ -32,26 +31,25 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// overdue is for how long after the end of its lease a leader may live on: by then
-// the election has ended a process that works. client-go's own check uses the same.
+// overdue is how long a leader may outlive its lease. By then the election has ended a healthy process. client-go's own
+// check uses the same value.
 const overdue = 20 * time.Second
 
-// tries is how many requests must fit into the time for which renewing is tried: a
-// write, a read after it, and what the watchdog needs to be first.
+// tries is the number of requests that must fit into the renew deadline: a write, a read after it, and a margin that
+// lets the watchdog act first.
 const tries = 3
 
-// Lock is the lease of one process. It knows whether a leader has outlived it: a
-// process whose election hangs would stay leader in its own eyes, and the liveness
-// probe ends it.
+// Lock is the lease of one process. Its check detects a leader that has outlived the lease: a process whose election
+// hangs would still consider itself leader, and the liveness probe restarts it.
 type Lock struct {
 	resourcelock.Interface
 
-	// watch returns the changes of the lease, its present state first.
+	// watch returns the changes of the lease, starting with its current state.
 	watch    func(context.Context) (watch.Interface, error)
 	duration time.Duration
 	clock    clock.WithDelayedExecution
 
-	// renewDeadline is for how long a leader tries to renew the lease before stop is called.
+	// renewDeadline is how long a leader tries to renew the lease before it calls stop.
 	renewDeadline time.Duration
 	stop          func()
 
@@ -59,29 +57,29 @@ type Lock struct {
 	writing sync.Mutex
 
 	mu sync.Mutex
-	// renewed is when this process last wrote that it leads; zero if it does not lead.
+	// renewed is the time of this process's last write as leader; zero if it does not lead.
 	renewed time.Time
-	// ended is set once the lease was given back or lost. Nothing more is renewed, and
-	// the election goes on in the belief that this process leads, until that has ended.
+	// ended is set once the lease was released or lost. The lease is not renewed after that. The election still
+	// considers this process the leader until the process has ended.
 	ended bool
-	// holds is set while the lease may bear this process's name.
+	// holds is true while the lease may name this process as holder.
 	holds    bool
 	watchdog clock.Timer
 }
 
-// Options are what New needs. Every field is required.
+// Options configures a Lock. All fields are required.
 type Options struct {
 	// Config reaches the Kubernetes API.
 	Config *rest.Config
-	// Name is the lease.
+	// Name is the name of the lease.
 	Name types.NamespacedName
-	// Identity is what this process calls itself in the lease.
+	// Identity is the holder identity of this process.
 	Identity string
-	// Role is the cluster role of the release. Kubernetes removes the lease with it, when Herald is uninstalled.
+	// Role is the cluster role of the release. It owns the lease, so that uninstalling Herald deletes the lease.
 	Role string
-	// Times are those of the election.
+	// Times configures the election.
 	Times configv1alpha1.LeaderElection
-	// Stop tells the process to stop. It is called when the lease cannot be renewed.
+	// Stop starts the shutdown of the process. It is called when the lease cannot be renewed.
 	Stop  func()
 	Clock clock.WithDelayedExecution
 }
@@ -89,13 +87,13 @@ type Options struct {
 // New returns the lock of a lease.
 func New(o Options) (*Lock, error) {
 	config := rest.CopyConfig(o.Config)
-	// Connections of its own: one that is shared, by HTTP/2, would be found dead only after the lease has ended.
+	// Use separate connections: a broken shared HTTP/2 connection would be detected only after the lease has expired.
 	config.NextProtos = []string{"http/1.1"}
 	watches, err := typedcoordinationv1.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client to watch the lease: %w", err)
 	}
-	// A write and a read after it give up before the election does.
+	// A write and a read after it time out before the renew deadline.
 	config.Timeout = o.Times.RenewDeadline.Duration / tries
 	leases, err := typedcoordinationv1.NewForConfig(config)
 	if err != nil {
@@ -129,8 +127,8 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, l.Interface.Create)
 }
 
-// Update implements resourcelock.Interface. It does nothing once the lease is given
-// back or lost: the election, which does not know of that, must not take it again.
+// Update implements resourcelock.Interface. It does nothing once the lease was released or lost, because the election
+// is unaware of that and must not acquire the lease again.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -143,8 +141,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return nil
 }
 
-// write writes the record, with the time at which it does: the election notes it before
-// it asks for the lease, which may take long.
+// write writes the record with the current time. The election sets its time before the request, which may take long.
 func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, to func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	now := l.clock.Now()
 	record.RenewTime = metav1.NewTime(now)
@@ -162,12 +159,12 @@ func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	return nil
 }
 
-// Get implements resourcelock.Interface. While another process holds the lease, it
-// answers only when that gives it back or stops to renew it.
+// Get implements resourcelock.Interface. While another process holds the lease, it blocks until that process releases
+// the lease or stops renewing it.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.read(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {
-		// A leader that another one has followed ends what it has begun as if it were told to stop.
+		// A deposed leader shuts down gracefully.
 		l.expire(l.lastRenewed())
 		l.set(time.Time{}, false)
 	}
@@ -180,16 +177,15 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return l.read(ctx)
 }
 
-// read reads the lease. client-go's lock keeps what it has read for the next write.
+// read reads the lease. client-go's lock keeps the result for the next write.
 func (l *Lock) read(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	return l.Interface.Get(ctx)
 }
 
-// waitReleased returns true as soon as nobody holds the lease. It returns false if its holder
-// has not renewed it for as long as it lasts, and if it cannot be watched: then the
-// election asks again after its pause.
+// waitReleased returns true as soon as the lease has no holder. It returns false if the holder has not renewed the
+// lease for its duration, or if the lease cannot be watched; the election then retries after its pause.
 func (l *Lock) waitReleased(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -222,10 +218,9 @@ func (l *Lock) waitReleased(ctx context.Context) bool {
 	}
 }
 
-// Release gives the lease back, if this process holds it, so that another one takes it
-// at once. The election of this process goes on in the belief that it leads, and writes
-// nothing more: the process must have been told to stop before, so that it claims no
-// more posts.
+// Release releases the lease if this process holds it, so that another process can acquire it immediately. The election
+// of this process continues without writing. The process must be shutting down already, so that it claims no more
+// posts.
 func (l *Lock) Release(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -239,7 +234,7 @@ func (l *Lock) Release(ctx context.Context) error {
 	if held.HolderIdentity != l.Identity() {
 		return nil
 	}
-	// One second is what client-go writes too: who sees it may take it at once.
+	// client-go writes one second too: a waiting process may acquire the lease immediately.
 	free := resourcelock.LeaderElectionRecord{LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, AcquireTime: held.AcquireTime}
 	if err := l.write(ctx, free, l.Interface.Update); err != nil {
 		return fmt.Errorf("cannot give the lease %s back: %w", l.Describe(), err)
@@ -264,14 +259,14 @@ func (l *Lock) mayHold() bool {
 
 func (l *Lock) leads() bool { return !l.lastRenewed().IsZero() }
 
-// set notes when this process last wrote that it leads, or that it does not, and whether
-// the lease bears its name.
+// set records the time of this process's last write as leader, zero if it does not lead, and whether the lease may name
+// it as holder.
 func (l *Lock) set(renewed time.Time, holds bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.holds = holds
 	if l.ended {
-		// A write that was under way when the process was told to stop.
+		// This write was in flight when the shutdown started.
 		renewed = time.Time{}
 	}
 	l.renewed = renewed
@@ -285,14 +280,14 @@ func (l *Lock) set(renewed time.Time, holds bool) {
 	l.watchdog = l.clock.AfterFunc(l.renewDeadline, func() { l.expire(renewed) })
 }
 
-// lastRenewed is when this process last wrote that it leads; zero if it does not lead.
+// lastRenewed returns the time of this process's last write as leader; zero if it does not lead.
 func (l *Lock) lastRenewed() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.renewed
 }
 
-// expire stops the process if it leads and the lease has not been renewed since.
+// expire stops the process if it leads and has not renewed the lease since.
 func (l *Lock) expire(since time.Time) {
 	l.mu.Lock()
 	current := !l.ended && !since.IsZero() && l.renewed.Equal(since)
@@ -305,8 +300,7 @@ func (l *Lock) expire(since time.Time) {
 	}
 }
 
-// Check is that of probes.Checks: it fails in a leader whose lease has ended and that
-// works on.
+// Check is a probe check; see probes.Checks. It fails if a leader has outlived its lease by overdue.
 func (l *Lock) Check(*http.Request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// memoryLock is a lock that nothing but the test holds.
+// memoryLock is a lock that only the test holds.
 type memoryLock struct {
 	resourcelock.Interface
 
@@ -26,7 +26,7 @@ type memoryLock struct {
 	record resourcelock.LeaderElectionRecord
 	writes int
 	err    error
-	// slow is how long a write takes.
+	// slow is the duration of a write.
 	slow time.Duration
 }
 
@@ -51,7 +51,7 @@ func (l *memoryLock) Update(_ context.Context, record resourcelock.LeaderElectio
 	return l.err
 }
 
-// put is what somebody else does to the lease.
+// put simulates a write of the lease by another client.
 func (l *memoryLock) put(by string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +120,7 @@ func TestLeaseOutlived(t *testing.T) {
 	}
 }
 
-// A process that waits for the lease learns at once that it may have it.
+// A process that waits for the lease acquires it as soon as it is free.
 func TestWaiting(t *testing.T) {
 	renewal := func(changes *watch.FakeWatcher, by string) {
 		changes.Modify(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &by}})
@@ -128,7 +128,7 @@ func TestWaiting(t *testing.T) {
 	const release = 7 * time.Second
 	for name, tc := range map[string]struct {
 		reason string
-		// holder does what happens while the lock waits.
+		// holder simulates the events while the lock waits.
 		holder func(m *memoryLock, changes *watch.FakeWatcher)
 		refuse error
 		waits  time.Duration
@@ -179,13 +179,13 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// A leader that cannot renew the lease stops as if it were told to, so that calls under
-// way end and are recorded, before the election would end it.
+// A leader that cannot renew the lease shuts down gracefully, so that running calls end and are recorded before the
+// election would end the process.
 func TestLost(t *testing.T) {
 	const patience = 8 * time.Second
 	for name, tc := range map[string]struct {
 		reason string
-		// then does what follows the last renewal.
+		// then simulates the events after the last renewal.
 		then    func(t *testing.T, l *Lock, m *memoryLock)
 		stopped bool
 	}{
@@ -237,7 +237,8 @@ func TestLost(t *testing.T) {
 				if !tc.stopped {
 					return
 				}
-				// The election takes it for renewed until the process has ended, and takes it from nobody.
+				// For the election, the lease stays renewed until the process has ended, and is never acquired from
+				// another process.
 				writes := memory.writes
 				memory.put("them", nil)
 				if err := lock.Update(t.Context(), held("us")); err != nil || memory.writes != writes {
@@ -255,7 +256,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// What is written bears the time of the write: the election takes its own before it asks for the lease.
+// A write contains its own time; the election sets its time before the request.
 func TestTimesOfWrites(t *testing.T) {
 	fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: held("")}
 	lock := &Lock{Interface: memory, duration: lasts, renewDeadline: time.Hour, stop: func() {}, clock: fake}
@@ -282,7 +283,7 @@ func TestRelease(t *testing.T) {
 		leads  bool
 		stored resourcelock.LeaderElectionRecord
 		err    error
-		// holder and writes are those of a release and of a renewal after it.
+		// holder and writes are the expected results after a release and a following renewal.
 		holder string
 		writes int
 	}{

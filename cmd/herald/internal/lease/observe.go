@@ -16,19 +16,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// observeEvery is the pause between two looks at a lease that somebody holds.
+// observeEvery is the pause between two reads of a held lease.
 const observeEvery = time.Second
 
-// Observer tells whether a manager holds a lease, to a process that does not want it.
+// Observer reports whether a manager holds a lease, for a process that does not compete for it.
 type Observer struct {
 	Leases typedcoordinationv1.LeasesGetter
 	Clock  clock.Clock
 }
 
-// Holder returns what the process calls itself that holds a lease, and "" if none does. One
-// whose name is on the lease holds it only if it renews it: that is watched for as long as
-// the lease lasts, by this process's clock alone. Times in the lease are those of another
-// machine, which may go wrong.
+// Holder returns the identity of the holder of a lease, or "" if it has none. A named process holds the lease only if
+// it renews it. Holder therefore watches the lease for its duration by this process's clock, because the times in the
+// lease come from another machine's clock, which may be wrong.
 func (o *Observer) Holder(ctx context.Context, name types.NamespacedName) (string, error) {
 	seen, err := o.read(ctx, name)
 	if err != nil || holderOf(seen) == "" {
@@ -55,9 +54,8 @@ func (o *Observer) Holder(ctx context.Context, name types.NamespacedName) (strin
 	return "", nil
 }
 
-// WaitFree waits until nobody holds a lease, for so long at most, and returns who holds it
-// then; "" if it is free. Without patience it looks once, which takes as long as the lease
-// lasts.
+// WaitFree waits up to patience until a lease has no holder. It returns the last holder, or "" if the lease is free.
+// With zero patience it checks once, which takes the duration of the lease.
 func (o *Observer) WaitFree(ctx context.Context, name types.NamespacedName, patience time.Duration) (holder string, err error) {
 	for since := o.Clock.Now(); ; {
 		holder, err = o.Holder(ctx, name)
@@ -67,7 +65,7 @@ func (o *Observer) WaitFree(ctx context.Context, name types.NamespacedName, pati
 	}
 }
 
-// read returns a lease that nobody holds where there is none.
+// read returns the lease, or an empty one if it does not exist.
 func (o *Observer) read(ctx context.Context, name types.NamespacedName) (*coordinationv1.Lease, error) {
 	found, err := o.Leases.Leases(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
@@ -86,7 +84,7 @@ func holderOf(l *coordinationv1.Lease) string {
 	return *l.Spec.HolderIdentity
 }
 
-// renewed reports whether a holder wrote the lease between two looks.
+// renewed reports whether the holder wrote the lease between two reads.
 func renewed(before, now *coordinationv1.Lease) bool {
 	return holderOf(before) != holderOf(now) || before.UID != now.UID || !before.Spec.RenewTime.Equal(now.Spec.RenewTime)
 }

@@ -13,8 +13,7 @@ import (
 	typedrbacv1 "k8s.io/client-go/kubernetes/typed/rbac/v1"
 )
 
-// owned makes leases belong to a cluster role. client-go's lock writes none but the
-// lease's spec.
+// owned sets a cluster role as the owner of leases. client-go's lock writes only the spec.
 type owned struct {
 	typedcoordinationv1.LeasesGetter
 
@@ -38,8 +37,8 @@ func (l ownedLeases) Create(ctx context.Context, lease *coordinationv1.Lease, op
 	return l.LeaseInterface.Create(ctx, lease, options)
 }
 
-// owners are those of the lease. A role that cannot be read, as in a local run, owns
-// nothing: to lead matters more than to leave nothing behind.
+// owners returns the owner references of the lease. If the role cannot be read, as in a local run, there are none:
+// leading is more important than cleanup.
 func (o owned) owners(ctx context.Context) []metav1.OwnerReference {
 	role, err := o.roles.ClusterRoles().Get(ctx, o.role, metav1.GetOptions{})
 	if err != nil {

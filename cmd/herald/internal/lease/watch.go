@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Watch notices that a manager works again after nobody did.
+// Watch detects that a manager has started again.
 type Watch struct {
 	Observer
 
@@ -20,14 +20,14 @@ type Watch struct {
 	snapshot map[types.NamespacedName]*coordinationv1.Lease
 }
 
-// Snapshot remembers the leases as they are while nobody holds them.
+// Snapshot records the leases while they have no holder.
 func (w *Watch) Snapshot(ctx context.Context) (err error) {
 	w.snapshot, err = w.leases(ctx)
 	return err
 }
 
-// NewHolder returns who has taken or renewed a lease since Begin, and "" if nobody has. Unlike
-// Free it answers at once: whoever comes back writes the lease first.
+// NewHolder returns the process that has acquired or renewed a lease since Snapshot, or "". Unlike WaitFree it returns
+// immediately: a manager that starts writes the lease first.
 func (w *Watch) NewHolder(ctx context.Context) (holder string, err error) {
 	now, err := w.leases(ctx)
 	if err != nil {

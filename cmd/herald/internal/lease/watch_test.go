@@ -18,7 +18,7 @@ func TestWatch(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
 		before, now *coordinationv1.Lease
-		// found says that the lease was not known when the watch began.
+		// found is true if the lease was unknown when the watch started.
 		found  bool
 		err    error
 		holder string

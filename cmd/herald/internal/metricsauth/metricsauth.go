@@ -1,15 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metricsauth lets only those read the metrics whom the Kubernetes API lets: it asks who owns a token
-// (TokenReview) and whether that account may get the path (SubjectAccessReview), as kube-rbac-proxy does.
+// Package metricsauth restricts the metrics endpoint to accounts with permission in Kubernetes. It resolves the token
+// (TokenReview) and checks the account's access to the path (SubjectAccessReview), as kube-rbac-proxy does.
 //
-// Anybody in the cluster may reach the port, and each question is put to the Kubernetes API with the account of the
-// process. So a stranger is bounded before anything is asked for them: by the form of the token, by address, and by
-// how many questions are under way. An account that was let in before waits behind no stranger.
+// Every client in the cluster can reach the port, and each review is a request with the account of the process. Unknown
+// clients are therefore limited before any review: by the format of the token, by address, and by the number of
+// concurrent reviews. Accounts that were allowed before do not wait behind unknown clients.
 //
-// controller-runtime has the same as metrics/filters. That one links k8s.io/apiserver with its templates, 31 MB of
-// program that both processes would hold in memory (docs/adr/0008). The rights that it takes are in
+// controller-runtime provides the same in metrics/filters. That package links k8s.io/apiserver with its templates: 31
+// MB of program in the memory of both processes (docs/adr/0008). The required permissions are in
 // config/rbac/metrics.yaml.
 package metricsauth
 
@@ -40,33 +40,35 @@ import (
 )
 
 const (
-	// allowedTTL and deniedTTL are how long an answer of the Kubernetes API holds; kube-apiserver's own webhooks take
-	// these times for granted.
+	// allowedTTL and deniedTTL are the TTLs of results, as in kube-apiserver's own webhook authorizers.
 	allowedTTL = time.Minute
 	deniedTTL  = 10 * time.Second
-	// knownTTL is how long a token that was let in is asked about before any stranger's. Kubernetes replaces the tokens
-	// of pods within an hour.
+	// knownTTL is how long an allowed token takes precedence over unknown ones. Kubernetes rotates the tokens of pods
+	// within an hour.
 	knownTTL = time.Hour
-	// rememberedAllowed and rememberedDenied bound how many answers are kept. Readers of metrics are few; made-up tokens
-	// are as many as somebody likes, and push out one another alone.
+	// rememberedAllowed and rememberedDenied are the sizes of the caches. Legitimate clients are few. Forged tokens may
+	// be many, and evict only one another.
 	rememberedAllowed = 128
 	rememberedDenied  = 1024
-	// reviewsPerMinute bounds what one address has asked about tokens that are not known.
+	// reviewsPerMinute is the rate limit of one address for unknown tokens.
 	reviewsPerMinute = 30
-	// maxConcurrentReviews bounds the questions about strangers, and again those about known tokens.
+	// maxConcurrentReviews limits the concurrent reviews of unknown tokens. Known tokens have a separate limit of the
+	// same size.
 	maxConcurrentReviews = 4
-	// logAgain is after how long a cause is logged once more, and rememberedCauses how many are told apart.
+	// logAgain is the minimum interval between log lines with the same cause. rememberedCauses is the number of causes
+	// remembered.
 	logAgain         = time.Minute
 	rememberedCauses = 16
-	// reviewTimeout bounds both questions together, and the wait before them.
+	// reviewTimeout is the timeout of both reviews together, including the wait for a slot.
 	reviewTimeout = 10 * time.Second
-	// longestToken is what a token of Kubernetes stays far below: that of a ServiceAccount has some 1,200 bytes.
+	// longestToken is far above the size of Kubernetes tokens: a ServiceAccount's token has about 1,200 bytes.
 	longestToken = 4 << 10
 )
 
-// Filter answers requests that carry the token of an account that may get the path, and refuses others: 401 without a
-// valid token, 403 without the right, 429 to an address that shows too many unknown tokens, 503 while too many are asked
-// about, 500 if the Kubernetes API cannot be asked. It is a FilterProvider for controller-runtime's metrics server.
+// Filter serves requests whose token belongs to an account with access to the path. It responds with 401 to an invalid
+// token, 403 to an account without access, 429 to an address with too many unknown tokens, 503 while too many reviews
+// are running, and 500 if the Kubernetes API is unavailable. It is a FilterProvider for controller-runtime's metrics
+// server.
 func Filter(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	tokens, err := typedauthenticationv1.NewForConfigAndClient(config, httpClient)
 	if err != nil {
@@ -93,13 +95,13 @@ func Filter(config *rest.Config, httpClient *http.Client) (metricsserver.Filter,
 type guard struct {
 	tokens typedauthenticationv1.TokenReviewInterface
 	rights typedauthorizationv1.SubjectAccessReviewInterface
-	// allowed and denied hold answers. known holds the tokens that were let in of late.
+	// allowed and denied cache results. known holds the tokens that were recently allowed.
 	allowed, denied, known *cache.LRUExpireCache
-	// addresses counts the questions for strangers.
+	// addresses limits the rate of reviews of unknown tokens.
 	addresses *ratelimit.Limiter
-	// unknownSlots and familiar hold a place for each question under way, about unknown and about known tokens.
+	// unknownSlots and knownSlots hold an element for each running review of unknown and of known tokens.
 	unknownSlots, knownSlots chan struct{}
-	// causes holds the errors that the log has of late.
+	// causes holds the recently logged errors.
 	causes *cache.LRUExpireCache
 }
 
@@ -113,7 +115,7 @@ func newGuard(tokens typedauthenticationv1.TokenReviewInterface, rights typedaut
 	}
 }
 
-// reviewKey is what is asked; the token only as its hash.
+// reviewKey identifies a review. It contains only the hash of the token.
 type reviewKey struct {
 	token      [sha256.Size]byte
 	verb, path string
@@ -122,8 +124,7 @@ type reviewKey struct {
 // errBusy is the cause of a 503.
 var errBusy = errors.New("too many tokens are being asked about")
 
-// authorize returns the status of the answer; 200 if the request may pass. The error says why the Kubernetes API could not
-// be asked.
+// authorize returns the status of the response; 200 if the request may pass. The error explains why the review failed.
 func (g *guard) authorize(w http.ResponseWriter, r *http.Request) (int, error) {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer || !isToken(token) {
@@ -154,7 +155,7 @@ func (g *guard) authorize(w http.ResponseWriter, r *http.Request) (int, error) {
 	return g.reviewAndCache(ctx, token, q)
 }
 
-// reviewAndCache puts a question to the Kubernetes API and remembers the answer.
+// reviewAndCache performs a review and caches its result.
 func (g *guard) reviewAndCache(ctx context.Context, token string, q reviewKey) (int, error) {
 	status, err := g.review(ctx, token, q)
 	switch {
@@ -169,8 +170,8 @@ func (g *guard) reviewAndCache(ctx context.Context, token string, q reviewKey) (
 	return status, nil
 }
 
-// isToken reports whether a text has the form of a JSON Web Token, as those of ServiceAccounts and of OpenID Connect
-// have (RFC 7519, section 7.2).
+// isToken reports whether a text has the format of a JSON Web Token (RFC 7519, section 7.2), as used by ServiceAccounts
+// and OpenID Connect.
 func isToken(text string) bool {
 	if len(text) > longestToken {
 		return false
@@ -187,7 +188,7 @@ func isToken(text string) bool {
 	return json.Unmarshal(header, &fields) == nil && fields["alg"] != nil
 }
 
-// log writes a cause once in logAgain, however many requests meet it.
+// log logs a cause at most once per logAgain.
 func (g *guard) log(log logr.Logger, err error) {
 	if err == nil {
 		return
@@ -199,7 +200,7 @@ func (g *guard) log(log logr.Logger, err error) {
 	log.Error(err, "Metrics are refused to callers that could not be judged", "repeatedAfter", logAgain.String())
 }
 
-// review asks who owns a token, and whether that account may do what is asked.
+// review resolves the token and checks the access of its account.
 func (g *guard) review(ctx context.Context, token string, q reviewKey) (int, error) {
 	review, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {

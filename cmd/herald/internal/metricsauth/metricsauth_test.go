@@ -82,7 +82,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// token is a header with a JSON Web Token of an account, and owner returns the account.
+// token returns a header with a JSON Web Token of an account, and owner returns the account.
 func token(of string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return "Bearer " + encode([]byte(`{"alg":"RS256"}`)) + "." + encode([]byte(of)) + ".c2ln"
@@ -96,7 +96,7 @@ func owner(token string) string {
 	return string(name)
 }
 
-// reviewed counts the questions that a Kubernetes API is asked.
+// reviewed counts the reviews of a Kubernetes API.
 type reviewed struct {
 	http.RoundTripper
 
@@ -141,7 +141,7 @@ func guarded(t *testing.T, c clock.PassiveClock) (serve func(address, header str
 	}, api
 }
 
-// TestFlood shows made-up tokens, from one address and from many, while Prometheus reads.
+// TestFlood sends forged tokens from one address and from many while Prometheus scrapes.
 func TestFlood(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
 	serve, api := guarded(t, c)
@@ -176,7 +176,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestQuestionsAtOnce shows made-up tokens while the Kubernetes API is slow.
+// TestQuestionsAtOnce sends forged tokens while the Kubernetes API is slow.
 func TestQuestionsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(slow{asked: new(atomic.Int32)}, nil, clock.RealClock{})
@@ -200,7 +200,7 @@ func TestQuestionsAtOnce(t *testing.T) {
 		if asked := g.tokens.(slow).asked.Load(); asked != maxConcurrentReviews {
 			t.Errorf("%d questions are under way, want %d", asked, maxConcurrentReviews)
 		}
-		for range 50 { // after askWithin, which passes at once here
+		for range 50 { // after reviewTimeout, which passes immediately here
 			if status := <-statuses; status != http.StatusServiceUnavailable && status != http.StatusInternalServerError {
 				t.Errorf("got %d", status)
 			}
@@ -211,7 +211,7 @@ func TestQuestionsAtOnce(t *testing.T) {
 	})
 }
 
-// slow answers no question in time.
+// slow never responds in time.
 type slow struct {
 	typedauthenticationv1.TokenReviewInterface
 

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight finds out, when a process starts, whether the Kubernetes API can
-// serve this version of Herald at all: one that is too old drops fields without a word.
+// Package preflight checks at the start of a process whether the Kubernetes API supports this version of Herald. An API
+// that is too old drops unknown fields silently.
 package preflight
 
 import (
@@ -23,29 +23,27 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Oldest is the oldest Kubernetes that Herald works with: the first in which selectable
-// fields of custom resources, which keep finished posts out of the manager's memory,
-// can be relied on (KEP-4358, GA in 1.32).
+// Oldest is the oldest supported version of Kubernetes: the first with stable selectable fields of custom resources,
+// which keep finished posts out of the manager's memory (KEP-4358, GA in 1.32).
 const Oldest = "1.32"
 
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get,resourceNames=apikeys.social.herald.dev;connections.social.herald.dev;media.social.herald.dev;oauthgrants.social.herald.dev;posts.social.herald.dev;teams.social.herald.dev;usages.social.herald.dev
 
-// definitionsPath is where the API serves resource definitions.
+// definitionsPath is the API path of resource definitions.
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// apply is what brings the resource definitions up to this version.
+// apply is the remedy for outdated resource definitions.
 const apply = "kubectl apply --server-side -f config/crd/bases, or the chart with crds.enabled"
 
-// ErrUnread says that the resource definitions could not be compared, since this
-// account may not read them.
+// ErrUnread means that the resource definitions could not be compared, because this account may not read them.
 var ErrUnread = errors.New("the resource definitions cannot be compared with this version")
 
-// ErrOlder says that a resource definition which is served lacks what this program needs.
+// ErrOlder means that a served resource definition lacks something that this program needs.
 var ErrOlder = errors.New("is older than this program")
 
-// Check returns what is wrong with the version of the Kubernetes API, or with the
-// resource definitions that it serves, and what to do; an ErrUnavailable if it does not serve
-// their objects yet. definitions are those that this program was built with.
+// Check returns an error with a remedy if the version of the Kubernetes API or its resource definitions are too old,
+// and ErrUnavailable if it does not serve the resources yet. definitions are the definitions that this program was
+// built with.
 func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 	wanted, err := read(definitions)
 	if err != nil {
@@ -65,7 +63,7 @@ func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 	return compared
 }
 
-// connect returns a client of the Kubernetes API whose requests are bounded.
+// connect returns a client of the Kubernetes API with a request timeout.
 func connect(config *rest.Config) (*discovery.DiscoveryClient, error) {
 	bounded := rest.CopyConfig(config)
 	bounded.Timeout = answerWithin
@@ -76,8 +74,7 @@ func connect(config *rest.Config) (*discovery.DiscoveryClient, error) {
 	return client, nil
 }
 
-// compare returns what is wrong with the version of the Kubernetes API, or with the
-// resource definitions that it has.
+// compare returns an error if the version of the Kubernetes API or its resource definitions are too old.
 func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*apiextensionsv1.CustomResourceDefinition) error {
 	serverVersion, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
@@ -108,8 +105,8 @@ func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*a
 	return nil
 }
 
-// checkServed returns an ErrUnavailable if a definition is there whose objects are not served. An API server
-// that starts serves everything else first, and takes a moment after a definition was applied.
+// checkServed returns ErrUnavailable if a defined resource is not served yet. A starting API server serves custom
+// resources last, and a new definition takes a moment.
 func checkServed(ctx context.Context, client rest.Interface, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	served := map[string][]string{}
 	for _, d := range definitions {
@@ -119,7 +116,7 @@ func checkServed(ctx context.Context, client rest.Interface, definitions []*apie
 				names, err := servedUnder(ctx, client, path)
 				switch {
 				case apierrors.IsForbidden(err):
-					return nil // The process finds out by itself.
+					return nil // The process will get the same error itself.
 				case err != nil:
 					return err
 				}
@@ -134,8 +131,8 @@ func checkServed(ctx context.Context, client rest.Interface, definitions []*apie
 	return nil
 }
 
-// servedUnder returns the names of the resources that the Kubernetes API serves under a path; none if it
-// does not know the path.
+// servedUnder returns the names of the resources that the Kubernetes API serves under a path; none if it does not know
+// the path.
 func servedUnder(ctx context.Context, client rest.Interface, path string) (names []string, err error) {
 	data, err := client.Get().AbsPath(path).DoRaw(ctx)
 	if apierrors.IsNotFound(err) {
@@ -185,11 +182,11 @@ func read(definitions fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error
 	return all, nil
 }
 
-// mostMissing bounds how many fields a message names.
+// mostMissing limits the fields that a message names.
 const mostMissing = 5
 
-// missing names what the served definition lacks of the wanted one: versions, fields,
-// and fields to select by. What it has beside that, a newer version brought.
+// missing names the versions, fields and selectable fields that the served definition lacks. It ignores additional
+// ones, which come from a newer version.
 func missing(want, served *apiextensionsv1.CustomResourceDefinition) (lacks []string) {
 	for i := range want.Spec.Versions {
 		w := &want.Spec.Versions[i]

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/config/crd"
 )
 
-// TestCheck asks servers that answer like a Kubernetes API of some age.
+// TestCheck checks servers that respond like a Kubernetes API of some version.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	version := func(c *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {
@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 		server string
 		change func(c *apiextensionsv1.CustomResourceDefinition)
 		status int
-		// unserved is whether the objects of the definitions are not served.
+		// unserved is true if the defined resources are not served.
 		unserved bool
 		want     string
 	}{
@@ -130,7 +130,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestServed asks an API that has the definitions, and does not serve their objects, or not all.
+// TestServed checks an API with the definitions that serves none or only some of their resources.
 func TestServed(t *testing.T) {
 	definitions, err := read(crd.Definitions)
 	if err != nil || len(definitions) < 2 {
@@ -176,7 +176,7 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// resourcesOf is how an API tells that it serves definitions.
+// resourcesOf returns the API's list of served resources for definitions.
 func resourcesOf(definitions []*apiextensionsv1.CustomResourceDefinition) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{}
 	for _, d := range definitions {
@@ -185,7 +185,7 @@ func resourcesOf(definitions []*apiextensionsv1.CustomResourceDefinition) *metav
 	return list
 }
 
-// TestAway tells apart what may be otherwise a moment later.
+// TestAway distinguishes transient errors from others.
 func TestAway(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reason string

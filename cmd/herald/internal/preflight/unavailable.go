@@ -11,14 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// answerWithin bounds one request of a check.
+// answerWithin is the timeout of one request of a check.
 const answerWithin = 10 * time.Second
 
-// ErrUnavailable says that the Kubernetes API did not answer, or not as one that works: what
-// may be otherwise a moment later.
+// ErrUnavailable means that the Kubernetes API did not respond, or failed in a way that may be transient.
 var ErrUnavailable = errors.New("the Kubernetes API does not answer")
 
-// asUnavailable marks an error of a request as ErrUnavailable, unless the Kubernetes API has decided it.
+// asUnavailable wraps an error of a request with ErrUnavailable, unless it is a decision of the Kubernetes API.
 func asUnavailable(err error) error {
 	var decided apierrors.APIStatus
 	passes := !errors.As(err, &decided) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||

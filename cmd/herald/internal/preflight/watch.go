@@ -18,14 +18,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// checkInterval is how often a Watch asks whether the resource definitions were changed.
+// checkInterval is how often a Watch checks the resource definitions for changes.
 const checkInterval = 15 * time.Second
 
-// onlyMetadata asks the API for an object without its content.
+// onlyMetadata is the Accept header for an object without its content.
 const onlyMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-// Watch looks after the resource definitions while a process runs: those of an older version, such as a rollback of another
-// release brings, drop what this program records.
+// Watch checks the resource definitions while a process runs. Older definitions, such as after the rollback of another
+// release, drop the data that this program records.
 type Watch struct {
 	Config      *rest.Config
 	Definitions fs.FS
@@ -33,8 +33,8 @@ type Watch struct {
 	Log         *slog.Logger
 }
 
-// Start looks until ctx ends. It returns an error once a definition that is served is older than this program, so that the
-// process ends and says so at its next start until that is mended. All other trouble is left to those that it hinders.
+// Start checks until ctx ends. It returns an error once a served definition is older than this program, so that the
+// process exits and reports the error at each start until it is fixed. It ignores all other problems.
 func (w *Watch) Start(ctx context.Context) error {
 	client, err := connect(w.Config)
 	if err != nil {
@@ -50,7 +50,7 @@ func (w *Watch) Start(ctx context.Context) error {
 		for i, name := range names {
 			versions[i] = resourceVersion(ctx, client.RESTClient(), name)
 		}
-		// An empty one could not be read, and says nothing.
+		// An empty version could not be read.
 		if now := strings.Join(versions, " "); now != known {
 			err := w.compare(ctx, client)
 			switch {
@@ -70,7 +70,7 @@ func (w *Watch) Start(ctx context.Context) error {
 	}
 }
 
-// compare reads the definitions anew: they are large, and looked at rarely.
+// compare reads this program's definitions for each comparison, because they are large and rarely needed.
 func (w *Watch) compare(ctx context.Context, client *discovery.DiscoveryClient) error {
 	wanted, err := read(w.Definitions)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *Watch) compare(ctx context.Context, client *discovery.DiscoveryClient) 
 	return compare(ctx, client, wanted)
 }
 
-// names are those of the definitions. These themselves are large, and not kept.
+// names returns the names of the definitions. It does not keep the definitions, because they are large.
 func (w *Watch) names() (names []string, err error) {
 	definitions, err := read(w.Definitions)
 	for _, definition := range definitions {
@@ -88,10 +88,10 @@ func (w *Watch) names() (names []string, err error) {
 	return names, err
 }
 
-// NeedLeaderElection returns false: every replica looks.
+// NeedLeaderElection returns false: every replica checks.
 func (w *Watch) NeedLeaderElection() bool { return false }
 
-// resourceVersion is that of a resource definition; "" if it cannot be read.
+// resourceVersion returns the resourceVersion of a resource definition; "" if it cannot be read.
 func resourceVersion(ctx context.Context, client rest.Interface, name string) string {
 	data, err := client.Get().AbsPath(definitionsPath, name).SetHeader("Accept", onlyMetadata).DoRaw(ctx)
 	var object metav1.PartialObjectMetadata

@@ -21,14 +21,15 @@ import (
 	"github.com/herald-social/herald/config/crd"
 )
 
-// api answers like a Kubernetes API whose resource definitions change.
+// api responds like a Kubernetes API whose resource definitions change.
 type api struct {
 	mu sync.Mutex
-	// version is that of every definition, status what is answered instead of them, older whether one lacks something.
+	// version is the resourceVersion of every definition, status the status of an error, and older whether a definition
+	// is outdated.
 	version string
 	status  int
 	older   bool
-	// compared counts how often a whole definition was asked for.
+	// compared counts the reads of whole definitions.
 	compared int
 }
 
@@ -79,7 +80,7 @@ func TestWatch(t *testing.T) {
 	watch := &Watch{Config: &rest.Config{Host: site.URL}, Definitions: crd.Definitions, Clock: clock, Log: slog.New(slog.DiscardHandler)}
 	ended := make(chan error, 1)
 	go func() { ended <- watch.Start(ctx) }()
-	// looked waits until it has looked; false if it has ended instead.
+	// looked waits for the next check; it returns false if the watch has ended.
 	looked := func() bool {
 		for !clock.HasWaiters() {
 			select {

@@ -24,19 +24,19 @@ import (
 )
 
 const (
-	// atOnce is how many objects are released side by side.
+	// atOnce limits the objects released concurrently.
 	atOnce = 16
-	// tries is how often an object is read and written that somebody else changes meanwhile.
+	// tries limits the attempts for one object after conflicts.
 	tries = 10
-	// checkEvery is after how many objects it is looked again whether a manager works: as many
-	// as are released in a second by default.
+	// checkEvery is the number of objects between two checks for an active manager: as many as are released in a second
+	// by default.
 	checkEvery = 200
-	// fieldOwner is who changed the metadata, as managedFields tells it.
+	// fieldOwner is the field manager of the writes.
 	fieldOwner = "herald-release"
 )
 
-// releaseKind reads all objects of a kind, page by page, releases those of each page, and
-// returns how many had a finalizer and what failed. The error is one of reading them.
+// releaseKind lists the objects of a kind page by page and releases them. It returns the number of objects with a
+// finalizer and the errors of single objects; err is an error of the list.
 func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []error, err error) {
 	namespaces := []string(r.Namespaces)
 	if len(namespaces) == 0 || k.everywhere {
@@ -49,10 +49,10 @@ func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []erro
 	for _, namespace := range namespaces {
 		here, problems, err := r.releaseIn(ctx, k, namespace, wanted)
 		for apierrors.IsResourceExpired(err) {
-			// The list is longer than etcd remembers what it was at its beginning. What is done is not done again.
+			// The list took longer than etcd keeps its revision. Released objects are not released again.
 			here, problems, err = r.releaseIn(ctx, k, namespace, wanted)
 		}
-		// Where the definitions are gone, the objects are too.
+		// If the definitions are gone, the objects are gone too.
 		if client.IgnoreNotFound(err) != nil {
 			return 0, nil, err
 		}
@@ -72,7 +72,7 @@ func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted fu
 		}
 		held := withFinalizer(page.Items, wanted)
 		found += len(held)
-		// With a context of its own: the other one has the size of the page counted.
+		// ctx is not the context of the page, which counts the size of responses.
 		for part := range slices.Chunk(held, checkEvery) {
 			if err := r.checkStopped(ctx); err != nil {
 				return "", err
@@ -84,8 +84,8 @@ func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted fu
 	return found, failed, err
 }
 
-// nameFilter reports which objects of a kind belong to the namespaces that are released. A Team
-// says in its spec which namespace is its own.
+// nameFilter returns a filter for the objects of a kind that belong to the selected namespaces. A Team's spec names its
+// namespace.
 func (r *run) nameFilter(ctx context.Context, k kind) (func(name string) bool, error) {
 	if !k.everywhere || len(r.Namespaces) == 0 {
 		return func(string) bool { return true }, nil
@@ -100,7 +100,7 @@ func (r *run) nameFilter(ctx context.Context, k kind) (func(name string) bool, e
 	return func(name string) bool { return ours[name] }, nil
 }
 
-// eachTeam calls f for each Team with the namespace that it names. Where the definitions are gone there are none.
+// eachTeam calls f for each Team and its namespace. If the definitions are gone, there are no Teams.
 func (r *run) eachTeam(ctx context.Context, f func(team *unstructured.Unstructured, namespace string)) error {
 	objects := r.dynamic.Resource(v1alpha1.GroupVersion.WithResource(teams))
 	return client.IgnoreNotFound(pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {
@@ -126,7 +126,7 @@ func withFinalizer(items []metav1.PartialObjectMetadata, wanted func(name string
 	return held
 }
 
-// releaseAll releases objects of a kind, and returns what failed.
+// releaseAll releases objects of a kind and returns the errors.
 func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObjectMetadata) (failed []error) {
 	if r.DryRun {
 		return r.reportAll(ctx, k, held)
@@ -149,7 +149,7 @@ func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObje
 			return nil
 		})
 	}
-	_ = group.Wait() // every error is among those that failed
+	_ = group.Wait() // every error is in failed
 	if len(held) > 0 {
 		if _, err := fmt.Fprintf(r.Out, "%s: %d so far\n", k.resource, r.released[k.resource]); err != nil {
 			failed = append(failed, err)
@@ -177,8 +177,8 @@ func (r *run) reportAll(ctx context.Context, k kind, held []*metav1.PartialObjec
 	return failed
 }
 
-// removeFinalizers takes Herald's finalizers off an object as it was read. If somebody else has changed
-// it since, it is read again. An object that is gone has none.
+// removeFinalizers removes Herald's finalizers from an object. After a conflict, it reads the object again. It succeeds
+// if the object is gone.
 func (r *run) removeFinalizers(ctx context.Context, k kind, m *metav1.PartialObjectMetadata) error {
 	objects := r.metadata.Resource(v1alpha1.GroupVersion.WithResource(k.resource)).Namespace(m.Namespace)
 	var conflict error
@@ -208,7 +208,7 @@ func (r *run) removeFinalizers(ctx context.Context, k kind, m *metav1.PartialObj
 	return fmt.Errorf("something changes it again and again: %w", conflict)
 }
 
-// nameOf is how kubectl's users know an object.
+// nameOf returns NAMESPACE/NAME, or only the name of a cluster-scoped object.
 func nameOf(m *metav1.PartialObjectMetadata) string {
 	if m.Namespace == "" {
 		return m.Name

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// unrecorded says that a post keeps its finalizer.
+// unrecorded is the error for a post that keeps its finalizer because it may have no record yet.
 type unrecorded struct{ until time.Time }
 
 func (u *unrecorded) Error() string {
@@ -31,10 +31,10 @@ func (u *unrecorded) Error() string {
 		"or run this again after %s, when the manager would give it up too; or run it with --without-records, which lets it go now", u.until.UTC().Format(time.RFC3339))
 }
 
-// checkRecorded returns why a post keeps its finalizer, and nil if it goes. One that is being deleted
-// is gone with its finalizer, so that nobody can write its record any more. As long as the
-// manager would wait for that, so does this, which has no bucket: for an hour at most, and not
-// where the namespace goes too.
+// checkRecorded returns an error if a post has to keep its finalizer. Without the finalizer, a post that is being
+// deleted is gone, and its record can no longer be written. The command cannot access the bucket, so it keeps the
+// finalizer for as long as the manager would: for an hour at most (record.WriteTimeout), and not in a terminating
+// namespace.
 func (r *run) checkRecorded(ctx context.Context, k kind, m *metav1.PartialObjectMetadata) error {
 	if k.resource != posts || r.WithoutRecords || m.DeletionTimestamp.IsZero() {
 		return nil
@@ -63,20 +63,20 @@ func (r *run) checkRecorded(ctx context.Context, k kind, m *metav1.PartialObject
 	return nil
 }
 
-// recordGone notes a post that is gone with its finalizer.
+// recordGone records a post that is gone without its finalizer.
 func (r *run) recordGone(k kind, m *metav1.PartialObjectMetadata) {
 	if k.resource != posts || m.DeletionTimestamp.IsZero() {
 		return
 	}
 	if kept, err := r.hasRecords(m.Namespace); err == nil && !kept {
-		return // The records of a Team that goes are to go with it.
+		return // The records of a deleted Team are deleted with it.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.goneNames = append(r.goneNames, nameOf(m))
 }
 
-// reportGone names posts that are gone.
+// reportGone prints the names of the posts that are gone.
 func (r *run) reportGone() error {
 	if len(r.goneNames) == 0 {
 		return nil
@@ -91,14 +91,13 @@ func (r *run) reportGone() error {
 	return err
 }
 
-// hasRecords reports whether posts of a namespace leave records: those of a Team do, until
-// it is deleted itself.
+// hasRecords reports whether posts of a namespace leave records: if a Team owns the namespace and is not being deleted.
 func (r *run) hasRecords(namespace string) (bool, error) {
 	owned, err := r.owned()
 	return owned[namespace], err
 }
 
-// readOwned reads which namespaces Teams have that are not being deleted.
+// readOwned returns the namespaces of the Teams that are not being deleted.
 func (r *run) readOwned(ctx context.Context) (map[string]bool, error) {
 	owned := map[string]bool{}
 	err := r.eachTeam(ctx, func(team *unstructured.Unstructured, namespace string) {
@@ -112,7 +111,7 @@ func (r *run) readOwned(ctx context.Context) (map[string]bool, error) {
 	return owned, nil
 }
 
-// isTerminating reports whether a namespace is being deleted, as it was when it was first asked for.
+// isTerminating reports whether a namespace is being deleted. It caches the first result.
 func (r *run) isTerminating(ctx context.Context, namespace string) (bool, error) {
 	r.mu.Lock()
 	ends, known := r.terminating[namespace]

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// cluster is what the Kubernetes API answers.
+// cluster is the state of the Kubernetes API.
 type cluster struct {
 	post      v1alpha1.Post
 	team      *v1alpha1.Team

@@ -1,12 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release takes Herald's finalizers off, so that what was made of its kinds can be
-// deleted where no manager runs. It changes nothing else: objects stay, and so does what the
-// bucket holds.
+// Package release removes Herald's finalizers, so that its objects can be deleted without a running manager. It changes
+// nothing else: objects and the contents of the bucket stay.
 //
-// A manager must not run meanwhile. It would put finalizers on again, and those of posts
-// that it publishes are what keeps their outcome from being lost.
+// No manager may run at the same time. It would add finalizers again, and the finalizer of a published post protects
+// its outcome from being lost.
 package release
 
 import (
@@ -28,50 +27,50 @@ import (
 	"github.com/herald-social/herald/internal/pager"
 )
 
-// prefix begins the names of all of Herald's finalizers, also of those of other versions.
+// prefix is the prefix of all Herald finalizers, including finalizers of other versions.
 var prefix = v1alpha1.GroupVersion.Group + "/"
 
 const (
-	// rounds is how often all objects are read at most. The first round takes finalizers
-	// off, the last one finds none; those between are for what was made meanwhile.
+	// rounds limits how often all objects are read. The first round removes finalizers and the last one finds none; the
+	// rounds in between handle objects that were created meanwhile.
 	rounds = 5
-	// maxNamed is how many objects are named of those whose finalizer could not be taken off.
+	// maxNamed limits the object names in a message.
 	maxNamed = 10
 
 	posts = "posts"
 	teams = "teams"
 )
 
-// kind is a kind of objects that have a finalizer of Herald.
+// kind is a kind of objects with a finalizer of Herald.
 type kind struct {
 	resource, name string
-	// everywhere is set if its objects are in no namespace.
+	// everywhere is true for a cluster-scoped kind.
 	everywhere bool
 }
 
-// kinds are in the order in which they are released.
+// kinds returns the kinds in the order of their release.
 func kinds() []kind {
 	return []kind{{posts, "Post", false}, {"media", "Media", false}, {teams, "Team", true}}
 }
 
-// Options are what Run needs. Config, Clock and Out are required.
+// Options configures Run. Config, Clock and Out are required.
 type Options struct {
 	// Config reaches the Kubernetes API.
 	Config *rest.Config
-	// Namespaces are those of the teams whose objects are released; none for all.
+	// Namespaces are the namespaces of the teams whose objects are released; none means all.
 	Namespaces configv1alpha1.Namespaces
-	// DryRun has it said what would be done, and nothing done.
+	// DryRun prints the changes without making them.
 	DryRun bool
-	// WithoutRecords lets posts go too whose record may be in no bucket: see stays.
+	// WithoutRecords also releases posts that may have no record in the bucket: see checkRecorded.
 	WithoutRecords bool
-	// Clock tells how long posts have been deleted.
+	// Clock measures the time since posts were deleted.
 	Clock clock.PassiveClock
-	// ActiveManager returns who works as Herald's manager again, and "" if nobody does. It is asked
-	// before each page of objects is released; nil has nobody look.
+	// ActiveManager returns the identity of a manager that has started again, or "". It is called before each page of
+	// objects; nil disables the check.
 	ActiveManager func(ctx context.Context) (holder string, err error)
-	// Rate is how many requests a second are made at most; 0 leaves it to the API.
+	// Rate limits the requests per second; 0 means no limit.
 	Rate int
-	// Out is told what is done.
+	// Out receives the progress.
 	Out io.Writer
 }
 
@@ -81,20 +80,20 @@ type run struct {
 
 	metadata metadata.Interface
 	dynamic  dynamic.Interface
-	// released counts the objects that were released, by the resource.
+	// released counts the released objects by resource.
 	released map[string]int
-	// owned are the namespaces of Teams that are not being deleted.
+	// owned returns the namespaces of Teams that are not being deleted.
 	owned func() (map[string]bool, error)
 
 	mu sync.Mutex
-	// terminating remembers of namespaces whether they are being deleted.
+	// terminating caches whether namespaces are being deleted.
 	terminating map[string]bool
-	// goneNames are posts that went with their finalizer.
+	// goneNames are the posts that were deleted when their finalizer was removed.
 	goneNames []string
 }
 
-// Run takes the finalizers off. It returns no error only if no object has one any more, or
-// after a dry run. It can be ended at any time, and run again.
+// Run removes the finalizers. It returns nil only if no object has one any longer, or after a dry run. It can be
+// interrupted and repeated.
 func Run(ctx context.Context, o Options) error {
 	r, err := newRun(ctx, o)
 	if err != nil {
@@ -103,7 +102,7 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(r.all(ctx), r.reportGone())
 }
 
-// all reads and releases until nothing is left.
+// all reads and releases objects until none has a finalizer.
 func (r *run) all(ctx context.Context) error {
 	for range rounds {
 		found, err := r.round(ctx)
@@ -141,8 +140,8 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	return r, nil
 }
 
-// round reads the objects of all kinds once, takes finalizers off those that have one, and
-// returns how many had. What fails for one object does not keep others from being released.
+// round reads the objects of all kinds once, removes their finalizers, and returns the number of objects that had one.
+// An error of one object does not stop the others.
 func (r *run) round(ctx context.Context) (found int, err error) {
 	var failed []error
 	for _, k := range kinds() {
@@ -161,13 +160,13 @@ func (r *run) round(ctx context.Context) (found int, err error) {
 	return found, errors.Join(failed...)
 }
 
-// sum tells what was done.
+// sum prints the result.
 func (r *run) sum() error {
 	_, err := fmt.Fprintf(r.Out, "finalizers taken off: %s\nno object has a finalizer of Herald any more%s\n", r.done(), r.where())
 	return err
 }
 
-// done is how many objects were released, by their kinds.
+// done returns the number of released objects by kind.
 func (r *run) done() string {
 	var done []string
 	for _, k := range kinds() {
@@ -176,7 +175,7 @@ func (r *run) done() string {
 	return strings.Join(done, ", ")
 }
 
-// Stopped says that a manager works again.
+// Stopped is the error that a manager has started again.
 type Stopped struct{ holder, done string }
 
 func (s *Stopped) Error() string {
@@ -185,7 +184,7 @@ func (s *Stopped) Error() string {
 		"scales it up again, such as a GitOps tool, and run this again", s.holder, s.done)
 }
 
-// checkStopped returns a Stopped if a manager works again.
+// checkStopped returns a Stopped error if a manager has started again.
 func (r *run) checkStopped(ctx context.Context) error {
 	if r.ActiveManager == nil {
 		return nil
@@ -197,7 +196,7 @@ func (r *run) checkStopped(ctx context.Context) error {
 	return err
 }
 
-// where says which namespaces are meant, if not all are.
+// where names the selected namespaces; "" if all are selected.
 func (r *run) where() string {
 	if len(r.Namespaces) == 0 {
 		return ""
@@ -205,7 +204,7 @@ func (r *run) where() string {
 	return " in " + strings.Join(r.Namespaces, ", ")
 }
 
-// split parts Herald's finalizers from those of others, which stay as they are.
+// split separates Herald's finalizers from the others, which stay unchanged.
 func split(finalizers []string) (ours, others []string) {
 	for _, f := range finalizers {
 		if strings.HasPrefix(f, prefix) {

@@ -19,23 +19,22 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pollInterval is the pause between two looks whether pods have ended.
+// pollInterval is the pause between two checks for running pods.
 const pollInterval = time.Second
 
-// Scaler stops the pods of Deployments. Every field is required.
+// Scaler stops the pods of Deployments. All fields are required.
 type Scaler struct {
 	Deployments typedappsv1.DeploymentsGetter
 	Pods        typedcorev1.PodsGetter
-	// Namespace is that of the Deployments.
+	// Namespace is the namespace of the Deployments.
 	Namespace string
 	Clock     clock.Clock
-	// Out is told what is done.
+	// Out receives the progress.
 	Out io.Writer
 }
 
-// Down scales Deployments to 0 and waits until their pods have ended, for so long at most: the
-// manager's ends the calls that it has begun, and records what became of them. A Deployment
-// that does not exist has none.
+// Down scales Deployments to 0 and waits up to patience until their pods have ended. The manager's pod finishes its
+// running calls and records their outcomes. A Deployment that does not exist has no pods.
 func (s *Scaler) Down(ctx context.Context, names []string, patience time.Duration) error {
 	selectors := map[string]string{}
 	for _, name := range names {
@@ -76,7 +75,7 @@ func (s *Scaler) waitPodsEnded(ctx context.Context, name, selector string, until
 	return nil
 }
 
-// toZero scales a Deployment to 0 and returns the selector of its pods; "" if there is none.
+// toZero scales a Deployment to 0 and returns the selector of its pods; "" if the Deployment does not exist.
 func (s *Scaler) toZero(ctx context.Context, name string) (selector string, err error) {
 	deployments := s.Deployments.Deployments(s.Namespace)
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
