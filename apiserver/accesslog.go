@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/apiserver/web/signin"
 )
 
-// strangersLine is what the requests of strangers have in common that leave one line a minute.
+// strangersLine is the log limiter's key for unauthenticated requests: equal ones leave one line a minute.
 type strangersLine struct {
 	operation string
 	status    int
@@ -31,7 +31,7 @@ func (o *observer) report(r *http.Request, out *recorder, info *request.Info, to
 	operation, status := cmp.Or(info.Operation, noOperation), cmp.Or(out.status, http.StatusOK)
 	counted := status
 	if info.Err != nil && status == http.StatusOK && ctx.Err() == nil {
-		counted = http.StatusInternalServerError // agents are told of errors by 200, and alerts count this
+		counted = http.StatusInternalServerError // agents receive errors with status 200, and alerts use this metric
 	}
 	o.metrics.requests.WithLabelValues(operation, strconv.Itoa(counted)).Inc()
 	o.metrics.duration.WithLabelValues(operation).Observe(took.Seconds())
@@ -40,7 +40,7 @@ func (o *observer) report(r *http.Request, out *recorder, info *request.Info, to
 	if !info.Authenticated {
 		var write bool
 		if write, leftOut = o.lines.Allow(strangersLine{operation, status, request.Address(r)}); !write {
-			return // it is counted all the same
+			return // the metrics have counted it
 		}
 	}
 	attrs := []slog.Attr{
@@ -61,15 +61,15 @@ func (o *observer) report(r *http.Request, out *recorder, info *request.Info, to
 	}
 	if info.Err != nil {
 		attrs = append(attrs, slog.Any("error", info.Err))
-		if ctx.Err() == nil { // else the client left, which is no error of the server
+		if ctx.Err() == nil { // otherwise the client disconnected, which is not a server error
 			level = slog.LevelError
 		}
 	}
 	o.log.LogAttrs(ctx, level, "Request", attrs...)
 }
 
-// logged is a path as the log has it: that of a one-time link is a secret, and a long one is
-// cut, so that strangers fill no log.
+// logged returns a path for the log: the path of a one-time link is a secret and redacted, and a long path is
+// truncated.
 func logged(path string) string {
 	if strings.HasPrefix(path, signin.LinkPath) {
 		return signin.LinkPath + "…"
@@ -77,15 +77,15 @@ func logged(path string) string {
 	return request.Short(path)
 }
 
-// serverLog takes what net/http has to say of connections and requests. Some of it anybody can cause, such as a semicolon in a
-// query.
+// serverLog limits the messages of net/http about connections and requests. Unauthenticated clients can cause some of
+// them, for example with a semicolon in a query.
 type serverLog struct {
 	slog.Handler
 
 	lines *anonymous.LogLimiter
 }
 
-// Handle writes a line, unless one like it was written of late: one that is the same up to its first digit.
+// Handle writes a line, unless the limiter suppresses it. Lines that are equal up to their first digit share a limit.
 func (l serverLog) Handle(ctx context.Context, line slog.Record) error {
 	of := line.Message
 	if i := strings.IndexFunc(of, unicode.IsDigit); i >= 0 {
@@ -96,5 +96,5 @@ func (l serverLog) Handle(ctx context.Context, line slog.Record) error {
 		return nil
 	}
 	line.AddAttrs(slog.Int64("notLogged", leftOut))
-	return l.Handler.Handle(ctx, line) //nolint:wrapcheck // this is the handler
+	return l.Handler.Handle(ctx, line) //nolint:wrapcheck // the wrapped handler
 }

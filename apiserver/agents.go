@@ -18,20 +18,20 @@ import (
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
-// agents is what people have allowed agents, and the server that hands out tokens for it.
+// agents holds the grants of agents and the authorization server that issues tokens for them.
 type agents struct {
 	oauth  *oauth.Server
 	grants *kube.Grants
 	used   *apikeys.LastUsed
 }
 
-// newAgents returns the authorization server; nil if it is not wanted.
+// newAgents returns the authorization server, or nil if it is not configured.
 func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessions *session.Manager, checker *access.Checker,
 	guard *anonymous.Guard,
 ) (*agents, error) {
 	wanted := config.Web.Agents
-	if wanted == nil || !config.MCP { // tokens are good there alone
-		return nil, nil //nolint:nilnil // nil serves no OAuth
+	if wanted == nil || !config.MCP { // tokens are only valid for MCP
+		return nil, nil //nolint:nilnil // nil disables OAuth
 	}
 	client, err := kube.NewClient(config.Kubernetes, config.UserAgent)
 	if err != nil {
@@ -51,7 +51,7 @@ func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessi
 	return a, nil
 }
 
-// server is the authorization server; nil if there is none.
+// server returns the authorization server, or nil.
 func (a *agents) server() *oauth.Server {
 	if a == nil {
 		return nil
@@ -71,7 +71,7 @@ func (a *agents) run(ctx context.Context) {
 	a.oauth.Run(ctx)
 }
 
-// authorization is what hands out tokens to agents; nil if nothing does.
+// authorization returns the authorization server, or nil.
 func (w *web) authorization() *oauth.Server {
 	if w == nil {
 		return nil
@@ -79,10 +79,10 @@ func (w *web) authorization() *oauth.Server {
 	return w.agents.server()
 }
 
-// open returns what serves a path of OAuth that needs no session; nil if none does.
+// open returns the handler of an OAuth path that needs no session, or nil.
 func (w *web) open(path string) http.Handler { return w.authorization().Handler(path) }
 
-// watches are those that say what people have allowed agents.
+// watches returns the watches that grants depend on.
 func (w *web) watches() []watching {
 	if w == nil || w.agents == nil {
 		return nil

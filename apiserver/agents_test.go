@@ -35,10 +35,10 @@ import (
 	"github.com/herald-social/herald/apiserver/web/signin"
 )
 
-// agentsNamespace is that of the installation whose agents these are.
+// agentsNamespace is the namespace of the installation in these tests.
 const agentsNamespace = "herald-agents"
 
-// callback is where an agent on this machine waits for the answer.
+// callback is the redirect URI of an agent on this machine.
 const callback = "http://127.0.0.1:33418/callback"
 
 var _ = Describe("Agents", Ordered, func() {
@@ -77,7 +77,7 @@ var _ = Describe("Agents", Ordered, func() {
 		Eventually(func() int { return b.get(ctx, "/teams/"+t.namespace+"/agents").status }).WithTimeout(40 * time.Second).Should(Equal(http.StatusOK))
 	}, NodeTimeout(2*time.Minute))
 
-	// register makes a client as one that comes for the first time.
+	// register registers a new client.
 	register := func(ctx context.Context) *oauth2.Config {
 		GinkgoHelper()
 		body := `{"client_name":"An inspector","redirect_uris":["` + callback + `"],"grant_types":["authorization_code","refresh_token"]}`
@@ -96,7 +96,7 @@ var _ = Describe("Agents", Ordered, func() {
 		}
 	}
 
-	// allow has the person allow a client, and returns what the browser brings back.
+	// allow makes the person authorize a client, and returns the query of the redirect.
 	allow := func(ctx context.Context, config *oauth2.Config, verifier, level string) url.Values {
 		GinkgoHelper()
 		address := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", server.site+"/mcp"),
@@ -113,7 +113,7 @@ var _ = Describe("Agents", Ordered, func() {
 		return to.Query()
 	}
 
-	// connect does all of it.
+	// connect runs the whole authorization flow.
 	connect := func(ctx context.Context, level string) (*oauth2.Config, *oauth2.Token) {
 		GinkgoHelper()
 		config, verifier := register(ctx), oauth2.GenerateVerifier()
@@ -313,7 +313,7 @@ var _ = Describe("Agents", Ordered, func() {
 	})
 })
 
-// contains reports whether a grant of a name is among others.
+// contains reports whether a list has a grant with this name.
 func contains(grants []v1alpha1.OAuthGrant, name string) bool {
 	for i := range grants {
 		if grants[i].Name == name {

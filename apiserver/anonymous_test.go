@@ -28,10 +28,10 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// strangersPerMinute is the limit of these tests.
+// strangersPerMinute is the rate limit of these tests.
 const strangersPerMinute = 3
 
-// facing is the API behind a proxy at 10.0.0.1, with one good token, "good".
+// facing returns the API behind a proxy at 10.0.0.1, with one valid token, "good".
 func facing(t *testing.T, behind error) (handler http.Handler, log *bytes.Buffer) {
 	t.Helper()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
@@ -58,7 +58,7 @@ func facing(t *testing.T, behind error) (handler http.Handler, log *bytes.Buffer
 	}, log
 }
 
-// unread is a body that must not be touched.
+// unread is a body that must not be read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -124,7 +124,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestDoors has strangers ask at each door of a site without the web application, longer than they may.
+// TestDoors sends unauthenticated requests above the limit to each surface of a site without the web application.
 func TestDoors(t *testing.T) {
 	t.Parallel()
 	handler, log := facing(t, nil)
@@ -162,13 +162,13 @@ func TestDoors(t *testing.T) {
 			}
 		}
 	}
-	// Each operation with each of its statuses, once.
+	// One line for each combination of operation and status.
 	if lines := strings.Count(log.String(), "\n"); lines > 10 {
 		t.Errorf("%d lines of log for one address:\n%s", lines, log)
 	}
 }
 
-// TestServerLog holds that no stranger fills the log by what net/http says of requests itself.
+// TestServerLog verifies that unauthenticated clients cannot fill the log through the messages of net/http.
 func TestServerLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -188,8 +188,8 @@ func TestServerLog(t *testing.T) {
 	}
 }
 
-// TestNotCurrent holds that nobody is let in while nothing is heard of the Kubernetes API: a good key may have been revoked, and
-// one that is not known may be new.
+// TestNotCurrent verifies that all callers are rejected while the Kubernetes API is silent: a valid key may have been
+// revoked, and an unknown one may be new.
 func TestNotCurrent(t *testing.T) {
 	t.Parallel()
 	handler, _ := facing(t, fmt.Errorf("%w for 6m0s", bridge.ErrBehind))
@@ -205,7 +205,7 @@ func TestNotCurrent(t *testing.T) {
 	}
 }
 
-// TestLongRequests holds what a stranger's words come to in the log and in the answer.
+// TestLongRequests limits client input in the log and in responses.
 func TestLongRequests(t *testing.T) {
 	t.Parallel()
 	const most = 1 << 10

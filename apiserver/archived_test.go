@@ -25,13 +25,12 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// onBoth is a post to both accounts.
+// onBoth returns the body of a post to both accounts.
 func onBoth(caption string) string {
 	return fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":%q},{"connection_id":"acme-threads","caption":"and here"}]}`, caption)
 }
 
-// finished makes a post and has it finished, posted to X and, where failed says so, failed on
-// Threads.
+// finished creates a post and finishes it: posted to X and, if failed is true, failed on Threads.
 func (t *team) finished(ctx context.Context, caption string, failed bool) string {
 	GinkgoHelper()
 	id := t.create(ctx, onBoth(caption)).ID
@@ -39,7 +38,7 @@ func (t *team) finished(ctx context.Context, caption string, failed bool) string
 	return id
 }
 
-// finish has a post on both accounts finished.
+// finish finishes a post to both accounts.
 func (t *team) finish(ctx context.Context, id string, failed bool) {
 	GinkgoHelper()
 	now := time.Now()
@@ -63,7 +62,7 @@ func (t *team) finish(ctx context.Context, id string, failed bool) {
 	})).To(Succeed())
 }
 
-// archive does what the manager does with a finished post: a record, an entry in the lists.
+// archive does the manager's work for finished posts: a record and an entry in the lists.
 func (t *team) archive(ctx context.Context, ids ...string) {
 	GinkgoHelper()
 	var entries []lists.Entry
@@ -83,7 +82,7 @@ func (t *team) archive(ctx context.Context, ids ...string) {
 	Expect(lists.NewWriter(files, clock.RealClock{}).Add(ctx, lists.Team{Namespace: t.namespace, Name: t.resource.Name}, entries)).To(Succeed())
 }
 
-// record keeps what became of a post, as the manager does when it is finished or deleted.
+// record writes the record of a post, as the manager does when the post is finished or deleted.
 func (t *team) record(ctx context.Context, post *v1alpha1.Post) {
 	GinkgoHelper()
 	kept := record.New(post, t.resource.Name, func(string) (v1alpha1.Platform, string, bool) { return "", "", false })
@@ -92,7 +91,7 @@ func (t *team) record(ctx context.Context, post *v1alpha1.Post) {
 	Expect(archive.New(files).Put(ctx, archive.Team{Namespace: t.namespace, Name: t.resource.Name}, post.Name, func([]byte) ([]byte, error) { return data, nil })).To(Succeed())
 }
 
-// leave deletes posts, as the manager does when they are archived.
+// leave deletes posts, as the manager does after archiving them.
 func (t *team) leave(ctx context.Context, ids ...string) {
 	GinkgoHelper()
 	for _, id := range ids {
@@ -103,7 +102,7 @@ func (t *team) leave(ctx context.Context, ids ...string) {
 	}
 }
 
-// answers are what the API says of a team's posts, by the paths.
+// answers returns the responses of the API about a team's posts, by path.
 func (t *team) answers(ctx context.Context, ids []string) map[string]string {
 	GinkgoHelper()
 	paths := []string{}
@@ -137,7 +136,7 @@ var _ = Describe("posts that left the cluster", func() {
 		for i := range 7 {
 			ids = append(ids, t.finished(ctx, fmt.Sprint("post ", i), i%3 == 0))
 		}
-		// One that stays, between them.
+		// A post that stays, between the others.
 		t.create(ctx, text("acme-x", "later", draft))
 		Eventually(func() int {
 			return as[listBody](t.call(ctx, "GET", "/posts?status=processing", "")).Pagination.Total
@@ -176,7 +175,7 @@ var _ = Describe("posts that left the cluster", func() {
 	It("are answered 503, with a time to come back, by a server that cannot reach the store", func(ctx context.Context) {
 		t.archive(ctx, ids[0])
 		t.leave(ctx, ids[0])
-		t.resource.Status.Archive = &v1alpha1.TeamArchive{Posts: 1, Revision: 1} // as the manager tells
+		t.resource.Status.Archive = &v1alpha1.TeamArchive{Posts: 1, Revision: 1} // as the manager writes it
 		Expect(admin.Status().Update(ctx, t.resource)).To(Succeed())
 		config := storetest.Start(GinkgoT())
 		config.Endpoint = "127.0.0.1:1"

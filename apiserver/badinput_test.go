@@ -25,10 +25,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// bodyLimit is the greatest size of a body in bytes, 1 MiB.
+// bodyLimit is the maximum size of a body, in bytes: 1 MiB.
 const bodyLimit = 1 << 20
 
-// nested is JSON so many levels deep.
+// nested returns JSON with the given number of levels.
 func nested(levels int) string {
 	return strings.Repeat("[", levels) + strings.Repeat("]", levels)
 }
@@ -50,7 +50,7 @@ func inUTF16(body string) string {
 	return out.String()
 }
 
-// objects counts what a team has in Kubernetes that a request could have made.
+// objects counts the team's objects in Kubernetes that a request could have created.
 func (t *team) objects(ctx context.Context) int {
 	GinkgoHelper()
 	posts, media := &v1alpha1.PostList{}, &v1alpha1.MediaList{}
@@ -59,10 +59,10 @@ func (t *team) objects(ctx context.Context) int {
 	return len(posts.Items) + len(media.Items)
 }
 
-// field is the body of a text post with something more in it.
+// field returns the body of a text post with additional JSON.
 func field(more string) string { return text("x", "a", draft, ","+more) }
 
-// Whatever is sent, the answer is the envelope, and nothing is left of it.
+// Every invalid input gets an error envelope and leaves no object behind.
 var _ = Describe("bad input", Ordered, func() {
 	var (
 		t          *team
@@ -71,7 +71,7 @@ var _ = Describe("bad input", Ordered, func() {
 	)
 	BeforeAll(func(ctx context.Context) {
 		t = studio(ctx)
-		for _, path := range []string{"/posts", "/media/upload-url"} { // whatever starts with the first request of a kind has started
+		for _, path := range []string{"/posts", "/media/upload-url"} { // one-time work of the first request of a kind is done here
 			t.call(ctx, "POST", path, "{}").mustFail(400, "VALIDATION_ERROR", "")
 		}
 		objects = t.objects(ctx)
@@ -323,9 +323,8 @@ var _ = Describe("a body of exactly the limit", func() {
 	})
 })
 
-// misfits calls try with every variant of a body in which one value has a type
-// that its schema does not allow, and with the path of that value. whole makes
-// the body from a value in the place that is looked at.
+// misfits calls try with every variant of a body in which one value has a type that its schema does not allow, and with
+// the path of that value. whole returns the body for a replaced value.
 func misfits(of *openapi3.Schema, where string, value any, whole func(any) any, try func(where string, body any)) {
 	if where != "" {
 		for _, wrong := range unlike(of) {
@@ -356,7 +355,7 @@ func misfits(of *openapi3.Schema, where string, value any, whole func(any) any, 
 	}
 }
 
-// unlike lists values that a schema does not allow.
+// unlike returns values that a schema does not allow.
 func unlike(of *openapi3.Schema) []any {
 	all := []struct {
 		is    string

@@ -31,7 +31,7 @@ func within(b v1alpha1.TeamBudget) func(*v1alpha1.Team) {
 	return func(t *v1alpha1.Team) { t.Spec.Budget = b }
 }
 
-// announce is the body that announces an image of so many bytes.
+// announce returns the body that announces an image of a size in bytes.
 func announce(bytes int) string {
 	return fmt.Sprintf(`{"name":"a.png","mime_type":"image/png","size_bytes":%d}`, bytes)
 }
@@ -159,7 +159,7 @@ var _ = Describe("The budget of a team", func() {
 		}
 		Expect(burst(replicas[:1], bounded())).To(Equal(limit))
 		made := burst(replicas, bounded())
-		// No replica makes more than the limit by itself. What the others made it learns from the watch.
+		// A single replica never exceeds the limit. It learns about the other replicas' posts from the watch.
 		Expect(made).To(And(BeNumerically(">=", limit), BeNumerically("<=", limit*len(replicas))))
 		AddReportEntry("posts made by three replicas", fmt.Sprintf("%d of %d", made, limit))
 		exact := bounded()
@@ -181,7 +181,7 @@ var _ = Describe("The budget of a team", func() {
 		t.create(ctx, text("acme-x", "a", draft))
 		Expect(t.call(ctx, "POST", "/media/upload-url", announce(1000)).status).To(Equal(http.StatusCreated))
 		ready(ctx, t)
-		// The two replicas of the suite count the same; this one's clock stands.
+		// The two replicas of the suite compute the same values; this replica's clock is stopped.
 		var usage v1alpha1.Usage
 		read := func(g Gomega) string {
 			g.Expect(admin.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: "budget"}, &usage)).To(Succeed())
@@ -199,14 +199,14 @@ var _ = Describe("The budget of a team", func() {
 	})
 })
 
-// remove takes off the finalizers of a post that is being deleted, as the manager does.
+// remove removes the finalizers of a deleting post, as the manager does.
 func remove(ctx context.Context, namespace, name string) {
 	GinkgoHelper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	Expect(client.IgnoreNotFound(admin.Patch(ctx, &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, patch))).To(Succeed())
 }
 
-// ready has the team be ready, as the manager makes it.
+// ready makes the team ready, as the manager does.
 func ready(ctx context.Context, t *team) {
 	GinkgoHelper()
 	Eventually(func() error {
@@ -217,7 +217,7 @@ func ready(ctx context.Context, t *team) {
 	}).Should(Succeed())
 }
 
-// await returns when the API server, which knows of quotas from a watch, holds a namespace to its own.
+// await waits until the API server, which watches quotas, enforces the quota of a namespace.
 func await(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -237,7 +237,7 @@ func await(ctx context.Context, namespace string) {
 	counted(ctx, namespace, nil)
 }
 
-// counted plays what Kubernetes' own controller does for a ResourceQuota.
+// counted writes the usage of a ResourceQuota, in place of Kubernetes' controller.
 func counted(ctx context.Context, namespace string, used map[string]string) {
 	GinkgoHelper()
 	var q corev1.ResourceQuota
@@ -252,7 +252,7 @@ func counted(ctx context.Context, namespace string, used map[string]string) {
 	Expect(admin.Status().Update(ctx, &q)).To(Succeed())
 }
 
-// Kubernetes itself counts the objects; here the test plays its controller.
+// Kubernetes' own controller counts the objects; here the test replaces it.
 var _ = Describe("The ResourceQuota of a team", func() {
 	const posts, media = "count/posts.social.herald.dev", "count/media.social.herald.dev"
 	bound := func(ctx context.Context, t *team) {
@@ -304,13 +304,13 @@ var _ = Describe("The ResourceQuota of a team", func() {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		bound(ctx, t)
-		// So does Kubernetes' controller for some seconds after the kinds were installed. A
-		// quota of which it has said nothing holds nothing.
+		// Kubernetes' controller does the same for some seconds after the CRDs are installed. A quota without a status limits
+		// nothing.
 		var q corev1.ResourceQuota
 		Expect(admin.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: v1alpha1.BudgetQuota}, &q)).To(Succeed())
 		q.Status.Hard = q.Spec.Hard
 		Expect(admin.Status().Update(ctx, &q)).To(Succeed())
-		// The API server knows of it from a watch.
+		// The API server watches quotas.
 		probes := 0
 		Eventually(func() error {
 			probes++ // a dry run is not counted

@@ -22,16 +22,15 @@ import (
 )
 
 const (
-	// budgetEvery is how often, at most, the use of a team's budget is written.
+	// budgetEvery is the minimum pause between two writes of a team's budget usage.
 	budgetEvery = 10 * time.Second
-	// budgetWithin bounds the write of one, and budgetsAtOnce how many are written side by
-	// side.
+	// budgetWithin is the timeout of a write, and budgetsAtOnce limits the concurrent writes.
 	budgetWithin  = 10 * time.Second
 	budgetsAtOnce = 4
 )
 
-// budgets writes what teams use of their budgets into their Usages. Every replica counts
-// the same, and whichever comes first writes.
+// budgets writes the teams' budget usage to their Usages. Every replica computes the same values, and the first one
+// writes.
 type budgets struct {
 	owner      func(namespace string) *v1alpha1.Team
 	uses       func(namespace string) []v1alpha1.BudgetUse
@@ -39,11 +38,11 @@ type budgets struct {
 	namespaces configv1alpha1.Namespaces
 	clock      clock.Clock
 	log        *slog.Logger
-	// sources tell the namespaces in which something changed since they were asked last.
+	// sources return the namespaces with changes since their last call.
 	sources []func() []string
 
 	mu sync.Mutex
-	// due are the namespaces whose use may differ from what is written.
+	// due holds the namespaces whose usage may differ from the stored one.
 	due map[string]struct{}
 }
 
@@ -60,7 +59,7 @@ type watch interface {
 	Handle(handler cache.ResourceEventHandler)
 }
 
-// enqueueOnChange has the namespace written that an object speaks of, when the object changes.
+// enqueueOnChange marks the namespace of an object as due when the object changes.
 func (b *budgets) enqueueOnChange(watch watch, namespace func(obj any) string) {
 	changed := func(obj any) { b.mark(namespace(obj)) }
 	watch.Handle(cache.ResourceEventHandlerFuncs{
@@ -68,7 +67,7 @@ func (b *budgets) enqueueOnChange(watch watch, namespace func(obj any) string) {
 	})
 }
 
-// namespaceOf is the namespace of an object that an informer tells of.
+// namespaceOf returns the namespace of an informer's object.
 func namespaceOf(obj any) string {
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
@@ -77,12 +76,12 @@ func namespaceOf(obj any) string {
 	return name.Namespace
 }
 
-// ownedBy is the namespace of a team.
+// ownedBy returns the namespace of a team.
 func ownedBy(obj any) string {
 	if team, ok := obj.(*v1alpha1.Team); ok {
 		return team.Spec.Namespace
 	}
-	return "" // nothing is written for a team that is gone
+	return "" // nothing is written for a deleted team
 }
 
 func (b *budgets) mark(namespaces ...string) {
@@ -95,7 +94,7 @@ func (b *budgets) mark(namespaces ...string) {
 	}
 }
 
-// drain returns the namespaces that are due, which are not any more then.
+// drain returns the due namespaces and clears them.
 func (b *budgets) drain() []string {
 	for _, changed := range b.sources {
 		b.mark(changed()...)
@@ -122,7 +121,7 @@ func (b *budgets) run(ctx context.Context) {
 	}
 }
 
-// write stores what changed. What cannot be stored now is tried again the next time.
+// write stores the changed usage. Failed writes are retried the next time.
 func (b *budgets) write(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(budgetsAtOnce)
@@ -132,12 +131,13 @@ func (b *budgets) write(ctx context.Context) {
 			return nil
 		})
 	}
-	_ = group.Wait() // none fails
+	_ = group.Wait() // no function returns an error
 }
 
 func (b *budgets) writeOne(ctx context.Context, namespace string) {
 	team := b.owner(namespace)
-	// A Team that may not have the namespace is not ready; when it is, it has changed.
+	// A Team that may not own the namespace is not ready. When it becomes ready, it changes and the namespace is due
+	// again.
 	if team == nil || !meta.IsStatusConditionTrue(team.Status.Conditions, v1alpha1.ConditionReady) || ctx.Err() != nil {
 		return
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// behind is a machine whose clock is so far behind.
+// behind is a machine whose clock lags by the given time.
 type behind struct {
 	clock.WithTickerAndDelayedExecution
 

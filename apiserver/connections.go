@@ -10,10 +10,10 @@ import (
 	"github.com/herald-social/herald/internal/connlimit"
 )
 
-// maxProbes is how many connections the port of the probes holds. The kubelet needs one at a time.
+// maxProbes limits the connections of the probe port. The kubelet needs one at a time.
 const maxProbes = 64
 
-// newConnections bounds the connections of the API. Each bound that is reached leaves one line of log a minute for each address.
+// newConnections limits the connections of the API. A reached limit is logged at most once a minute per address.
 func newConnections(config *Config) *connlimit.Pool {
 	lines := anonymous.NewLogLimiter(config.Clock)
 	return connlimit.New(connlimit.Options{
@@ -36,7 +36,7 @@ func newConnections(config *Config) *connlimit.Pool {
 	})
 }
 
-// probeListener bounds the connections of the probes.
+// probeListener limits the connections of the probe port.
 func probeListener(from net.Listener) (net.Listener, *connlimit.Pool) {
 	pool := connlimit.New(connlimit.Options{Total: maxProbes, Idle: idleTimeout, Clock: watchClock})
 	bounded := pool.Listener(from)

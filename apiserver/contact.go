@@ -12,25 +12,25 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// maxSilence is how long keys and teams in memory count without word from the Kubernetes API. A
-// key that is revoked meanwhile, or the subscription of a team that ends, stays good for so long
-// here and no longer. Watches are heard of every 90 seconds.
+// maxSilence is how long the caches of keys and teams are valid without an answer from the Kubernetes API. A key that
+// is revoked, or a subscription that ends, in the meantime stays valid for at most that time. A watch is answered every
+// 90 seconds.
 const maxSilence = 5 * time.Minute
 
-// watchClock tells how long a watch has been silent. It is not the clock of the configuration: how
-// fast the Kubernetes API ends and takes up watches, no clock of a test decides.
+// watchClock measures the silence of watches. It is not the configured clock: a test clock does not control when the
+// Kubernetes API ends and resumes watches.
 var watchClock clock.PassiveClock = clock.RealClock{}
 
-// watching is a watch that knows when it was last answered; zero for one that has not begun.
+// watching is a watch with the time of its last answer; zero before the first one.
 type watching interface{ LastContact() time.Time }
 
-// current tells whether what is in memory is known to be what there is.
+// current reports whether the watches are fresh.
 type current struct {
 	clock   clock.PassiveClock
 	watches []watching
 }
 
-// check is bridge.ErrBehind, with since when nothing was heard, or nil.
+// check returns bridge.ErrBehind with the time of the last answer, or nil.
 func (c *current) check() error {
 	now := c.clock.Now()
 	for _, w := range c.watches {

@@ -24,22 +24,21 @@ import (
 
 const base = "/api/v1"
 
-// reply is an answer that has been held against the OpenAPI document.
+// reply is a response that has been validated against the OpenAPI document.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// call makes a request with the team's API key.
+// call sends a request with the team's API key.
 func (t *team) call(ctx context.Context, method, path, body string) reply {
 	GinkgoHelper()
 	return do(ctx, instance, method, base+path, body, map[string]string{"Authorization": "Bearer " + t.token})
 }
 
-// do makes a request and holds the answer against the OpenAPI document: its
-// status, type and body must be described for the operation. What reaches no
-// operation must still have the shape of an error.
+// do sends a request and validates the response against the OpenAPI document: its status, type and body must be
+// described for the operation. A response of no operation must still be an error envelope.
 func do(ctx context.Context, to *running, method, path, body string, header map[string]string) reply {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, method, to.site+path, strings.NewReader(body))
@@ -69,14 +68,12 @@ func do(ctx context.Context, to *running, method, path, body string, header map[
 type contract struct {
 	document *openapi3.T
 	router   routers.Router
-	// open is the router of the document as it is published, in which objects may
-	// have fields that it does not name.
+	// open is the router of the published document, which allows additional fields.
 	open routers.Router
 }
 
-// theContract is the published document, without its servers, which would be
-// held against the address of the test's server, and closed: an answer has no
-// field that the document does not name.
+// theContract is the published document, without its servers, which would be compared with the address of the test's
+// server, and without additional fields: a response has no undocumented field.
 var theContract = sync.OnceValue(func() contract {
 	load := func() *openapi3.T {
 		document, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
@@ -99,12 +96,12 @@ var theContract = sync.OnceValue(func() contract {
 
 var beyond64Bits = regexp.MustCompile(`[0-9]{19}`)
 
-// describes holds a request that was served against the document: what the service
-// takes, the document must describe.
+// describes validates a served request against the document: the document must describe every request that the service
+// accepts.
 func describes(ctx context.Context, request *http.Request, body string) {
 	GinkgoHelper()
 	if beyond64Bits.MatchString(request.URL.RawQuery) {
-		return // the validator reads an integer into 64 bits
+		return // the validator parses an integer into 64 bits
 	}
 	bare := request.Clone(ctx)
 	bare.URL.Path = strings.TrimPrefix(bare.URL.Path, base)
@@ -125,7 +122,7 @@ func (r reply) conforms(ctx context.Context, request *http.Request) {
 	bare.URL.Path = strings.TrimPrefix(bare.URL.Path, base)
 	bare.URL.RawPath = ""
 	route, params, err := c.router.FindRoute(bare)
-	if err != nil || strings.HasSuffix(bare.URL.Path, "/") { // the validator takes /posts/ for /posts
+	if err != nil || strings.HasSuffix(bare.URL.Path, "/") { // the validator treats /posts/ as /posts
 		Expect(r.status).To(BeElementOf(http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed))
 		var body any
 		Expect(json.Unmarshal([]byte(r.body), &body)).To(Succeed())
@@ -142,7 +139,7 @@ func (r reply) conforms(ctx context.Context, request *http.Request) {
 	Expect(openapi3filter.ValidateResponse(ctx, input)).To(Succeed(), "%s %s answered %d %s", request.Method, request.URL, r.status, r.body)
 }
 
-// as reads an answer.
+// as decodes a response.
 func as[T any](r reply) T {
 	GinkgoHelper()
 	var out T
@@ -199,7 +196,7 @@ type errorBody struct {
 	} `json:"error"`
 }
 
-// mustFail expects an error with its status, its code and words of its message.
+// mustFail expects an error with its status, its code and a part of its message.
 func (r reply) mustFail(status int, code, words string) {
 	GinkgoHelper()
 	Expect(r.status).To(Equal(status), "%s", r.body)
@@ -208,7 +205,7 @@ func (r reply) mustFail(status int, code, words string) {
 	Expect(body.Error.Message).To(ContainSubstring(words))
 }
 
-// create makes a post that must succeed.
+// create creates a post and expects success.
 func (t *team) create(ctx context.Context, body string) post {
 	GinkgoHelper()
 	r := t.call(ctx, "POST", "/posts", body)

@@ -15,12 +15,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// raw sends bytes and returns the answer to them.
+// raw sends bytes and returns the response.
 func raw(request string) (*http.Response, []byte) {
 	GinkgoHelper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(instance.site, "http://"))
 	Expect(err).NotTo(HaveOccurred())
-	defer conn.Close() //nolint:errcheck // it has served its purpose
+	defer conn.Close() //nolint:errcheck // no longer needed
 	_, err = io.WriteString(conn, request)
 	Expect(err).NotTo(HaveOccurred())
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)

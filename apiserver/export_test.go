@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// CallerOf is whom an access token of an agent speaks for.
+// CallerOf returns the caller of an agent's access token.
 func (s *Server) CallerOf(ctx context.Context, token string) (bridge.Caller, error) {
 	return s.web.agents.server().Caller(ctx, token)
 }

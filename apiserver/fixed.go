@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// fixed is an answer that never changes.
+// fixed returns a page with constant content.
 func fixed(operation, contentType string, body []byte, policy string) page {
 	return page{operation: operation, contentType: contentType, body: request.NewFixed(body), policy: policy}
 }

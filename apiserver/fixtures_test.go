@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
-// team is a team of its own for one test.
+// team is a team for one test.
 type team struct {
 	namespace string
 	resource  *v1alpha1.Team
@@ -31,7 +31,7 @@ type team struct {
 	token     string
 }
 
-// newTeam makes an active team with an API key that works.
+// newTeam creates an active team with a working API key.
 func newTeam(ctx context.Context, edits ...func(*v1alpha1.Team)) *team {
 	GinkgoHelper()
 	t := &team{namespace: "team-" + strings.ToLower(rand.Text()[:8])}
@@ -48,12 +48,12 @@ func newTeam(ctx context.Context, edits ...func(*v1alpha1.Team)) *team {
 	Expect(admin.Create(ctx, t.resource)).To(Succeed())
 	t.key, t.token = t.newKey(ctx, "default", func(*v1alpha1.APIKey) {})
 	Eventually(func() int { return t.call(ctx, "GET", "/posts", "").status }).Should(Equal(200))
-	// Only a team that the server knows of gets as far as the body.
+	// A body is validated only if the server's cache has the team.
 	Eventually(func() int { return t.call(ctx, "POST", "/posts", "{}").status }).Should(Equal(400))
 	return t
 }
 
-// newKey makes an API key and returns it with its token.
+// newKey creates an API key and returns it with its token.
 func (t *team) newKey(ctx context.Context, name string, edit func(*v1alpha1.APIKey)) (key *v1alpha1.APIKey, token string) {
 	GinkgoHelper()
 	token = apitoken.New(t.namespace, name)
@@ -66,8 +66,7 @@ func (t *team) newKey(ctx context.Context, name string, edit func(*v1alpha1.APIK
 	return key, token
 }
 
-// connect makes a connection. Its name says what the manager, which
-// playManager plays, answers when it is asked to check it.
+// connect creates a connection. Its name determines the result of a check by playManager.
 func (t *team) connect(ctx context.Context, name string, platform v1alpha1.Platform, edits ...func(*v1alpha1.Connection)) *v1alpha1.Connection {
 	GinkgoHelper()
 	connection := &v1alpha1.Connection{
@@ -84,8 +83,7 @@ func (t *team) connect(ctx context.Context, name string, platform v1alpha1.Platf
 	return connection
 }
 
-// answers are what the manager finds out about connections, by the beginning
-// of their names. A connection of another name is good.
+// answers are the results of connection checks, by prefix of the name. Other connections are ready.
 var answers = map[string]metav1.Condition{
 	"expired":     {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTokenExpired, Message: "the token has ended"},
 	"revoked":     {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRevoked, Message: "access was withdrawn"},
@@ -97,12 +95,11 @@ var answers = map[string]metav1.Condition{
 	"undecided":   {Status: metav1.ConditionUnknown, Reason: "Probing", Message: "not known yet"},
 }
 
-// playManager answers requests to check a connection, except for those called
-// "silent", until the context ends.
+// playManager answers requests for connection checks, except for connections named "silent…", until the context ends.
 func playManager(ctx context.Context) {
 	defer GinkgoRecover()
 	connections, err := admin.Watch(ctx, &v1alpha1.ConnectionList{})
-	if ctx.Err() != nil { // the suite was over at once
+	if ctx.Err() != nil { // the suite ended immediately
 		return
 	}
 	Expect(err).NotTo(HaveOccurred())
@@ -120,8 +117,8 @@ func playManager(ctx context.Context) {
 	}
 }
 
-// answer does what the manager does after a check. The race with the next
-// request is decided by the order of the writes.
+// answer writes the result of a check, as the manager does. The order of the writes decides a race with the next
+// request.
 func answer(ctx context.Context, connection *v1alpha1.Connection, token string) error {
 	condition := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected}
 	for prefix, found := range answers {
@@ -140,7 +137,7 @@ func answer(ctx context.Context, connection *v1alpha1.Connection, token string) 
 	return admin.Status().Patch(ctx, connection, client.MergeFrom(before))
 }
 
-// stored reads a post as it is in the Kubernetes API.
+// stored reads a post from the Kubernetes API.
 func (t *team) stored(ctx context.Context, id string) *v1alpha1.Post {
 	GinkgoHelper()
 	post := &v1alpha1.Post{}
@@ -148,14 +145,13 @@ func (t *team) stored(ctx context.Context, id string) *v1alpha1.Post {
 	return post
 }
 
-// setStatus writes a post's status as the manager does: on the condition that
-// the post was not written in between.
+// setStatus writes a post's status as the manager does, with optimistic concurrency.
 func setStatus(ctx context.Context, post *v1alpha1.Post, edit func(*v1alpha1.PostStatus)) error {
 	edit(&post.Status)
 	return admin.Status().Update(ctx, post)
 }
 
-// claimed is a target whose delivery has begun.
+// claimed returns a target whose delivery has started.
 func claimed(index int32, now time.Time) v1alpha1.TargetStatus {
 	return v1alpha1.TargetStatus{
 		Index: index, Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing,
@@ -165,12 +161,12 @@ func claimed(index int32, now time.Time) v1alpha1.TargetStatus {
 	}
 }
 
-// text is the body of a request for a text post.
+// text returns the body of a request for a text post.
 func text(connection, caption string, more ...string) string {
 	return fmt.Sprintf(`{"category":"text","targets":[{"connection_id":%q,"caption":%q}]%s}`, connection, caption, strings.Join(more, ""))
 }
 
-// inAnHour is what makes a body scheduled.
+// inAnHour returns the JSON that schedules a post.
 func inAnHour() string {
 	return fmt.Sprintf(`,"scheduled_at":%q`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano))
 }

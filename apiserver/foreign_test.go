@@ -18,9 +18,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// One team never sees, names, uses or guesses anything of another. Every
-// operation is tried with every id that belongs to another team, and must
-// answer as it does to an id that does not exist: byte for byte, but for the id.
+// Teams are isolated: no team can read, name, use or guess objects of another. Every operation is called with every
+// kind of id of another team, and must respond as for an id that does not exist: byte for byte, except for the id.
 var _ = Describe("What belongs to another team", Ordered, func() {
 	// Ids of the same length that do not exist.
 	const (
@@ -32,7 +31,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		mine, theirs *team
 		theirPost    post
 		theirDraft   post
-		// theirMedia is uploaded; of theirAddress only the address was handed out.
+		// theirMedia is uploaded; for theirAddress only the upload URL was issued.
 		theirMedia, theirAddress string
 	)
 	BeforeAll(func(ctx context.Context) {
@@ -46,8 +45,8 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		theirAddress = as[uploadBody](theirs.call(ctx, "POST", "/media/upload-url", upload("secret-later.png", "image/png", 10))).Data.MediaID
 	})
 
-	// alike makes a request twice, with the id of the other team and with one
-	// that do not exist, and expects the same answer.
+	// alike sends a request twice, with the other team's id and with one that does not exist, and expects the same
+	// response.
 	alike := func(ctx context.Context, method, path, body, foreign, nobodys string, status int) {
 		GinkgoHelper()
 		Expect(foreign).NotTo(BeEmpty())
@@ -74,7 +73,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 	DescribeTable("cannot be told from what does not exist: a post", func(ctx context.Context, method string) {
 		alike(ctx, method, "/posts/{id}", "", theirPost.ID, noPost, http.StatusNotFound)
 		alike(ctx, method, "/posts/{id}", "", theirDraft.ID, noPost, http.StatusNotFound)
-		// Nor by what Kubernetes calls it.
+		// The name in Kubernetes does not work either.
 		alike(ctx, method, "/posts/{id}", "", theirs.namespace+"%2F"+theirPost.ID, "team-12345678%2F"+noPost, http.StatusNotFound)
 		Expect(theirs.stored(ctx, theirPost.ID).Spec.Cancelled).To(BeFalse())
 		Expect(theirs.stored(ctx, theirDraft.ID).Spec.Cancelled).To(BeFalse())
@@ -83,8 +82,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		Entry("cancelled", "DELETE"),
 	)
 
-	// Bodies with {id} where an id goes. Targets of the caller's own are named
-	// mine-x, so that only the foreign id can be what is wrong.
+	// Bodies with {id} in place of an id. The caller's own targets are mine-x, so that only the foreign id can be invalid.
 	connectionBodies := func() map[string]string {
 		bodies := map[string]string{}
 		for when, more := range map[string]string{"now": "", "later": inAnHour(), "draft": draft} {

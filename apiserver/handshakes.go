@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// handshakeLogEvery and handshakeLogBurst bound how many failed handshakes are logged:
-	// so many at once, and then one in so long. Anybody can make one.
+	// handshakeLogEvery and handshakeLogBurst limit the logged handshake failures: a burst, and then one per interval.
+	// Every client can cause them.
 	handshakeLogEvery = 10 * time.Second
 	handshakeLogBurst = 5
 )
 
-// handshakeListener speaks TLS and logs why a handshake failed, which net/http does only for
-// connections that it knows to be TLS.
+// handshakeListener terminates TLS and logs failed handshakes, which net/http does only for connections of type
+// *tls.Conn.
 type handshakeListener struct {
 	net.Listener
 
@@ -34,19 +34,19 @@ type handshakeListener struct {
 	clock  clock.PassiveClock
 	log    *slog.Logger
 	limit  *rate.Limiter
-	// suppressed is how many were not logged since the last one that was.
+	// suppressed is the number of unlogged failures since the last logged one.
 	suppressed atomic.Int64
 }
 
 func (l *handshakeListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
-		return nil, err //nolint:wrapcheck // http.Server knows the errors of a listener
+		return nil, err //nolint:wrapcheck // http.Server checks the errors of a listener
 	}
 	return &handshakeConn{Conn: tls.Server(conn, l.config), from: l}, nil
 }
 
-// handshakeConn is a connection whose first read makes the handshake.
+// handshakeConn is a connection whose first read runs the handshake.
 type handshakeConn struct {
 	*tls.Conn
 
@@ -59,11 +59,11 @@ func (c *handshakeConn) Read(b []byte) (int, error) {
 	if err != nil && !c.ConnectionState().HandshakeComplete && !c.reported.Swap(true) {
 		c.from.failed(c.RemoteAddr(), err)
 	}
-	return n, err //nolint:wrapcheck // net/http knows the errors of a connection
+	return n, err //nolint:wrapcheck // net/http checks the errors of a connection
 }
 
-// failed logs a handshake that failed. A client that said nothing, such as the probe of a
-// load balancer, is no trouble.
+// failed logs a failed handshake. A client that sent nothing, such as a load balancer's probe, is logged at debug
+// level.
 func (l *handshakeListener) failed(client net.Addr, err error) {
 	level := slog.LevelWarn
 	var silent net.Error

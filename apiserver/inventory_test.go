@@ -10,9 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// contractRows says, row by row of the contract of the HTTP API, which specs
-// hold it against the real server. A change that renames or drops a spec learns here
-// which promise would go untested.
+// contractRows maps each row of the HTTP API's contract to the specs that verify it against the real server. A change
+// that renames or deletes a spec fails here, and names the promise that would no longer be tested.
 var contractRows = []struct {
 	row   string
 	specs []string

@@ -14,11 +14,11 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// newMCP returns the server for agents; nil if it is not wanted. They come with the tokens of authorization, which may be nil, or
-// with an API key. Those tokens are good as long as what people allowed is current.
+// newMCP returns the MCP server, or nil if it is disabled. Callers present a token of authorization, which may be nil,
+// or an API key. Those tokens are accepted only while the watch of grants is current.
 func newMCP(config *Config, service *bridge.Service, api *rest.Handler, authorization *oauth.Server, current func() error) (http.Handler, error) {
 	if !config.MCP {
-		return nil, nil //nolint:nilnil // nil serves none
+		return nil, nil //nolint:nilnil // nil disables MCP
 	}
 	options := mcp.Options{
 		Service: service, REST: api, SiteURL: config.SiteURL, Version: config.Version, Capabilities: config.Capabilities,
@@ -28,7 +28,7 @@ func newMCP(config *Config, service *bridge.Service, api *rest.Handler, authoriz
 		options.ResourceMetadata = authorization.ResourceMetadataURL()
 		options.Tokens = func(ctx context.Context, token string) (bridge.Caller, error) {
 			if strings.HasPrefix(token, oauth.TokenPrefix) {
-				if err := current(); err != nil { // a grant may have been revoked
+				if err := current(); err != nil { // the grant may have been revoked
 					return bridge.Caller{}, err
 				}
 				return authorization.Caller(ctx, token)

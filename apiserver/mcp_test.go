@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/apiserver"
 )
 
-// agentTransport is how agents reach a server of the tests.
+// agentTransport is the transport of agents in the tests.
 var agentTransport = &http.Transport{}
 
 // withToken sends a token with each request.
@@ -31,7 +31,7 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return agentTransport.RoundTrip(r)
 }
 
-// agent is the SDK's own client with the team's key.
+// agent returns the SDK's own client with the team's key.
 func (t *team) agent(ctx context.Context, to *running) *mcp.ClientSession {
 	GinkgoHelper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "scout", Version: "1"}, nil)
@@ -41,8 +41,7 @@ func (t *team) agent(ctx context.Context, to *running) *mcp.ClientSession {
 	return session
 }
 
-// use calls a tool and returns the envelope that it answers, once as it is and once as an
-// error.
+// use calls a tool and returns its envelope, both as a reply and as a tool result.
 func use(ctx context.Context, session *mcp.ClientSession, tool, arguments string) (reply, *mcp.CallToolResult) {
 	GinkgoHelper()
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
@@ -232,7 +231,7 @@ var _ = Describe("Agents, by MCP", func() {
 	})
 })
 
-// metricsOf are the metrics of a server as text.
+// metricsOf returns the metrics of a server as text.
 func metricsOf(r *running) string {
 	GinkgoHelper()
 	families, err := r.metrics.Gather()

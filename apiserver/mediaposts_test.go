@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-// verified makes a media file that was verified, of any size.
+// verified creates a verified media file of any size.
 func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int64) *v1alpha1.Media {
 	GinkgoHelper()
 	m := &v1alpha1.Media{
@@ -29,7 +29,7 @@ func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.Mime
 	Expect(admin.Create(ctx, m)).To(Succeed())
 	m.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, ETag: "e", SizeBytes: size, Width: 64, Height: 48}
 	if strings.HasPrefix(string(mimeType), "video/") {
-		// Every platform takes it, also if it has a gigabyte.
+		// Every platform accepts it, also with a gigabyte.
 		m.Status.Width, m.Status.Height, m.Status.DurationMillis = 720, 1280, 120_000
 	}
 	Expect(admin.Status().Update(ctx, m)).To(Succeed())
@@ -38,7 +38,7 @@ func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.Mime
 
 const mib = 1 << 20
 
-// studio is a team with an account on every platform and a file of every kind.
+// studio creates a team with an account on every platform and a file of every kind.
 func studio(ctx context.Context) *team {
 	GinkgoHelper()
 	t := newTeam(ctx)
@@ -51,8 +51,7 @@ func studio(ctx context.Context) *team {
 	return t
 }
 
-// aimed makes the targets of a post, each with a caption and, for YouTube, a
-// title.
+// aimed returns the targets of a post, each with a caption and a YouTube title.
 func aimed(connections ...string) string {
 	out := make([]string, len(connections))
 	for i, c := range connections {
@@ -65,7 +64,7 @@ func aimed(connections ...string) string {
 	return `"targets":[` + strings.Join(out, ",") + `]`
 }
 
-// images makes an image post with a file that stands there so often.
+// images returns an image post that has the same file count times.
 func images(count int, targets string, more ...string) string {
 	ids := strings.Repeat(`"jpeg",`, count)
 	return fmt.Sprintf(`{"category":"image","media_ids":[%s],%s%s}`, strings.TrimSuffix(ids, ","), targets, strings.Join(more, ""))
@@ -100,7 +99,7 @@ func times(id string, n int) []string {
 	return out
 }
 
-// The rows of the contract that are about media, each through the real server.
+// The rows of the contract about media, each verified on the real server.
 var _ = Describe("posts with media", Ordered, func() {
 	var t *team
 	BeforeAll(func(ctx context.Context) {

@@ -14,8 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/web/signin"
 )
 
-// metrics are those of the apiserver. Requests are labelled by
-// operation, so that ids in paths make no series of their own.
+// metrics are the metrics of the apiserver. Requests are labelled by operation, so that ids in paths create no series.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -50,8 +49,8 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 	}
 }
 
-// newSignIns counts sign-ins by the method that there is. All of its series are there from
-// the start: the first failure is an increase.
+// newSignIns returns the counter of sign-ins for the configured method. All its series exist from the start, so that
+// the first failure is an increase.
 func newSignIns(registry prometheus.Registerer, provider bool) *prometheus.CounterVec {
 	counter := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "herald_web_sign_ins_total",
@@ -68,7 +67,7 @@ func newSignIns(registry prometheus.Registerer, provider bool) *prometheus.Count
 	return counter
 }
 
-// registerReady tells whether people can sign in.
+// registerReady registers the gauge that reports whether people can sign in.
 func registerReady(registry prometheus.Registerer, ready func() error) {
 	promauto.With(registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_web_ready",
@@ -82,7 +81,7 @@ func registerReady(registry prometheus.Registerer, ready func() error) {
 	})
 }
 
-// instrument counts what the checks of a checker come to.
+// instrument counts the results of a checker.
 func (m *metrics) instrument(checker *readiness.Checker) func(context.Context, *v1alpha1.Connection) readiness.Result {
 	return func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result {
 		result := checker.Check(ctx, connection)

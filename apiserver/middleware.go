@@ -24,14 +24,13 @@ import (
 
 const (
 	requestIDHeader = "X-Request-Id"
-	// maxRequestID is how long a client's own request id may be.
+	// maxRequestID limits a client's request id, in bytes.
 	maxRequestID = 128
-	// noOperation labels requests that reached no operation.
+	// noOperation labels requests that match no operation.
 	noOperation = "none"
 )
 
-// observer gives every request an id, writes the access log, the metrics and the trace,
-// and turns a panic into an answer.
+// observer assigns a request id, writes the access log, metrics and trace, and converts a panic to a response.
 type observer struct {
 	next    http.Handler
 	metrics *metrics
@@ -64,8 +63,8 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.next.ServeHTTP(out, r.WithContext(ctx))
 }
 
-// afterPanic answers for a handler that panicked. It reports whether it is too
-// late for that, so that the connection has to be cut.
+// afterPanic writes the response for a handler that panicked. It returns true if the response has started, so that the
+// connection must be closed.
 func (o *observer) afterPanic(ctx context.Context, out *recorder, info *request.Info, panicked any) (cut bool) {
 	if panicked == nil {
 		return false
@@ -82,8 +81,8 @@ func (o *observer) afterPanic(ctx context.Context, out *recorder, info *request.
 	return false
 }
 
-// trace ends the span of a request. One without a good key leaves none: strangers
-// neither fill the collector nor decide what is recorded.
+// trace ends the span of a request. Unauthenticated requests are not traced, so that they neither fill the collector
+// nor influence the sampling.
 func trace(span tracing.Span, out *recorder, info *request.Info) {
 	if info.Key == "" {
 		return
@@ -100,7 +99,7 @@ func trace(span tracing.Span, out *recorder, info *request.Info) {
 	span.End()
 }
 
-// requestID takes over the client's request id if it is fit for a log.
+// requestID returns the client's request id if it is safe to log, or else a new one.
 func requestID(r *http.Request) string {
 	id := r.Header.Get(requestIDHeader)
 	if id == "" || len(id) > maxRequestID {
@@ -114,14 +113,14 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// recorder remembers what was answered.
+// recorder records the status and the size of a response.
 type recorder struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
 }
 
-// WriteHeader records the first status that is not merely informational.
+// WriteHeader records the first status that is not informational.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK {
 		r.status = status
@@ -129,7 +128,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts what is written.
+// Write counts the written bytes.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
@@ -139,5 +138,5 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// observe serves handler behind the observer, as every request is.
+// observe serves handler behind the observer, like every request.
 func observe(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, log *bytes.Buffer, m *metrics) {
 	t.Helper()
 	m = newMetrics(prometheus.NewRegistry(), func() int { return 0 })
@@ -43,8 +43,7 @@ func get(t *testing.T, url string, header ...string) (status int, body string, e
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	// The default transport would lose the connection whenever another test, which
-	// runs beside this one, closes its server.
+	// The default transport would lose its connection whenever a parallel test closes its server.
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(r)
@@ -56,7 +55,7 @@ func get(t *testing.T, url string, header ...string) (status int, body string, e
 	return response.StatusCode, string(b), err
 }
 
-// TestFailureOfATool holds that the alert on errors sees what agents are told by 200.
+// TestFailureOfATool verifies that errors with status 200 for agents count for the alert on errors.
 func TestFailureOfATool(t *testing.T) {
 	t.Parallel()
 	server, _, m := observe(t, func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +64,7 @@ func TestFailureOfATool(t *testing.T) {
 		if r.URL.Path == "/failing" {
 			info.Err = errors.New("the Kubernetes API is away")
 		}
-		_, _ = w.Write([]byte("{}")) // the test may have gone
+		_, _ = w.Write([]byte("{}")) // ignore: the test may be over
 	})
 	for path, code := range map[string]string{"/failing": "500", "/fine": "200"} {
 		if status, _, err := get(t, server.URL+path); err != nil || status != http.StatusOK {

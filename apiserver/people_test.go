@@ -26,8 +26,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// serve is what the pages call, with the rights of the apiserver alone. It runs until the
-// test ends.
+// serve returns the service of the pages, with the permissions of the apiserver only. It runs until the test ends.
 func serve() *bridge.Service {
 	GinkgoHelper()
 	log := slog.New(slog.NewTextHandler(GinkgoWriter, nil))
@@ -69,7 +68,7 @@ var _ = Describe("what people do", func() {
 		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
 		s, person = serve(), bridge.Caller{Namespace: t.namespace, Author: "oidc:ada@example.com"}
 	}
-	// deeds lists the reasons of the events about an object.
+	// deeds returns the reasons of the events about an object.
 	deeds := func(ctx context.Context, object client.Object) (reasons []string) {
 		GinkgoHelper()
 		var found eventsv1.EventList

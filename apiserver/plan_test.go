@@ -24,14 +24,14 @@ import (
 
 func onStarter(t *v1alpha1.Team) { t.Spec.Subscription.Plan = v1alpha1.PlanStarter }
 
-// inMarch is what makes a body scheduled for a month that no other request of a
-// test is counted in; inApril, for the one after it.
+// inMarch is the JSON that schedules a post for a month that no other request of a test counts in; inApril, for the
+// month after it.
 const (
 	inMarch = `,"scheduled_at":"2199-03-10T00:00:00Z"`
 	inApril = `,"scheduled_at":"2199-04-01T00:00:00Z"`
 )
 
-// treeOf is a tree of so many cards.
+// treeOf returns a tree with the given number of cards.
 func treeOf(cards int, more string, connections ...string) string {
 	var targets, texts []string
 	for _, c := range connections {
@@ -43,7 +43,7 @@ func treeOf(cards int, more string, connections ...string) string {
 	return fmt.Sprintf(`{"category":"tree","targets":[%s],"tree_cards":[%s]%s}`, strings.Join(targets, ","), strings.Join(texts, ","), more)
 }
 
-// counts lists what is counted for the team.
+// counts returns the team's Usages.
 func (t *team) counts(ctx context.Context) []v1alpha1.Usage {
 	GinkgoHelper()
 	var found v1alpha1.UsageList
@@ -60,7 +60,7 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
 	})
 
-	// fill uses so many of March's posts.
+	// fill uses n posts of March.
 	fill := func(ctx context.Context, n int) {
 		GinkgoHelper()
 		t.create(ctx, treeOf(n, inMarch, "acme-x"))

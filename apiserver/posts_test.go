@@ -216,7 +216,7 @@ var _ = Describe("creating a post", func() {
 			two := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":"a"},{"connection_id":%q,"caption":"a"}]}`, name)
 			r := t.call(ctx, "POST", "/posts", two)
 			r.mustFail(409, code, fmt.Sprintf("connection %q (x): %s", name, words))
-			after := map[string]string{"POSTING_READINESS_UNAVAILABLE": "30"}[code] // of a person, nothing comes by waiting
+			after := map[string]string{"POSTING_READINESS_UNAVAILABLE": "30"}[code] // waiting does not help if a person has to act
 			Expect(r.header.Get("Retry-After")).To(Equal(after))
 			Expect(r.body).NotTo(ContainSubstring("acme-x"), "the other connection is good")
 			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
@@ -491,7 +491,7 @@ var _ = Describe("cancelling a post", func() {
 					return
 				default:
 					stored := t.stored(ctx, id)
-					_ = setStatus(ctx, stored, func(s *v1alpha1.PostStatus) { s.ObservedGeneration = int64(n) }) // conflicts are the point
+					_ = setStatus(ctx, stored, func(s *v1alpha1.PostStatus) { s.ObservedGeneration = int64(n) }) // conflicts are intended
 				}
 			}
 		})

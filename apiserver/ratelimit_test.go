@@ -15,8 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver"
 )
 
-// stepped is a clock that tells the time that the test says; its timers are
-// real ones, so that a server ends.
+// stepped is a clock with a fake time and real timers, so that a server can shut down.
 type stepped struct {
 	clock.Clock
 	time *clocktesting.FakePassiveClock

@@ -31,7 +31,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// noTokens has none: what these tests publish, nothing may reach a platform.
+// noTokens has no tokens: no post of these tests may reach a platform.
 type noTokens struct{}
 
 func (noTokens) Token(context.Context, *v1alpha1.Connection) (platforms.Token, error) {
@@ -40,8 +40,8 @@ func (noTokens) Token(context.Context, *v1alpha1.Connection) (platforms.Token, e
 
 func (noTokens) Forget(*v1alpha1.Connection) {}
 
-// deliver starts the controller of posts for the team, and returns what stops it.
-// A manager that has just started judges every post anew.
+// deliver starts the post controller for the team, and returns its stop function. A manager validates every post again
+// after its start.
 func (t *team) deliver() (stop func()) {
 	GinkgoHelper()
 	mgr, err := ctrl.NewManager(adminConfig, ctrl.Options{
@@ -73,7 +73,7 @@ func (t *team) deliver() (stop func()) {
 	}
 }
 
-// accepted reads what the controller thinks of a post.
+// accepted returns the condition Accepted of a post.
 func (t *team) accepted(ctx context.Context, id string) func() string {
 	return func() string {
 		c := meta.FindStatusCondition(t.stored(ctx, id).Status.Conditions, v1alpha1.ConditionAccepted)
@@ -84,7 +84,7 @@ func (t *team) accepted(ctx context.Context, id string) func() string {
 	}
 }
 
-// tells sets what a TikTok account can choose.
+// tells sets the privacy levels of a TikTok account.
 func (t *team) tells(ctx context.Context, connection string, levels ...string) {
 	GinkgoHelper()
 	c := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: connection}}

@@ -15,31 +15,31 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// site is everything below the site's address. Paths are compared as they are:
-// http.ServeMux would redirect unclean ones and answer in plain text.
+// site serves all paths of the site. Paths are compared exactly: http.ServeMux would redirect unclean paths and respond
+// with plain text.
 type site struct {
 	api http.Handler
-	// mcp serves agents; nil without it.
+	// mcp serves agents; nil if MCP is disabled.
 	mcp   http.Handler
 	pages map[string]page
-	// open returns what serves a path without a session, for clients of every origin; nil if nothing does.
+	// open returns the handler of a path that needs no session and is open to all origins, or nil.
 	open func(path string) http.Handler
-	// web serves everything else, and bounds strangers itself; nil without the web application.
+	// web serves all other paths, with its own limit of unauthenticated requests; nil without the web application.
 	web http.Handler
-	// guard bounds strangers at pages and at paths where there is nothing, and signedIn says who is none.
+	// guard limits unauthenticated requests for pages and unknown paths; signedIn reports whether a request has a session.
 	guard    *anonymous.Guard
 	signedIn func(*http.Request) bool
 }
 
-// healthPath is where everybody may ask at any time whether there is an answer.
+// healthPath is the health endpoint, which has no rate limit.
 const healthPath = "/health"
 
-// page is a fixed answer.
+// page is a constant response.
 type page struct {
 	operation   string
 	contentType string
 	body        request.Fixed
-	// policy is the Content-Security-Policy of what a browser shows.
+	// policy is the Content-Security-Policy for browsers.
 	policy string
 }
 
@@ -63,7 +63,7 @@ func newSite(api *rest.Handler, agents http.Handler, web *web, siteURL string) (
 	}, nil
 }
 
-// ServeHTTP finds who answers.
+// ServeHTTP routes a request.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if path == rest.Prefix || strings.HasPrefix(path, rest.Prefix+"/") {
@@ -84,7 +84,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.web.ServeHTTP(w, r)
 		return
 	}
-	// Load balancers ask for the health, all from one address.
+	// Load balancers check the health, all from one address.
 	if path != healthPath && !s.signedIn(r) {
 		if allowed, wait := s.guard.Allow(r, anonymous.Pages); !allowed {
 			rest.WriteTooMany(w, r, wait)

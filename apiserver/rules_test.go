@@ -22,8 +22,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// postTo is a valid post of a category to one connection of a studio, without
-// the last brace.
+// postTo returns a valid post of a category to one connection of a studio, without the last brace.
 func postTo(category, connection string) string {
 	target := fmt.Sprintf(`"targets":[{"connection_id":%q,"caption":"look","youtube_title":"T"}]`, connection)
 	switch category {
@@ -38,8 +37,7 @@ func postTo(category, connection string) string {
 	}
 }
 
-// The rows of the contract that are not about one kind of media, each through
-// the real server.
+// The rows of the contract that are not about one kind of media, each verified on the real server.
 var _ = Describe("by the contract", func() {
 	Context("a post", Ordered, func() {
 		var t *team
@@ -270,5 +268,5 @@ var _ = Describe("by the contract", func() {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip makes a request.
+// RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -15,14 +15,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Run serves until the context ends, then stops in order: it says that it is
-// not ready, waits until load balancers send no more requests, finishes those under
-// way, and lets go of the Kubernetes API last. It is called once.
+// Run serves until the context ends, and then shuts down in order: it reports not ready, waits until load balancers
+// send no more requests, completes the requests in progress, and stops the watches last. Call it once.
 func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
-	// The watches outlive ctx: requests that are finished while stopping need
-	// them.
+	// The watches outlive ctx: requests that complete during shutdown need them.
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 
@@ -38,7 +36,7 @@ func (s *Server) Run(ctx context.Context) error {
 		probes, pool := probeListener(s.config.HealthListener)
 		s.health.ConnState = pool.State
 		serve(s.health, probes, "probes")
-		defer s.health.Close() //nolint:errcheck // nothing is lost with it
+		defer s.health.Close() //nolint:errcheck // nothing to lose
 	}
 	if !s.watch(ctx, watching, &background) {
 		return s.config.Listener.Close()
@@ -58,8 +56,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.drain(watching)
 }
 
-// listener is that of the API. TLS lies beneath the envelopes, which see what net/http
-// writes; it could not speak HTTP/2 then, in which there is no such text.
+// listener returns the listener of the API. TLS is below the envelopes, which read the plain output of net/http; this
+// excludes HTTP/2, whose errors have another form.
 func (s *Server) listener() net.Listener {
 	bounded := s.connections.Listener(s.config.Listener)
 	if s.config.TLS == nil {
@@ -73,11 +71,10 @@ func (s *Server) listener() net.Listener {
 	}}
 }
 
-// watch starts what is kept in memory and waits until all of it is there; false
-// means that ctx ended before.
+// watch starts the caches and waits until they have synced; false means that ctx ended first.
 func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup) bool {
 	background.Go(func() { s.used.Run(watching) })
-	// The REST API needs nothing of the web application, and does not wait for it.
+	// The REST API does not depend on the web application, and does not wait for it.
 	background.Go(func() { s.web.run(watching) })
 	synced := make([]cache.InformerSynced, len(s.informers))
 	for i, informer := range s.informers {
@@ -87,7 +84,7 @@ func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return false
 	}
-	// Posts come last: summing them up takes the connections.
+	// Posts come last: their summaries need the connections.
 	background.Go(func() { s.posts.Run(watching) })
 	if s.archived != nil {
 		background.Go(func() { s.archived.Run(watching) })
@@ -104,7 +101,7 @@ func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup
 	return true
 }
 
-// drain stops serving without cutting off anybody.
+// drain stops serving after the requests in progress.
 func (s *Server) drain(ctx context.Context) error {
 	s.ready.Store(false)
 	s.config.Log.InfoContext(ctx, "Stopping", "delay", s.config.ShutdownDelay, "timeout", s.config.ShutdownTimeout)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver serves the HTTP API. It is stateless: what it knows it
-// watches in the Kubernetes API, and any number of replicas may run.
+// Package apiserver serves the HTTP API. It is stateless: its data comes from watches of the Kubernetes API, and any
+// number of replicas may run.
 package apiserver
 
 import (
@@ -40,69 +40,62 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Config is what a Server is made of. Every field is required but where it
-// says otherwise.
+// Config configures a Server. Fields are required unless they are documented as optional.
 type Config struct {
-	// Kubernetes is the way to the Kubernetes API.
+	// Kubernetes is the client configuration of the Kubernetes API.
 	Kubernetes *kuberest.Config
-	// UserAgent names this program there.
+	// UserAgent identifies this program to it.
 	UserAgent string
-	// Capabilities returns what a platform declares; false if this installation
-	// cannot publish there.
+	// Capabilities returns the declared capabilities of a platform; false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
-	// SiteURL is where clients find the site, such as https://herald.example.com;
-	// it stands in the examples of the page for people.
+	// SiteURL is the public address of the site, such as https://herald.example.com; the documentation page uses it in its
+	// examples.
 	SiteURL string
-	// Listener is where the API is served, by HTTPS (HTTP/1.1) if TLS is not nil;
-	// HealthListener, where /livez and /readyz are. Run closes both. HealthListener
-	// may be nil.
+	// Listener serves the API, with HTTPS (HTTP/1.1) if TLS is not nil; HealthListener serves /livez and /readyz. Run
+	// closes both. HealthListener may be nil.
 	Listener       net.Listener
 	TLS            *tls.Config
 	HealthListener net.Listener
-	// ShutdownDelay is how long the server goes on serving after it said that
-	// it is not ready any more, so that load balancers learn of it;
-	// ShutdownTimeout, how long the requests under way may then take. Both may
-	// be zero.
+	// ShutdownDelay is how long the server continues to serve after it reports not ready, so that load balancers notice;
+	// ShutdownTimeout is the timeout for the requests that are then in progress. Both may be zero.
 	ShutdownDelay   time.Duration
 	ShutdownTimeout time.Duration
-	// Files signs addresses to upload media files to; nil if this installation keeps
-	// none.
+	// Files signs upload URLs; nil if this installation has no media store.
 	Files bridge.Files
-	// Requests reads requests under an Idempotency-Key whose objects are gone; nil if this
-	// installation keeps none.
+	// Requests reads the records of requests with an Idempotency-Key whose objects are deleted; nil if this installation
+	// has none.
 	Requests bridge.Requests
-	// Bucket holds the posts that left the cluster; nil if this installation keeps none.
+	// Bucket holds the archived posts; nil if this installation has none.
 	Bucket *store.Store
 	// Verify examines an uploaded file.
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
-	// Namespaces are those that this installation serves. Keys of others open nothing.
+	// Namespaces are the served namespaces. Keys of other namespaces are unknown.
 	Namespaces configv1alpha1.Namespaces
-	// RequestsPerMinute is how many requests each team may make, and how many the address of a
-	// stranger, who has no good key; zero for no limit.
+	// RequestsPerMinute is the rate limit of each team, and of each address of unauthenticated clients; zero for no limit.
 	RequestsPerMinute int
-	// MaxConnections is how many connections there may be at once, and MaxConnectionsPerAddress how many of one address that is
-	// none of Proxies; zero for no limit.
+	// MaxConnections limits all connections, and MaxConnectionsPerAddress those of an address outside Proxies; zero for no
+	// limit.
 	MaxConnections, MaxConnectionsPerAddress int
-	// Proxies are those that are believed when they say whom they speak for; may be empty.
+	// Proxies are the trusted proxies, which may set the client address; may be empty.
 	Proxies request.Proxies
-	// Web is the web application; nil serves none.
+	// Web configures the web application; nil disables it.
 	Web *WebConfig
-	// MCP serves agents too, with Version as that of this program.
+	// MCP enables the MCP server; Version is the program version that it reports.
 	MCP     bool
 	Version string
-	// Started, which may be nil, is called once the API is served.
+	// Started, which may be nil, is called when the API is being served.
 	Started func()
-	// Tracer traces requests that are authenticated; nil traces none.
+	// Tracer traces authenticated requests; nil disables traces.
 	Tracer *tracing.Tracer
-	// Registry takes the metrics.
+	// Registry registers the metrics.
 	Registry prometheus.Registerer
 	Clock    clock.Clock
-	// Check says why the process is not ready although it serves; nil says nothing.
+	// Check returns the reason why the process is not ready although it serves; nil for no further check.
 	Check func(*http.Request) error
 	Log   *slog.Logger
 }
 
-// informer keeps the resources of a kind in memory.
+// informer caches the resources of a kind.
 type informer interface {
 	RunWithContext(ctx context.Context)
 	HasSynced() bool
@@ -127,16 +120,15 @@ type Server struct {
 	ready       atomic.Bool
 }
 
-// Timeouts of connections: a client that sends or reads slower than that is
-// cut off.
+// Timeouts of connections: slower clients are cut off.
 const (
 	headerTimeout  = 10 * time.Second
 	requestTimeout = time.Minute
 	answerTimeout  = time.Minute
 	idleTimeout    = 2 * time.Minute
-	// maxHeaderBytes is what net/http takes of a header, less 4 KiB of its own. A person's
-	// cookies, of which browsers keep 4 KiB each, and a client_id in the address of a consent
-	// page take the most: the session, the way back after a sign-in, and a connection on the way.
+	// maxHeaderBytes is the limit of net/http for a header, which adds 4 KiB to it. The largest headers have a person's
+	// cookies, with up to 4 KiB each in browsers: the session, the return path of a sign-in and a pending connection; and
+	// a client_id in the address of a consent page.
 	maxHeaderBytes = 16 << 10
 )
 
@@ -183,7 +175,7 @@ func New(config Config) (*Server, error) {
 		Clock:        config.Clock,
 		Log:          config.Log,
 	}
-	if config.Web != nil { // the rights to events are its own
+	if config.Web != nil { // the permissions for events belong to the web application
 		bridgeConfig.Events, bridgeConfig.PageOf = events, config.pageOf
 	}
 	bridgeConfig.Archive = s.archive(index, teams.Owner)
@@ -202,7 +194,7 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// summaries returns what the index keeps of each post, which the service observes first.
+// summaries returns the function for the summaries of the index, which also passes each post to the service.
 func summaries(service *bridge.Service) func(*v1alpha1.Post) postindex.Summary {
 	return func(post *v1alpha1.Post) postindex.Summary {
 		service.Observe(post)
@@ -210,17 +202,17 @@ func summaries(service *bridge.Service) func(*v1alpha1.Post) postindex.Summary {
 	}
 }
 
-// pageOf is the address of a post's page.
+// pageOf returns the address of a post's page.
 func (c *Config) pageOf(namespace, id string) string {
 	return c.SiteURL + "/teams/" + namespace + "/posts/" + id
 }
 
-// subscribe tells of changes of a post, as the feed does, which is made after what asks it.
+// subscribe delegates to the feed, which is created after the service that needs this function.
 func (s *Server) subscribe(namespace, name string) (changed <-chan struct{}, stop func(), ok bool) {
 	return s.posts.Subscribe(namespace, name)
 }
 
-// archive reads the posts that left the cluster; nil without a bucket.
+// archive returns the reader of archived posts; nil without a bucket.
 func (s *Server) archive(index *postindex.Index, owner func(namespace string) *v1alpha1.Team) bridge.Archive {
 	if s.config.Bucket == nil {
 		return nil
@@ -229,7 +221,7 @@ func (s *Server) archive(index *postindex.Index, owner func(namespace string) *v
 	return s.archived
 }
 
-// limitsOf are the limits on what clients cost.
+// limitsOf returns the limits of clients.
 func limitsOf(config *Config) rest.Limits {
 	return rest.Limits{
 		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Anonymous: anonymous.New(config.RequestsPerMinute, config.Clock),
@@ -267,16 +259,15 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 	s.connections = newConnections(&s.config)
 	s.api.ConnState, s.api.ConnContext = s.connections.State, s.connections.Context
 	if s.web != nil {
-		// Shutdown waits for answers, and those to pages that follow a post go on for minutes.
+		// Shutdown waits for responses, and event streams of posts last for minutes.
 		s.api.RegisterOnShutdown(s.web.close)
 	}
 	s.health = server(probes.Handler(s.config.Log, probes.Checks{Alive: func(*http.Request) error { return nil }, Ready: s.readyz}))
 	return nil
 }
 
-// readyz says whether requests should be sent here: not before everything that
-// has to be known is, nor when it is not known any more, and not while the server
-// is stopping.
+// readyz reports whether the server can take requests: not before its caches have synced, not while they are stale, and
+// not during shutdown.
 func (s *Server) readyz(r *http.Request) error {
 	if !s.ready.Load() {
 		return errNotServing

@@ -18,14 +18,13 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// pages makes the body of a text post that goes to one Facebook page so often.
+// pages returns the body of a text post with count targets on the same Facebook page.
 func pages(count int, caption string, more ...string) string {
 	target := fmt.Sprintf(`{"connection_id":"acme-page","caption":%q}`, caption)
 	return fmt.Sprintf(`{"category":"text","targets":[%s%s]%s}`, target, strings.Repeat(","+target, count-1), strings.Join(more, ""))
 }
 
-// told is the most that a entry says in practice: while a call is under
-// way, and when it has failed.
+// told returns the largest target status in practice: during a call, and after its failure.
 func told(index int32, now time.Time) v1alpha1.TargetStatus {
 	target := claimed(index, now)
 	target.Platform, target.Reason, target.Message = v1alpha1.PlatformFacebook, v1alpha1.ReasonRateLimited, strings.Repeat("m", 2000)

@@ -46,20 +46,19 @@ import (
 )
 
 var (
-	// admin may do everything; it plays the part of people and of the manager.
+	// admin has all permissions; it acts for people and for the manager.
 	admin client.WithWatch
-	// adminConfig is how admin reaches the API server.
+	// adminConfig is the client configuration of admin.
 	adminConfig *rest.Config
-	// restricted is what the apiserver itself uses: it has no rights but those
-	// of its generated role.
+	// restricted is the client configuration of the apiserver, with the permissions of its generated role only.
 	restricted *rest.Config
-	// files is where media files are kept.
+	// files is the store of media files.
 	files *store.Store
-	// instance is the server that most tests talk to.
+	// instance is the server that most tests use.
 	instance *running
 )
 
-// TestMain lets this program be the process apart that it starts to convert an image.
+// TestMain also runs as the child process that converts an image.
 func TestMain(m *testing.M) {
 	if decode.IsChild(os.Args[1:]) {
 		os.Exit(decode.Main(os.Args[1:]))
@@ -103,10 +102,10 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(func() { instance.stop() })
 })
 
-// account is the apiserver's, as the policies of config/rbac know it.
+// account is the apiserver's user in the policies of config/rbac.
 const account = "system:serviceaccount:herald-system:herald-apiserver"
 
-// asAPIServer makes a user that has the generated role and nothing else, and that the policies hold.
+// asAPIServer returns the configuration of a user with the generated role only, which the policies apply to.
 func asAPIServer(environment *envtest.Environment) *rest.Config {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
@@ -125,8 +124,8 @@ func asAPIServer(environment *envtest.Environment) *rest.Config {
 	return user.Config()
 }
 
-// applyPolicies stores the policies that hold the apiserver, but for those of Secrets: installations of this suite stand in
-// namespaces of their own. Most are in force when the first spec begins, a moment later.
+// applyPolicies stores the policies for the apiserver, except those for Secrets: installations of this suite have their
+// own namespaces. Most policies are in force shortly afterwards, when the first spec starts.
 func applyPolicies() {
 	GinkgoHelper()
 	manifests, err := os.ReadFile(filepath.Join("..", "config", "rbac", "policies.yaml"))
@@ -150,7 +149,7 @@ type running struct {
 	server  *apiserver.Server
 }
 
-// configure is a server that listens on free ports.
+// configure returns the configuration of a server on free ports.
 func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.Config {
 	GinkgoHelper()
 	listen := func() net.Listener {
@@ -182,7 +181,7 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 	return c
 }
 
-// start runs a server and waits until it is ready.
+// start starts a server and waits until it is ready.
 func start(config *rest.Config, edits ...func(*apiserver.Config)) *running {
 	GinkgoHelper()
 	r := run(configure(config, edits...))
@@ -190,7 +189,7 @@ func start(config *rest.Config, edits ...func(*apiserver.Config)) *running {
 	return r
 }
 
-// run runs a server.
+// run starts a server.
 func run(c apiserver.Config) *running {
 	GinkgoHelper()
 	server, err := apiserver.New(c)
@@ -225,8 +224,8 @@ func statusOf(url string) int {
 	return response.StatusCode
 }
 
-// capabilities are those of the real platforms: the contract's rows are held
-// against what is shipped. None of them is called.
+// capabilities are those of the real platforms: the contract is verified with the released limits. No platform is
+// called.
 var capabilities = func() func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 	client := transport.New(transport.Options{})
 	return platforms.Registry{

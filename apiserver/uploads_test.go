@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// sample is a real file of its kind.
+// sample returns a real file.
 func sample(name string) []byte {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join("..", "internal", "media", "probe", "testdata", name))
@@ -43,7 +43,7 @@ func upload(name, mimeType string, size int) string {
 	return fmt.Sprintf(`{"name":%q,"mime_type":%q,"size_bytes":%d}`, name, mimeType, size)
 }
 
-// put sends a file to a signed address, as a client does.
+// put sends a file to a signed URL, as a client does.
 func put(ctx context.Context, address, mimeType string, data []byte) int {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, address, bytes.NewReader(data))

@@ -29,34 +29,32 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// WebConfig is what the web application is made of, beside what the REST API is.
+// WebConfig configures the web application, in addition to Config.
 type WebConfig struct {
-	// Namespace is that of this installation, and SignInSecret the Secret there that the
-	// replicas share.
+	// Namespace is the namespace of this installation, and SignInSecret the Secret there that the replicas share.
 	Namespace    string
 	SignInSecret string
-	// RolePrefix begins the names of the roles for people.
+	// RolePrefix is the prefix of the names of the roles for people.
 	RolePrefix string
-	// OIDC lets people in; without it they sign in by a one-time link.
+	// OIDC configures sign-in by OpenID Connect; without it, people sign in by a one-time link.
 	OIDC *signin.OIDC
-	// LinkCommand makes a one-time link when an administrator runs it.
+	// LinkCommand is the command by which an administrator creates a one-time link.
 	LinkCommand string
-	// Platforms are those whose accounts people may connect, with the secrets of their apps.
+	// Platforms are the platforms whose accounts people may connect, with the secrets of their apps.
 	Platforms platforms.Registry
-	// Apps are these apps, with which credentials are marked that they obtained.
+	// Apps are these apps; they mark the credentials that they obtained.
 	Apps appid.Apps
-	// StoreOrigins are where browsers upload files to, separated by spaces; empty
-	// without a store.
+	// StoreOrigins are the origins that browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
-	// Agents lets people allow agents to act for teams; nil serves no OAuth.
+	// Agents allows people to authorize agents for teams; nil disables OAuth.
 	Agents *AgentsConfig
 }
 
-// AgentsConfig says which agents may ask.
+// AgentsConfig configures the authorization of agents.
 type AgentsConfig struct {
-	// LoopbackClients takes the metadata documents of agents from this machine too, for trials.
+	// LoopbackClients allows metadata documents of agents from loopback addresses, for trials.
 	LoopbackClients bool
-	// Proxied says that this program reaches sites by a proxy alone.
+	// Proxied is true if this program can reach other sites only by a proxy.
 	Proxied bool
 }
 
@@ -67,14 +65,14 @@ type web struct {
 	clock    clock.Clock
 	handler  http.Handler
 	agents   *agents
-	// close ends what would go on for minutes.
+	// close ends responses that last for minutes.
 	close func()
 }
 
-// newWeb returns the web application; nil if it is not wanted.
+// newWeb returns the web application, or nil if it is disabled.
 func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connections *kube.Connections, limits rest.Limits) (*web, error) {
 	if config.Web == nil {
-		return nil, nil //nolint:nilnil // nil serves the REST API alone
+		return nil, nil //nolint:nilnil // nil disables the web application
 	}
 	secrets, err := kube.NewSecrets(config.Kubernetes, config.UserAgent, config.Web.Namespace)
 	if err != nil {
@@ -128,7 +126,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 	return w, err
 }
 
-// consentOrigins are those of the pages on which people let Herald into their accounts.
+// consentOrigins returns the origins of the platforms' consent pages.
 func consentOrigins(registry platforms.Registry) []string {
 	var origins []string
 	for _, platform := range registry {
@@ -138,7 +136,7 @@ func consentOrigins(registry platforms.Registry) []string {
 		}
 		address, err := connector.ConsentURL(platforms.Consent{})
 		if err != nil {
-			continue // it has no app
+			continue // the platform has no app
 		}
 		if u, err := url.Parse(address); err == nil && !slices.Contains(origins, u.Scheme+"://"+u.Host) {
 			origins = append(origins, u.Scheme+"://"+u.Host)
@@ -148,12 +146,12 @@ func consentOrigins(registry platforms.Registry) []string {
 	return origins
 }
 
-// guarded puts before the pages what stands before all of them: each request has its session,
-// those without one are counted by address, and no other site sends a form here.
+// guarded wraps the pages: it reads the session of each request, limits requests without one by address, and rejects
+// cross-origin forms.
 func (w *web) guarded(pages *webpages.Site, guard *anonymous.Guard, siteURL string) (http.Handler, error) {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(pages.SignIn.CrossOrigin))
-	// A proxy may change the host that requests are for.
+	// A proxy may change the Host of requests.
 	if err := crossOrigin.AddTrustedOrigin(siteURL); err != nil {
 		return nil, fmt.Errorf("siteURL %s: %w", siteURL, err)
 	}
@@ -182,7 +180,7 @@ func (w *web) signedIn(r *http.Request) bool {
 	return ok
 }
 
-// site is the handler of the pages; nil if there are none.
+// site returns the handler of the pages, or nil.
 func (w *web) site() http.Handler {
 	if w == nil {
 		return nil
@@ -190,7 +188,7 @@ func (w *web) site() http.Handler {
 	return w.handler
 }
 
-// run keeps sessions, an eye on the provider, and what agents were allowed, until ctx ends.
+// run maintains the session keys, the state of the provider and the grants of agents, until ctx ends.
 func (w *web) run(ctx context.Context) {
 	if w == nil {
 		return

@@ -54,7 +54,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// withWeb adds the web application to a server, on plain HTTP.
+// withWeb adds the web application to a server, with plain HTTP.
 func withWeb(log io.Writer) func(*apiserver.Config) {
 	return func(c *apiserver.Config) {
 		c.Web = &apiserver.WebConfig{Namespace: ownNamespace, SignInSecret: webSecret, LinkCommand: "herald signin-link"}
@@ -63,8 +63,8 @@ func withWeb(log io.Writer) func(*apiserver.Config) {
 	}
 }
 
-// grantWeb gives the apiserver what config/rbac/web does, for an installation in a namespace: here it is a user, and no account of a
-// cluster. What is the cluster's, another installation of the suite may have made.
+// grantWeb grants the permissions of config/rbac/web for an installation in a namespace, to a user in place of a
+// service account. Cluster-scoped objects may exist already from another installation of the suite.
 func grantWeb(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
@@ -79,10 +79,11 @@ func grantWeb(ctx context.Context, namespace string) {
 	})).To(Succeed())
 }
 
-// apiserverUser is the apiserver, which here is a user.
+// apiserverUser is the apiserver as a user.
 var apiserverUser = []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: account}}
 
-// grantPeople gives the apiserver what it needs in all namespaces for what people do, and returns when it has that.
+// grantPeople grants the apiserver's permissions for actions of people in all namespaces, and waits until they are in
+// force.
 func grantPeople(ctx context.Context) {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
@@ -109,14 +110,14 @@ func readRole(file string, document int, into client.Object) {
 	Expect(yaml.UnmarshalStrict([]byte(strings.Split(string(manifest), "\n---\n")[document]), into)).To(Succeed())
 }
 
-// visited is what a page answered.
+// visited is the response of a page.
 type visited struct {
 	StatusCode int
 	Header     http.Header
 	cookies    []*http.Cookie
 }
 
-// visit sends a request without following where it leads.
+// visit sends a request without following redirects.
 func visit(method, url string, cookies ...*http.Cookie) visited {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(context.Background(), method, url, http.NoBody)
@@ -130,12 +131,12 @@ func visit(method, url string, cookies ...*http.Cookie) visited {
 	return visited{answer.StatusCode, answer.Header, answer.Cookies()}
 }
 
-// isSignedIn asks the sign-in page, which sends on who is.
+// isSignedIn reports whether the sign-in page redirects, as it does for a signed-in person.
 func isSignedIn(site string, cookies []*http.Cookie) bool {
 	return visit(http.MethodGet, site+"/signin", cookies...).StatusCode == http.StatusSeeOther
 }
 
-// webReady is what a server says of its readiness for people; -1 if it says nothing.
+// webReady returns a server's metric of readiness for people; -1 without one.
 func webReady(of *running) float64 {
 	GinkgoHelper()
 	families, err := of.metrics.Gather()
@@ -148,7 +149,7 @@ func webReady(of *running) float64 {
 	return -1
 }
 
-// signIns are those that a server has counted, by method and outcome.
+// signIns returns a server's counters of sign-ins, by method and outcome.
 func signIns(of *running) map[string]float64 {
 	GinkgoHelper()
 	families, err := of.metrics.Gather()

@@ -30,23 +30,23 @@ import (
 	"github.com/herald-social/herald/apiserver/web/signin"
 )
 
-// pagesNamespace is that of an installation whose pages are tested.
+// pagesNamespace is the namespace of the installation in the page tests.
 const pagesNamespace = "herald-pages"
 
-// browser sends what a person's browser does.
+// browser sends requests like a person's browser.
 type browser struct {
 	site    string
 	cookies []*http.Cookie
 }
 
-// shown is an answer as a browser gets it.
+// shown is a response as a browser receives it.
 type shown struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// request is one of the browser. A form makes it a POST from the site itself.
+// request returns a request of the browser. A form makes it a same-origin POST.
 func (b *browser) request(ctx context.Context, path string, form url.Values) *http.Request {
 	GinkgoHelper()
 	method, body := http.MethodGet, io.Reader(http.NoBody)
@@ -66,7 +66,7 @@ func (b *browser) request(ctx context.Context, path string, form url.Values) *ht
 	return r
 }
 
-// send follows no redirect.
+// send sends a request without following redirects.
 func (b *browser) send(r *http.Request) shown {
 	GinkgoHelper()
 	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
@@ -87,7 +87,7 @@ func (b *browser) post(ctx context.Context, path string, form url.Values) shown 
 	return b.send(b.request(ctx, path, form))
 }
 
-// field is the value of a hidden field of a page.
+// field returns the value of a hidden field of a page.
 func (s shown) field(name string) string {
 	GinkgoHelper()
 	page, err := html.Parse(strings.NewReader(s.body))
@@ -126,7 +126,7 @@ var _ = Describe("The pages", Ordered, func() {
 		grantWeb(ctx, pagesNamespace)
 		Expect(admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: pagesNamespace, Name: webSecret}})).To(Succeed())
 		watched, written, led, other = newTeam(ctx), newTeam(ctx), newTeam(ctx), newTeam(ctx)
-		// The person of the one-time link has another role in each team, and none in the last.
+		// The person of the one-time link has a different role in each team, and none in the last.
 		for i, of := range []struct {
 			role string
 			team *team
@@ -149,7 +149,8 @@ var _ = Describe("The pages", Ordered, func() {
 		b, stranger = &browser{site: server.site}, &browser{site: server.site}
 		Eventually(func() int { return b.get(ctx, "/signin").status }).WithTimeout(15 * time.Second).Should(Equal(http.StatusOK))
 		b.cookies = visit(http.MethodPost, server.site+link(ctx)).cookies
-		// Answers of RBAC are kept for some seconds, lists of teams for longer; the API server learns of roles a moment after they are stored.
+		// RBAC decisions are cached for some seconds and lists of teams for longer; the API server needs a moment to apply
+		// stored roles.
 		for _, t := range []*team{watched, written, led} {
 			Eventually(func() int { return b.get(ctx, "/teams/"+t.namespace+"/").status }).WithTimeout(40 * time.Second).Should(Equal(http.StatusOK))
 		}

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access says what a person may do in a team's namespace. It asks Kubernetes by
-// SubjectAccessReview: roles and their bindings are the only rights that there are.
+// Package access checks a person's rights in a team's namespace. It sends SubjectAccessReviews to Kubernetes: roles and
+// their bindings are the only source of rights.
 package access
 
 import (
@@ -28,31 +28,28 @@ import (
 )
 
 const (
-	// answerLife is how long an answer is used again: a right that is taken away is gone
-	// after so long.
+	// answerLife is the TTL of a cached answer: a withdrawn right stays usable for at most this time.
 	answerLife = 5 * time.Second
-	// teamsLife is how long the list of a person's teams is used again. It only says what is
-	// offered; each page asks for its own right.
+	// teamsLife is the TTL of a person's cached list of teams. The list only controls the menu of teams; each page
+	// checks its own right.
 	teamsLife = 20 * time.Second
-	// maxAnswers and maxLists bound what is kept: about 200 bytes an answer, and 8 bytes for
-	// each team of a list.
+	// maxAnswers and maxLists limit the two caches. An answer takes about 200 bytes, a list 8 bytes per team.
 	maxAnswers = 20_000
 	maxLists   = 1_000
-	// atOnce is how many questions of one list are under way at once.
+	// atOnce limits the concurrent reviews of one list.
 	atOnce = 32
-	// patience bounds one question, and listPatience all of a list. Those who wait for the
-	// same answer share the question, so it outlives a request that is called off.
+	// patience is the timeout of one review, listPatience the timeout of a whole list. Callers with the same key share
+	// a review, so it continues when one request is canceled.
 	patience     = 5 * time.Second
 	listPatience = 20 * time.Second
 )
 
-// Reviews asks the Kubernetes API what a user may do. The typed client of
-// authorization.k8s.io/v1 is one.
+// Reviews creates SubjectAccessReviews. The typed client of authorization.k8s.io/v1 implements it.
 type Reviews interface {
 	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, options metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// Checker answers what people may do. It is safe for concurrent use.
+// Checker checks rights and caches the answers. It is safe for concurrent use.
 type Checker struct {
 	reviews Reviews
 	teams   func() []*v1alpha1.Team
@@ -62,7 +59,7 @@ type Checker struct {
 	flights singleflight.Group
 }
 
-// New returns a Checker. Teams lists the teams that this installation serves, in no order.
+// New returns a Checker. teams lists the teams of this installation, in any order.
 func New(reviews Reviews, teams func() []*v1alpha1.Team, clk clock.PassiveClock) *Checker {
 	return &Checker{
 		reviews: reviews, teams: teams,
@@ -70,7 +67,7 @@ func New(reviews Reviews, teams func() []*v1alpha1.Team, clk clock.PassiveClock)
 	}
 }
 
-// reviewKey is what is asked about a person. Its JSON is the key of the answer.
+// reviewKey identifies a review. The hash of its JSON is the cache key.
 type reviewKey struct {
 	User      string   `json:"u"`
 	Groups    []string `json:"g"`
@@ -80,10 +77,10 @@ type reviewKey struct {
 	Name      string   `json:"n"`
 }
 
-// May reports whether the person may do something with a resource of Herald in a namespace:
-// the verb is Kubernetes', such as get, list, create, patch or delete; the resource is its
-// plural, with a subresource after a slash; a name asks about that one object. The namespace
-// "" asks about all of them. An error means that it is not known, and allows nothing.
+// May reports whether the person may do something with a resource of Herald in a namespace. verb is a Kubernetes verb,
+// such as get, list, create, patch or delete. resource is the plural, with a subresource after a slash. A name
+// restricts the check to one object; the namespace "" covers all namespaces. On an error the answer is unknown, and May
+// returns false.
 func (c *Checker) May(ctx context.Context, p person.Person, namespace, verb, resource string, name ...string) (bool, error) {
 	q := reviewKey{User: p.Name, Groups: p.Groups, Namespace: namespace, Verb: verb, Resource: resource, Name: strings.Join(name, "")}
 	if p.Name == "" {
@@ -105,8 +102,7 @@ func (c *Checker) May(ctx context.Context, p person.Person, namespace, verb, res
 	return allowed && err == nil, err
 }
 
-// Teams returns the teams whose posts the person may list, by their names. An error means
-// that it is not known; no team is returned then.
+// Teams returns the teams whose posts the person may list, sorted by name. On an error it returns none.
 func (c *Checker) Teams(ctx context.Context, p person.Person) ([]*v1alpha1.Team, error) {
 	if p.Name == "" {
 		return nil, errors.New("cannot tell the teams of a person without a name")
@@ -130,8 +126,7 @@ func (c *Checker) Teams(ctx context.Context, p person.Person) ([]*v1alpha1.Team,
 	return teams, nil
 }
 
-// list asks about each team, side by side. A person with a right to all namespaces costs one
-// question.
+// list checks the teams concurrently. A right to all namespaces costs one review.
 func (c *Checker) list(ctx context.Context, p person.Person) ([]*v1alpha1.Team, error) {
 	all := c.teams()
 	everywhere, err := c.May(ctx, p, metav1.NamespaceAll, "list", "posts")
@@ -163,7 +158,7 @@ func (c *Checker) list(ctx context.Context, p person.Person) ([]*v1alpha1.Team, 
 	return theirs, nil
 }
 
-// once lets callers with the same key share one call. It ends with neither of them.
+// once runs one call for all concurrent callers with the same key. The call survives the cancellation of any of them.
 func (c *Checker) once(ctx context.Context, key string, within time.Duration, call func(context.Context) (any, error)) (any, error) {
 	shared := c.flights.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
@@ -178,7 +173,7 @@ func (c *Checker) once(ctx context.Context, key string, within time.Duration, ca
 	}
 }
 
-// review puts a question to the Kubernetes API.
+// review sends one SubjectAccessReview.
 func (c *Checker) review(ctx context.Context, q reviewKey) (bool, error) {
 	resource, subresource, _ := strings.Cut(q.Resource, "/")
 	answer, err := c.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -194,9 +189,9 @@ func (c *Checker) review(ctx context.Context, q reviewKey) (bool, error) {
 	return answer.Status.Allowed && !answer.Status.Denied, nil
 }
 
-// keyOf is short whatever groups a person has.
+// keyOf hashes the key, so that its length does not depend on the person's groups.
 func keyOf(q reviewKey) string {
-	text, _ := json.Marshal(q) // strings are never refused
+	text, _ := json.Marshal(q) // strings always marshal
 	sum := sha256.Sum256(text)
 	return string(sum[:])
 }

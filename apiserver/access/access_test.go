@@ -26,7 +26,7 @@ var (
 	ada   = person.Person{Name: "oidc:ada", Groups: []string{"oidc:a"}}
 )
 
-// reviews answers with allow, and counts what it is asked.
+// reviews is a fake that answers with allow, and counts its calls.
 type reviews struct {
 	allow func(authorizationv1.SubjectAccessReviewSpec) (bool, error)
 	asked atomic.Int64
@@ -110,7 +110,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestFailsClosed: what is not known allows nothing, and is asked again.
+// TestFailsClosed: a failed review allows nothing, and is not cached.
 func TestFailsClosed(t *testing.T) {
 	away := errors.New("connection refused")
 	var trouble error
@@ -135,8 +135,8 @@ func TestFailsClosed(t *testing.T) {
 	}
 }
 
-// TestTogether: many who ask the same at once share one question, and one who leaves takes it
-// from nobody.
+// TestTogether: concurrent calls with the same key share one review, and canceling one of them does not affect the
+// others.
 func TestTogether(t *testing.T) {
 	r := &reviews{gate: make(chan struct{}), allow: func(authorizationv1.SubjectAccessReviewSpec) (bool, error) { return true, nil }}
 	c := checker(r, clocktesting.NewFakeClock(begin))

@@ -3,8 +3,8 @@
 
 package access
 
-// What the apiserver may do for the web application, beside what it may for the REST API
-// (apiserver/kube). An installation without the web application does not have these rights.
+// The rights that the apiserver needs for the web application, in addition to those for the REST API (apiserver/kube).
+// An installation without the web application does not have them.
 //
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=create;patch;delete

@@ -33,7 +33,7 @@ func TestAccess(t *testing.T) {
 
 var (
 	admin client.Client
-	// reach is how the apiserver reaches the API server: with the rights that it is installed with.
+	// reach is the apiserver's client configuration, with its installed rights.
 	reach *rest.Config
 )
 
@@ -60,7 +60,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}
 })
 
-// bind gives a person or a group a role of Herald in a namespace, as docs/people.md says.
+// bind binds a role of Herald to a person or a group in a namespace, as described in docs/people.md.
 func bind(ctx context.Context, namespace, role string, who rbacv1.Subject) *rbacv1.RoleBinding {
 	GinkgoHelper()
 	who.APIGroup = rbacv1.GroupName
@@ -73,7 +73,7 @@ func bind(ctx context.Context, namespace, role string, who rbacv1.Subject) *rbac
 	return b
 }
 
-// asking is a Checker that keeps no answers longer than its clock says.
+// asking returns a Checker whose cache expires by clk.
 func asking(clk clock.PassiveClock, namespaces ...string) *access.Checker {
 	GinkgoHelper()
 	reviews, err := kube.NewReviews(reach, "access-test")
@@ -100,7 +100,7 @@ var _ = DescribeTable("In a team", func(ctx SpecContext, who person.Person, verb
 		return ok
 	}
 	if want {
-		// The API server learns of roles a moment after they are stored.
+		// The API server sees new roles only after a moment.
 		Eventually(func() bool { return may(acme) }).WithTimeout(10 * time.Second).Should(BeTrue())
 	} else {
 		Expect(may(acme)).To(BeFalse())

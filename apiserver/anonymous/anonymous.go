@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package anonymous bounds what is asked for without a good key, token or session: how many requests of one address are
-// answered, and how many lines of log they leave.
+// Package anonymous limits unauthenticated requests: the requests per address that are answered, and the log lines that
+// they cause.
 package anonymous
 
 import (
@@ -15,38 +15,38 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Surface is a part of the site. Each counts for itself, so that a program whose key is gone keeps nobody behind its address from
-// signing in.
+// Surface is a part of the site with its own rate limit, so that a program with a revoked key does not lock out
+// sign-ins from the same address.
 type Surface string
 
-// The doors.
+// The surfaces.
 const (
-	// Programs are REST and MCP.
+	// Programs covers REST and MCP.
 	Programs Surface = "programs"
-	// Pages are those of the web application and of the description, and paths where there is nothing.
+	// Pages covers the web application, the API description and unknown paths.
 	Pages Surface = "pages"
-	// OAuth is what agents ask before they have a token.
+	// OAuth covers the requests of agents before they have a token.
 	OAuth Surface = "oauth"
-	// Preflights are the questions that browsers ask before a page of another site may send a token. They carry none
-	// themselves.
+	// Preflights covers CORS preflight requests, which browsers send without a token.
 	Preflights Surface = "preflights"
 )
 
-// Guard counts the requests of strangers, by address and door. A nil Guard lets everything through.
+// Guard limits unauthenticated requests by address and surface. A nil Guard allows all requests.
 type Guard struct{ limiter *ratelimit.Limiter }
 
-// New returns a Guard that lets so many requests in a minute pass for each address and door; all, if it is not positive.
+// New returns a Guard with a limit of perMinute requests for each address and surface; no limit if perMinute is not
+// positive.
 func New(perMinute int, c clock.PassiveClock) *Guard {
 	return &Guard{limiter: ratelimit.New(perMinute, c)}
 }
 
-// Allow counts a request and reports whether it may be answered. The answer to one that may not says when to come back, and its
-// connection is closed.
+// Allow counts a request and reports whether it may be answered. For a rejected request it sets Retry-After and closes
+// the connection.
 func (g *Guard) Allow(r *http.Request, door Surface) (allowed bool, wait time.Duration) {
 	if g == nil {
 		return true, 0
 	}
-	// The answer does not say how much is left: other visitors share the address.
+	// The rate limit headers are dropped: other visitors share the address.
 	said := http.Header{}
 	allowed, wait = g.limiter.Allow(string(door)+" "+request.Address(r), said)
 	if allowed {
@@ -58,7 +58,7 @@ func (g *Guard) Allow(r *http.Request, door Surface) (allowed bool, wait time.Du
 	return false, max(wait, time.Second)
 }
 
-// Handler passes on the requests of those who are known, and as many others as may be answered; refuse answers the rest.
+// Handler passes authenticated requests to next, and unauthenticated ones within the limit; refuse answers the others.
 func (g *Guard) Handler(door Surface, next http.Handler, refuse func(w http.ResponseWriter, r *http.Request, wait time.Duration)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !request.From(r.Context()).Authenticated {

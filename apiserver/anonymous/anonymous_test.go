@@ -99,7 +99,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestManyKinds holds that strangers with many addresses fill neither the log nor memory.
+// TestManyKinds verifies that unauthenticated clients with many addresses fill neither the log nor the memory.
 func TestManyKinds(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))

@@ -11,37 +11,37 @@ import (
 )
 
 const (
-	// lineAgain is after how long a line of the same kind is written once more.
+	// lineAgain is the minimum pause between two lines of the same kind.
 	lineAgain = time.Minute
-	// maxLines is how many lines are written in that time, of all kinds together.
+	// maxLines limits the lines of all kinds in that time.
 	maxLines = 120
 )
 
-// LogLimiter bounds the lines of a log that anybody can cause: one in a minute for each kind, and so many in all. It is safe for
-// concurrent use.
+// LogLimiter limits the log lines that unauthenticated requests can cause: one line per kind and lineAgain, and
+// maxLines in total. It is safe for concurrent use.
 type LogLimiter struct {
 	clock clock.PassiveClock
 
 	mu    sync.Mutex
 	since time.Time
 	kinds map[any]*kind
-	// suppressed counts the lines that were left out, of kinds that are not remembered.
+	// suppressed counts the suppressed lines of kinds that are not tracked.
 	suppressed int64
 }
 
-// kind is what is known of the lines of one kind.
+// kind is the state of one kind of lines.
 type kind struct {
 	written    bool
 	suppressed int64
 }
 
-// NewLogLimiter returns the bounds of one log.
+// NewLogLimiter returns a LogLimiter.
 func NewLogLimiter(c clock.PassiveClock) *LogLimiter {
 	return &LogLimiter{clock: c, since: c.Now(), kinds: map[any]*kind{}}
 }
 
-// Allow reports whether a line of a kind, which is comparable, is written now. leftOut counts the lines of this kind since the
-// last one, and the lines of kinds that were forgotten.
+// Allow reports whether a line of a kind, which must be comparable, is written now. leftOut is the number of suppressed
+// lines of this kind since the last one, plus those of untracked kinds.
 func (l *LogLimiter) Allow(of any) (write bool, leftOut int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,8 @@ func (l *LogLimiter) Allow(of any) (write bool, leftOut int64) {
 	return true, leftOut
 }
 
-// startWindow begins a minute. Kinds of which nothing was left out are forgotten, and so are those that the last one knew no more of.
+// startWindow starts a new window. It keeps only the kinds that wrote a line and suppressed others; the suppressed
+// lines of dropped kinds count as untracked.
 func (l *LogLimiter) startWindow(now time.Time) {
 	l.since = now
 	for of, k := range l.kinds {

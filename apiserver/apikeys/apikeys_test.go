@@ -26,7 +26,7 @@ import (
 
 var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// tokens are two of the key a/k.
+// Two tokens of the key a/k.
 var (
 	token  = apitoken.New("a", "k")
 	second = apitoken.New("a", "k")
@@ -38,7 +38,7 @@ func key(namespace, name string, edit func(k *v1alpha1.APIKey)) *v1alpha1.APIKey
 	return k
 }
 
-// handedOut is a key with the hashes of tokens of a/k.
+// handedOut returns a key with the hashes of tokens of a/k.
 func handedOut(namespace, name string, tokens ...string) *v1alpha1.APIKey {
 	return key(namespace, name, func(k *v1alpha1.APIKey) {
 		for i, t := range tokens {
@@ -47,7 +47,7 @@ func handedOut(namespace, name string, tokens ...string) *v1alpha1.APIKey {
 	})
 }
 
-// made is the key a/k with a token that the manager made, of a name.
+// made returns the key a/k with a named token from the manager.
 func made(name, token string) *v1alpha1.APIKey {
 	return key("a", "k", func(k *v1alpha1.APIKey) {
 		k.Status.Tokens = []v1alpha1.APIKeyTokenStatus{{Name: name, SHA256: apitoken.Hash("a", "k", token)}}
@@ -238,7 +238,7 @@ func TestLastUsedAtMostHourly(t *testing.T) {
 			reason  string
 			at      time.Duration
 			failure error
-			status  time.Duration // what status.lastUsedAt says; 0 for nothing
+			status  time.Duration // status.lastUsedAt, relative to now; 0 for none
 			want    bool
 		}{
 			{"the first use is written", 0, errors.New("boom"), 0, true},
@@ -273,7 +273,7 @@ func TestLastUsedNeverWaits(t *testing.T) {
 	t.Parallel()
 	used := apikeys.NewLastUsed(func(context.Context, string, string, time.Time) error { return nil },
 		clocktesting.NewFakePassiveClock(now), slog.New(slog.DiscardHandler))
-	for i := range 1000 { // it does not run, so the queue fills up
+	for i := range 1000 { // Run is not running, so that the queue fills up
 		used.Record(key("a", strconv.Itoa(i), func(*v1alpha1.APIKey) {}))
 	}
 }

@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apikeys finds the API key that a token belongs to, from a cache, and
-// records when keys are used.
+// Package apikeys returns the API key of a token from a cache, and records the use of keys.
 package apikeys
 
 import (
@@ -18,10 +17,10 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
-// idIndex is the name of the index by the id in the tokens of a key.
+// idIndex is the name of the index by the id in a key's tokens.
 const idIndex = "token-id"
 
-// Why a token is not good. The messages are meant for the holder of the token.
+// Reasons for an invalid token. The messages are for the holder of the token.
 var (
 	ErrMalformed = errors.New("this is no API key of Herald, or a part of it is missing or mistyped; copy it again, as a whole")
 	ErrUnknown   = errors.New("unknown API key")
@@ -29,8 +28,8 @@ var (
 	ErrExpired   = errors.New("this API key has expired; create a new one")
 )
 
-// Indexers are what the informer that feeds a Cache needs. Keys of namespaces that are
-// not served open nothing.
+// Indexers returns the indexers of a Cache's informer. They omit keys in namespaces that are not served, which are
+// therefore unknown.
 func Indexers(served configv1alpha1.Namespaces) cache.Indexers {
 	return cache.Indexers{idIndex: func(obj any) ([]string, error) {
 		key, ok := obj.(*v1alpha1.APIKey)
@@ -44,29 +43,27 @@ func Indexers(served configv1alpha1.Namespaces) cache.Indexers {
 	}}
 }
 
-// Index is the part of a cache.Indexer that finds keys by an index of Indexers.
+// Index is the part of cache.Indexer that a Cache needs.
 type Index interface {
 	ByIndex(index, value string) ([]any, error)
 }
 
-// Cache answers from an informer's memory. Its methods may be called from many
-// goroutines at once.
+// Cache reads keys from an informer's cache. It is safe for concurrent use.
 type Cache struct {
 	indexer Index
 	clock   clock.PassiveClock
 }
 
-// NewCache returns a cache over an indexer that has Indexers.
+// NewCache returns a cache over an indexer with Indexers.
 func NewCache(indexer Index, clock clock.PassiveClock) *Cache {
 	return &Cache{indexer: indexer, clock: clock}
 }
 
-// Authenticate returns the key that a token belongs to. The key is shared: the
-// caller does not change it. The error is ErrMalformed, ErrUnknown, ErrRevoked or
-// ErrExpired.
+// Authenticate returns the key of a token. The key is shared and must not be modified. The error is ErrMalformed,
+// ErrUnknown, ErrRevoked or ErrExpired.
 //
-// The id, which is no secret, leads to the key; the hash of the whole token is
-// compared in constant time, so that the time it takes tells nothing about any token.
+// The lookup uses the id, which is not secret; the hash of the whole token is compared in constant time, so that the
+// duration reveals nothing about any token.
 func (c *Cache) Authenticate(token string) (*v1alpha1.APIKey, error) {
 	id, ok := apitoken.Parse(token)
 	if !ok {
@@ -77,7 +74,7 @@ func (c *Cache) Authenticate(token string) (*v1alpha1.APIKey, error) {
 		return nil, fmt.Errorf("look up an API key: %w", err)
 	}
 	refusal := ErrUnknown
-	for _, obj := range found { // ids of two keys could be equal, their hashes not
+	for _, obj := range found { // two keys may have equal ids, but not equal hashes
 		key, ok := obj.(*v1alpha1.APIKey)
 		if !ok {
 			continue
@@ -95,7 +92,7 @@ func (c *Cache) Authenticate(token string) (*v1alpha1.APIKey, error) {
 	return nil, refusal
 }
 
-// refuse says why a token of a key is not good any more; nil if it is.
+// refuse returns the reason why a token of a key is invalid, or nil.
 func (c *Cache) refuse(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) error {
 	end := key.EndOf(token)
 	switch {
@@ -108,8 +105,8 @@ func (c *Cache) refuse(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) error {
 	}
 }
 
-// hashOf returns the hash that a token must have: the one in the spec, which counts
-// at once, or else that of the token that the manager made; "" before it has.
+// hashOf returns the hash of a token: the hash in the spec, which is valid immediately, or else that of the manager's
+// token; "" before the manager has created it.
 func hashOf(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) string {
 	if token.SHA256 != "" {
 		return token.SHA256

@@ -17,24 +17,21 @@ import (
 )
 
 const (
-	// lastUsedEvery is how often the use of one key is written down: status
-	// says when a key was used to within an hour.
+	// lastUsedEvery is the minimum pause between two writes for a key: the status has the last use with an accuracy of an
+	// hour.
 	lastUsedEvery = time.Hour
-	// lastUsedRetry is how long after a failed write the next use tries again.
+	// lastUsedRetry is the pause after a failed write; the next use after it retries.
 	lastUsedRetry = time.Minute
-	// lastUsedQueue is how many writes may wait; beyond it a use is passed
-	// over and a later one records it.
+	// lastUsedQueue limits the pending writes; further uses are dropped, and a later use is recorded instead.
 	lastUsedQueue = 256
-	// lastUsedTimeout bounds one write, so that one that hangs does not hold
-	// up all others.
+	// lastUsedTimeout is the timeout of a write, so that one that hangs does not block the others.
 	lastUsedTimeout = 10 * time.Second
 )
 
-// TouchFunc stores when a key was last used.
+// TouchFunc stores the time of the last use of a key.
 type TouchFunc func(ctx context.Context, namespace, name string, at time.Time) error
 
-// LastUsed records the use of keys, or of grants, at most hourly per key and never on the way
-// of a request.
+// LastUsed records the use of keys or grants, at most hourly per key and never in the path of a request.
 type LastUsed struct {
 	touch TouchFunc
 	clock clock.PassiveClock
@@ -42,7 +39,7 @@ type LastUsed struct {
 	queue chan use
 
 	mu      sync.Mutex
-	written map[types.UID]time.Time // when the next write is due
+	written map[types.UID]time.Time // time of the next write
 }
 
 type use struct {
@@ -51,7 +48,7 @@ type use struct {
 	at              time.Time
 }
 
-// NewLastUsed returns a LastUsed that writes with touch once Run runs.
+// NewLastUsed returns a LastUsed that writes with touch while Run runs.
 func NewLastUsed(touch TouchFunc, clock clock.PassiveClock, log *slog.Logger) *LastUsed {
 	return &LastUsed{
 		touch: touch, clock: clock, log: log,
@@ -60,11 +57,10 @@ func NewLastUsed(touch TouchFunc, clock clock.PassiveClock, log *slog.Logger) *L
 	}
 }
 
-// Record records that a key is in use now. It never waits.
+// Record records a use of a key now. It never blocks.
 func (l *LastUsed) Record(key *v1alpha1.APIKey) { l.RecordUse(key, key.Status.LastUsedAt) }
 
-// RecordUse records that an object is in use now, whose last known use is at, or nil. It never
-// waits.
+// RecordUse records a use of an object now. at is its last recorded use, or nil. It never blocks.
 func (l *LastUsed) RecordUse(key metav1.Object, at *v1alpha1.Time) {
 	now := l.clock.Now()
 	if at != nil && now.Sub(at.Time) < lastUsedEvery {

@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archived shows the posts that left the cluster as if they were there: on the lists of
-// package postindex, and one by one.
+// Package archived adds archived posts to the lists of package postindex, and reads single ones.
 package archived
 
 import (
@@ -28,28 +27,24 @@ import (
 )
 
 const (
-	// segmentBytes and viewBytes are how much memory the segments and the indexes take that
-	// are kept. A million posts of one team take 10 MiB of the latter; B8 of
-	// docs/performance.md has what both come to.
+	// segmentBytes and viewBytes limit the memory of cached segments and indexes. A million posts of one team take 10 MiB
+	// of viewBytes; docs/performance.md, B8, has the measurement.
 	segmentBytes = 12 << 20
 	viewBytes    = 24 << 20
-	// maxAge is how old an index may be for a list. Where a Team tells a newer revision, or
-	// posts have left the cluster since, it is read again after leastAge.
+	// maxAge is the TTL of a cached index. It is read again after leastAge if the Team has a newer revision, or posts have
+	// left the cluster since.
 	maxAge   = time.Minute
 	leastAge = time.Second
-	// away is how long the archive is not asked for a team after it could not be read, and
-	// within is how long one read may take.
+	// away is the pause after a failed read of a team's archive, and within is the timeout of a read.
 	away   = 5 * time.Second
 	within = 5 * time.Second
-	// rounds is how often what a list lacks is read before it is given up. Two are enough
-	// but for changes in between.
+	// rounds limits the reads of missing parts for one list. Without concurrent changes two are enough.
 	rounds = 32
-	// retainFor is how long a post that left the cluster stays on lists that nobody asks
-	// for, at least.
+	// retainFor is the minimum time that an archived post stays on lists that are never requested.
 	retainFor = 2 * maxAge
 )
 
-// Reader reads archived posts. Its methods may be called from many goroutines at once.
+// Reader reads archived posts. It is safe for concurrent use.
 type Reader struct {
 	bucket  *archive.Archive
 	reader  *lists.Reader
@@ -61,24 +56,24 @@ type Reader struct {
 
 	mu    sync.Mutex
 	teams map[string]*list.Element
-	// order has the teams whose lists were asked for last at its front.
+	// order is the LRU order of the teams, most recently used first.
 	order *list.List
 	bytes int
 }
 
-// team is what is known of the archive of the team of a namespace.
+// team is the cached state of a team's archive.
 type team struct {
 	namespace string
 	of        lists.Team
-	// view is nil if it was never read.
+	// view is nil before the first read.
 	view *lists.View
-	// readAt is when it was read, and failedAt when that failed last.
+	// readAt is the time of the last read, and failedAt of the last failure.
 	readAt, failedAt time.Time
 	bytes            int
 }
 
-// New returns what reads the posts that lie in a bucket, for the lists of index. owner returns
-// the team of a namespace; nil if it has none.
+// New returns a Reader for the archived posts in a bucket, which completes the lists of index. owner returns the team
+// of a namespace, or nil.
 func New(bucket *store.Store, index *postindex.Index, owner func(namespace string) *v1alpha1.Team, c clock.Clock, log *slog.Logger) *Reader {
 	index.RetainDeleted()
 	return &Reader{
@@ -87,8 +82,8 @@ func New(bucket *store.Store, index *postindex.Index, owner func(namespace strin
 	}
 }
 
-// Run forgets posts that left the cluster some minutes ago, of teams whose lists nobody has
-// asked for since, until the context ends.
+// Run removes retained posts from the index after some minutes, for teams whose lists are not requested, until the
+// context ends.
 func (p *Reader) Run(ctx context.Context) {
 	before := p.index.RetainedSeq()
 	for {
@@ -130,7 +125,7 @@ func (p *Reader) Counts(ctx context.Context, namespace string) (counts postindex
 	return counts, err
 }
 
-// complete makes an answer, and reads of the archive what it lacks until it lacks nothing.
+// complete calls try, and reads the missing parts from the archive until nothing is missing.
 func (p *Reader) complete(ctx context.Context, namespace string, try func(rows map[lists.ID][]*lists.Row) postindex.Missing) error {
 	if err := p.refresh(ctx, namespace); err != nil {
 		return err
@@ -144,7 +139,7 @@ func (p *Reader) complete(ctx context.Context, namespace string, try func(rows m
 			return nil
 		}
 		if err := p.read(ctx, namespace, missing, rows); err != nil {
-			// A segment that is gone was replaced: the index in memory is an old one.
+			// A missing segment was replaced: the cached index is outdated.
 			p.spoil(namespace)
 			return fmt.Errorf("%w: %w", bridge.ErrArchiveAway, err)
 		}
@@ -152,12 +147,12 @@ func (p *Reader) complete(ctx context.Context, namespace string, try func(rows m
 	return fmt.Errorf("%w: it changes faster than it can be read", bridge.ErrArchiveAway)
 }
 
-// read reads what an answer lacks.
+// read reads the missing parts of a list.
 func (p *Reader) read(ctx context.Context, namespace string, missing postindex.Missing, rows map[lists.ID][]*lists.Row) error {
 	for _, id := range missing.Segments {
 		part, err := missing.View.Rows(ctx, id)
 		if err != nil {
-			return err //nolint:wrapcheck // it says what it read
+			return err //nolint:wrapcheck // names what was read
 		}
 		rows[id] = part
 	}
@@ -168,7 +163,7 @@ func (p *Reader) read(ctx context.Context, namespace string, missing postindex.M
 	for _, name := range missing.Names {
 		sealed, err := missing.View.Find(ctx, name)
 		if err != nil {
-			return err //nolint:wrapcheck // it says what it read
+			return err //nolint:wrapcheck // names what was read
 		}
 		if sealed != nil {
 			found[name] = sealed
@@ -178,8 +173,8 @@ func (p *Reader) read(ctx context.Context, namespace string, missing postindex.M
 	return nil
 }
 
-// refresh reads a team's index if it may not be what there is any more. Without one, lists of
-// a team that has nothing archived, as its Team says, are those of the cluster.
+// refresh reads a team's index if the cached one may be outdated. If that fails and the Team's status reports no
+// archived posts, lists have the posts of the cluster only.
 func (p *Reader) refresh(ctx context.Context, namespace string) error {
 	owner := p.owner(namespace)
 	if owner == nil {
@@ -209,7 +204,7 @@ func (p *Reader) refresh(ctx context.Context, namespace string) error {
 	}
 }
 
-// isFresh reports whether what is known of a team's archive needs no look.
+// isFresh reports whether the cached state of a team's archive needs no refresh.
 func (p *Reader) isFresh(known *team, owner *v1alpha1.Team) bool {
 	age := p.clock.Since(known.readAt)
 	switch {
@@ -223,7 +218,7 @@ func (p *Reader) isFresh(known *team, owner *v1alpha1.Team) bool {
 	}
 }
 
-// open reads a team's index and tells the lists of it.
+// open reads a team's index and passes it to the post index.
 func (p *Reader) open(ctx context.Context, known *team) error {
 	at, left := p.clock.Now(), p.index.RetainedSeq()
 	view, err := p.reader.Open(ctx, known.of, known.view)
@@ -232,31 +227,30 @@ func (p *Reader) open(ctx context.Context, known *team) error {
 			p.log.WarnContext(ctx, "Cannot read the lists of archived posts", "namespace", known.namespace, "team", known.of.Name, "error", err)
 		}
 		p.store(&team{namespace: known.namespace, of: known.of, view: known.view, readAt: known.readAt, failedAt: at, bytes: known.bytes})
-		return err //nolint:wrapcheck // it says what it read
+		return err //nolint:wrapcheck // names what was read
 	}
 	p.index.SetArchive(known.namespace, view, left)
 	p.store(&team{namespace: known.namespace, of: known.of, view: view, readAt: at, bytes: view.Bytes()})
 	return nil
 }
 
-// lookup returns a copy of what is known of a team's archive.
+// lookup returns a copy of the cached state of a team's archive.
 func (p *Reader) lookup(namespace string, of lists.Team) team {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if element := p.teams[namespace]; element != nil {
 		p.order.MoveToFront(element)
-		if t := element.Value.(*team); t.of == of { //nolint:forcetypeassert // the list holds nothing else
+		if t := element.Value.(*team); t.of == of { //nolint:forcetypeassert // the list has only *team elements
 			return *t
 		}
-		// Another team has the namespace now. What the archive has of it is none of its.
+		// The namespace has a new owner. The archived posts belong to the old one.
 		p.drop(namespace)
 		p.index.SetArchive(namespace, nil, 0)
 	}
 	return team{namespace: namespace, of: of}
 }
 
-// store remembers a team, and forgets those that were asked for longest ago, beyond what there
-// is room for.
+// store caches a team's state, and evicts the least recently used ones beyond viewBytes.
 func (p *Reader) store(t *team) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -264,21 +258,21 @@ func (p *Reader) store(t *team) {
 	p.teams[t.namespace] = p.order.PushFront(t)
 	p.bytes += t.bytes
 	for p.bytes > viewBytes && p.order.Len() > 1 {
-		oldest := p.order.Back().Value.(*team) //nolint:forcetypeassert // the list holds nothing else
+		oldest := p.order.Back().Value.(*team) //nolint:forcetypeassert // the list has only *team elements
 		p.drop(oldest.namespace)
 		p.index.SetArchive(oldest.namespace, nil, 0)
 	}
 }
 
-// drop removes a team from what is remembered. The caller holds the lock.
+// drop removes a team from the cache. The caller holds the lock.
 func (p *Reader) drop(namespace string) {
 	if element := p.teams[namespace]; element != nil {
-		p.bytes -= p.order.Remove(element).(*team).bytes //nolint:forcetypeassert // the list holds nothing else
+		p.bytes -= p.order.Remove(element).(*team).bytes //nolint:forcetypeassert // the list has only *team elements
 		delete(p.teams, namespace)
 	}
 }
 
-// forget forgets a namespace that no team owns.
+// forget removes a namespace that has no owner.
 func (p *Reader) forget(namespace string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -288,17 +282,16 @@ func (p *Reader) forget(namespace string) {
 	}
 }
 
-// spoil has the index of a namespace read anew for the next list.
+// spoil marks the index of a namespace as outdated, so that the next list reads it again.
 func (p *Reader) spoil(namespace string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if element := p.teams[namespace]; element != nil {
-		element.Value.(*team).readAt = time.Time{} //nolint:forcetypeassert // the list holds nothing else
+		element.Value.(*team).readAt = time.Time{} //nolint:forcetypeassert // the list has only *team elements
 	}
 }
 
-// Post returns a finished post that is not in the cluster any more, as it was; nil if the
-// archive has none of that name, or its time there is over.
+// Post returns a finished archived post; nil if the archive has no post of that name, or its retention has ended.
 func (p *Reader) Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
 	post, err := p.PostIncludingDeleted(ctx, namespace, name)
 	if post == nil || !post.Status.Finished {
@@ -307,19 +300,19 @@ func (p *Reader) Post(ctx context.Context, namespace, name string) (*v1alpha1.Po
 	return post, nil
 }
 
-// PostIncludingDeleted is Post, also for a post that was deleted before it was finished, when a call may have
-// been made for it.
+// PostIncludingDeleted is Post, and also returns a post that was deleted unfinished, after a call may have been made
+// for it.
 func (p *Reader) PostIncludingDeleted(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
 	owner := p.owner(namespace)
 	if owner == nil {
-		return nil, nil //nolint:nilnil // absence is an answer here
+		return nil, nil //nolint:nilnil // nil means not found
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	data, err := p.bucket.Get(ctx, archive.Team{Namespace: namespace, Name: owner.Name}, name)
 	switch {
 	case errors.Is(err, archive.ErrNotFound), errors.Is(err, archive.ErrNone):
-		return nil, nil //nolint:nilnil // absence is an answer here
+		return nil, nil //nolint:nilnil // nil means not found
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", bridge.ErrArchiveAway, err)
 	}
@@ -329,17 +322,17 @@ func (p *Reader) PostIncludingDeleted(ctx context.Context, namespace, name strin
 	}
 	over := kept.FinishedAt != nil && p.isOver(owner, kept)
 	if kept.Namespace != namespace || kept.Team != owner.Name || kept.Name != name || over {
-		return nil, nil //nolint:nilnil // absence is an answer here
+		return nil, nil //nolint:nilnil // nil means not found
 	}
 	return kept.Post(), nil
 }
 
-// usualInCluster is how long posts stay in the cluster where a team does not say it.
+// usualInCluster is the default time that finished posts stay in the cluster.
 const usualInCluster = 7 * 24 * time.Hour
 
-// isOver reports whether the time of a post in the archive is over, though it is still there, if
-// its team says how long that is. Where the installation says it, and for posts that were
-// applied, whose time depends on when they left the cluster, the sweep alone does.
+// isOver reports whether the retention of an archived post has ended while the record is still there. It is decided
+// only for the retention that a Team sets. The sweep alone decides for the installation's default, and for applied
+// posts, whose retention starts when they leave the cluster.
 func (p *Reader) isOver(owner *v1alpha1.Team, kept *record.Record) bool {
 	unsaid := owner.Spec.Retention.Archived == nil && owner.Spec.TTLAfterFinished == nil
 	if unsaid || kept.Labels[v1alpha1.OriginLabel] == "" {

@@ -1,12 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bodylimit bounds what bodies of requests cost this process: how many bytes of them
-// it holds at once, all together and of each caller, and how long one may take to arrive.
-// Nothing is queued. A body that has no room is refused before its first byte is read, and
-// its client comes again; one that waited would hold a connection, and the next one too.
-// A body that arrives slowly keeps its room while nobody else needs it: some callers who
-// dribble together would leave none to all others.
+// Package bodylimit limits the cost of request bodies: the bytes in memory at a time, in total and per caller, and the
+// time that a body may take to arrive. There is no queue. A body that exceeds the limits is rejected before its first
+// byte is read, and the client retries; a waiting body would occupy a connection, and so would the next one. A body
+// that arrives slowly keeps its reservation only while there is no other demand: a few slow callers together could
+// otherwise use up the whole limit.
 package bodylimit
 
 import (
@@ -21,76 +20,75 @@ import (
 )
 
 const (
-	// MaxBytes is how many bytes of bodies are held at once, from the first byte read until
-	// the answer is written. What is made of a body takes up to five times its size, so
-	// these are 40 MiB.
+	// MaxBytes limits the bytes of bodies in memory, from the first byte read until the response is written. Processing a
+	// body takes up to five times its size, 40 MiB in total.
 	MaxBytes = 8 << 20
-	// share is the part of it that one caller may take, as a divisor: the largest form.
-	// A caller that sends nothing but large bodies leaves the rest to others.
+	// share is the divisor for the part of the limit that one caller may use: the largest form. A caller with large bodies
+	// leaves the rest to others.
 	share = 4
-	// small is the size of a body, in bytes, that may take the last quarter as well: all
-	// posts that fit on a screen. Callers with large bodies cannot keep those out.
+	// small is the size in bytes up to which a body may use the last quarter as well: all posts that fit on a screen.
+	// Callers with large bodies cannot block them.
 	small = 64 << 10
-	// least is what a body counts at least, for what is held beside it, in bytes.
+	// least is the minimum size that a body counts for, in bytes, for the memory that it needs otherwise.
 	least = 4 << 10
 )
 
-// readGrace and pace say how long a body may take to arrive: so long, and a second more for so
-// many bytes. What dribbles holds its place as long as that.
+// A body must arrive within readGrace, plus a second for every minReadRate bytes. A slow one keeps its reservation
+// until then.
 const (
 	readGrace   = 10 * time.Second
 	minReadRate = 32 << 10
 )
 
-// minTransferTime and brisk say how long a body keeps its room that another one needs: so long, and
-// a second more for so many bytes. Who is faster than that is never cut off.
+// A body keeps its reservation against other demand for minTransferTime, plus a second for every minTransferRate bytes.
+// A body that arrives faster is never cut off.
 const (
 	minTransferTime = time.Second
 	minTransferRate = 512 << 10
 )
 
-// RetryAfter is after how many seconds a client that was refused may try again. What is in
-// the way takes milliseconds, if it arrives whole.
+// RetryAfter is the Retry-After of a rejected request, in seconds. A body that arrives without delay is processed in
+// milliseconds.
 const RetryAfter = "1"
 
 var (
-	// ErrFull says that there is no room for a body at this moment.
+	// ErrFull means that the body exceeds the limits now.
 	ErrFull = errors.New("there is no room for the body")
-	// ErrUnread says that a body did not arrive in full, or not in time. It wraps the cause,
-	// which is *http.MaxBytesError for one that is too large.
+	// ErrUnread means that a body did not arrive in full or in time. It wraps the cause, which is *http.MaxBytesError for
+	// a body that is too large.
 	ErrUnread = errors.New("read the body")
 )
 
-// Limiter counts the bytes of bodies that are held. It is safe for concurrent use.
+// Limiter counts the bytes of bodies in memory. It is safe for concurrent use.
 type Limiter struct {
 	most int64
 
 	mu   sync.Mutex
 	used int64
-	// byCaller holds what each caller has taken; callers with nothing are not in it.
+	// byCaller holds the bytes of each caller; callers without any have no entry.
 	byCaller map[string]int64
-	// arriving are those whose last byte has not come.
+	// arriving holds the bodies that are being read.
 	arriving map[*reservation]struct{}
 }
 
-// reservation is the room of one body.
+// reservation is the reserved memory of one body.
 type reservation struct {
 	caller string
 	size   int64
-	// since is when it was taken, and cut ends the arrival of the body.
+	// since is the time of the reservation, and cut aborts the read of the body.
 	since time.Time
 	cut   func()
-	// released says that the room is given back.
+	// released is true after the reservation has ended.
 	released bool
 }
 
-// New returns a Gate for so many bytes at once.
+// New returns a Limiter for most bytes at a time.
 func New(most int64) *Limiter {
 	return &Limiter{most: most, byCaller: map[string]int64{}, arriving: map[*reservation]struct{}{}}
 }
 
-// acquire takes room for a body of a caller; nil if there is none. Slow bodies of others make
-// room for it.
+// acquire reserves memory for a body, or returns nil if the limits are reached. It evicts slow bodies of others if
+// necessary.
 func (g *Limiter) acquire(caller string, size int64, now time.Time, cut func()) *reservation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,9 +109,8 @@ func (g *Limiter) acquire(caller string, size int64, now time.Time, cut func()) 
 	return p
 }
 
-// evictSlow cuts bodies off that have had their time, until so many bytes are free: those of
-// the callers who hold most come first, and of these the oldest. It cuts none if that is not
-// enough. Its caller holds the lock.
+// evictSlow cuts off bodies past their transfer time until needed bytes are free, first those of the callers with the
+// most bytes, and of these the oldest. It evicts none if that would not suffice. The caller holds the lock.
 func (g *Limiter) evictSlow(needed int64, now time.Time) bool {
 	var slow []*reservation
 	var theirs int64
@@ -134,14 +131,14 @@ func (g *Limiter) evictSlow(needed int64, now time.Time) bool {
 			break
 		}
 		needed -= p.size
-		p.cut() // its reader wakes, and lets go of what has come
+		p.cut() // wakes the reader, which drops the bytes read
 		g.releaseLocked(p)
 	}
 	return true
 }
 
-// finishRead notes that a body is read to its end, or never will be, so that it is not cut off
-// any more. It reports whether it was.
+// finishRead ends the read of a body, complete or not, after which it cannot be cut off. It reports whether the body
+// was cut off before.
 func (g *Limiter) finishRead(p *reservation) (cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -155,7 +152,7 @@ func (g *Limiter) release(p *reservation) {
 	g.releaseLocked(p)
 }
 
-// releaseLocked gives room back, once; its caller holds the lock.
+// releaseLocked ends a reservation, once. The caller holds the lock.
 func (g *Limiter) releaseLocked(p *reservation) {
 	if p.released {
 		return
@@ -168,25 +165,23 @@ func (g *Limiter) releaseLocked(p *reservation) {
 	}
 }
 
-// Read reads the body of a caller's request, of at most so many bytes. done gives its room
-// back, and is called once when neither the body nor what was made of it is needed any
-// more; it is never nil. Errors are ErrFull, of a body too that gave its room to another, and
-// ErrUnread; the body is what had arrived then, for who counts what was read. A nil Gate has
-// room for all.
+// Read reads the body of a caller's request, of at most most bytes. done ends its reservation; the caller calls it once
+// when the body and the data made of it are no longer needed. done is never nil. Errors are ErrFull, also for a body
+// that was cut off, and ErrUnread; body then has the bytes that arrived, for charging. A nil Limiter has no limits.
 func (g *Limiter) Read(w http.ResponseWriter, r *http.Request, caller string, most int64) (body []byte, done func(), err error) {
 	done = func() {}
 	size := r.ContentLength
 	if size > most {
 		return nil, done, fmt.Errorf("%w: %w", ErrUnread, &http.MaxBytesError{Limit: most})
 	}
-	if size < 0 { // it is not told, and counts as the largest
+	if size < 0 { // an unknown length counts as the largest
 		size = most
 	}
 	control := http.NewResponseController(w)
-	now := time.Now() //nolint:forbidigo // deadlines of connections are the kernel's
+	now := time.Now() //nolint:forbidigo // deadlines of connections use the system clock
 	arrived := func() (cut bool) { return false }
 	if g != nil {
-		// A deadline that is past wakes the reader.
+		// A past deadline wakes the reader.
 		taken := g.acquire(caller, max(size, least), now, func() { _ = control.SetReadDeadline(now) })
 		if taken == nil {
 			return nil, done, ErrFull
@@ -194,29 +189,28 @@ func (g *Limiter) Read(w http.ResponseWriter, r *http.Request, caller string, mo
 		done = func() { g.release(taken) }
 		arrived = func() bool { return g.finishRead(taken) }
 	}
-	// Tests read from memory, which has no deadlines; a connection has.
+	// Ignore the error: connections have deadlines, but tests read from memory.
 	_ = control.SetReadDeadline(now.Add(readTimeout(size)))
 	body, err = read(w, r, most)
 	switch cut := arrived(); {
 	case cut:
 		return body, done, ErrFull
 	case err != nil:
-		// The deadline stays: the server reads the rest of the body before it closes the
-		// connection, and would wait for it as long as the client likes.
+		// The deadline stays: the server reads the rest of the body before it closes the connection, and would wait for it
+		// without a limit.
 		return body, done, fmt.Errorf("%w: %w", ErrUnread, err)
 	}
-	// The next read is that which finds out that the client has gone.
+	// The next read detects a disconnect of the client.
 	_ = control.SetReadDeadline(time.Time{})
 	return body, done, nil
 }
 
-// readTimeout is how long a body of so many bytes may take.
+// readTimeout returns the timeout for a body of size bytes.
 func readTimeout(size int64) time.Duration {
 	return readGrace + time.Duration(size)*time.Second/minReadRate
 }
 
-// read reads into one piece of the announced size: growing by doubling would allocate
-// several times the body.
+// read reads a body into one buffer of the announced size: growth by doubling would allocate several times the size.
 func read(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	var body bytes.Buffer
 	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// unread is a body that must not be touched.
+// unread is a body that must not be read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -25,7 +25,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestGate sends bodies one after another, which all stay.
+// TestGate reads several bodies whose reservations all stay.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -60,7 +60,7 @@ func TestGate(t *testing.T) {
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", body)
 				r.ContentLength = one.size
 				_, done, err := g.Read(httptest.NewRecorder(), r, one.caller, mib)
-				leave = append(leave, done, done) // twice does no harm
+				leave = append(leave, done, done) // calling it twice has no effect
 				if errors.Is(err, ErrFull) {
 					refused++
 				} else if err != nil {
@@ -80,7 +80,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// fits says whether a body will be let in.
+// fits reports whether a body would be admitted.
 func (g *Limiter) fits(caller string, size, most int64) bool {
 	if size < 0 {
 		size = most
@@ -94,7 +94,7 @@ func (g *Limiter) fits(caller string, size, most int64) bool {
 	return true
 }
 
-// sent is a body: of whom, and how large.
+// sent is a body: its caller and its size.
 type sent struct {
 	caller string
 	size   int64
@@ -107,7 +107,7 @@ func repeated(times int, size int64, callers ...string) (all []sent) {
 	return all
 }
 
-// deadlines remembers until when a body may arrive.
+// deadlines records the read deadlines.
 type deadlines struct {
 	http.ResponseWriter
 	set []time.Time
@@ -118,8 +118,8 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// TestDeadline holds that a body has a time to arrive in, which ends with it: what is read
-// afterwards is whether the client is still there.
+// TestDeadline verifies that a body has a read deadline, which is removed afterwards: later reads only detect a
+// disconnect of the client.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
@@ -143,7 +143,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// dribble is a connection whose body never ends: its reader waits until the deadline is past.
+// dribble is a connection whose body never ends: its reader blocks until the deadline has passed.
 type dribble struct {
 	http.ResponseWriter
 	cut  chan struct{}
@@ -162,18 +162,18 @@ func (d *dribble) Read([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// TestDribble has callers who dribble together, so that they hold all the room.
+// TestDribble sends slow bodies from several callers, which together reserve the whole limit.
 func TestDribble(t *testing.T) {
 	t.Parallel()
 	four := []string{"a", "b", "c", "d"}
 	for name, tc := range map[string]struct {
 		reason string
 		slow   []sent
-		// wait is how long after them the body comes.
+		// wait is the time between them and body.
 		wait time.Duration
 		body sent
 		want error
-		// cut are those who were made to give their room.
+		// cut holds the callers whose bodies were cut off.
 		cut map[string]int
 	}{
 		"small ones":       {"one of them gives its room", repeated(128, small, four...), 2 * time.Second, sent{"z", 1000}, nil, map[string]int{"a": 1}},
@@ -205,9 +205,9 @@ func TestDribble(t *testing.T) {
 							cut[one.caller]++
 						}
 					})
-					time.Sleep(time.Millisecond) //nolint:forbidigo // in a bubble of time: they come one after another
+					time.Sleep(time.Millisecond) //nolint:forbidigo // fake clock: the bodies arrive in order
 				}
-				time.Sleep(tc.wait) //nolint:forbidigo // in a bubble of time
+				time.Sleep(tc.wait) //nolint:forbidigo // fake clock
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("x", int(tc.body.size))))
 				_, done, err := g.Read(httptest.NewRecorder(), r, tc.body.caller, 1<<20)
 				synctest.Wait()
@@ -230,7 +230,7 @@ func TestDribble(t *testing.T) {
 	}
 }
 
-// TestTooLarge holds that a body which says that it is too large is not read, and takes no room.
+// TestTooLarge verifies that a body with a Content-Length above the limit is neither read nor counted.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	g := New(MaxBytes)
