@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// require refuses a caller whose scopes do not reach so far.
+// require rejects a caller without the scope.
 func require(caller Caller, scope Scope) error {
 	if caller.May(scope) {
 		return nil
@@ -17,9 +17,8 @@ func require(caller Caller, scope Scope) error {
 	return errorf(CodeInsufficientScope, "this needs the scope %q; ask the person for whom you act to allow it, and sign in again", scope)
 }
 
-// requiresReview reports whether a post of the caller waits for a person as a draft, although
-// it was to be published: because the caller may only make drafts, or because the team
-// wants to see what agents write.
+// requiresReview reports whether the caller's posts become drafts for a person's review: the caller lacks ScopePublish,
+// or the team reviews the posts of agents.
 func (s *Service) requiresReview(caller Caller) bool {
 	if !caller.May(ScopePublish) {
 		return true
@@ -28,8 +27,8 @@ func (s *Service) requiresReview(caller Caller) bool {
 	return caller.Agent != "" && team != nil && team.Spec.Agents.Publishing == v1alpha1.AgentsDraft
 }
 
-// convertToDraft makes a draft of a post that was to be published, and returns it as it was. The
-// time that was wanted stands on the draft. A post that is a draft already stays as it is.
+// convertToDraft turns a post that was to be published into a draft, and returns the original. An annotation on the
+// draft keeps the wanted time. For a draft it returns nil and changes nothing.
 func convertToDraft(post *v1alpha1.Post) (wanted *v1alpha1.Post) {
 	if post.Spec.Draft {
 		return nil

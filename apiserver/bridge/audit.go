@@ -17,8 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Act says what a person did. It is the reason of the event about it; of what an agent
-// did, "Agent" stands in place of "Person".
+// Act is the reason of the event about an action of a person. For an agent, "Agent" replaces "Person".
 type Act string
 
 // The acts of people.
@@ -46,19 +45,17 @@ const (
 	ActAgentRevoked Act = "AgentRevokedByPerson"
 )
 
-// eventWithin bounds the writing of an event: a person waits for it.
+// eventWithin is the timeout of an event's write: a person waits for it.
 const eventWithin = 2 * time.Second
 
 // Events writes events into the Kubernetes API.
 type Events interface {
-	// Write stores an event about an object. Reason is a word for programs, note says
-	// what happened, for people.
+	// Write stores an event about an object. reason is for programs; note describes the action for people.
 	Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error
 }
 
-// Acted leaves the trail of what a person or an agent did to an object of Herald, once it is
-// done: a line of the log and an event. An event that cannot be written is logged, and the act
-// stands. Any other caller leaves no trail here.
+// Acted records a completed action of a person or an agent on an object as a log line and an event. A failure to write
+// the event is logged only. Callers with an API key leave no record here.
 func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object metav1.Object) {
 	if caller.Author == "" && caller.Agent == "" {
 		return
@@ -89,7 +86,7 @@ func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object meta
 	}
 }
 
-// by is the reason of an event about what the caller did.
+// by returns the event reason of an action of the caller.
 func (a Act) by(caller Caller) string {
 	if caller.Agent == "" {
 		return string(a)
@@ -97,7 +94,7 @@ func (a Act) by(caller Caller) string {
 	return strings.TrimSuffix(string(a), "ByPerson") + "ByAgent"
 }
 
-// eventNote says for people who acted. An agent's name is its own word, and quoted.
+// eventNote names the caller for people. An agent's name is self-reported, therefore quoted.
 func eventNote(caller Caller) string {
 	switch {
 	case caller.Agent == "":
@@ -109,7 +106,7 @@ func eventNote(caller Caller) string {
 	}
 }
 
-// referenceTo names an object as an event does.
+// referenceTo returns an event's reference to an object.
 func referenceTo(object metav1.Object) *corev1.ObjectReference {
 	kind := ""
 	switch object.(type) {
@@ -130,7 +127,7 @@ func referenceTo(object metav1.Object) *corev1.ObjectReference {
 	}
 }
 
-// signed notes on an object who changes it.
+// signed records the last author of an object in an annotation.
 func signed(object *metav1.ObjectMeta, caller Caller) {
 	if caller.Author != "" {
 		metav1.SetMetaDataAnnotation(object, v1alpha1.LastAuthorAnnotation, caller.Author)

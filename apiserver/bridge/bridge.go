@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bridge holds the operations of the service, whatever protocol a request
-// comes by: it authorises, validates, writes the resource and
-// reads it back. It knows neither HTTP nor JSON.
+// Package bridge implements the operations of the service for all protocols: it authorises, validates, writes the
+// resource and reads it back. It has no knowledge of HTTP or JSON.
 package bridge
 
 import (
@@ -22,12 +21,12 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// ConnectionReader are those of every team.
+// ConnectionReader reads the connections of all teams.
 type ConnectionReader interface {
-	// Get and List answer from memory; Get returns nil for what is not there.
+	// Get and List read from the cache; Get returns nil for a missing connection.
 	Get(namespace, name string) *v1alpha1.Connection
 	List(namespace string) []*v1alpha1.Connection
-	// Live asks the Kubernetes API.
+	// Live reads from the Kubernetes API.
 	Live(ctx context.Context, namespace, name string) (*v1alpha1.Connection, error)
 }
 
@@ -35,107 +34,99 @@ type ConnectionReader interface {
 type PostClient interface {
 	Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error)
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
-	// Update stores what differs between two states of a post, on the condition that
-	// it is still as it was before: a write in between wins, and the error is a
-	// conflict.
+	// Update writes the difference between two states of a post, with optimistic concurrency: a concurrent write makes it
+	// fail with a conflict.
 	Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error)
 }
 
-// Archive tells of posts as Index does, of those too that left the cluster. Its errors are
-// ErrArchiveAway while it cannot be read.
+// Archive extends Index by the archived posts. Its methods return ErrArchiveAway while the archive is unreadable.
 type Archive interface {
 	List(ctx context.Context, namespace string, q postindex.Query) (page []postindex.Summary, total int, err error)
 	Between(ctx context.Context, namespace string, r *postindex.Range) (found []postindex.Summary, more bool, err error)
 	Counts(ctx context.Context, namespace string) (postindex.Counts, error)
-	// Post returns a post that left the cluster; nil if it has none of that name.
+	// Post returns an archived post, or nil.
 	Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
-	// PostIncludingDeleted is Post, also for one that was deleted while it was published.
+	// PostIncludingDeleted is Post, and also returns a post that was deleted during delivery.
 	PostIncludingDeleted(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
 }
 
-// Media reads and writes media files' resources in the Kubernetes API.
+// Media reads and writes Media resources in the Kubernetes API.
 type Media interface {
 	Create(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error)
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.Media, error)
-	// UpdateStatus stores a status, on the condition that the resource was not
-	// written since it was read.
+	// UpdateStatus stores a status with optimistic concurrency.
 	UpdateStatus(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error)
-	// SetUploadDeadline records until when a file can be uploaded.
+	// SetUploadDeadline records the end of a file's upload window.
 	SetUploadDeadline(ctx context.Context, namespace, name string, until time.Time) error
 }
 
-// Files signs addresses to upload to and to download from; package store does.
+// Files presigns upload and download URLs; package store implements it.
 type Files interface {
 	PresignPut(ctx context.Context, key, mimeType string, size int64) (url string, expires time.Time, err error)
 	PresignGet(ctx context.Context, key string, valid time.Duration) (url string, err error)
 }
 
-// ErrBehind is that nothing was heard of the Kubernetes API for so long that nobody can be let
-// in: who was, may have been shut out since.
+// ErrBehind rejects all callers because the watches are stale: a caller's access may have been revoked since.
 var ErrBehind = errors.New("nothing was heard of the Kubernetes API")
 
-// ErrArchiveAway is that the archive cannot be read at this moment, and that the answer needs it.
+// ErrArchiveAway means that the answer needs the archive, which is unreadable now.
 var ErrArchiveAway = errors.New("the archive of posts cannot be read")
 
-// Config is what a Service is made of. Every field is required, unless it says otherwise.
+// Config configures a Service. Fields are required unless they are documented as optional.
 type Config struct {
-	// Key finds the API key of a token.
+	// Key returns the API key of a token.
 	Key func(token string) (*v1alpha1.APIKey, error)
-	// Current returns ErrBehind if keys and teams in memory may not be what there is any more;
-	// nil is always current.
+	// Current returns ErrBehind if the caches of keys and teams may be stale. A nil function means always current.
 	Current func() error
 	// Used is called with the key of every authenticated request.
 	Used func(*v1alpha1.APIKey)
-	// Owner finds the team that owns a namespace; nil if none does.
+	// Owner returns the team that owns a namespace, or nil.
 	Owner       func(namespace string) *v1alpha1.Team
 	Connections ConnectionReader
 	Posts       PostClient
 	Quota       Quota
 	Media       Media
-	// Files may be nil: then nothing can be uploaded.
+	// Files may be nil, which disables uploads.
 	Files Files
-	// Requests may be nil: then an Idempotency-Key ends with the object that it created.
+	// Requests may be nil; an Idempotency-Key then expires with the object that it created.
 	Requests Requests
-	// Verify examines the uploaded file of a Media and returns the status that
-	// follows; store.ErrNotFound if nothing was uploaded, and
-	// store.ErrChanged if it is overwritten all the time.
+	// Verify examines the uploaded file of a Media and returns the resulting status; store.ErrNotFound if there is no
+	// upload, store.ErrChanged if the file is overwritten constantly.
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
-	// Readiness tells whether a connection can be posted to.
+	// Readiness reports whether a connection can be posted to.
 	Readiness func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 	Index     *postindex.Index
-	// Archive has the posts that left the cluster, beside those of Index. It may be nil:
-	// then there are no others.
+	// Archive adds archived posts to Index. It may be nil: then there are none.
 	Archive Archive
-	// Pending returns how many files of a namespace are waited for and their bytes, and
-	// of which of some, by name, it knows; CountKeys, how many API keys it has. Both answer
-	// from memory. Nothing is counted where they are nil.
+	// Pending returns the number of files of a namespace that await their upload, their total bytes, and which of the
+	// named files it has counted. CountKeys returns the number of its API keys. Both read from the cache. A nil
+	// function disables its count.
 	Pending   func(namespace string, names []string) (files, bytes int64, known []bool)
 	CountKeys func(namespace string) int
-	// Keys reads and writes API keys, and Events writes events. Only what people and
-	// agents do needs them. Events may be nil: then the log alone tells.
+	// Keys reads and writes API keys; Events writes events. Only actions of people and agents need them. Without
+	// Events, actions are only logged.
 	Keys   Keys
 	Events Events
-	// Subscribe tells when a post may have changed. ok is false if too many posts are
-	// followed already. Only what people see needs it.
+	// Subscribe signals possible changes of a post. ok is false if there are too many subscriptions. Only the web
+	// application needs it.
 	Subscribe func(namespace, name string) (changes <-chan struct{}, stop func(), ok bool)
-	// PageOf is the address of a post's page in the web application; nil where there is none.
+	// PageOf returns the address of a post's page in the web application; nil without a web application.
 	PageOf func(namespace, id string) string
-	// Capabilities returns what a platform declares; false if this installation
-	// cannot publish there.
+	// Capabilities returns the declared capabilities of a platform; false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
 	Clock        clock.PassiveClock
 	Log          *slog.Logger
 }
 
-// Service holds the operations. Its methods may be called from many goroutines
-// at once. Their errors are *Error where the client can do something about it.
+// Service implements the operations. Its methods are safe for concurrent use. They return *Error if the client can
+// react to the error.
 type Service struct {
 	Config
 
 	addresses *urlCache
-	// newPosts and newFiles are those that requests are about to create.
+	// newPosts and newFiles track the creations in progress.
 	newPosts, newFiles *creations
-	// recent are posts that people published a moment ago.
+	// recent holds the posts that people published recently.
 	recent *recent
 }
 
@@ -144,7 +135,7 @@ func New(config Config) *Service {
 	return &Service{config, newAddresses(config.Clock), newFlights(), newFlights(), newRecent()}
 }
 
-// Authenticate returns whom a token speaks for.
+// Authenticate returns the caller of a token.
 func (s *Service) Authenticate(token string) (Caller, error) {
 	if s.Current != nil {
 		if err := s.Current(); err != nil {
@@ -162,7 +153,7 @@ func (s *Service) Authenticate(token string) (Caller, error) {
 	return Caller{Namespace: key.Namespace, Key: key.Name}, nil
 }
 
-// RequireSubscription refuses a caller whose team may not create anything.
+// RequireSubscription rejects a caller whose team may not create objects.
 func (s *Service) RequireSubscription(caller Caller) error {
 	team := s.Owner(caller.Namespace)
 	if team == nil {

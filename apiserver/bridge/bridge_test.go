@@ -42,7 +42,7 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 		faults  []fault
 		creates int
 		stored  int
-		want    string // what code says of the error
+		want    string // the result of code
 		message string
 	}{
 		"Landed":    {"the answer to a create that took effect was lost", []fault{{true, lost}}, 2, 1, "", ""},
@@ -83,8 +83,8 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 	}
 }
 
-// code is the code of an error: "" for none, "uncertain" if it may have taken
-// effect, "internal" for another one without a code.
+// code returns the code of an error: "" for none, "uncertain" if the request may have taken effect, "internal" for
+// another error without a code.
 func code(err error) string {
 	var known *bridge.Error
 	switch {
@@ -175,7 +175,7 @@ func TestDetail(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		status v1alpha1.PostStatus
-		gone   bool // the connection is
+		gone   bool // the connection is deleted
 		want   []bridge.PlatformDetail
 	}{
 		"NothingKnownYet": {

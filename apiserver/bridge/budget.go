@@ -16,37 +16,34 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// Posts are stored, and files announced, within the team's budget. What is there is known
-// from watches, and what this replica is about to add is counted beside it, so that no
-// request waits for another and none costs a write. No replica exceeds a limit by itself;
-// what others create it sees when the watch tells, so that together they may exceed it by
-// what they create before. Kubernetes' own count of the objects (controllers/team) has no
-// such gap.
+// Posts and announced files must fit the team's budget. The usage comes from the watches, plus the creations in
+// progress on this replica, so that requests never wait for each other and the check costs no write. A single replica
+// never exceeds a limit. Several replicas together can, by the objects that they create before the watch events of the
+// others arrive. Kubernetes' own object quota (controllers/team) has no such gap.
 
-// seenWithin is how long a file that was registered is counted although the watch does not
-// tell of it: it came a moment ago, or was uploaded at once.
+// seenWithin is how long a registered file counts although the watch has not reported it: the event is still on its
+// way, or the file was uploaded immediately.
 const seenWithin = 10 * time.Second
 
-// creations are the objects of one kind that this replica is creating.
+// creations tracks the objects of one kind that this replica is creating.
 type creations struct {
 	mu sync.Mutex
-	// under are those of each namespace, by name.
+	// under maps a namespace to its creations, by object name.
 	under map[string]map[string]*flight
 }
 
-// flight is an object that is being created, by one request or by several under one key.
+// flight is the creation of one object, by one request or by several with the same Idempotency-Key.
 type flight struct {
 	bytes    int64
 	requests int
-	// landed is when the last of them ended well; zero before.
+	// landed is the time of the last success; zero before.
 	landed time.Time
 }
 
 func newFlights() *creations { return &creations{under: map[string]map[string]*flight{}} }
 
-// admit enters an object unless fits refuses it. fits learns how many others are under way,
-// and their bytes, of those that known does not report: it gets their names. land ends the
-// request.
+// admit registers a creation unless fits refuses it. fits receives the count and bytes of the other creations in
+// progress that known, called with their names, does not report. land ends the request.
 func (f *creations) admit(namespace, name string, bytes int64, now time.Time, known func(names []string) []bool,
 	fits func(more, moreBytes int64) *Error,
 ) (land func(made bool, now time.Time), refused *Error) {
@@ -97,15 +94,15 @@ func (f *creations) admit(namespace, name string, bytes int64, now time.Time, kn
 	}, nil
 }
 
-// clear forgets a namespace in which nothing is under way; its caller holds the lock.
+// clear removes a namespace without creations. The caller holds the lock.
 func (f *creations) clear(namespace string) {
 	if len(f.under[namespace]) == 0 {
 		delete(f.under, namespace)
 	}
 }
 
-// admitPost counts a post that is about to be created, or refuses it. done is called when
-// the index has it, or when it certainly is not created.
+// admitPost counts a post before its creation, or refuses it. The caller calls done when the index has the post, or
+// when its creation has definitely failed.
 func (s *Service) admitPost(post *v1alpha1.Post) (done func(), refused *Error) {
 	bytes := posting.Footprint(post)
 	var tally postindex.Tally
@@ -127,8 +124,7 @@ func (s *Service) admitPost(post *v1alpha1.Post) (done func(), refused *Error) {
 	return func() { land(false, now) }, nil
 }
 
-// requireRoom refuses a post for which there is no room as things stand, before anything
-// else is looked at.
+// requireRoom refuses a post that exceeds the budget now, before any other check.
 func (s *Service) requireRoom(post *v1alpha1.Post) error {
 	done, refused := s.admitPost(post)
 	if refused != nil {
@@ -138,9 +134,8 @@ func (s *Service) requireRoom(post *v1alpha1.Post) error {
 	return nil
 }
 
-// requireRoomToChange refuses a change that makes a post larger than there is room for, and
-// the release of a draft of a team that has more unfinished posts than it may. One that
-// makes it smaller is never refused.
+// requireRoomToChange refuses a change that makes a post larger than the budget allows, and the release of a draft
+// while the team exceeds its limit of unfinished posts. A change that makes the post smaller always passes.
 func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
 	was, is := posting.Footprint(before), posting.Footprint(after)
 	tally, _ := s.Index.Tally(after.Namespace, nil)
@@ -149,8 +144,7 @@ func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
 		wants = nil
 	}
 	if before.Spec.Draft && !after.Spec.Draft {
-		// The draft is one of them already: what is more than allowed is refused, and
-		// what is as many is not.
+		// The draft is counted already: the check fails above the limit, not at it.
 		wants = append(wants, plan.Demand{Item: v1alpha1.BudgetUnfinishedPosts, Used: tally.Unfinished, More: 0})
 	}
 	if refused := s.fits(after.Namespace, wants...); refused != nil {
@@ -159,7 +153,7 @@ func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
 	return nil
 }
 
-// admitFile counts a file that is about to be announced, or refuses it.
+// admitFile counts a file before it is announced, or refuses it.
 func (s *Service) admitFile(media *v1alpha1.Media) (done func(made bool), refused *Error) {
 	size := plan.FileBytes(&media.Spec)
 	var files, bytes int64
@@ -182,7 +176,7 @@ func (s *Service) admitFile(media *v1alpha1.Media) (done func(made bool), refuse
 	return func(made bool) { land(made, s.Clock.Now()) }, nil
 }
 
-// requireRoomForKey refuses one more API key than the team may have.
+// requireRoomForKey refuses an API key above the team's limit.
 func (s *Service) requireRoomForKey(ctx context.Context, namespace string) error {
 	keys, err := s.Keys.List(ctx, namespace)
 	if err != nil {
@@ -194,11 +188,11 @@ func (s *Service) requireRoomForKey(ctx context.Context, namespace string) error
 	return nil
 }
 
-// fits words the first field of which there is not enough.
+// fits returns the error of the first exceeded budget item, or nil.
 func (s *Service) fits(namespace string, wants ...plan.Demand) *Error {
 	team := s.Owner(namespace)
 	if team == nil {
-		return nil // it is refused for that
+		return nil // another check refuses the namespace
 	}
 	budget := plan.BudgetOf(team)
 	if lacks := budget.Shortage(team.Name, wants...); lacks != "" {
@@ -207,8 +201,7 @@ func (s *Service) fits(namespace string, wants ...plan.Demand) *Error {
 	return nil
 }
 
-// Budget returns how much of its budget a team uses, as far as the watches have told; nil
-// for a namespace that no team owns.
+// Budget returns the team's usage of its budget according to the watches; nil for a namespace without a team.
 func (s *Service) Budget(namespace string) []v1alpha1.BudgetUse {
 	team := s.Owner(namespace)
 	if team == nil {
@@ -232,8 +225,8 @@ func (s *Service) Budget(namespace string) []v1alpha1.BudgetUse {
 	return uses
 }
 
-// Bounded words that Kubernetes stores no more objects of a kind in a team's namespace,
-// because of a ResourceQuota; nil if the error is another. team may be nil.
+// Bounded returns the error for a create that a ResourceQuota of the team's namespace rejected; nil for other errors.
+// team may be nil.
 func Bounded(team *v1alpha1.Team, err error) *Error {
 	exceeded, ok := quota.ParseExceeded(err)
 	switch {
@@ -247,8 +240,7 @@ func Bounded(team *v1alpha1.Team, err error) *Error {
 	}
 }
 
-// refused words what the Kubernetes API refused about an object of a namespace; nil if the
-// error is the service's own trouble.
+// refused returns the client's error for a request that the Kubernetes API rejected; nil for an internal error.
 func (s *Service) refused(namespace string, err error) *Error {
 	if err == nil {
 		return nil

@@ -18,14 +18,15 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// A change has to fit as a new post does; what makes a post smaller always fits.
+// TestChangeWithinTheBudget verifies that a change must fit the budget like a new post, and that a change to a smaller
+// post always fits.
 func TestChangeWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	long, later := strings.Repeat("a", 200), now.Add(time.Hour)
 	for name, tc := range map[string]struct {
 		reason string
 		budget v1alpha1.TeamBudget
-		// others are unfinished posts beside this one.
+		// others is the number of other unfinished posts.
 		others int
 		change func(*stage, string) error
 		want   string
@@ -71,8 +72,8 @@ func TestChangeWithinTheBudget(t *testing.T) {
 	}
 }
 
-// A create whose answer was lost may have taken the last place of the team's ResourceQuota,
-// which then refuses the second try, before it looks at the name.
+// TestLastPlace creates a post whose first answer is lost after it has used up the team's ResourceQuota, which then
+// rejects the second attempt before the name is checked.
 func TestLastPlace(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")

@@ -9,25 +9,22 @@ import (
 	"unicode"
 )
 
-// Caller is who a request is made for.
+// Caller is the identity that a request acts for.
 type Caller struct {
-	// Namespace is that of the caller's team.
+	// Namespace is the namespace of the caller's team.
 	Namespace string
-	// Key names what let the caller in: an API key, or the grant of an agent; empty for a
-	// person.
+	// Key is the name of the API key, or of the agent's grant; empty for a person.
 	Key string
-	// Author is the name of the person, such as "herald:link", or of the one for whom an
-	// agent acts; empty for an API key.
+	// Author is the name of the person, such as "herald:link", or of the person that an agent acts for; empty for an API
+	// key.
 	Author string
-	// Agent is the name of the agent, or other MCP client, that acts, as AgentName returns
-	// it; empty for a caller that came by another door.
+	// Agent is the name of the agent or other MCP client, as AgentName returns it; empty for other callers.
 	Agent string
-	// Scopes are what the caller may do; nil allows everything.
+	// Scopes are the caller's permissions; nil allows everything.
 	Scopes []Scope
 }
 
-// grant is the name of the grant of an agent that a person allowed; empty for other
-// callers.
+// grant returns the name of an agent's grant; empty for other callers.
 func (c Caller) grant() string {
 	if c.Author == "" {
 		return ""
@@ -35,24 +32,24 @@ func (c Caller) grant() string {
 	return c.Key
 }
 
-// Scope is a part of what a caller may do. Each includes those before it.
+// Scope is a permission. Each scope includes the scopes before it.
 type Scope string
 
 // The scopes.
 const (
-	// ScopeRead allows to see accounts and posts.
+	// ScopeRead allows reading accounts and posts.
 	ScopeRead Scope = "read"
-	// ScopeDraft allows to upload files, and to make drafts and cancel them. A post that
-	// was to be published becomes a draft, which waits for a person.
+	// ScopeDraft allows uploading files, creating drafts and cancelling them. A post to publish becomes a draft for a
+	// person's review.
 	ScopeDraft Scope = "draft"
-	// ScopePublish allows to publish posts, now or later, and to cancel scheduled ones.
+	// ScopePublish allows publishing posts, now or later, and cancelling scheduled posts.
 	ScopePublish Scope = "publish"
 )
 
-// Scopes are all that there are, each including those before it.
+// Scopes are all scopes. Each includes the scopes before it.
 var Scopes = []Scope{ScopeRead, ScopeDraft, ScopePublish}
 
-// May reports whether the caller may do what a scope allows.
+// May reports whether the caller has a scope.
 func (c Caller) May(scope Scope) bool {
 	if c.Scopes == nil {
 		return true
@@ -60,13 +57,12 @@ func (c Caller) May(scope Scope) bool {
 	return slices.ContainsFunc(c.Scopes, func(has Scope) bool { return slices.Index(Scopes, has) >= slices.Index(Scopes, scope) })
 }
 
-// maxAgent is how long the name of an agent may be, in characters.
+// maxAgent limits an agent's name, in characters.
 const maxAgent = 80
 
-// AgentName returns the name of an agent as it is stored and shown: what cannot be seen,
-// such as control characters, marks of direction and the tags of Unicode, is left out,
-// blanks in a row are one space, and what is too long is cut. The name is what a client
-// says of itself.
+// AgentName returns the sanitized name of an agent: invisible characters, such as control characters, direction marks
+// and Unicode tags, are removed, consecutive blanks become one space, and a long name is truncated. The name is
+// self-reported by the client.
 func AgentName(name string) string {
 	var b strings.Builder
 	length, blank := 0, false

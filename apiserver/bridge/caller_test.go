@@ -62,7 +62,7 @@ func TestRequireSubscription(t *testing.T) {
 		state     v1alpha1.SubscriptionState
 		trialEnds *v1alpha1.Time
 		want      string
-		// age is that of the Team; an old one unless it is set.
+		// age is the age of the Team; zero means an old one.
 		age time.Duration
 	}{
 		"Active":         {v1alpha1.SubscriptionActive, nil, "", 0},
@@ -106,7 +106,7 @@ type listing struct {
 
 func (l *listing) List(string) []*v1alpha1.Connection { return l.all }
 
-// account is a connection that was made so many minutes after now.
+// account returns a connection that was created the given number of minutes after now.
 func account(name string, platform v1alpha1.Platform, made int, change func(*v1alpha1.Connection)) *v1alpha1.Connection {
 	c := onX(name)
 	c.Spec.Platform = platform

@@ -22,17 +22,16 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// changeTries is how often a change is written again because the manager wrote the
-// post's status in between, or because an answer was lost.
+// changeTries limits the attempts to write a change, which repeat after a concurrent status write by the manager or a
+// lost answer.
 const changeTries = 5
 
-// ErrMaybeChanged is the service's own trouble after which a change of a post may have
-// been stored all the same: the person looks at the post before they try again.
+// ErrMaybeChanged is an internal error after which a change of a post may have been stored: the person has to check the
+// post before a retry.
 var ErrMaybeChanged = errors.New("change a post, which may be changed nevertheless")
 
-// Version names what a post asks for at this moment. A person's change is made on the
-// condition that it is still the same. Unlike a resourceVersion it stays the same while
-// the manager notes how the post stands.
+// Version identifies the content of a post. A person's change is conditional on it. Unlike a resourceVersion, it does
+// not change with the manager's status updates.
 func Version(post *v1alpha1.Post) string {
 	return string(post.UID) + "." + strconv.FormatInt(post.Generation, 10)
 }
@@ -41,9 +40,9 @@ func isVersion(version string) func(*v1alpha1.Post) bool {
 	return func(post *v1alpha1.Post) bool { return Version(post) == version }
 }
 
-// UpdateDraft replaces what a draft asks for; it stays a draft. version is the Version of
-// the post that the person saw. If somebody else changed the post meanwhile, the error is
-// a CONFLICT and nothing is stored. A draft that asks for this already stays as it is.
+// UpdateDraft replaces the content of a draft, which stays a draft. version is the Version that the person saw. If the
+// post has changed since, UpdateDraft returns a CONFLICT and stores nothing. A draft that has this content already is
+// not written.
 func (s *Service) UpdateDraft(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	spec.Draft = true
 	return s.change(ctx, &change{
@@ -52,10 +51,9 @@ func (s *Service) UpdateDraft(ctx context.Context, caller Caller, id, version st
 	})
 }
 
-// Publish publishes a draft, or a scheduled post, with what spec says: at a time that
-// lies in the future or, if that is nil, at once. All rules of a new post are held, and
-// its accounts must be ready. version is as in UpdateDraft. A post that asks for exactly
-// this already is returned as it is: a request that comes twice takes effect once.
+// Publish publishes a draft or a scheduled post with the content of spec, at a future time or, if at is nil, at once.
+// It applies all rules of a new post, and its accounts must be ready. version is as in UpdateDraft. Publish is
+// idempotent: a post that has exactly this content is returned unchanged.
 func (s *Service) Publish(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec, at *time.Time) (*v1alpha1.Post, error) {
 	act := ActPublished
 	spec.Draft, spec.ScheduledAt = false, nil
@@ -68,9 +66,8 @@ func (s *Service) Publish(ctx context.Context, caller Caller, id, version string
 	})
 }
 
-// EditScheduled replaces what a scheduled post asks for before its delivery begins; it
-// stays scheduled, for the time that spec says. All rules of a new post are held;
-// accounts that the post did not name before must be ready. version is as in
+// EditScheduled replaces the content of a scheduled post before its delivery starts; the post stays scheduled, for the
+// time in spec. All rules of a new post apply; accounts that are new to the post must be ready. version is as in
 // UpdateDraft.
 func (s *Service) EditScheduled(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	if spec.ScheduledAt == nil {
@@ -83,15 +80,14 @@ func (s *Service) EditScheduled(ctx context.Context, caller Caller, id, version 
 	})
 }
 
-// Reschedule moves a scheduled post to another time in the future. Only the time and the
-// plan are judged: a post that waits for something to be mended can be moved too. version
-// is as in UpdateDraft.
+// Reschedule moves a scheduled post to another future time. Only the time and the plan are validated, so that a post
+// with other problems can be moved too. version is as in UpdateDraft.
 func (s *Service) Reschedule(ctx context.Context, caller Caller, id, version string, at time.Time) (*v1alpha1.Post, error) {
 	return s.move(ctx, &change{caller: caller, id: id, seen: isVersion(version)}, at)
 }
 
-// Move is Reschedule for a person who saw no more of the post than when it was to be
-// published, as a calendar shows it: from. Changes of anything else do not count.
+// Move is Reschedule for a person who saw only the scheduled time, from, as in a calendar. Other concurrent changes do
+// not conflict.
 func (s *Service) Move(ctx context.Context, caller Caller, id string, from, at time.Time) (*v1alpha1.Post, error) {
 	return s.move(ctx, &change{caller: caller, id: id, seen: func(post *v1alpha1.Post) bool {
 		return post.Spec.ScheduledAt.Equal(v1alpha1.NewTimePtr(from))
@@ -107,31 +103,30 @@ func (s *Service) move(ctx context.Context, c *change, at time.Time) (*v1alpha1.
 	return s.change(ctx, c)
 }
 
-// change is what a person wants of a post that exists.
+// change is a person's change of an existing post.
 type change struct {
 	caller Caller
 	id     string
 	act    Act
-	// seen reports whether a post is as the person saw it.
+	// seen reports whether the post is in the state that the person saw.
 	seen func(*v1alpha1.Post) bool
-	// from are the phases in which it can be done.
+	// from are the phases in which the change is allowed.
 	from []v1alpha1.PostPhase
-	// spec returns what the post is to ask for, given what it asks for now.
+	// spec returns the new spec for the current one.
 	spec func(now v1alpha1.PostSpec) v1alpha1.PostSpec
-	// validate refuses what is not allowed, and returns what the post then takes.
+	// validate refuses an invalid change, and returns the reservations that the post needs after it.
 	validate func(ctx context.Context, before *v1alpha1.Post, j *postValidation) (*reservations, error)
 
-	// before is the post before the change, and needs what it takes then; both are nil
-	// before it was judged.
+	// before is the post before the change and reservations is its need after the change; both are nil before the
+	// validation.
 	before       *v1alpha1.Post
 	reservations *reservations
-	// lost says that the answer to a write was lost, so that it may have taken effect.
+	// lost is set if the answer to a write was lost: the write may have taken effect.
 	lost bool
 }
 
-// change makes a change, once, however often it is tried: each write is made on the
-// condition that the post is as it was read, and a post that is as it should be is left
-// alone. What the post takes is counted before, and given back if nothing was stored.
+// change applies a change at most once over all retries: writes use optimistic concurrency, and a post that is already
+// in the wanted state is not written. Usage is reserved before the write, and released if nothing was stored.
 func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error) {
 	if err := s.RequireSubscription(c.caller); err != nil {
 		return nil, err
@@ -180,7 +175,7 @@ func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error)
 	return nil, s.abort(ctx, c, last)
 }
 
-// reserve judges a change, once, and reserves what the post then takes.
+// reserve validates a change, once, and reserves the post's usage.
 func (s *Service) reserve(ctx context.Context, c *change, before, wanted *v1alpha1.Post) error {
 	if c.reservations != nil {
 		return nil
@@ -209,8 +204,8 @@ func (s *Service) reserve(ctx context.Context, c *change, before, wanted *v1alph
 	return nil
 }
 
-// validateChange judges a post like a new one. Of the accounts of a scheduled post only
-// those are asked that it did not name before: the manager watches the others.
+// validateChange applies the rules of a new post. For a scheduled post it checks the readiness of added accounts only:
+// the manager watches the others.
 func (s *Service) validateChange(ctx context.Context, before *v1alpha1.Post, j *postValidation) (*reservations, error) {
 	needs, _, err := s.validate(ctx, j, func(named map[string]*v1alpha1.Connection) error {
 		if j.post.Spec.Draft {
@@ -224,7 +219,7 @@ func (s *Service) validateChange(ctx context.Context, before *v1alpha1.Post, j *
 	return needs, err
 }
 
-// newIn returns the connections that a post did not name before.
+// newIn returns the connections that a post did not have before.
 func newIn(before *v1alpha1.Post, named map[string]*v1alpha1.Connection) map[string]*v1alpha1.Connection {
 	added := map[string]*v1alpha1.Connection{}
 	for name, connection := range named {
@@ -236,7 +231,7 @@ func newIn(before *v1alpha1.Post, named map[string]*v1alpha1.Connection) map[str
 	return added
 }
 
-// validateTime judges the time of a post, and what it takes of the plan then.
+// validateTime validates the time of a post and the plan's usage at that time.
 func (s *Service) validateTime(ctx context.Context, _ *v1alpha1.Post, j *postValidation) (*reservations, error) {
 	if errs := append(checkTime(j.post), rules.ValidateTime(j.post, j.now)...); len(errs) > 0 {
 		return nil, invalid(errs)
@@ -251,7 +246,7 @@ func (s *Service) validateTime(ctx context.Context, _ *v1alpha1.Post, j *postVal
 	return needs, nil
 }
 
-// refuse says why a post as it stands cannot be changed; nil if it can.
+// refuse returns the reason why the post cannot be changed now, or nil.
 func (c *change) refuse(post *v1alpha1.Post) *Error {
 	phase := posting.PhaseOf(post)
 	switch {
@@ -284,14 +279,14 @@ func tooLate(id string) *Error {
 	return errorf(CodeConflict, "post %s is being delivered and cannot be changed any more", id)
 }
 
-// deliveryStarted reports whether the delivery of a post has begun, as far as can be told.
+// deliveryStarted reports whether the delivery of a post may have started; false if the read fails.
 func (s *Service) deliveryStarted(ctx context.Context, c *change) bool {
 	post, err := s.read(ctx, c.caller, c.id)
 	return err == nil && (posting.Started(post) || post.Status.Finished)
 }
 
-// already ends a change of a post that is as it should be: because it was, because the
-// same request came twice, or because the answer to a write was lost.
+// already completes a change of a post that is in the wanted state: unchanged, requested twice, or written with a lost
+// answer.
 func (s *Service) already(ctx context.Context, c *change, post *v1alpha1.Post) *v1alpha1.Post {
 	switch {
 	case c.reservations == nil:
@@ -303,8 +298,8 @@ func (s *Service) already(ctx context.Context, c *change, post *v1alpha1.Post) *
 	return post
 }
 
-// changed ends a change that was stored: lists show it, what the post took before and does
-// not take any more is given back, and it leaves its trail.
+// changed completes a stored change: it updates the index, releases usage that the post no longer needs, and records
+// the action.
 func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	find := s.inMemory(post.Namespace)
 	s.wrote(ctx, post, find)
@@ -322,14 +317,14 @@ func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	s.Acted(ctx, c.caller, c.act, post)
 }
 
-// abort ends a change that was not stored and returns why. One whose answer was lost
-// may have been stored: then what is counted stays, and the manager finds out.
+// abort ends a change that was not stored and returns why. If the answer to a write was lost, the change may have been
+// stored: the usage stays reserved and the manager corrects it.
 func (s *Service) abort(ctx context.Context, c *change, why error) error {
 	if c.reservations == nil {
 		return why
 	}
-	// After a refusal the post is not as it was any more when it was read, so that no
-	// write can come into effect later.
+	// A refusal means that the post differs from the version that was read, so that the lost write can no longer take
+	// effect.
 	if _, refused := errors.AsType[*Error](why); c.lost && !refused {
 		return fmt.Errorf("%w: %w", ErrMaybeChanged, why)
 	}

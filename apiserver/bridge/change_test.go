@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// kept is a draft that was made in an earlier month.
+// kept returns a draft that was created in an earlier month.
 func kept(edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,7 +50,7 @@ func claimed(p *v1alpha1.Post) {
 	p.Status.Targets = []v1alpha1.TargetStatus{{Attempt: &v1alpha1.Attempt{Number: 1, ID: "a"}}}
 }
 
-// saying is what a post says, with the same words at each of the connections.
+// saying returns a spec with the same text for each connection.
 func saying(words string, connections ...string) v1alpha1.PostSpec {
 	spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryText}
 	for _, name := range connections {
@@ -81,7 +81,7 @@ func staged(post *v1alpha1.Post) *stage {
 
 func (s *stage) post() *v1alpha1.Post { return s.posts.stored["p1"] }
 
-// A change is stored if all rules hold, and otherwise nothing of it.
+// TestChange verifies that a change is stored completely if all rules hold, and otherwise not at all.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	seen := bridge.Version(kept())
@@ -219,12 +219,12 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// What a person publishes is what stands in the form.
+// TestPublishStoresTheForm verifies that the published content is the content of the form.
 func TestPublishStoresTheForm(t *testing.T) {
 	t.Parallel()
 	s := staged(kept())
 	spec := saying("New", "acme", "beta")
-	spec.Cancelled, spec.Draft = true, true // a form has no say in that
+	spec.Cancelled, spec.Draft = true, true // a form cannot set these
 	got, err := s.Publish(t.Context(), person, "p1", bridge.Version(kept()), spec, &tomorrow)
 	if err != nil {
 		t.Fatal(err)
@@ -244,8 +244,8 @@ func TestPublishStoresTheForm(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong with the write of a promotion, and whoever comes between: the post is
-// promoted once or not at all, and counted exactly if it may be.
+// TestPublishOnce verifies that, with any write error or concurrent change, the post is published at most once, and
+// counted exactly if it may be published.
 func TestPublishOnce(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
@@ -282,7 +282,7 @@ func TestPublishOnce(t *testing.T) {
 		between func(*posts)
 		want    string
 		message string
-		draft   bool // it stays one
+		draft   bool // the post remains a draft
 		held    map[int]int
 		events  int
 	}{
@@ -336,7 +336,7 @@ func TestPublishOnce(t *testing.T) {
 	}
 }
 
-// The count follows a post to another month, and to what it takes after an edit.
+// TestCountFollows verifies that the usage follows a post to another month, and changes with an edit.
 func TestCountFollows(t *testing.T) {
 	t.Parallel()
 	december, january := plan.XPosts(now), plan.XPosts(nextMonth)
@@ -386,8 +386,8 @@ func TestCountFollows(t *testing.T) {
 	}
 }
 
-// Two requests publish the same draft at once: between reading and writing of the one, the
-// other is served from beginning to end.
+// TestPublishTwiceAtOnce publishes a draft by two requests: the second one runs completely between the read and the
+// write of the first.
 func TestPublishTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	s := staged(kept())
@@ -420,8 +420,8 @@ func TestChangeStopsWhenThePersonLeaves(t *testing.T) {
 	}
 }
 
-// The files of a draft are examined when it is published, like those of a new post: one
-// that was uploaded a moment ago is good, one that never came is not.
+// TestPublishVerifiesFiles verifies that the files of a draft are examined when it is published, like the files of a
+// new post: a recent upload is accepted, a missing one is not.
 func TestPublishVerifiesFiles(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

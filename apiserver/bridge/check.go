@@ -20,60 +20,56 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// Check is what can be said of a post while a person writes it.
+// Check is the live validation of a post in the editor.
 type Check struct {
-	// Targets are in the order of the post's, and Cards in that of its tree's.
+	// Targets are in the order of the post's targets, Cards in the order of its tree's cards.
 	Targets []TargetCheck
 	Cards   []CardCheck
-	// Problems keep the post from being stored as it is: as a draft, or for publishing.
+	// Problems prevent storing the post in its present form, as a draft or for publishing.
 	Problems []Problem
-	// BeforePublishing are the problems that a draft may have, and that must be mended
-	// before it is published.
+	// BeforePublishing are problems that a draft may have, but that must be fixed before it is published.
 	BeforePublishing []Problem
-	// Warnings are what a platform may refuse, and publishes for some accounts.
+	// Warnings are properties that a platform may refuse, but accepts for some accounts.
 	Warnings []string
-	// Previews show the post's files, without reading again what the check has read.
+	// Previews show the post's files, from the reads of the check.
 	Previews *Previews
 }
 
-// TargetCheck is what can be said of one target.
+// TargetCheck is the check of one target.
 type TargetCheck struct {
-	// Platform is empty if there is no such connection.
+	// Platform is empty if the connection does not exist.
 	Platform v1alpha1.Platform
-	// Caption is how long the caption is; Title, how long the title is, on a platform
-	// that has one.
+	// Caption is the length of the caption; Title is the length of the title, on a platform with titles.
 	Caption, Title Length
 }
 
-// CardCheck is what can be said of one card of a tree.
+// CardCheck is the check of one card of a tree.
 type CardCheck struct {
-	// Captions are the lengths of its text on each platform that the post goes to, in
-	// the order of the targets.
+	// Captions are the lengths of the card's text on each platform of the post, in the order of the targets.
 	Captions []PlatformLength
 }
 
-// PlatformLength is how long a text is for a platform.
+// PlatformLength is the length of a text on a platform.
 type PlatformLength struct {
 	Platform v1alpha1.Platform
 	Length
 }
 
-// Length is how long a text is, as a platform counts it.
+// Length is the length of a text, as a platform counts it.
 type Length struct {
 	Count int
-	// Limit is zero on a platform that sets none.
+	// Limit is zero if the platform has none.
 	Limit int
-	// Unit is what is counted, in words.
+	// Unit is the name of the counted unit.
 	Unit string
 }
 
-// characters is the unit where no platform names one: Unicode code points.
+// characters is the default unit: Unicode code points.
 const characters = "characters"
 
-// CheckPost says what is wrong with a post that a person is writing, and how long its texts
-// are: by the rules that hold when it is stored, but nothing is written, no platform is
-// asked, and a file that was just uploaded is taken for what it is said to be. What it
-// cannot find out it leaves out: what is decisive is the answer when the post is stored.
+// CheckPost validates a post that a person is writing and measures its texts, by the rules that apply when it is
+// stored. It writes nothing, calls no platform, and assumes that an upload that is not examined yet matches its
+// declaration. Checks that fail to run are omitted: the validation when the post is stored decides.
 func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.PostSpec) Check {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace}, Spec: *spec.DeepCopy()}
 	files := s.Previews(caller)
@@ -95,14 +91,14 @@ func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.P
 	return check
 }
 
-// converts reports whether the team of a namespace has its videos converted.
+// converts reports whether the team of a namespace has video conversion enabled.
 func (s *Service) converts(namespace string) bool {
 	team := s.Owner(namespace)
 	return team != nil && team.Spec.Media.Convert
 }
 
-// problemsOf returns what can be found without asking anyone: the first maxFieldProblems
-// that the rules find, and what the plan does not cover.
+// problemsOf returns the problems that need no request: the first maxFieldProblems of the rules, and accounts outside
+// the plan.
 func (s *Service) problemsOf(post *v1alpha1.Post, env rules.Env) []Problem {
 	var errs field.ErrorList
 	errs = append(errs, checkTime(post)...)
@@ -120,7 +116,7 @@ func (s *Service) problemsOf(post *v1alpha1.Post, env rules.Env) []Problem {
 	return problems
 }
 
-// measure counts the texts of a post.
+// measure records the lengths of a post's texts.
 func (s *Service) measure(check *Check, spec *v1alpha1.PostSpec, find func(string) *v1alpha1.Connection) {
 	besideFiles := spec.Image != nil || spec.Video != nil
 	type platform struct {
@@ -163,7 +159,7 @@ func captionLength(text string, limits *platforms.Capabilities) Length {
 	return Length{Count: limits.CaptionLength(text), Limit: limits.MaxCaption, Unit: limits.CaptionUnit}
 }
 
-// titleLength is zero on a platform without titles.
+// titleLength returns the length of the title; zero on a platform without titles.
 func titleLength(options *v1alpha1.YouTubeOptions, limits *platforms.Capabilities) Length {
 	if limits.MaxTitle == 0 {
 		return Length{}
@@ -175,12 +171,12 @@ func titleLength(options *v1alpha1.YouTubeOptions, limits *platforms.Capabilitie
 	return Length{Count: limits.TitleLength(title), Limit: limits.MaxTitle, Unit: characters}
 }
 
-// filesChecked is how many files of a post one check reads: a thread may name 2,000, and a
-// check is made at each pause of a person who types.
+// filesChecked limits the files that one check reads: a thread may name 2,000 files, and a check runs at each pause in
+// typing.
 const filesChecked = 200
 
-// mediaToCheck reads the files that a post names, each once. One whose upload is not
-// examined yet, that cannot be read, or that is one of too many, is taken for good.
+// mediaToCheck reads the files of a post, each once. A file that is not examined yet, that cannot be read, or that is
+// beyond filesChecked counts as valid.
 func (s *Service) mediaToCheck(ctx context.Context, files *Previews, spec *v1alpha1.PostSpec) func(string) *v1alpha1.Media {
 	names := posting.MediaNames(spec)
 	if len(rules.ValidateFiles(&v1alpha1.Post{Spec: *spec})) > 0 {
@@ -205,7 +201,7 @@ func (s *Service) mediaToCheck(ctx context.Context, files *Previews, spec *v1alp
 			return nil
 		})
 	}
-	_ = group.Wait() // none fails
+	_ = group.Wait() // no function returns an error
 	return func(name string) *v1alpha1.Media { return found[name] }
 }
 
@@ -225,7 +221,7 @@ func (s *Service) mediaForCheck(ctx context.Context, files *Previews, name strin
 	return media
 }
 
-// assumedMedia stands for a file that was not read.
+// assumedMedia returns the placeholder of an unread file.
 func assumedMedia(files *Previews, name string, category v1alpha1.Category) *v1alpha1.Media {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: files.caller.Namespace, Name: name}, Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded},

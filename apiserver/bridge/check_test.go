@@ -25,8 +25,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// judging is a service that may post to x, tok, tube and book, of one platform each, with
-// limits that are easy to see.
+// judging returns a service that may post to x, tok, tube and book, each on its own platform, with small limits.
 func judging() (*bridge.Service, *files) {
 	of := func(platform v1alpha1.Platform) *v1alpha1.Connection {
 		c := onX(string(platform))
@@ -103,8 +102,7 @@ func TestCheckPost(t *testing.T) {
 		reason  string
 		spec    v1alpha1.PostSpec
 		lengths string
-		// problems are "target/card field: message", after ">" those that only keep a
-		// draft from being published.
+		// problems are "target/card field: message"; after ">" those that only block publishing a draft.
 		problems []string
 	}{
 		"Good":         {"nothing is wrong", text(to("x", "Hellö")), "x 5/5 letters", nil},
@@ -178,7 +176,7 @@ func lengths(c *bridge.Check) string {
 	return strings.Join(targets, ", ") + strings.Join(cards, "")
 }
 
-// What is told while a person writes is what they are told when they save.
+// TestCheckAgreesWithCreate verifies that the live check reports the same problems as saving.
 func TestCheckAgreesWithCreate(t *testing.T) {
 	t.Parallel()
 	s, _ := judging()
@@ -194,7 +192,8 @@ func TestCheckAgreesWithCreate(t *testing.T) {
 	}
 }
 
-// A check goes on when files cannot be read, and beyond what the plan covers it says so.
+// TestCheckWithoutAnswers verifies that a check continues if files cannot be read, and reports content outside the
+// plan.
 func TestCheckWithoutAnswers(t *testing.T) {
 	t.Parallel()
 	s, f := judging()
@@ -225,7 +224,7 @@ func TestCheckWithoutAnswers(t *testing.T) {
 	}
 }
 
-// slowMedia counts how many are read, and how many at once.
+// slowMedia counts the reads, in total and concurrent.
 type slowMedia struct {
 	*files
 
@@ -236,7 +235,7 @@ type slowMedia struct {
 func (m *slowMedia) Get(ctx context.Context, namespace, name string) (*v1alpha1.Media, error) {
 	m.count(1)
 	defer m.count(-1)
-	time.Sleep(time.Second) //nolint:forbidigo // of a bubble's clock
+	time.Sleep(time.Second) //nolint:forbidigo // fake clock
 	return m.files.Get(ctx, namespace, name)
 }
 
@@ -248,7 +247,8 @@ func (m *slowMedia) count(change int) {
 	m.most = max(m.most, m.under)
 }
 
-// A check reads each file once, eight at a time, and none of a post that names too many.
+// TestCheckReadsFiles verifies that a check reads each file once, at most eight concurrently, and none of a post with
+// too many files.
 func TestCheckReadsFiles(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -271,7 +271,7 @@ func TestCheckReadsFiles(t *testing.T) {
 					for i := range tc.each {
 						of := c
 						if tc.reads == tc.each {
-							of = 0 // both cards show the same
+							of = 0 // both cards have the same files
 						}
 						card.MediaRefs = append(card.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprint("m", of*tc.each+i)})
 					}

@@ -17,9 +17,8 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// ListConnections returns the team's connections that are neither disabled nor
-// being removed and that its plan covers, oldest first; an empty platform means
-// any.
+// ListConnections returns the team's connections, oldest first, without those that are disabled, being deleted or
+// outside the plan. An empty platform matches all.
 func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []Connection {
 	found := s.Connections.List(caller.Namespace)
 	usable := plan.Usable(found, plan.LimitsOf(s.Owner(caller.Namespace)).Accounts)
@@ -32,7 +31,7 @@ func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []C
 			ID:          c.Name,
 			Platform:    c.Spec.Platform,
 			AccountName: c.Status.AccountName,
-			IconURL:     platforms.PictureURL(c.Status.IconURL), // an earlier version stored any
+			IconURL:     platforms.PictureURL(c.Status.IconURL), // earlier versions stored any URL
 			ConnectedAt: c.CreationTimestamp.Time,
 		}
 		if c.Status.ConnectedAt != nil {
@@ -49,34 +48,31 @@ func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []C
 	return out
 }
 
-// Account is a connected account with how it stands.
+// Account is a connected account with its readiness.
 type Account struct {
 	Connection
-	// Last is what the last check found. A post checks again.
+	// Last is the result of the last check. Creating a post checks again.
 	Last readiness.Result
-	// TikTok is what a TikTok account may choose; nil while it is not known, and for others.
+	// TikTok has the options of a TikTok account; nil while unknown, and for other platforms.
 	TikTok *v1alpha1.TikTokAccount
 }
 
-// ListAccounts returns the connections of ListConnections with how they stand. Nothing is
-// asked of platforms.
+// ListAccounts returns the connections of ListConnections with their last readiness. It calls no platform.
 func (s *Service) ListAccounts(caller Caller) []Account {
 	connections := s.ListConnections(caller, "")
 	accounts := make([]Account, 0, len(connections))
 	for i := range connections {
 		found := s.Connections.Get(caller.Namespace, connections[i].ID)
 		if found == nil {
-			continue // it went a moment ago
+			continue // just deleted
 		}
 		accounts = append(accounts, Account{Connection: connections[i], Last: readiness.Last(found), TikTok: found.Status.TikTok})
 	}
 	return accounts
 }
 
-// lookup finds the connections of one request. What is not in memory is asked
-// for once in the Kubernetes API: a connection made a moment ago counts. Once as many
-// are not there as an answer names, no more are asked for: the post is refused in any
-// case.
+// lookup finds the connections of one request. A connection that is not in the cache is read once from the Kubernetes
+// API, since it may be new. After maxMissing missing connections it stops reading: the post is refused in any case.
 type lookup struct {
 	service   *Service
 	namespace string
@@ -89,8 +85,8 @@ func (s *Service) lookup(namespace string) *lookup {
 	return &lookup{service: s, namespace: namespace, known: map[string]*v1alpha1.Connection{}}
 }
 
-// in returns the function that the rules ask. It returns nil also when the
-// Kubernetes API did not answer; err says so then.
+// in returns the lookup function for the rules. It returns nil also if the Kubernetes API did not answer, with the
+// error in err.
 func (l *lookup) in(ctx context.Context) func(string) *v1alpha1.Connection {
 	return func(name string) *v1alpha1.Connection {
 		if connection, ok := l.known[name]; ok {
@@ -125,8 +121,7 @@ func (l *lookup) find(ctx context.Context, name string) *v1alpha1.Connection {
 	return connection
 }
 
-// latest returns a connection as it is by now: a check may just have learnt the
-// account's name.
+// latest returns the current state of a connection: a readiness check may just have recorded the account's name.
 func (l *lookup) latest(name string) *v1alpha1.Connection {
 	if connection := l.service.Connections.Get(l.namespace, name); connection != nil {
 		return connection

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// newPost is the resource for a request.
+// newPost returns the resource for a request.
 func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, error) {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -36,9 +36,8 @@ func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, erro
 	return post, identify(&post.ObjectMeta, &caller, postPrefix, in.IdempotencyKey, &post.Spec)
 }
 
-// contentOf returns the media and the cards of a post as clients see them. The
-// media of an image or video post that did not come through the API are not
-// theirs to know (contract: empty for posts created in the web application).
+// contentOf returns the media and cards of a post for clients. The media of an image or video post are hidden unless
+// the post came through the API (contract: empty for posts created in the web application).
 func contentOf(post *v1alpha1.Post) (media []v1alpha1.LocalReference, cards []v1alpha1.TreeCard) {
 	spec := &post.Spec
 	switch {
@@ -53,7 +52,7 @@ func contentOf(post *v1alpha1.Post) (media []v1alpha1.LocalReference, cards []v1
 	return nil, nil
 }
 
-// checkTime refuses a time that the resource cannot hold.
+// checkTime refuses a time beyond the range of the resource.
 func checkTime(post *v1alpha1.Post) field.ErrorList {
 	if at := post.Spec.ScheduledAt; at != nil && at.Year() > lastYear {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "scheduledAt"), fmt.Sprintf("must not lie after the year %d", lastYear))}

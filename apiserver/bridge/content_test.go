@@ -37,8 +37,8 @@ func TestWirePathOfContent(t *testing.T) {
 	}
 }
 
-// TestContentOf shows what is read back: what a client sent, but not the media
-// of a post that came another way.
+// TestContentOf verifies that clients read back the content that they sent, but not the media of a post from another
+// origin.
 func TestContentOf(t *testing.T) {
 	t.Parallel()
 	m := v1alpha1.LocalReference{Name: "m"}

@@ -17,10 +17,9 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// counts is the real count on Usages in memory. Of the resource full there is
-// nothing left, and down is what counting fails with; afterwards, if set, it
-// fails only from the second write on. Nothing is ever missing when a request
-// looks first: another request takes the last one between.
+// counts is the real usage store with Usages in memory. The resource full has no room left. Usage operations fail with
+// down; if afterwards is set, they fail from the second write on only. The first check of a request always succeeds, as
+// if another request used up the rest in between.
 type counts struct {
 	*quota.UsageStore
 
@@ -54,14 +53,14 @@ func (c *counts) Amend(ctx context.Context, namespace string, counter v1alpha1.U
 	return c.UsageStore.Amend(ctx, namespace, counter, change)
 }
 
-// fullUsage has nothing left for the time of the tests.
+// fullUsage returns a Usage without room during the tests.
 func fullUsage(counter v1alpha1.UsageSpec) *v1alpha1.Usage {
 	u := &v1alpha1.Usage{Spec: counter}
 	usage.Reserve(u, usage.Reservation{Post: "others", Uses: []usage.Use{{Count: 30, At: now}}}, 30, now)
 	return u
 }
 
-// held is what the posts have taken: so much per target.
+// held returns the posts' usage, by target.
 func (c *counts) held(t *testing.T, counter v1alpha1.UsageSpec) map[int]int {
 	t.Helper()
 	stored, err := c.UsageStore.Read(t.Context(), caller.Namespace, counter)
@@ -78,7 +77,7 @@ func (c *counts) held(t *testing.T, counter v1alpha1.UsageSpec) map[int]int {
 	return held
 }
 
-// usages are those of one namespace, under optimistic concurrency.
+// usages are the Usages of one namespace, with optimistic concurrency.
 type usages struct {
 	mu      sync.Mutex
 	stored  map[string]*v1alpha1.Usage

@@ -20,19 +20,18 @@ import (
 )
 
 const (
-	// postPrefix begins the id of a post.
+	// postPrefix is the first character of a post's id.
 	postPrefix = "p"
-	// idLength is how many characters of 5 bits follow the prefix of an id:
-	// 125 bits, so that no id can be guessed.
+	// idLength is the number of base32 characters after the prefix of an id: 125 bits, which nobody can guess.
 	idLength = 25
-	// createTries is how often a create is sent whose answer was lost. The
-	// post's name makes the tries one: only the first can succeed.
+	// createTries limits the attempts of a create after lost answers. The fixed name makes them idempotent: at most one
+	// succeeds.
 	createTries = 3
-	// lastYear is the last one that v1alpha1.Time can hold.
+	// lastYear is the last year that v1alpha1.Time can hold.
 	lastYear = 2999
 )
 
-// CreatePost creates a post and returns it as it reads now.
+// CreatePost creates a post and returns it.
 func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) (PostDetail, error) {
 	if err := s.RequireSubscription(caller); err != nil {
 		return PostDetail{}, err
@@ -67,8 +66,8 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	detail, err = s.createNew(ctx, caller, j, reused)
 	if _, refused := errors.AsType[*Error](err); refused && !isReused {
-		// The same request may have been served meanwhile, and have taken what this
-		// one did not get.
+		// A concurrent request with the same key may have been served in the meantime, and have used up what this request was
+		// refused.
 		if served, found, failed := s.earlier(ctx, post); found && failed == nil {
 			return served, nil
 		}
@@ -76,8 +75,8 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	return detail, err
 }
 
-// createNew creates a post that was not there a moment ago. If its key was used
-// for another request, reused says so; other refusals come before.
+// createNew creates a post that was not found. reused is the refusal of a key that was used for another request;
+// refusals about the post take precedence.
 func (s *Service) createNew(ctx context.Context, caller Caller, j *postValidation, reused *Error) (PostDetail, error) {
 	if err := s.requireRoom(j.post); err != nil {
 		return PostDetail{}, err
@@ -85,7 +84,7 @@ func (s *Service) createNew(ctx context.Context, caller Caller, j *postValidatio
 	needs, connections, err := s.validate(ctx, j, func(named map[string]*v1alpha1.Connection) error {
 		switch {
 		case reused != nil:
-			return reused // what is wrong with the post by itself comes before
+			return reused // problems of the post itself take precedence
 		case j.post.Spec.Draft:
 			return nil
 		default:
@@ -99,7 +98,7 @@ func (s *Service) createNew(ctx context.Context, caller Caller, j *postValidatio
 	if full != nil {
 		return PostDetail{}, full
 	}
-	defer done() // the index has it by then
+	defer done() // the index has the post by then
 	created, replayed, err := s.createReserved(ctx, needs, j.post)
 	if err != nil {
 		return PostDetail{}, err
@@ -114,10 +113,9 @@ func (s *Service) createNew(ctx context.Context, caller Caller, j *postValidatio
 	return detail, nil
 }
 
-// createReserved creates a post that counts: what it takes is reserved before, and
-// given back if the post certainly did not come into being. replayed says that the
-// same request, sent at the same time, was first. After a lost answer it stays false:
-// the post is most likely our own.
+// createReserved creates a post after reserving its usage, and releases the usage if the post was definitely not
+// created. replayed is true if a concurrent identical request created the post first. After a lost answer it stays
+// false: the post is most likely this request's own.
 func (s *Service) createReserved(ctx context.Context, needs *reservations, post *v1alpha1.Post) (created *v1alpha1.Post, replayed bool, err error) {
 	if err := needs.reserve(ctx); err != nil {
 		needs.release(ctx)
@@ -155,8 +153,7 @@ func (s *Service) createReserved(ctx context.Context, needs *reservations, post 
 	return created, existed && tries == 1, nil
 }
 
-// requireReady refuses a post to connections that cannot be posted to. All are
-// checked side by side.
+// requireReady refuses a post to connections that are not ready. The connections are checked concurrently.
 func (s *Service) requireReady(ctx context.Context, connections map[string]*v1alpha1.Connection) error {
 	var mu sync.Mutex
 	problems := map[readiness.State][]string{}
@@ -194,10 +191,9 @@ func (s *Service) requireReady(ctx context.Context, connections map[string]*v1al
 	}
 }
 
-// createOnce creates a resource, once, however often the answer is lost: its name
-// cannot be guessed, so what already has it is this very resource, which existing
-// reads. A refusal after a lost answer says nothing of the lost create, which may have
-// taken the last place of a ResourceQuota: that is asked before the name is.
+// createOnce creates a resource at most once over all retries: its name cannot be guessed, so an existing resource with
+// that name is this one, which existing reads. A refusal after a lost answer does not mean that the lost create failed:
+// it may have used up the ResourceQuota, which the API server checks before the name.
 func createOnce[T any](ctx context.Context, create, existing func() (T, error)) (made T, err error) {
 	var lost error
 	for range createTries {
@@ -213,7 +209,7 @@ func createOnce[T any](ctx context.Context, create, existing func() (T, error)) 
 			return made, err
 		default:
 			if made, err = existing(); err != nil {
-				return made, lost // it may come yet
+				return made, lost // the lost create may still take effect
 			}
 			return made, nil
 		}
@@ -221,7 +217,7 @@ func createOnce[T any](ctx context.Context, create, existing func() (T, error)) 
 	return made, err
 }
 
-// answerLost reports whether a write may have taken effect although it failed.
+// answerLost reports whether a failed write may have taken effect.
 func answerLost(err error) bool {
 	var status apierrors.APIStatus
 	if posting.TooLarge(err) {

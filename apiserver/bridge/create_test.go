@@ -87,7 +87,7 @@ func TestCreateChecks(t *testing.T) {
 	}
 }
 
-// TestReadinessOfMany checks all accounts of a post, and tells about all.
+// TestReadinessOfMany verifies that all accounts of a post are checked, and all problems reported.
 func TestReadinessOfMany(t *testing.T) {
 	t.Parallel()
 	const many = 5
@@ -104,7 +104,7 @@ func TestReadinessOfMany(t *testing.T) {
 	asked.Add(many)
 	s.Readiness = func(_ context.Context, connection *v1alpha1.Connection) readiness.Result {
 		asked.Done()
-		asked.Wait() // all are checked side by side
+		asked.Wait() // returns only if all checks are concurrent
 		state := readiness.Unavailable
 		if connection.Name == "c3" || connection.Name == "c1" {
 			state = readiness.Reconnect
@@ -118,7 +118,7 @@ func TestReadinessOfMany(t *testing.T) {
 	}
 }
 
-// TestCreateTellsTheLatest answers with the account's name that a check has just learnt.
+// TestCreateTellsTheLatest verifies that the response has the account name that a readiness check has just recorded.
 func TestCreateTellsTheLatest(t *testing.T) {
 	t.Parallel()
 	learnt := onX("acme")
@@ -152,7 +152,7 @@ func TestCreateTellsTheLatest(t *testing.T) {
 	}
 }
 
-// asking counts how often the Kubernetes API is asked.
+// asking counts the requests to the Kubernetes API.
 type asking struct {
 	*connections
 
@@ -174,7 +174,7 @@ func TestCreateAsksOnce(t *testing.T) {
 	}
 }
 
-// TestCreateCovered holds the plan's bound on accounts.
+// TestCreateCovered verifies the plan's limit of accounts.
 func TestCreateCovered(t *testing.T) {
 	t.Parallel()
 	most := plan.LimitsOf(starter{}.Owner("")).Accounts
@@ -218,7 +218,7 @@ func TestCreateCovered(t *testing.T) {
 	}
 }
 
-// TestRefusedWords words what the Kubernetes API refuses.
+// TestRefusedWords verifies the messages for rejections by the Kubernetes API.
 func TestRefusedWords(t *testing.T) {
 	t.Parallel()
 	refused := func(causes ...metav1.StatusCause) error {
@@ -256,7 +256,7 @@ func TestRefusedWords(t *testing.T) {
 	}
 }
 
-// TestKeyThatCannotBeRead is sent a key again while the Kubernetes API does not answer.
+// TestKeyThatCannotBeRead resends a request with a key while the Kubernetes API does not answer.
 func TestKeyThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	p := &unreadable{posts: &posts{stored: map[string]*v1alpha1.Post{}}}

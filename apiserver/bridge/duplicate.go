@@ -12,21 +12,18 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Duplicate is the content of a post, for a new one.
+// Duplicate is the content of a post for a copy.
 type Duplicate struct {
-	// Spec has neither a time nor is it a draft. It may break rules where something was
-	// left out.
+	// Spec has no time and is not a draft. It may break rules where content was omitted.
 	Spec v1alpha1.PostSpec
-	// Omitted says, for people, what the new post cannot have any more.
+	// Omitted lists, for people, the content that the new post cannot have.
 	Omitted []string
-	// Already says, for people and by the name of the account, why a target of Spec is not to
-	// be one of the new post unless they choose it: a part of the post is out, there or perhaps
-	// there.
+	// Already maps the connection of a target in Spec to the reason, for people, why the new post should exclude it by
+	// default: a part of the post is published there, or may be.
 	Already map[string]string
 }
 
-// DuplicatePost returns the content of a post for a new one: without the accounts and the
-// files that are gone.
+// DuplicatePost returns the content of a post for a copy, without deleted accounts and files.
 func (s *Service) DuplicatePost(ctx context.Context, caller Caller, id string) (Duplicate, error) {
 	post, err := s.read(ctx, caller, id)
 	if err != nil {
@@ -37,8 +34,8 @@ func (s *Service) DuplicatePost(ctx context.Context, caller Caller, id string) (
 	return d, err
 }
 
-// ResendPost returns the content of a post for a new one that goes to one of its targets
-// alone, which failed without anything of it being out. title is how lists call the post.
+// ResendPost returns the content of a post for a new post to one of its targets, which failed with nothing published.
+// title is the post's title in lists.
 func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, target int) (d Duplicate, title string, err error) {
 	post, err := s.read(ctx, caller, id)
 	if err != nil {
@@ -54,8 +51,8 @@ func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, targ
 	return d, s.Summarise(post).Title, err
 }
 
-// already is Duplicate.Already. It is empty if nothing of the post is out, and if all of it
-// is: then the new post is a post like that one, and not what is missing of it.
+// already returns Duplicate.Already. It is empty if nothing of the post is published, or all of it: the copy is then a
+// new post, not the completion of the old one.
 func already(post *v1alpha1.Post) map[string]string {
 	posted, partly := 0, false
 	for i := range post.Spec.Targets {
@@ -84,7 +81,7 @@ func already(post *v1alpha1.Post) map[string]string {
 	return why
 }
 
-// out says, for people, why a target is not to be sent by another post.
+// out returns the reason, for people, why a target should not be sent again.
 func out(post *v1alpha1.Post, i int) string {
 	t := posting.Target(post, i)
 	switch {
@@ -99,7 +96,7 @@ func out(post *v1alpha1.Post, i int) string {
 	}
 }
 
-// duplicate is the content of a post for a new one with those of its targets that are wanted.
+// duplicate returns the content of a post for a copy, with the wanted targets only.
 func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.Post, wanted func(target int) bool) (Duplicate, error) {
 	d := Duplicate{Spec: *post.Spec.DeepCopy()}
 	d.Spec.ScheduledAt, d.Spec.Draft, d.Spec.Cancelled = nil, false, false
@@ -130,7 +127,7 @@ func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.P
 	return d, nil
 }
 
-// omittedFile says for people that a file is gone; media is nil if its record is, too.
+// omittedFile returns the message about a deleted file; media is nil if its resource is deleted too.
 func omittedFile(name string, media *v1alpha1.Media) string {
 	if media == nil {
 		return fmt.Sprintf("file %q is not kept any more; upload it again", name)
@@ -138,7 +135,7 @@ func omittedFile(name string, media *v1alpha1.Media) string {
 	return fmt.Sprintf("file %q (%s) is not kept any more; upload it again", media.Spec.FileName, name)
 }
 
-// dropMedia takes files out of what a post shows.
+// dropMedia removes deleted files from a spec.
 func dropMedia(spec *v1alpha1.PostSpec, gone map[string]bool) {
 	isGone := func(ref v1alpha1.LocalReference) bool { return gone[ref.Name] }
 	if spec.Image != nil {

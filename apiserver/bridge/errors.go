@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Code says what kind of error it is, for programs.
+// Code is the machine-readable kind of an error.
 type Code string
 
 // The codes of the contract.
@@ -35,41 +35,38 @@ const (
 	CodeInternal             Code = "INTERNAL_ERROR"
 )
 
-// CodeInsufficientScope is that an agent may not do what it asks for. API keys have no
-// scopes: the contract does not know the code, and the REST API never answers it.
+// CodeInsufficientScope rejects an agent without the required scope. API keys have no scopes: the contract does not
+// define this code, and the REST API never returns it.
 const CodeInsufficientScope Code = "INSUFFICIENT_SCOPE"
 
-// Error is an answer that a client can do something about. Every other error
-// of this package is the service's own trouble and is for the log only.
+// Error is an error that the client can react to. Every other error of this package is internal, and for the log only.
 type Error struct {
 	Code Code
-	// Message says what is wrong and what to do, for people.
+	// Message describes the problem and its remedy, for people.
 	Message string
-	// Problems are those of the post that Message tells of, one by one and with the
-	// fields that they concern, the first maxFieldProblems; empty for what concerns no
+	// Problems are the first maxFieldProblems problems of the post, each with its field; empty if the error concerns no
 	// field.
 	Problems []Problem
 }
 
-// NoIndex is the Target or the Card of a Problem that concerns none.
+// NoIndex is the Target or Card of a Problem without one.
 const NoIndex = -1
 
-// Problem is one thing that is wrong with a post, for people.
+// Problem is one problem of a post, for people.
 type Problem struct {
-	// Target is the index of the target that it concerns, and Card that of the card of
-	// a tree; NoIndex for none.
+	// Target is the index of the target and Card the index of the tree's card; NoIndex for neither.
 	Target, Card int
-	// Field is the path of the field in the resource: within the target or the card if
-	// it concerns one, else within spec. It is empty for the whole.
+	// Field is the field's path in the resource, relative to the target or card if there is one, else to spec. It is empty
+	// for the whole object.
 	Field string
-	// Message says what is wrong and what to do.
+	// Message describes the problem and its remedy.
 	Message string
 }
 
-// fieldPaths tells the parts of a path of a Post.
+// fieldPaths parses a field path of a Post.
 var fieldPaths = regexp.MustCompile(`^spec(?:\.targets\[(\d+)\]|\.tree\.cards\[(\d+)\])?\.?(.*)$`)
 
-// problemOf says for people what is wrong with a field.
+// problemOf converts a field error to a Problem.
 func problemOf(err *field.Error) Problem {
 	p := Problem{Target: NoIndex, Card: NoIndex, Field: err.Field, Message: problem(err)}
 	if parts := fieldPaths.FindStringSubmatch(err.Field); parts != nil {
@@ -88,8 +85,8 @@ func indexOr(digits string) int {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// ErrUncertain is the service's own trouble after which a post may have been
-// created all the same: a client that sends it again could post twice.
+// ErrUncertain is an internal error after which a post may have been created: a client that resends the request could
+// post twice.
 var ErrUncertain = errors.New("create a post, which may exist nevertheless")
 
 func errorf(code Code, format string, args ...any) *Error {
@@ -97,19 +94,18 @@ func errorf(code Code, format string, args ...any) *Error {
 }
 
 const (
-	// maxProblems is how many problems one message names: those of a request that a person or a model wrote, all at once.
+	// maxProblems limits the problems in one message. A message names several at once, for the person or model that wrote
+	// the request.
 	maxProblems = strictjson.ShownProblems
-	// maxMissing is how many things that are not there are asked for at the Kubernetes API before the others are taken to be
-	// missing, or there, as well: the request is refused in any case.
+	// maxMissing limits the reads of missing objects from the Kubernetes API. The remaining objects then count as missing,
+	// or as valid: the request is refused in any case.
 	maxMissing = 5
-	// maxFieldProblems is how many problems Error.Problems has at most: as many as a
-	// page of a form shows beside its fields. A tree can have 10,000, and what nobody
-	// reads is not worded.
+	// maxFieldProblems limits Error.Problems to what a form can show at its fields. A tree can have 10,000 problems.
 	maxFieldProblems = 100
 )
 
-// invalid words what is wrong with a post, with the paths of the wire, behind
-// problems that are worded already.
+// invalid returns the error for a post with field errors, with the paths of the wire format. problems are formatted
+// already and come first.
 func invalid(errs field.ErrorList, problems ...string) *Error {
 	refused := &Error{Code: CodeValidation}
 	more := 0
@@ -138,8 +134,7 @@ func problem(err *field.Error) string {
 	}
 }
 
-// refusedByKubernetes words what the Kubernetes API refused about a post; nil
-// if it did not refuse the content.
+// refusedByKubernetes returns the error for content that the Kubernetes API rejected; nil for other errors.
 func refusedByKubernetes(err error) *Error {
 	if apierrors.IsRequestEntityTooLargeError(err) || posting.TooLarge(err) {
 		return errorf(CodeValidation, "the post is too large to be stored: it may take at most %d bytes; shorten its captions, or make several posts with fewer targets each", posting.MaxPost)
@@ -162,17 +157,16 @@ func refusedByKubernetes(err error) *Error {
 	return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
 }
 
-// isOfWhole reports whether a field of Kubernetes is no field of a request: a rule about a whole object names its spec, or, in
-// earlier versions, nothing.
+// isOfWhole reports whether the field of a Kubernetes error names a whole object: a rule about the object has the field
+// spec or, in earlier versions, none.
 func isOfWhole(field string) bool {
 	return field == "" || field == "<nil>" || field == "spec"
 }
 
-// JoinProblems makes one message of several problems.
+// JoinProblems joins several problems to one message.
 func JoinProblems(problems []string) string { return JoinFirst(problems, 0) }
 
-// JoinFirst makes one message of the first of several problems; more are those that
-// nobody put into words.
+// JoinFirst joins the first problems to one message; more is the number of problems that are not in the list.
 func JoinFirst(problems []string, more int) string {
 	if beyond := len(problems) - maxProblems; beyond > 0 {
 		problems, more = problems[:maxProblems], more+beyond
@@ -184,8 +178,7 @@ func JoinFirst(problems []string, more int) string {
 	return message
 }
 
-// wireNames are the names that REST has for what is called otherwise in the
-// resource, longest first where one begins another.
+// wireNames maps field names of the resource to those of REST, longest first where one is a prefix of another.
 var wireNames = strings.NewReplacer(
 	"connectionRef.name", "connection_id", "connectionRef", "connection_id",
 	"video.thumbnailOffsetMillis", "thumbnail_time",
@@ -195,7 +188,7 @@ var wireNames = strings.NewReplacer(
 	"tiktok.isAIGenerated", "is_ai_generated", "tiktok.", "tiktok_",
 )
 
-// WirePath spells the path of a field of the resource as REST clients know it.
+// WirePath converts a field path of the resource to the path in REST.
 func WirePath(path string) string {
 	path = wireNames.Replace(strings.TrimPrefix(path, "spec."))
 	path = strings.ReplaceAll(path, "].name", "]")

@@ -31,13 +31,12 @@ var (
 	person = bridge.Caller{Namespace: "team-a", Author: "herald:link"}
 )
 
-// posts is a Kubernetes API with posts. Each create goes through the next of
-// faults, if there is one left.
+// posts is a fake Kubernetes API with posts. Each create consumes the next of faults, if there is one.
 type posts struct {
 	stored  map[string]*v1alpha1.Post
 	faults  []fault
 	creates int
-	// room, if set, is how many posts a ResourceQuota allows. It is asked before the name is.
+	// room, if set, is the number of posts that a ResourceQuota allows. It is checked before the name.
 	room int
 	// creating, if set, is called at each create; between, at each update.
 	creating func()
@@ -46,9 +45,9 @@ type posts struct {
 	version  int
 }
 
-// fault is what goes wrong with one create.
+// fault is the failure of one create.
 type fault struct {
-	lands bool // it takes effect all the same
+	lands bool // it takes effect nevertheless
 	err   error
 }
 
@@ -76,7 +75,7 @@ func (p *posts) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, 
 	return p.stored[post.Name], f.err
 }
 
-// exceeded is what Kubernetes says of one more object than a team's ResourceQuota allows.
+// exceeded returns Kubernetes' error for an object above a team's ResourceQuota.
 func exceeded(kind string, room int) error {
 	name := "count/" + kind + ".social.herald.dev"
 	return apierrors.NewForbidden(schema.GroupResource{Resource: kind}, "x", fmt.Errorf(
@@ -90,8 +89,7 @@ func (p *posts) Get(_ context.Context, _, name string) (*v1alpha1.Post, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "posts"}, name)
 }
 
-// Update goes through the next of faults too. What comes first between reading and
-// writing, between does.
+// Update consumes the next of faults too. between runs before it, as a concurrent change after the caller's read.
 func (p *posts) Update(_ context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error) {
 	p.updates++
 	if p.between != nil {
@@ -111,8 +109,7 @@ func (p *posts) Update(_ context.Context, before, after *v1alpha1.Post) (*v1alph
 	return after.DeepCopy(), f.err
 }
 
-// put stores a post as the Kubernetes API does: with another resourceVersion, and another
-// generation if its spec changed.
+// put stores a post like the Kubernetes API: with a new resourceVersion, and a new generation if its spec has changed.
 func (p *posts) put(post *v1alpha1.Post) {
 	p.version++
 	if stored := p.stored[post.Name]; stored != nil && !v1alpha1.SemanticEqual(stored.Spec, post.Spec) {
@@ -122,7 +119,7 @@ func (p *posts) put(post *v1alpha1.Post) {
 	p.stored[post.Name] = post.DeepCopy()
 }
 
-// connections are those of every namespace; live holds what memory lacks.
+// connections are the connections of every namespace; live has those that are missing in the cache.
 type connections struct {
 	memory, live map[string]*v1alpha1.Connection
 	err          error
@@ -142,7 +139,7 @@ func (c *connections) Live(_ context.Context, _, name string) (*v1alpha1.Connect
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, name)
 }
 
-// events keeps what was written, "reason kind/name: note" each.
+// events records the written events as "reason kind/name: note".
 type events struct {
 	written []string
 	err     error
@@ -190,7 +187,7 @@ func inMemory(name string) *connections {
 	return &connections{memory: map[string]*v1alpha1.Connection{name: onX(name)}}
 }
 
-// pageOf lists posts, which nothing hinders where there is no archive.
+// pageOf lists posts, which cannot fail without an archive.
 func pageOf(t *testing.T, s *bridge.Service, caller bridge.Caller, q postindex.Query) bridge.PostPage {
 	t.Helper()
 	page, err := s.ListPosts(t.Context(), caller, q)

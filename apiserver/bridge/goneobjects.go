@@ -15,20 +15,18 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 )
 
-// Requests reads what is kept of requests under an Idempotency-Key whose objects are gone;
-// *archive.Archive does.
+// Requests reads the records of requests with an Idempotency-Key whose objects are deleted; *archive.Archive implements
+// it.
 type Requests interface {
 	Request(ctx context.Context, team archive.Team, name string) (archive.Request, error)
 }
 
-// requestWithin is how long is waited for the bucket before a request is served as if its key
-// were new. The manager looks in the bucket as well before it publishes the post of a key, so
-// that none goes out twice.
+// requestWithin is the timeout for the bucket; after it, the key counts as new. The manager looks in the bucket as well
+// before it publishes the post of a key, which prevents a second publication.
 const requestWithin = 3 * time.Second
 
-// deletedRequest returns what is kept of the request that created an object of this name before, if
-// that one is gone and its key still holds; nil for an object without a key, and where the
-// bucket cannot be read.
+// deletedRequest returns the record of the request that created an object of this name, if the object is deleted and
+// its key still valid; nil for an object without a key, and if the bucket cannot be read.
 func (s *Service) deletedRequest(ctx context.Context, asked metav1.Object) *archive.Request {
 	if s.Requests == nil || asked.GetAnnotations()[v1alpha1.RequestAnnotation] == "" {
 		return nil
@@ -51,9 +49,8 @@ func (s *Service) deletedRequest(ctx context.Context, asked metav1.Object) *arch
 	return &found
 }
 
-// archivedPost returns the post that a request under the same key created, if it has left the
-// cluster after a call may have been made for it; nil if there is none, or the archive cannot be
-// read. The manager knows it then all the same, and publishes nothing that is out.
+// archivedPost returns the archived post that a request with the same key created and that may have been sent; nil if
+// there is none or the archive cannot be read. The manager checks the archive as well, and publishes nothing twice.
 func (s *Service) archivedPost(ctx context.Context, asked *v1alpha1.Post) *v1alpha1.Post {
 	if s.Archive == nil {
 		return nil
@@ -69,8 +66,7 @@ func (s *Service) archivedPost(ctx context.Context, asked *v1alpha1.Post) *v1alp
 	return post
 }
 
-// refuseDeleted refuses to create a post under the key of one that was deleted before it was
-// published; nil if there is none.
+// refuseDeleted refuses a post whose key belongs to a post that was deleted before it was published; nil otherwise.
 func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error {
 	found := s.deletedRequest(ctx, asked)
 	switch {
@@ -86,8 +82,8 @@ func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error
 	}
 }
 
-// refuseStopped refuses to create a post under the key of one that was deleted while it was
-// published: what a person has stopped does not go on since a client tries again.
+// refuseStopped returns the refusal of a post whose key belongs to a post that was deleted during delivery: a client's
+// retry does not resume a post that a person has stopped.
 func refuseStopped(asked *v1alpha1.Post) error {
 	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
 		return errorf(CodeConflict,
@@ -99,8 +95,8 @@ func refuseStopped(asked *v1alpha1.Post) error {
 			"Use a new key to post the rest.", asked.Name)
 }
 
-// refuseOtherFile refuses to register a file under the key of another one that was deleted. The
-// same request gets the same id again.
+// refuseOtherFile refuses a file whose key belongs to another, deleted file. The same request receives the same id
+// again.
 func (s *Service) refuseOtherFile(ctx context.Context, asked *v1alpha1.Media) error {
 	if found := s.deletedRequest(ctx, asked); found != nil && !sameFingerprint(found.Fingerprint, asked.Annotations[v1alpha1.RequestAnnotation]) {
 		return errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", asked.Name)

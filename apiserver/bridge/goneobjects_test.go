@@ -26,7 +26,7 @@ func (away) Request(ctx context.Context, _ archive.Team, _ string) (archive.Requ
 	return archive.Request{}, errors.New("connection refused")
 }
 
-// archived is an archive with one post, or one that cannot be read.
+// archived is an archive with one post, or an unreadable one.
 type archived struct {
 	bridge.Archive
 	post *v1alpha1.Post
@@ -48,7 +48,7 @@ func (a archived) PostIncludingDeleted(_ context.Context, _, name string) (*v1al
 	return a.post, nil
 }
 
-// TestKeyOfWhatLeft sends a request again whose post has left the cluster.
+// TestKeyOfWhatLeft resends a request whose post has been archived.
 func TestKeyOfWhatLeft(t *testing.T) {
 	t.Parallel()
 	keyed := func(caption string) bridge.CreatePost {
@@ -90,8 +90,7 @@ func TestKeyOfWhatLeft(t *testing.T) {
 	}
 }
 
-// TestLeftIsNotChanged asks for changes of a post that is in the archive alone, one whose outcome
-// nobody knows among them.
+// TestLeftIsNotChanged requests changes of archived posts, including an undecided one.
 func TestLeftIsNotChanged(t *testing.T) {
 	t.Parallel()
 	seen := bridge.Version(kept())
@@ -144,8 +143,8 @@ func TestLeftIsNotChanged(t *testing.T) {
 	}
 }
 
-// TestKeyOfWhatIsGone sends a request again whose object was deleted by others, with what the
-// manager keeps of it then in the real store.
+// TestKeyOfWhatIsGone resends a request whose object was deleted by another client, with the manager's record of it in
+// the real store.
 func TestKeyOfWhatIsGone(t *testing.T) {
 	bucket, err := store.New(storetest.Start(t))
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Guarded leaves the trail of what Herald did to an object to keep it safe, such as the end of
-// a grant of which a token was stolen: a line of the log and an event. reason is a word for
-// programs, note says what happened, for people.
+// Guarded records a protective action of Herald on an object, such as the end of a grant with a stolen token, as a log
+// line and an event. reason is for programs; note describes the action for people.
 func (s *Service) Guarded(ctx context.Context, object metav1.Object, reason, note string) {
 	about := referenceTo(object)
 	log := s.Log.With(

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestGuarded: what Herald did to keep a grant safe is told to those who look at the object, and to those who read the log, also when
-// one of the two cannot be told.
+// TestGuarded verifies that a protective action on a grant is recorded as an event and in the log, even if the event
+// cannot be written.
 func TestGuarded(t *testing.T) {
 	t.Parallel()
 	grant := &v1alpha1.OAuthGrant{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "agent-1"}}

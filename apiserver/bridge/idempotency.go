@@ -21,12 +21,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// identify names what a request creates: at random, or after its Idempotency-Key. In
-// that case the name follows from the team and the key alone, so that the Kubernetes
-// API itself refuses a second one, whichever replica it comes through and whatever
-// was restarted between; and an annotation tells requests under the same key apart by
-// what they ask for. The agents that people allowed have keys of their own: one that may
-// write drafts alone must not take those under which an integration publishes.
+// identify sets the name of a new object: random, or derived from its Idempotency-Key. A derived name depends only on
+// the team and the key, so that the Kubernetes API itself rejects a second object, across replicas and restarts; an
+// annotation has the fingerprint that distinguishes different requests with the same key. Each agent's grant has its
+// own namespace of keys: an agent that may only write drafts must not use up the keys of an integration that publishes.
 func identify(created *metav1.ObjectMeta, caller *Caller, prefix, key string, spec any) error {
 	if key == "" {
 		created.Name = prefix + strings.ToLower(rand.Text()[:idLength])
@@ -39,7 +37,7 @@ func identify(created *metav1.ObjectMeta, caller *Caller, prefix, key string, sp
 	metav1.SetMetaDataAnnotation(created, v1alpha1.RequestAnnotation, asked)
 	hashed := prefix + "\x00" + created.Namespace + "\x00" + key
 	if grant := caller.grant(); grant != "" {
-		hashed = "grant\x00" + grant + "\x00" + hashed // no prefix is that word, whatever a key holds
+		hashed = "grant\x00" + grant + "\x00" + hashed // no prefix is "grant", so the two forms never collide
 	}
 	sum := sha256.Sum256([]byte(hashed))
 	name := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
@@ -50,19 +48,18 @@ func identify(created *metav1.ObjectMeta, caller *Caller, prefix, key string, sp
 // postName matches the names that identify gives to posts.
 var postName = regexp.MustCompile(fmt.Sprintf("^%s[a-z2-7]{%d}$", postPrefix, idLength))
 
-// IsCreated reports whether the name of a post is one that the HTTP API or the web application
-// gives. The policy herald-marks refuses such names, and annotations that name an author, to
-// everybody else.
+// IsCreated reports whether a post's name is one that the HTTP API or the web application generates. The policy
+// herald-marks rejects such names, and annotations that name an author, from all other clients.
 func IsCreated(name string) bool { return postName.MatchString(name) }
 
-// fingerprintVersion names the form in which a request is hashed: the JSON of the spec
-// that it asks for. A change of that form takes another version.
+// fingerprintVersion is the version of the hashed form: the JSON of the requested spec. A change of that form needs a
+// new version.
 const fingerprintVersion = "v1"
 
-// fingerprintVersions are the forms that this program and earlier ones have written.
+// fingerprintVersions are the versions that this release and earlier ones have written.
 var fingerprintVersions = []string{fingerprintVersion}
 
-// fingerprint identifies what a request asks for, as "version:hash".
+// fingerprint returns the identity of a request's content, as "version:hash".
 func fingerprint(spec any) (string, error) {
 	asked, err := json.Marshal(spec)
 	if err != nil {
@@ -72,10 +69,9 @@ func fingerprint(spec any) (string, error) {
 	return fingerprintVersion + ":" + hex.EncodeToString(sum[:]), nil
 }
 
-// sameFingerprint reports whether two fingerprints may be of the same request. Those of
-// different versions that this program has written cannot be compared: they are taken for
-// the same, so that a request that is sent again across an upgrade is answered with what
-// it has created. A version that no program has written proves nothing.
+// sameFingerprint reports whether two fingerprints may belong to the same request. Different known versions cannot be
+// compared and count as equal, so that a retry across an upgrade returns the object that it created. An unknown version
+// never matches another.
 func sameFingerprint(a, b string) bool {
 	versionA, hashA := splitFingerprint(a)
 	versionB, hashB := splitFingerprint(b)
@@ -85,7 +81,7 @@ func sameFingerprint(a, b string) bool {
 	return slices.Contains(fingerprintVersions, versionA) && slices.Contains(fingerprintVersions, versionB)
 }
 
-// splitFingerprint reads a fingerprint. The first ones bore no version and were of v1.
+// splitFingerprint parses a fingerprint. The first fingerprints had no version and were v1.
 func splitFingerprint(f string) (version, hash string) {
 	if version, hash, ok := strings.Cut(f, ":"); ok {
 		return version, hash
@@ -93,9 +89,8 @@ func splitFingerprint(f string) (version, hash string) {
 	return "v1", f
 }
 
-// earlier answers with the post that the request has created before, if it
-// carries a key and has: as it reads now, without checking anew what was right
-// then. found is false for a request that is to create a post.
+// earlier returns the post that an earlier request with the same key created, in its present state and without
+// validating it again. found is false if the request has to create a post.
 func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail PostDetail, found bool, err error) {
 	if post.Annotations[v1alpha1.RequestAnnotation] == "" {
 		return PostDetail{}, false, nil
@@ -121,8 +116,8 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 	return detail, true, nil
 }
 
-// sameRequest reports whether Herald created a resource for the same request: what others
-// made under the name of a key answers for nothing.
+// sameRequest reports whether Herald created a resource for the same request. Resources from other clients under a
+// key's name never match.
 func sameRequest(made, asked metav1.Object) bool {
 	switch made.GetLabels()[v1alpha1.OriginLabel] {
 	case v1alpha1.OriginAPI, v1alpha1.OriginWeb:
@@ -132,8 +127,7 @@ func sameRequest(made, asked metav1.Object) bool {
 	return sameFingerprint(made.GetAnnotations()[v1alpha1.RequestAnnotation], asked.GetAnnotations()[v1alpha1.RequestAnnotation])
 }
 
-// requireSame refuses a post that was created under the same key for another
-// request.
+// requireSame refuses a post that another request with the same key created.
 func requireSame(made, asked *v1alpha1.Post) error {
 	if sameRequest(made, asked) {
 		return nil
@@ -141,7 +135,7 @@ func requireSame(made, asked *v1alpha1.Post) error {
 	return usedForAnother(asked, made.Name)
 }
 
-// usedForAnother is the refusal of a post whose key another request was sent under.
+// usedForAnother returns the refusal of a key that another request has used.
 func usedForAnother(asked *v1alpha1.Post, made string) *Error {
 	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
 		return errorf(CodeConflict, "this form has created post %s already, with other content; nothing more was posted. Open that post to change it, or begin a new one.", made)

@@ -28,7 +28,7 @@ func TestIdempotencyKey(t *testing.T) {
 		between  func(*posts)
 		wantCode string
 		same     bool
-		replayed bool // the second answer says that the post was there
+		replayed bool // the second response has Replayed
 		creates  int
 		faults   []fault
 		reason   string
@@ -76,7 +76,8 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKeyOfAgents: an agent that a person allowed takes no key of another caller, and repeats its own.
+// TestIdempotencyKeyOfAgents verifies that the keys of an agent's grant never collide with those of another caller, and
+// repeat its own requests.
 func TestIdempotencyKeyOfAgents(t *testing.T) {
 	t.Parallel()
 	agent := bridge.Caller{Namespace: caller.Namespace, Key: "agent-a", Author: "oidc:ada", Agent: "Claude", Scopes: bridge.Scopes}
@@ -113,8 +114,8 @@ func TestIdempotencyKeyOfAgents(t *testing.T) {
 	}
 }
 
-// TestSimultaneousRequests sends a request, and the same one again while the first is on its way: it finds nothing
-// when it looks, and the first when it creates.
+// TestSimultaneousRequests sends a request twice concurrently: the second one finds no post at first, and the first
+// one's post when it creates.
 func TestSimultaneousRequests(t *testing.T) {
 	in := hello("a-x")
 	in.IdempotencyKey = "k"
@@ -137,7 +138,7 @@ func TestSimultaneousRequests(t *testing.T) {
 	}
 }
 
-// TestFingerprintVersions sends a request again that another version of the program has served.
+// TestFingerprintVersions resends a request that another version of the program has served.
 func TestFingerprintVersions(t *testing.T) {
 	const another = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for name, tt := range map[string]struct {
@@ -175,8 +176,7 @@ func TestFingerprintVersions(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnother creates a post under the name that belongs to a client's key, as somebody may
-// who knows the key, and does not have Herald do it.
+// TestKeyOfAnother creates a post with the name of a client's key without Herald, as anyone could who knows the key.
 func TestKeyOfAnother(t *testing.T) {
 	in := hello("a-x")
 	in.IdempotencyKey = "order-4711"

@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// keyNameLength and tokenNameLength are how many characters of 5 bits follow the
-	// "k-" and the "t-": 80 and 40 bits. The names are no secrets; they must be new.
+	// keyNameLength and tokenNameLength are the numbers of base32 characters after "k-" and "t-": 80 and 40 bits. The
+	// names are not secret, only unique.
 	keyNameLength, tokenNameLength = 16, 8
-	// maxDescription and maxTokens are the schema's bounds.
+	// maxDescription and maxTokens are the schema's limits.
 	maxDescription, maxTokens = 500, 2
 )
 
@@ -33,12 +33,11 @@ type Keys interface {
 	List(ctx context.Context, namespace string) ([]v1alpha1.APIKey, error)
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.APIKey, error)
 	Create(ctx context.Context, key *v1alpha1.APIKey) (*v1alpha1.APIKey, error)
-	// Update stores what differs between two states of a key, on the condition that it
-	// is still as it was before.
+	// Update stores the difference between two states of a key, with optimistic concurrency.
 	Update(ctx context.Context, before, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error)
 }
 
-// KeyState says whether a key opens anything.
+// KeyState is the validity of a key.
 type KeyState string
 
 // The states of a key.
@@ -48,36 +47,36 @@ const (
 	KeyRevoked KeyState = "revoked"
 )
 
-// Key is an API key as people see it.
+// Key is an API key for display.
 type Key struct {
 	ID, Description string
 	State           KeyState
 	CreatedAt       time.Time
-	// ExpiresAt and LastUsedAt are zero for never. The latter is true to within an hour.
+	// ExpiresAt and LastUsedAt are zero for never. LastUsedAt is accurate to an hour.
 	ExpiresAt, LastUsedAt time.Time
-	// Author is who made the key in the web application; empty if it came otherwise. Only
-	// the tokens of the former can be replaced here.
+	// Author is the person who created the key in the web application; empty for other keys, whose tokens cannot be
+	// replaced here.
 	Author string
-	// Tokens are one or two, oldest first.
+	// Tokens are the key's one or two tokens, oldest first.
 	Tokens []KeyToken
 }
 
 // KeyToken is a token of a key.
 type KeyToken struct {
 	Name string
-	// Shown is the beginning of the token, to recognise it by; empty if it is not known.
+	// Shown is the token's prefix, for recognition; empty if unknown.
 	Shown string
-	// CreatedAt and ExpiresAt are zero while they are not known, or for never.
+	// CreatedAt and ExpiresAt are zero if unknown, or for never.
 	CreatedAt, ExpiresAt time.Time
-	// Secret names the Secret that holds the token; empty if there is none.
+	// Secret is the name of the Secret with the token; empty if there is none.
 	Secret string
 }
 
-// NewToken is a token that was just made. It is shown once and stored nowhere.
+// NewToken is a newly generated token. It is shown once and never stored.
 type NewToken struct {
-	// Key is the id of its key, and Name its name there.
+	// Key is the id of the token's key, and Name the token's name in it.
 	Key, Name string
-	// Token is the token itself. It must not be logged.
+	// Token is the secret. It must not be logged.
 	Token string
 }
 
@@ -101,7 +100,7 @@ func (s *Service) ListKeys(ctx context.Context, caller Caller) ([]Key, error) {
 	return keys, nil
 }
 
-// CreateKey makes an API key with one token. A zero expiresAt means never.
+// CreateKey creates an API key with one token. A zero expiresAt means no expiry.
 func (s *Service) CreateKey(ctx context.Context, caller Caller, description string, expiresAt time.Time) (NewToken, error) {
 	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{
 		Namespace: caller.Namespace, Name: "k-" + randomName(keyNameLength),
@@ -132,19 +131,18 @@ func (s *Service) CreateKey(ctx context.Context, caller Caller, description stri
 	return made, nil
 }
 
-// ofWeb reports whether a key was made in the web application. The tokens of others are
-// declared by another tool, which would take back what is changed here; the apiserver has
-// no right to them either (config/rbac/policies.yaml).
+// ofWeb reports whether a key was created in the web application. The tokens of other keys are declared by another
+// tool, which would revert a change; the apiserver has no permission to change them either (config/rbac/policies.yaml).
 func ofWeb(key *v1alpha1.APIKey) bool { return key.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb }
 
 func notOfWeb(id string) *Error {
 	return errorf(CodeConflict, "API key %s was not made in the web application; replace its token where it is declared, or revoke it and make a new one", id)
 }
 
-// RollKey gives a key that was made in the web application a second token beside the
-// first: both work, until RemoveToken takes the first away.
+// RollKey adds a second token to a key that was created in the web application. Both work until RemoveToken removes the
+// first.
 func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewToken, error) {
-	// One token, however often it is written: an earlier write may come into effect late.
+	// All attempts write the same token: an earlier write may take effect late.
 	made := newToken(&v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: id}})
 	err := s.changeKey(ctx, caller, id, ActTokenAdded, func(key *v1alpha1.APIKey) error {
 		switch state := stateOfKey(key, s.Clock.Now()); {
@@ -167,8 +165,8 @@ func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewTok
 	return made, nil
 }
 
-// RemoveToken takes one of two tokens away from a key that was made in the web
-// application. It stops working at once. One that is gone already is no error.
+// RemoveToken removes one of two tokens from a key that was created in the web application. The token stops working
+// immediately. A missing token is not an error.
 func (s *Service) RemoveToken(ctx context.Context, caller Caller, id, token string) error {
 	return s.changeKey(ctx, caller, id, ActTokenRemoved, func(key *v1alpha1.APIKey) error {
 		switch {
@@ -186,7 +184,7 @@ func (s *Service) RemoveToken(ctx context.Context, caller Caller, id, token stri
 	})
 }
 
-// RevokeKey ends an API key at once and for good. One that is revoked already is no error.
+// RevokeKey revokes an API key immediately and permanently. Revoking a revoked key is not an error.
 func (s *Service) RevokeKey(ctx context.Context, caller Caller, id string) error {
 	return s.changeKey(ctx, caller, id, ActKeyRevoked, func(key *v1alpha1.APIKey) error {
 		key.Spec.Revoked = true
@@ -194,8 +192,8 @@ func (s *Service) RevokeKey(ctx context.Context, caller Caller, id string) error
 	})
 }
 
-// changeKey changes a key as it is when it is written. change gets a copy of it; one that
-// it leaves as it is needs no write.
+// changeKey applies change to the current state of a key, and retries after a conflict. change receives a copy; an
+// unchanged copy is not written.
 func (s *Service) changeKey(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.APIKey) error) error {
 	lost := false
 	var last error
@@ -246,7 +244,7 @@ func (s *Service) readKey(ctx context.Context, caller Caller, id string) (*v1alp
 	return key, nil
 }
 
-// checkKey returns what is wrong with a key that is to be made.
+// checkKey validates a new key.
 func checkKey(key *v1alpha1.APIKey, now time.Time) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
@@ -268,7 +266,7 @@ func newToken(key *v1alpha1.APIKey) NewToken {
 	return NewToken{Key: key.Name, Name: "t-" + randomName(tokenNameLength), Token: apitoken.New(key.Namespace, key.Name)}
 }
 
-// addToken stores the hash of a token, and its beginning, in its key.
+// addToken stores the hash and the prefix of a token in its key.
 func addToken(key *v1alpha1.APIKey, made *NewToken) {
 	key.Spec.Tokens = append(key.Spec.Tokens, v1alpha1.APIKeyToken{Name: made.Name, SHA256: apitoken.Hash(key.Namespace, key.Name, made.Token)})
 	shown := shownTokens(key)
@@ -282,7 +280,7 @@ func hasToken(key *v1alpha1.APIKey, name string) bool {
 	return slices.ContainsFunc(key.WantedTokens(), func(t v1alpha1.APIKeyToken) bool { return t.Name == name })
 }
 
-// shownTokens returns the beginnings of tokens by their names.
+// shownTokens returns the prefixes of a key's tokens, by token name.
 func shownTokens(key *v1alpha1.APIKey) map[string]string {
 	shown := map[string]string{}
 	for entry := range strings.SplitSeq(key.Annotations[v1alpha1.ShownTokensAnnotation], ",") {
@@ -293,7 +291,7 @@ func shownTokens(key *v1alpha1.APIKey) map[string]string {
 	return shown
 }
 
-// setShownTokens notes the beginnings of those tokens that the key has.
+// setShownTokens stores the prefixes of the tokens that the key has.
 func setShownTokens(key *v1alpha1.APIKey, shown map[string]string) {
 	var entries []string
 	for _, token := range key.WantedTokens() {
@@ -326,7 +324,7 @@ func viewKey(key *v1alpha1.APIKey, now time.Time) Key {
 	return view
 }
 
-// stateOfKey says whether any token of a key is good.
+// stateOfKey returns the state of a key. A key is active while one of its tokens is valid.
 func stateOfKey(key *v1alpha1.APIKey, now time.Time) KeyState {
 	if key.Spec.Revoked || key.DeletionTimestamp != nil {
 		return KeyRevoked

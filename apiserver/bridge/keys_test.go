@@ -23,7 +23,7 @@ import (
 
 var keysResource = schema.GroupResource{Group: "social.herald.dev", Resource: "apikeys"}
 
-// keys is a Kubernetes API with API keys. Each write goes through the next of faults.
+// keys is a fake Kubernetes API with API keys. Each write consumes the next of faults.
 type keys struct {
 	stored  map[string]*v1alpha1.APIKey
 	faults  []fault
@@ -94,7 +94,7 @@ func withKeys(stored ...*v1alpha1.APIKey) (*bridge.Service, *keys, *events) {
 	return s, k, e
 }
 
-// opens reports whether a token opens a key as it is stored.
+// opens reports whether a token is valid for a stored key.
 func opens(key *v1alpha1.APIKey, token string) bool {
 	for _, t := range key.Spec.Tokens {
 		if t.SHA256 == apitoken.Hash(key.Namespace, key.Name, token) {
@@ -164,7 +164,7 @@ func TestCreateKey(t *testing.T) {
 	}
 }
 
-// applied is a key whose token the manager made.
+// applied returns a key whose token the manager created.
 func applied(edits ...func(*v1alpha1.APIKey)) *v1alpha1.APIKey {
 	key := &v1alpha1.APIKey{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "ci", ResourceVersion: "0", CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
@@ -220,8 +220,7 @@ func TestListKeys(t *testing.T) {
 	}
 }
 
-// A token is replaced without a gap, and nothing that goes wrong leaves one that no person
-// knows.
+// TestRollKey verifies that a token is replaced without a gap, and that no failure leaves a token that nobody has seen.
 func TestRollKey(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// upload is what the contract says of one kind of file.
+// upload describes one kind of file, according to the contract.
 type upload struct {
 	kind       string
 	maxBytes   int64
@@ -29,15 +29,14 @@ var (
 	imageUpload = upload{"an image", v1alpha1.MaxImageBytes, []string{".jpg", ".jpeg", ".png", ".webp"}}
 )
 
-// uploads are the types that may be uploaded.
+// uploads are the supported media types.
 var uploads = map[v1alpha1.MimeType]upload{
 	v1alpha1.MimeMP4: videoUpload, v1alpha1.MimeQuickTime: videoUpload,
 	v1alpha1.MimeJPEG: imageUpload, v1alpha1.MimePNG: imageUpload, v1alpha1.MimeWebP: imageUpload,
 }
 
-// CreateMediaUpload registers a file and returns where to upload it to. Under an
-// Idempotency-Key that has been used, the address is a fresh one for the same
-// file.
+// CreateMediaUpload registers a file and returns its upload URL. For an Idempotency-Key that was used before, the URL
+// is a new one for the same file.
 func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in CreateMediaUpload) (MediaUpload, error) {
 	if err := s.RequireSubscription(caller); err != nil {
 		return MediaUpload{}, err
@@ -66,8 +65,8 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if err != nil {
 		return MediaUpload{}, fmt.Errorf("sign an upload address: %w", err)
 	}
-	// The manager waits for the file as long as an address to upload it to is
-	// good; it knows of the first one by the age of the Media.
+	// The manager waits for the file while an upload URL is valid. It derives the expiry of the first URL from the age of
+	// the Media.
 	if again {
 		if err := s.Media.SetUploadDeadline(ctx, made.Namespace, made.Name, until); err != nil {
 			return MediaUpload{}, fmt.Errorf("record how long an upload is awaited: %w", err)
@@ -76,8 +75,8 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Spec.FileName, Replayed: again}, nil
 }
 
-// RefuseUpload words what is wrong with a request to register a file of which a part could not be read. unread says what, with
-// paths, and more how much else; what is wrong with the rest is named with it.
+// RefuseUpload returns the error for a request to register a file that could not be parsed completely. unread lists the
+// invalid parts with their paths, and more is the number of further ones. Problems of the rest are included.
 func RefuseUpload(in *v1alpha1.MediaSpec, unread []string, more int) error {
 	problems := slices.Clone(unread)
 	for _, problem := range uploadProblems(in) {
@@ -89,7 +88,7 @@ func RefuseUpload(in *v1alpha1.MediaSpec, unread []string, more int) error {
 	return &Error{Code: CodeValidation, Message: JoinFirst(problems, more)}
 }
 
-// uploadProblems say why a file could not be posted anywhere.
+// uploadProblems returns the reasons why no platform could publish a file.
 func uploadProblems(in *v1alpha1.MediaSpec) (problems []string) {
 	rule, ok := uploads[in.MimeType]
 	if !ok {
@@ -110,8 +109,8 @@ func either(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// newMedia is the resource for a request. Whoever asked has the address to upload to: by its
-// origin the manager knows that the status must offer none, which others could read.
+// newMedia returns the resource for a request. The client receives the upload URL in the response; the origin label
+// makes the manager keep it out of the status, which others can read.
 func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{
@@ -129,8 +128,8 @@ func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 	return media, identify(&media.ObjectMeta, &caller, "m", in.IdempotencyKey, &media.Spec)
 }
 
-// register creates the resource; again says that it was there before, under the
-// same key, and that an upload of it still makes sense.
+// register creates the resource. again is true if an earlier request with the same key created it and it can still be
+// uploaded.
 func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1alpha1.Media, again bool, err error) {
 	if err := s.refuseOtherFile(ctx, media); err != nil {
 		return nil, false, err
@@ -147,7 +146,7 @@ func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1
 			return s.Media.Get(ctx, media.Namespace, media.Name)
 		})
 	switch refused := s.refused(media.Namespace, err); {
-	case refused != nil && refused.Code == CodeSubscriptionRequired: // Kubernetes counts before it looks at the name
+	case refused != nil && refused.Code == CodeSubscriptionRequired: // Kubernetes checks the quota before the name
 		return s.registered(ctx, media, refused)
 	case refused != nil:
 		return nil, false, refused
@@ -159,8 +158,8 @@ func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1
 	return made, false, nil
 }
 
-// registered returns what a request under the same key registered before; full if nothing
-// was, or if the request has no key.
+// registered returns the resource of an earlier request with the same key; the error full if there is none, or the
+// request has no key.
 func (s *Service) registered(ctx context.Context, media *v1alpha1.Media, full *Error) (made *v1alpha1.Media, again bool, err error) {
 	if media.Annotations[v1alpha1.RequestAnnotation] == "" {
 		return nil, false, full
@@ -175,8 +174,7 @@ func (s *Service) registered(ctx context.Context, media *v1alpha1.Media, full *E
 	}
 }
 
-// requireSameUpload refuses another address for a file that is not the one of the request, or that
-// nobody waits for any more.
+// requireSameUpload refuses a new URL for a file of another request, or for a file that is no longer awaited.
 func requireSameUpload(made, media *v1alpha1.Media) error {
 	switch {
 	case !sameRequest(made, media):

@@ -27,20 +27,20 @@ import (
 
 var mediaResource = schema.GroupResource{Group: "social.herald.dev", Resource: "media"}
 
-// files is a Kubernetes API with media files, and the store's signatures.
+// files is a fake Kubernetes API with media files, and a fake store that signs URLs.
 type files struct {
 	stored  map[string]*v1alpha1.Media
 	creates []fault
 	made    int
-	// room, if set, is how many files a ResourceQuota allows. It is asked before the name is.
+	// room, if set, is the number of files that a ResourceQuota allows. It is checked before the name.
 	room int
-	// reading and signing are what goes wrong with these; updating what comes of storing a status.
+	// reading, signing, updating and awaiting are the errors of these operations.
 	reading, signing, updating, awaiting error
-	// changed, if set, is called before a status is stored: another process came first.
+	// changed, if set, is called before a status is stored, as a concurrent writer.
 	changed func(f *files)
-	// examined, if set, is called while a file is examined: another process acts meanwhile.
+	// examined, if set, is called while a file is examined, as a concurrent writer.
 	examined func(f *files)
-	// awaited names the files of which it was recorded until when they are awaited.
+	// awaited holds the names of the files whose upload deadline was recorded.
 	awaited []string
 }
 
@@ -127,7 +127,8 @@ func TestUploadWithoutStore(t *testing.T) {
 	}
 }
 
-// An upload of a person says so, and leaves a trail; one of a program is as before.
+// TestAuthorOfUpload verifies that a person's upload has an author and is recorded as an action; a program's upload has
+// neither.
 func TestAuthorOfUpload(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -272,7 +273,7 @@ func TestCreateMediaUpload(t *testing.T) {
 	})
 }
 
-// TestUploadKey sends a request for an upload again under its Idempotency-Key.
+// TestUploadKey resends a request for an upload with its Idempotency-Key.
 func TestUploadKey(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -321,7 +322,7 @@ func TestUploadKey(t *testing.T) {
 	}
 }
 
-// TestPostWithMedia creates a post that shows a file. One that was just uploaded is examined on the spot.
+// TestPostWithMedia creates a post with a file. A new upload is examined immediately.
 func TestPostWithMedia(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -344,7 +345,7 @@ func TestPostWithMedia(t *testing.T) {
 		verify  error
 		want    string
 		message string
-		// looked is whether the file was examined, and recorded its phase afterwards.
+		// looked is whether the file was examined, and recorded is its phase afterwards.
 		looked   bool
 		recorded v1alpha1.MediaPhase
 	}{
@@ -407,7 +408,7 @@ func TestPostWithMedia(t *testing.T) {
 	}
 }
 
-// TestChecksAtOnce bounds how many files of a post are read side by side.
+// TestChecksAtOnce verifies the limit of concurrent reads of a post's files.
 func TestChecksAtOnce(t *testing.T) {
 	t.Parallel()
 	in := hello("acme")
@@ -432,10 +433,10 @@ func TestChecksAtOnce(t *testing.T) {
 	})
 }
 
-// slowFiles are all there, and it takes a second to read one.
+// slowFiles has every file, and each read takes a second.
 type slowFiles struct{ files }
 
 func (*slowFiles) Get(_ context.Context, _, name string) (*v1alpha1.Media, error) {
-	time.Sleep(time.Second) //nolint:forbidigo // of a bubble's clock
+	time.Sleep(time.Second) //nolint:forbidigo // fake clock
 	return &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded}}, nil
 }

@@ -19,11 +19,10 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// checksAtOnce is how many of a post's files are checked at the same time.
+// checksAtOnce limits the concurrent checks of a post's files.
 const checksAtOnce = 8
 
-// assumeValid stands for the files of a post that were not read: whatever there is to say of
-// one, it is not said of this.
+// assumeValid returns a lookup function for unread files, which makes every file valid.
 func assumeValid(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
 	file := &v1alpha1.Media{Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded}}
 	if post.Spec.Category == v1alpha1.CategoryVideo {
@@ -32,10 +31,9 @@ func assumeValid(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
 	return func(string) *v1alpha1.Media { return file }
 }
 
-// mediaOf finds the files that a post names, and verifies at once those that
-// have been uploaded but not yet examined. The result answers the rules. Once
-// maxMissing cannot be used, the others are not read, and taken for good:
-// the post is refused in any case.
+// mediaOf reads the files of a post, and examines the uploads that the manager has not examined yet. It returns a
+// lookup function for the rules. After maxMissing unusable files, it reads no more and the others count as valid: the
+// post is refused in any case.
 func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post, names []string) (func(name string) *v1alpha1.Media, error) {
 	found, unusable := make(map[string]*v1alpha1.Media, len(names)), 0
 	for batch := range slices.Chunk(names, checksAtOnce) {
@@ -62,7 +60,7 @@ func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post, names []stri
 	}, nil
 }
 
-// verifiedTogether returns files side by side, in the order of their names.
+// verifiedTogether returns files, read concurrently, in the order of their names.
 func (s *Service) verifiedTogether(ctx context.Context, namespace string, names []string) ([]*v1alpha1.Media, error) {
 	media := make([]*v1alpha1.Media, len(names))
 	group, ctx := errgroup.WithContext(ctx)
@@ -79,14 +77,13 @@ func (s *Service) verifiedTogether(ctx context.Context, namespace string, names 
 	return media, group.Wait()
 }
 
-// verified returns a media file as it is by now, nil if there is none. One that
-// waits for its upload is examined on the spot: its client may have finished
-// the upload a moment ago, before the manager noticed.
+// verified returns the current state of a media file, or nil. A file that awaits its upload is examined immediately:
+// the client may have finished the upload before the manager noticed.
 func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alpha1.Media, error) {
 	media, err := s.Media.Get(ctx, namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // the rules ask for nil
+		return nil, nil //nolint:nilnil // the rules expect nil
 	case err != nil:
 		return nil, fmt.Errorf("read a media file: %w", err)
 	case !media.DeletionTimestamp.IsZero(), media.Status.Phase != "" && media.Status.Phase != v1alpha1.MediaPending:
@@ -96,14 +93,13 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	status, err := s.Verify(ctx, media)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		// Either the file never came, or the manager has just refused it,
-		// recorded why, and deleted it: a second read tells which.
+		// Either there is no upload, or the manager has just rejected the file, recorded the reason and deleted it. A second
+		// read distinguishes the two.
 		return s.settled(ctx, media)
 	case errors.Is(err, store.ErrNone):
 		return media, nil
 	case errors.Is(err, store.ErrChanged):
-		// The rules tell the client. The manager checks too, and records it
-		// if it lasts.
+		// The rules report it to the client. The manager checks too, and records it if it persists.
 		media.Status.Phase = v1alpha1.MediaPending
 		conditions.Apply(&media.Status.Conditions, probe.Overwritten(), media.Generation, s.Clock.Now())
 		return media, nil
@@ -119,7 +115,7 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 		// The manager wrote first, or the Media was deleted.
 		current, err := s.settled(ctx, media)
 		if err != nil {
-			return media, nil //nolint:nilerr // what was just found out is the best that is known
+			return media, nil //nolint:nilerr // the result of this verification is the best available state
 		}
 		return current, nil
 	default:
@@ -127,14 +123,14 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	}
 }
 
-// settled reads a media file again and returns it if the manager has settled it in
-// the meantime, nil if it was deleted, and otherwise the file as the caller knows it.
+// settled reads a media file again. It returns the file if the manager has settled it in the meantime, nil if it was
+// deleted, and otherwise known.
 func (s *Service) settled(ctx context.Context, known *v1alpha1.Media) (*v1alpha1.Media, error) {
 	cost.From(ctx).Parts(1)
 	current, err := s.Media.Get(ctx, known.Namespace, known.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // the rules ask for nil
+		return nil, nil //nolint:nilnil // the rules expect nil
 	case err != nil:
 		return nil, fmt.Errorf("read a media file again: %w", err)
 	case current.Status.Phase != "" && current.Status.Phase != v1alpha1.MediaPending:

@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// refusing is a count of which nothing is left of a resource when a request looks first.
+// refusing is a usage store in which a resource has no room at the first check of a request.
 type refusing struct {
 	*counts
 
@@ -41,7 +41,7 @@ func (r *refusing) Read(ctx context.Context, namespace string, counter v1alpha1.
 	return r.counts.Read(ctx, namespace, counter)
 }
 
-// TestCreateLooksFirst refuses what cannot be counted before anything is checked that would cost a call.
+// TestCreateLooksFirst verifies that usage is checked before anything that costs a call.
 func TestCreateLooksFirst(t *testing.T) {
 	t.Parallel()
 	bad := target("acme")
@@ -67,7 +67,7 @@ func TestCreateLooksFirst(t *testing.T) {
 			t.Parallel()
 			s := counting(&posts{stored: map[string]*v1alpha1.Post{}}, newCounts())
 			s.Quota = &refusing{newCounts(), tc.refused, tc.err}
-			var asked atomic.Bool // connections are checked side by side
+			var asked atomic.Bool // connections are checked concurrently
 			s.Readiness = func(context.Context, *v1alpha1.Connection) readiness.Result {
 				asked.Store(true)
 				return readiness.Result{State: readiness.Ready}
@@ -80,7 +80,7 @@ func TestCreateLooksFirst(t *testing.T) {
 	}
 }
 
-// TestDraftsOfOneInbox counts each target that goes to an inbox, also if several go to the same.
+// TestDraftsOfOneInbox verifies that each target to an inbox counts, also several to the same one.
 func TestDraftsOfOneInbox(t *testing.T) {
 	t.Parallel()
 	c := newCounts()
@@ -105,7 +105,7 @@ func TestDraftsOfOneInbox(t *testing.T) {
 	}
 }
 
-// returning notes how much of two entries of the post p1 stays.
+// returning records how many of two entries of the post p1 remain after each release.
 type returning struct {
 	*counts
 
@@ -123,7 +123,7 @@ func (r *returning) Amend(_ context.Context, _ string, counter v1alpha1.UsageSpe
 	return r.err
 }
 
-// TestGiveBackFails notes what could not be given back, and answers all the same.
+// TestGiveBackFails verifies that a failed release is logged and does not change the response.
 func TestGiveBackFails(t *testing.T) {
 	t.Parallel()
 	p := &posts{stored: map[string]*v1alpha1.Post{}, faults: []fault{{false, apierrors.NewForbidden(resource, "p", errors.New("no"))}}}
@@ -140,7 +140,7 @@ func TestGiveBackFails(t *testing.T) {
 	}
 }
 
-// TestKeepsWhatTheOtherPostTakes finds the post of another request under the same key: what that takes stays counted.
+// TestKeepsWhatTheOtherPostTakes verifies that the usage of another request's post with the same key is kept.
 func TestKeepsWhatTheOtherPostTakes(t *testing.T) {
 	t.Parallel()
 	both := hello("acme")
@@ -178,7 +178,7 @@ func TestKeepsWhatTheOtherPostTakes(t *testing.T) {
 	}
 }
 
-// TestGivesBackWhatItTook gives nothing back of what it did not get.
+// TestGivesBackWhatItTook verifies that a request releases only its own reservations.
 func TestGivesBackWhatItTook(t *testing.T) {
 	t.Parallel()
 	c := newCounts()
@@ -191,8 +191,8 @@ func TestGivesBackWhatItTook(t *testing.T) {
 	}
 }
 
-// TestRefusedMeanwhile looks again for the post under a key before it says that nothing is left: the same request may
-// have been served in between, and have taken the last one.
+// TestRefusedMeanwhile verifies that a refused request looks for the post of its key again: the same request may have
+// been served in between, and have used up the limit.
 func TestRefusedMeanwhile(t *testing.T) {
 	t.Parallel()
 	other := one()

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// What a person creates says so; what a program creates is as before.
+// TestAuthor verifies that a person's post has an author, and a program's post does not.
 func TestAuthor(t *testing.T) {
 	t.Parallel()
 	agent := bridge.Caller{Namespace: "team-a", Key: "grant", Author: "oidc:ada", Agent: "Claude"}
@@ -73,8 +73,8 @@ func TestAuthor(t *testing.T) {
 	}
 }
 
-// The trail of an act is a line of the log and an event. An event that cannot be written
-// changes nothing.
+// TestActed verifies that an action is recorded in the log and as an event, and that a failure to write the event has
+// no other effect.
 func TestActed(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -145,7 +145,7 @@ func TestSettle(t *testing.T) {
 		target  int
 		verdict bridge.Verdict
 		want    string
-		value   string // of the annotation then
+		value   string // of the annotation afterwards
 		events  int
 	}{
 		"Posted":       {"a person found it", nil, nil, 0, posted, "", "0=posted:1991", 1},
@@ -292,7 +292,7 @@ func TestViewTeam(t *testing.T) {
 			return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", CreationTimestamp: made}, Spec: v1alpha1.TeamSpec{DisplayName: "ACME", Subscription: tc.subscription}}
 		}
 		used := &v1alpha1.Usage{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Status: v1alpha1.UsageStatus{Used: 2}}
-		// Two drafts of yesterday morning take nothing any more, whatever the stored number says.
+		// Two drafts of yesterday morning no longer count, regardless of the stored number.
 		used.Spec = plan.TikTokDrafts(tok)
 		for _, ago := range []time.Duration{time.Hour, 26 * time.Hour, 26 * time.Hour} {
 			used.Status.Entries = append(used.Status.Entries, v1alpha1.UsageEntry{Post: "p", Count: 1, At: v1alpha1.NewTime(now.Add(-ago)), Since: v1alpha1.NewTime(now)})
@@ -321,7 +321,7 @@ func TestViewTeam(t *testing.T) {
 	}
 }
 
-// reading is a count of posts to X that is as it is said.
+// reading is a usage store with a given number of posts to X.
 type reading struct {
 	*counts
 
@@ -380,7 +380,7 @@ func TestPostsOfPages(t *testing.T) {
 	}
 }
 
-// TestListCandidates asks the manager once, and only where a person is asked.
+// TestListCandidates verifies that a listing is requested once, and only for an undecided post.
 func TestListCandidates(t *testing.T) {
 	t.Parallel()
 	state := func(state v1alpha1.TargetState) func(*v1alpha1.Post) {
@@ -411,7 +411,7 @@ func TestListCandidates(t *testing.T) {
 	}
 }
 
-// TestUndecidedReads holds what clients read of a post of which only a person can tell whether it was published.
+// TestUndecidedReads verifies the error messages of an undecided post for clients.
 func TestUndecidedReads(t *testing.T) {
 	t.Parallel()
 	undecided := func(edit func(*v1alpha1.TargetStatus)) func(*v1alpha1.Post) {

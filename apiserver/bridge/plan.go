@@ -15,40 +15,39 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// Quota stores what is counted of a team; package quota says more.
+// Quota stores a team's usage; see package quota.
 type Quota interface {
 	Read(ctx context.Context, namespace string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error)
 	Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error
 }
 
-// returnWithin bounds the giving back of what a post does not take. The manager
-// finds later what could not be given back.
+// returnWithin is the timeout for releasing usage. The manager later corrects what could not be released.
 const returnWithin = 5 * time.Second
 
-// reservations is what a post takes of what is counted.
+// reservations is the usage that a post needs.
 type reservations struct {
 	service *Service
 	post    *v1alpha1.Post
 	find    plan.Connections
 	limits  plan.Limits
-	// request tells this request apart from others under the same Idempotency-Key, or
-	// for the same stored post; empty if there can be no other.
+	// request distinguishes this request from others with the same Idempotency-Key, or for the same stored post; empty if
+	// there can be no other.
 	request string
-	// all begins with what the team's plan limits, which comes before what platforms
-	// do; the first taken of them are, or may be, reserved.
+	// all lists the usage of plan limits first, then of platform limits. The first reserved entries are reserved, or may
+	// be.
 	all      []reservation
 	reserved int
 }
 
-// reservation is what a post takes of one count.
+// reservation is the usage that a post needs from one counter.
 type reservation struct {
 	counter v1alpha1.UsageSpec
 	limit   int
 	uses    []usage.Use
 }
 
-// withinPlan returns what a post takes, and refuses what the team's plan does not
-// allow as things stand. A draft takes nothing.
+// withinPlan returns the usage that a post needs, and refuses a post that the team's plan does not allow now. A draft
+// needs none.
 func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find plan.Connections) (*reservations, error) {
 	limits := plan.LimitsOf(s.Owner(post.Namespace))
 	if refused := s.requireCovered(post, limits, find); refused != nil {
@@ -70,7 +69,7 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find plan
 	return n, nil
 }
 
-// requireCovered refuses a post to an account beyond those that the plan covers.
+// requireCovered refuses a post to an account beyond the plan's limit.
 func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find plan.Connections) error {
 	if limits.Accounts == 0 {
 		return nil
@@ -83,7 +82,7 @@ func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find p
 		}
 	}
 	for _, connection := range named {
-		// One that was made a moment ago is not in memory yet.
+		// A new connection may not be in the cache yet.
 		if !slices.ContainsFunc(all, func(c *v1alpha1.Connection) bool { return c.Name == connection.Name }) {
 			all = append(all, connection)
 		}
@@ -98,8 +97,7 @@ func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find p
 	return nil
 }
 
-// check refuses what cannot be taken of a resource as things stand, before
-// anything else is looked at that would have to be taken back.
+// check refuses a post that exceeds the limit of a resource now, before any work that would have to be undone.
 func (n *reservations) check(ctx context.Context, resource string) error {
 	for i := range n.all {
 		wanted := &n.all[i]
@@ -117,7 +115,7 @@ func (n *reservations) check(ctx context.Context, resource string) error {
 	return nil
 }
 
-// reserve reserves what the post takes. After an error, part of it is reserved.
+// reserve reserves the post's usage. After an error, a part of it is reserved.
 func (n *reservations) reserve(ctx context.Context) error {
 	for i := range n.all {
 		wanted := &n.all[i]
@@ -137,7 +135,7 @@ func (n *reservations) reserve(ctx context.Context) error {
 	return nil
 }
 
-// apply enters what the post takes, or words why that is refused.
+// apply adds the post's usage to a counter, or returns the refusal.
 func (n *reservations) apply(wanted *reservation, stored *v1alpha1.Usage) *Error {
 	refused := usage.Reserve(stored, usage.Reservation{Post: n.post.Name, Request: n.request, Uses: wanted.uses},
 		wanted.limit, n.service.Clock.Now())
@@ -161,14 +159,14 @@ func (n *reservations) apply(wanted *reservation, stored *v1alpha1.Usage) *Error
 		wanted.limit, first.Used, plan.IntendedAt(n.post, 0, 0).UTC().Format("January 2006"), asked)
 }
 
-// release takes back what this request reserved. What others reserved under the
-// same key stays. It goes on when the client has left.
+// release releases what this request reserved. Reservations of other requests with the same key stay. It continues if
+// the client disconnects.
 func (n *reservations) release(ctx context.Context) {
 	n.amend(ctx, func(stored *v1alpha1.Usage, _ *reservation) { usage.Release(stored, n.post.Name, n.request) })
 }
 
-// transfer leaves what is counted to a post that was there already: this request
-// may have reserved after the post's delivery took what it needs.
+// transfer moves the usage to a post that existed already: this request may have reserved after the post's delivery
+// confirmed its own usage.
 func (n *reservations) transfer(ctx context.Context, made *v1alpha1.Post) {
 	n.amend(ctx, func(stored *v1alpha1.Usage, of *reservation) {
 		usage.Settle(stored, plan.Stored(&of.counter, made, n.find, 0))
@@ -181,7 +179,7 @@ func (n *reservations) amend(ctx context.Context, change func(*v1alpha1.Usage, *
 	}
 }
 
-// returnAll gives back what a post took that has been cancelled.
+// returnAll releases the usage of a cancelled post.
 func (s *Service) returnAll(ctx context.Context, post *v1alpha1.Post) {
 	if post.Spec.Draft {
 		return
@@ -192,8 +190,7 @@ func (s *Service) returnAll(ctx context.Context, post *v1alpha1.Post) {
 	}
 }
 
-// settle lowers what is counted for a post. It goes on when the client has left;
-// the manager does later what cannot be done now.
+// settle lowers the usage of a post. It continues if the client disconnects; the manager corrects a failure later.
 func (s *Service) settle(ctx context.Context, post *v1alpha1.Post, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 	defer cancel()

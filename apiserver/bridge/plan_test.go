@@ -26,8 +26,7 @@ func (starter) Owner(string) *v1alpha1.Team {
 	return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive, Plan: v1alpha1.PlanStarter}}}
 }
 
-// counting is a service of a starter team that may post to acme and beta on X and
-// to the inbox of box on TikTok.
+// counting returns a service of a starter team that may post to acme and beta on X and to the inbox of box on TikTok.
 func counting(p *posts, c *counts) *bridge.Service {
 	box := onX("box")
 	box.Spec.Platform = v1alpha1.PlatformTikTok
@@ -44,8 +43,7 @@ var (
 	ofBox = plan.TikTokDrafts(onX("box"))
 )
 
-// What is counted for a post stays counted exactly if the post is there, or may
-// be.
+// TestCountsWhatMayBeThere verifies that the usage of a post stays reserved exactly if the post exists, or may exist.
 func TestCountsWhatMayBeThere(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
@@ -58,7 +56,7 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 		faults []fault
 		want   string
 		x, box map[int]int
-		// writes are those of both counts.
+		// writes is the number of writes of both Usages.
 		writes int
 	}{
 		"Created":    {"what is reserved is the post's, so that nothing has to be given back", "", nil, nil, "", onBoth, inBox, 2},
@@ -96,7 +94,7 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 	}
 }
 
-// one is a text to X, five a tree of five cards, both under the same key.
+// one is a text to X, five is a tree of five cards, both with the same key.
 func one() bridge.CreatePost {
 	in := hello("acme")
 	in.IdempotencyKey = "k"
@@ -113,8 +111,8 @@ func five() bridge.CreatePost {
 	}}
 }
 
-// Two requests come under one key: just before the outer one creates its post,
-// the inner one is served from beginning to end.
+// TestTwoRequestsUnderOneKey sends two requests with one key: the inner one runs completely just before the outer one
+// creates its post.
 func TestTwoRequestsUnderOneKey(t *testing.T) {
 	t.Parallel()
 	forbidden := fault{false, apierrors.NewForbidden(resource, "p", errors.New("no"))}
@@ -154,8 +152,8 @@ func TestTwoRequestsUnderOneKey(t *testing.T) {
 	}
 }
 
-// A post that was delivered stays counted when its object is gone; the next one
-// under its key needs a share of its own.
+// TestKeyOfADeliveredPost verifies that a delivered post still counts after its object is deleted, and that the next
+// post with its key needs its own share.
 func TestKeyOfADeliveredPost(t *testing.T) {
 	t.Parallel()
 	deliver := func(t *testing.T, c *counts, post *v1alpha1.Post, uid types.UID, others int) {
@@ -216,7 +214,7 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 			t.Parallel()
 			c, p := newCounts(), &posts{stored: map[string]*v1alpha1.Post{}}
 			s := counting(p, c)
-			// The other request's post is created and delivered before this one takes.
+			// The other request's post is created and delivered before this request reserves.
 			c.taking = func() {
 				c.taking = nil
 				detail, err := s.CreatePost(t.Context(), caller, one())

@@ -21,11 +21,11 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// cancelTries is how often a cancel is decided anew because the post was
-// written in between. Each such write makes progress, so a few are enough.
+// cancelTries limits the attempts to cancel a post that is written concurrently. Each such write makes progress, so a
+// few are enough.
 const cancelTries = 10
 
-// GetPost returns a post of the caller's team, read in the Kubernetes API, or in the archive.
+// GetPost returns a post of the caller's team, from the Kubernetes API or the archive.
 func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDetail, error) {
 	post, err := s.read(ctx, caller, id)
 	if err != nil {
@@ -34,14 +34,14 @@ func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDe
 	return s.detail(post, s.inMemory(caller.Namespace)), nil
 }
 
-// ReadPost returns a post of the caller's team whole, read in the Kubernetes API, or in the
-// archive. The object is the caller's own.
+// ReadPost returns the whole object of a post of the caller's team, from the Kubernetes API or the archive. The caller
+// may modify it.
 func (s *Service) ReadPost(ctx context.Context, caller Caller, id string) (*v1alpha1.Post, error) {
 	return s.read(ctx, caller, id)
 }
 
-// PostsBetween returns the posts of the caller's team whose display time lies in a range,
-// newest first, and whether there are more than the range asks for.
+// PostsBetween returns the posts of the caller's team with a display time in a range, newest first, and whether there
+// are more than the range's limit.
 func (s *Service) PostsBetween(ctx context.Context, caller Caller, r *postindex.Range) (posts []postindex.Summary, more bool, err error) {
 	if s.Archive != nil {
 		posts, more, err = s.Archive.Between(ctx, caller.Namespace, r)
@@ -51,7 +51,7 @@ func (s *Service) PostsBetween(ctx context.Context, caller Caller, r *postindex.
 	return posts, more, nil
 }
 
-// CountPosts returns how many posts the caller's team has in each state that lists show.
+// CountPosts returns the number of posts of the caller's team in each listed state.
 func (s *Service) CountPosts(ctx context.Context, caller Caller) (postindex.Counts, error) {
 	if s.Archive != nil {
 		counts, err := s.Archive.Counts(ctx, caller.Namespace)
@@ -60,9 +60,8 @@ func (s *Service) CountPosts(ctx context.Context, caller Caller) (postindex.Coun
 	return s.Index.Counts(caller.Namespace), nil
 }
 
-// SubscribePost returns a channel that receives after the post may have changed: once for
-// several changes that nobody has received yet. Follow first and read then, so that no
-// change is missed. stop ends it, and is called once.
+// SubscribePost returns a channel that signals possible changes of a post. Signals that are not received are merged
+// into one. Subscribe before reading, so that no change is missed. stop ends the subscription and is called once.
 func (s *Service) SubscribePost(caller Caller, id string) (changes <-chan struct{}, stop func(), err error) {
 	changes, stop, ok := s.Subscribe(caller.Namespace, id)
 	if !ok {
@@ -71,8 +70,7 @@ func (s *Service) SubscribePost(caller Caller, id string) (changes <-chan struct
 	return changes, stop, nil
 }
 
-// ListPosts returns a page of the posts of the caller's team. Page and limit are
-// moved into their bounds.
+// ListPosts returns a page of the posts of the caller's team. Page and limit are clamped to their bounds.
 func (s *Service) ListPosts(ctx context.Context, caller Caller, q postindex.Query) (PostPage, error) {
 	q.Page, q.Limit = min(max(q.Page, 1), maxPage), min(max(q.Limit, 1), maxLimit)
 	var (
@@ -92,8 +90,8 @@ func (s *Service) ListPosts(ctx context.Context, caller Caller, q postindex.Quer
 	return PostPage{Posts: posts, Total: total, Page: q.Page, Limit: q.Limit, HasNext: q.Page < pages}, nil
 }
 
-// CancelPost cancels a draft, or a scheduled post whose delivery has not begun. A caller
-// who may only make drafts cancels only those.
+// CancelPost cancels a draft, or a scheduled post whose delivery has not started. A caller without ScopePublish can
+// cancel drafts only.
 func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) error {
 	if err := require(caller, ScopeDraft); err != nil {
 		return err
@@ -134,7 +132,7 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 	return errorf(CodeConflict, "post %s is being changed at the same time; try again", id)
 }
 
-// cannotCancel returns why a post cannot be cancelled, or nil.
+// cannotCancel returns the reason why a post cannot be cancelled, or nil.
 func cannotCancel(post *v1alpha1.Post) *Error {
 	if posting.Cancellable(post) {
 		return nil
@@ -165,13 +163,12 @@ func (s *Service) read(ctx context.Context, caller Caller, id string) (*v1alpha1
 	return post, nil
 }
 
-// readArchived returns a finished post that left the cluster, as it was. What may be done with
-// a finished post may be done with it: nothing.
+// readArchived returns an archived post. It is finished, and therefore read-only.
 func (s *Service) readArchived(ctx context.Context, caller Caller, id string) (*v1alpha1.Post, error) {
 	if s.Archive == nil {
 		return nil, noSuchPost(id)
 	}
-	// It is a second read, of the store.
+	// The second read, from the store, is charged too.
 	cost.From(ctx).Whole(1)
 	post, err := s.Archive.Post(ctx, caller.Namespace, id)
 	switch {
@@ -183,11 +180,10 @@ func (s *Service) readArchived(ctx context.Context, caller Caller, id string) (*
 	return post, nil
 }
 
-// isArchived reports whether a post is not in the cluster any more: it was read from the archive,
-// which knows no resource versions.
+// isArchived reports whether a post was read from the archive, which has no resource versions.
 func isArchived(post *v1alpha1.Post) bool { return post.ResourceVersion == "" }
 
-// archiveError says what was being done, and tells clients of an archive that is away.
+// archiveError adds the operation to an error, and converts ErrArchiveAway to an error for clients.
 func archiveError(doing string, err error) error {
 	switch {
 	case err == nil:
@@ -205,25 +201,25 @@ func noSuchPost(id string) *Error {
 	return errorf(CodeNotFound, "this team has no post %q", shownID(id))
 }
 
-// shownID is an id as messages have it: one that is longer than any is cut.
+// shownID returns an id for messages, truncated to the longest possible name.
 func shownID(id string) string {
-	const longest = 253 // of a name in Kubernetes
+	const longest = 253 // the limit of a name in Kubernetes
 	if len(id) <= longest {
 		return id
 	}
 	return strings.ToValidUTF8(id[:longest], "") + "…"
 }
 
-// validName reports whether a client's word can be the name of a resource.
-// Others are not sent to the Kubernetes API.
+// validName reports whether a client's value can be the name of a resource. Other values are not sent to the Kubernetes
+// API.
 func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
 func (s *Service) inMemory(namespace string) func(string) *v1alpha1.Connection {
 	return func(name string) *v1alpha1.Connection { return s.Connections.Get(namespace, name) }
 }
 
-// wrote adds a post that was just written to the index, ahead of the watch. find
-// returns connections that the watch may not have told yet.
+// wrote adds a newly written post to the index before the watch reports it. find returns connections that may be
+// missing in the cache.
 func (s *Service) wrote(ctx context.Context, post *v1alpha1.Post, find func(string) *v1alpha1.Connection) {
 	version, err := postindex.ParseVersion(post.ResourceVersion)
 	if err != nil {
@@ -233,13 +229,13 @@ func (s *Service) wrote(ctx context.Context, post *v1alpha1.Post, find func(stri
 	s.Index.Upsert(post.Namespace, summarise(post, find), version)
 }
 
-// Summarise sums a post up for lists.
+// Summarise returns the summary of a post for lists.
 func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
 	return summarise(post, s.inMemory(post.Namespace))
 }
 
-// What a summary keeps of texts, in characters: every post of every team has one in
-// memory. No platform takes a longer title, and no agent has a longer name.
+// Limits of texts in a summary, in characters: the summaries of all posts of all teams are in memory. No platform
+// allows a longer title, and no agent has a longer name.
 const (
 	maxListedTitle = 256
 	maxListedAgent = 128
@@ -267,7 +263,7 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 	return summary
 }
 
-// detail is everything that clients may know of a post.
+// detail returns all data of a post that clients may see.
 func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) PostDetail {
 	out := PostDetail{
 		ID:        post.Name,
@@ -312,7 +308,7 @@ func (s *Service) targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Pla
 	return out
 }
 
-// failure says why a target failed.
+// failure returns the error message of a failed target.
 func (s *Service) failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
 	if attempt.Undecided(target) {
 		return s.question(post, target)
@@ -326,8 +322,8 @@ func (s *Service) failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) st
 	return "delivery failed for a reason that was not recorded"
 }
 
-// question says of a target that only a person can tell whether it was published, and where
-// the person answers; an archived post takes no answer. The status of a post says the same for people with kubectl.
+// question returns the message for an undecided target, with the place where a person answers; an archived post accepts
+// no answer. The post's status has the same message for people with kubectl.
 func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
 	what, rest := "it", ""
 	if n := len(target.Cards); n > 0 {
@@ -349,8 +345,9 @@ func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) s
 	}
 }
 
-// presumed is the platform with which a target is shown whose connection has never existed, since the contract has no word for
-// none: the one that the target has options for, or that the name of the connection names; else X, which takes every category.
+// presumed returns the platform shown for a target whose connection has never existed, because the contract has no
+// value for an unknown platform: the platform of the target's options, or the one in the connection's name, or X, which
+// supports every category.
 func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
 	switch {
 	case target.YouTube != nil:
@@ -367,8 +364,8 @@ func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
 	return v1alpha1.PlatformX
 }
 
-// platformOf is the platform of target i: as it was recorded, or else that of
-// its connection; "" for a connection that has never existed.
+// platformOf returns the platform of target i: the recorded one, or its connection's; "" for a connection that has
+// never existed.
 func platformOf(post *v1alpha1.Post, i int, find func(string) *v1alpha1.Connection) v1alpha1.Platform {
 	if target := posting.Target(post, i); target != nil && target.Platform != "" {
 		return target.Platform

@@ -55,7 +55,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestDetailTells holds what clients are told of a post beside its targets' states.
+// TestDetailTells verifies the fields of a post for clients, other than its targets' states.
 func TestDetailTells(t *testing.T) {
 	t.Parallel()
 	card := v1alpha1.TreeCard{Caption: "card"}
@@ -91,7 +91,7 @@ func TestDetailTells(t *testing.T) {
 	}
 }
 
-// cancelling is a Kubernetes API in which posts can be cancelled.
+// cancelling is a fake Kubernetes API in which posts can be cancelled.
 type cancelling struct {
 	*posts
 

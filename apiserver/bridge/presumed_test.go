@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestNoConnection reads an applied post whose connection never existed, which failed at its deadline.
+// TestNoConnection reads an applied post whose connection never existed, and which failed at its deadline.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

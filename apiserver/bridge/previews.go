@@ -19,25 +19,24 @@ import (
 )
 
 const (
-	// previewLasts is how long the address of a preview is good: long enough for a page and
-	// what is loaded from it late, such as a video that is played.
+	// previewLasts is the validity of a preview URL: enough for a page and the files that it loads late, such as a video.
 	previewLasts = 15 * time.Minute
-	// urlCacheTTL is how long a page gets the same address again, so that a browser shows
-	// what it has and loads nothing. What is left of previewLasts then is for the page.
+	// urlCacheTTL is how long pages receive the same URL, so that a browser uses its cache. The rest of previewLasts is
+	// for the page.
 	urlCacheTTL = 10 * time.Minute
-	// maxAddresses bounds the addresses that are kept: some 700 bytes each.
+	// maxAddresses limits the cached URLs, at about 700 bytes each.
 	maxAddresses = 4096
 )
 
-// urlCache are the signed addresses of files, by the files' keys in the store. A file that
-// is made again under the name of another one has a key of its own.
+// urlCache caches the signed URLs of files, by storage key. A file that is created again under the same name has
+// another key.
 type urlCache struct{ entries *cache.LRUExpireCache }
 
 func newAddresses(clk clock.PassiveClock) *urlCache {
 	return &urlCache{cache.NewLRUExpireCacheWithClock(maxAddresses, clk)}
 }
 
-// of returns the address of a file, signed by files unless one is kept.
+// of returns the cached URL of a file, or signs one.
 func (a *urlCache) of(ctx context.Context, files Files, key string) (string, error) {
 	if kept, found := a.entries.Get(key); found {
 		address, _ := kept.(string)
@@ -51,20 +50,20 @@ func (a *urlCache) of(ctx context.Context, files Files, key string) (string, err
 	return address, nil
 }
 
-// MediaPreview is a file as pages show it.
+// MediaPreview is a file for display.
 type MediaPreview struct {
-	// URL is where a browser finds the file for some minutes. It carries authority and
-	// must not be logged. It is empty while there is no file to show.
+	// URL serves the file for some minutes. It grants access and must not be logged. It is empty if there is no file to
+	// show.
 	URL      string
 	FileName string
 	MimeType v1alpha1.MimeType
-	// Width and Height are zero while they are not known.
+	// Width and Height are zero while unknown.
 	Width, Height int32
 	Phase         v1alpha1.MediaPhase
 }
 
-// Previews are the files of a caller's team as pages show them. They are for one request:
-// each file is read once, however often it is shown. They are safe for concurrent use.
+// Previews are the files of the caller's team for display, for one request: each file is read at most once. They are
+// safe for concurrent use.
 type Previews struct {
 	service *Service
 	caller  Caller
@@ -73,12 +72,12 @@ type Previews struct {
 	reads map[string]func() (*v1alpha1.Media, error)
 }
 
-// Previews returns those for one request of the caller. Nothing is read yet.
+// Previews returns the previews for one request of the caller, without reading any file.
 func (s *Service) Previews(caller Caller) *Previews {
 	return &Previews{service: s, caller: caller, reads: map[string]func() (*v1alpha1.Media, error){}}
 }
 
-// media is a file of the team, nil if there is none. It must not be changed.
+// media returns a file of the team, or nil. Callers must not modify it.
 func (p *Previews) media(ctx context.Context, name string) (*v1alpha1.Media, error) {
 	p.mu.Lock()
 	read := p.reads[name]
@@ -90,7 +89,7 @@ func (p *Previews) media(ctx context.Context, name string) (*v1alpha1.Media, err
 	return read()
 }
 
-// Of returns how a file is shown. No address that it returns takes an upload.
+// Of returns the preview of a file. Its URL never accepts an upload.
 func (p *Previews) Of(ctx context.Context, name string) (MediaPreview, error) {
 	media, err := p.media(ctx, name)
 	switch {
@@ -103,7 +102,7 @@ func (p *Previews) Of(ctx context.Context, name string) (MediaPreview, error) {
 		FileName: media.Spec.FileName, MimeType: media.Spec.MimeType, Phase: media.Status.Phase,
 		Width: media.Status.Width, Height: media.Status.Height,
 	}
-	// A file that was uploaded a moment ago is not examined yet: the browser shows it, if it is one.
+	// A new upload is not examined yet: the browser shows it if it can.
 	if p.service.Files == nil || media.DeletionTimestamp != nil || media.Status.Phase == v1alpha1.MediaRejected || media.Status.Phase == v1alpha1.MediaExpired {
 		return preview, nil
 	}
@@ -113,15 +112,15 @@ func (p *Previews) Of(ctx context.Context, name string) (MediaPreview, error) {
 	return preview, nil
 }
 
-// readMedia returns a media file of the caller's team, nil if there is none.
+// readMedia returns a media file of the caller's team, or nil.
 func (s *Service) readMedia(ctx context.Context, caller Caller, name string) (*v1alpha1.Media, error) {
 	if !validName(name) {
-		return nil, nil //nolint:nilnil // absence is an answer here
+		return nil, nil //nolint:nilnil // nil means not found
 	}
 	cost.From(ctx).Parts(1)
 	media, err := s.Media.Get(ctx, caller.Namespace, name)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // absence is an answer here
+		return nil, nil //nolint:nilnil // nil means not found
 	}
 	return media, err
 }

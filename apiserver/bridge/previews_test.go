@@ -61,7 +61,7 @@ func TestPreviews(t *testing.T) {
 	}
 }
 
-// countingFiles tells how often files were read and their addresses signed. No two addresses are the same.
+// countingFiles counts the reads of files and the signed URLs. Each URL is different.
 type countingFiles struct {
 	*files
 
@@ -77,7 +77,8 @@ func (c *countingFiles) PresignGet(_ context.Context, key string, _ time.Duratio
 	return fmt.Sprintf("https://store/%s?signature=%d", key, c.signed.Add(1)), nil
 }
 
-// A page that shows a file again has the address that the browser has loaded, while that is good for long enough.
+// TestPreviewsKeepAddresses verifies that a repeated page has the same URLs, which the browser has cached, while they
+// are valid for long enough.
 func TestPreviewsKeepAddresses(t *testing.T) {
 	t.Parallel()
 	file := func(uid types.UID) *v1alpha1.Media {
@@ -119,7 +120,7 @@ func TestPreviewsKeepAddresses(t *testing.T) {
 	}
 }
 
-// All that one request asks of a file costs one read.
+// TestPreviewsReadOnce verifies that one request reads a file at most once.
 func TestPreviewsReadOnce(t *testing.T) {
 	t.Parallel()
 	s, f := judging()

@@ -22,9 +22,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// counted is a Kubernetes API that counts what is read of files and connections. Files whose name
-// begins with m were uploaded and verified, those that begin with p are waited for, and no other
-// is there.
+// counted is a fake Kubernetes API that counts the reads of files and connections. Files with a name in m… are uploaded
+// and verified, those in p… are pending, and others do not exist.
 type counted struct {
 	bridge.Media
 	*connections
@@ -45,7 +44,7 @@ func (c *counted) Get(_ context.Context, _, name string) (*v1alpha1.Media, error
 	return media, nil
 }
 
-// ofConnections tells the two Gets apart.
+// ofConnections separates the two Get methods.
 type ofConnections struct{ *counted }
 
 func (c ofConnections) Get(namespace, name string) *v1alpha1.Connection {
@@ -57,7 +56,7 @@ func (c ofConnections) Live(context.Context, string, string) (*v1alpha1.Connecti
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, "c")
 }
 
-// thread is a tree of cards with so many files each.
+// thread returns a tree of cards with the given number of files each.
 func thread(cards, each int, kind string, edits ...func(*v1alpha1.PostSpec)) v1alpha1.PostSpec {
 	spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Draft: true, Targets: to("acme"), Tree: &v1alpha1.TreeContent{}}
 	for i := range cards {
@@ -80,7 +79,7 @@ func to(names ...string) (targets []v1alpha1.PostTarget) {
 	return targets
 }
 
-// TestReads holds what a post has read before it is refused, and what its team is charged.
+// TestReads verifies the reads for a post before it is refused, and the cost charged to its team.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	var strangers []string
@@ -91,7 +90,7 @@ func TestReads(t *testing.T) {
 		reason string
 		spec   v1alpha1.PostSpec
 		words  string
-		// media, live and looks are the most that is read of files, connections and the store.
+		// media, live and looks are the maximum reads of files, connections and the store.
 		media, live, looks int64
 		cost               int
 	}{

@@ -18,10 +18,10 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// RepeatedError is that a person has published the same to the same accounts a moment ago.
-// Nothing was stored.
+// RepeatedError rejects a post because its author has recently published the same content to the same accounts. Nothing
+// was stored.
 type RepeatedError struct {
-	// ID names that post, and At is when it was published.
+	// ID is the id of the earlier post, and At its time of publication.
 	ID string
 	At time.Time
 }
@@ -30,15 +30,15 @@ func (e *RepeatedError) Error() string {
 	return fmt.Sprintf("the same was published a moment ago, as post %s; nothing more was posted", e.ID)
 }
 
-// repeatedFor is for how long a person is asked before the same is published again.
+// repeatedFor is how long repeated content needs a person's confirmation.
 const repeatedFor = 10 * time.Minute
 
-// sameContent identifies who publishes what to which accounts: 16 bytes of a SHA-256.
+// sameContent identifies an author, content and accounts: 16 bytes of a SHA-256.
 type sameContent [16]byte
 
-// contentBy identifies what an author publishes in a namespace. When it goes out is not part
-// of it, nor are the options of platforms, which the Kubernetes API completes. Files count
-// only where there is no text: uploading a file again creates another Media.
+// contentBy returns the identity of an author's content in a namespace. It excludes the time, and the platform options,
+// which the Kubernetes API completes. Files are included only if there is no text: uploading a file again creates
+// another Media.
 func contentBy(namespace, author string, spec *v1alpha1.PostSpec) sameContent {
 	hash, silent := sha256.New(), true
 	write := func(parts ...string) {
@@ -72,16 +72,14 @@ func contentBy(namespace, author string, spec *v1alpha1.PostSpec) sameContent {
 	return sameContent(hash.Sum(nil)[:len(sameContent{})])
 }
 
-// recent knows what people have published in the last minutes, on every replica: the watch
-// reports what others created. Of each post it keeps some 100 bytes, and drops them after
-// repeatedFor.
+// recent holds the posts that people published in the last minutes through any replica: the watch reports those of the
+// others. A post takes about 100 bytes until repeatedFor has passed.
 type recent struct {
 	mu sync.Mutex
-	// posts are those of each content, each once.
+	// posts maps a content to its posts, each listed once.
 	posts  map[sameContent][]recentPost
 	pruned time.Time
-	// underway holds a channel for each content that is being created; it is closed at the
-	// end.
+	// underway holds a channel for each content that is being created, which is closed at the end.
 	underway map[sameContent]chan struct{}
 }
 
@@ -90,15 +88,14 @@ type recentPost struct {
 	at   time.Time
 }
 
-// expired reports whether a repetition of the post needs no question any more.
+// expired reports whether repeating the post no longer needs a confirmation.
 func (p recentPost) expired(now time.Time) bool { return now.Sub(p.at) > repeatedFor }
 
 func newRecent() *recent {
 	return &recent{posts: map[sameContent][]recentPost{}, underway: map[sameContent]chan struct{}{}}
 }
 
-// acquire waits until nobody else creates a post of this content, and keeps others waiting
-// until end is called.
+// acquire locks a content: it waits until no other request creates a post of it, and blocks others until end is called.
 func (r *recent) acquire(ctx context.Context, content sameContent) (end func(), err error) {
 	for {
 		r.mu.Lock()
@@ -123,7 +120,7 @@ func (r *recent) acquire(ctx context.Context, content sameContent) (end func(), 
 	}
 }
 
-// observe takes a post that a person published a moment ago; others are passed over.
+// observe adds a post that a person published recently, and ignores others.
 func (r *recent) observe(post *v1alpha1.Post, now time.Time) {
 	publisher, published := publisherOf(post), recentPost{post.Name, publishedAt(post)}
 	if publisher == "" || post.Spec.Draft || posting.Cancelled(post) || published.expired(now) {
@@ -132,8 +129,8 @@ func (r *recent) observe(post *v1alpha1.Post, now time.Time) {
 	r.add(contentBy(post.Namespace, publisher, &post.Spec), published, now)
 }
 
-// publisherOf returns the person who published a post: the last one to change it, or else
-// its author in the web application. It returns "" for a post that a program published.
+// publisherOf returns the person who published a post: its last editor, or else its author in the web application. It
+// returns "" for a post that a program published.
 func publisherOf(post *v1alpha1.Post) string {
 	if changed := post.Annotations[v1alpha1.LastAuthorAnnotation]; changed != "" {
 		return changed
@@ -144,8 +141,8 @@ func publisherOf(post *v1alpha1.Post) string {
 	return post.Annotations[v1alpha1.AuthorAnnotation]
 }
 
-// publishedAt returns the latest of a post's creation, its attempts and its publication: a
-// draft may have been created long before.
+// publishedAt returns the latest of a post's creation, attempts and publication: a draft may have been created long
+// before.
 func publishedAt(post *v1alpha1.Post) time.Time {
 	at := posting.Created(post)
 	for i := range post.Status.Targets {
@@ -160,7 +157,7 @@ func publishedAt(post *v1alpha1.Post) time.Time {
 	return at
 }
 
-// add remembers a post of a content by its latest time, and drops expired ones.
+// add records a post of a content with its latest time, and removes expired posts.
 func (r *recent) add(content sameContent, post recentPost, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +181,7 @@ func (r *recent) add(content sameContent, post recentPost, now time.Time) {
 	r.posts[content] = append(posts, post)
 }
 
-// find returns the posts of a content that have not expired, the latest first.
+// find returns the unexpired posts of a content, latest first.
 func (r *recent) find(content sameContent, now time.Time) []recentPost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +190,7 @@ func (r *recent) find(content sameContent, now time.Time) []recentPost {
 	return found
 }
 
-// Observe takes a post that the watch reported, or that was just created.
+// Observe records a post that the watch reported or that was just created.
 func (s *Service) Observe(post *v1alpha1.Post) {
 	s.recent.observe(post, s.Clock.Now())
 }
@@ -234,8 +231,8 @@ func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1al
 	return end, nil
 }
 
-// isNowhere reports whether nothing of a post is published, nor will or may be: to publish
-// the same again repeats nothing.
+// isNowhere reports whether no part of a post is published or can still be: publishing the same content is then no
+// repetition.
 func isNowhere(post *v1alpha1.Post) bool {
 	if posting.Cancelled(post) || post.Spec.Draft {
 		return true

@@ -19,19 +19,18 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Verdict is what a person found out about a target whose outcome is unknown.
+// Verdict is a person's answer about an undecided target.
 type Verdict struct {
-	// Posted says that it was published. Otherwise it was not, and Herald sends it again.
+	// Posted is true if the target was published. Otherwise Herald sends it again.
 	Posted bool
-	// ExternalID is the platform's own id of the published post, and ExternalURL its address,
-	// of which the manager finds the id. Unnamed says that the person has neither. One of the
-	// three is given of what was published.
+	// ExternalID is the platform's id of the published post, and ExternalURL its address, from which the manager derives
+	// the id. Unnamed is set if the person has neither. A verdict with Posted has exactly one of the three.
 	ExternalID  string
 	ExternalURL string
 	Unnamed     bool
 }
 
-// entry is the verdict on a target as the annotation has it, and as it is read there.
+// entry returns the annotation's entry for the verdict on a target, and the parsed entry.
 func (v *Verdict) entry(target int) (string, attempt.Resolution, error) {
 	entry := fmt.Sprintf("%d=not-sent", target)
 	found := strings.TrimSpace(v.ExternalID)
@@ -52,9 +51,8 @@ func (v *Verdict) entry(target int) (string, attempt.Resolution, error) {
 	return entry, given[0], nil
 }
 
-// Settle enters what a person found out about a target whose outcome is unknown. The
-// manager takes it over from the annotation social.herald.dev/settle. A verdict that was
-// given already is taken once; another one is a CONFLICT.
+// Settle records a person's verdict on an undecided target in the annotation social.herald.dev/settle, which the
+// manager applies. Settle is idempotent for an equal verdict; a different one is a CONFLICT.
 func (s *Service) Settle(ctx context.Context, caller Caller, id string, target int, verdict Verdict) error {
 	if target < 0 {
 		return errorf(CodeValidation, "post %s has no target %d", id, target)
@@ -72,8 +70,7 @@ func (s *Service) Settle(ctx context.Context, caller Caller, id string, target i
 	})
 }
 
-// ListCandidates asks the manager to list, once more, the posts of the accounts that may be
-// those in doubt. The answer comes in the status of the post.
+// ListCandidates requests another listing of candidates from the manager, which writes them to the post's status.
 func (s *Service) ListCandidates(ctx context.Context, caller Caller, id string) error {
 	return s.annotate(ctx, caller, id, "", func(post *v1alpha1.Post) (name, value string, err error) {
 		switch {
@@ -86,8 +83,8 @@ func (s *Service) ListCandidates(ctx context.Context, caller Caller, id string) 
 	})
 }
 
-// annotate gives a post the annotation that change returns, unless its value is empty. act is
-// what the person did then; empty for what leaves no trail.
+// annotate sets the annotation that change returns, unless its value is empty. act is recorded as the person's action,
+// unless it is empty.
 func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.Post) (name, value string, err error)) error {
 	var last error
 	for range changeTries {
@@ -103,7 +100,7 @@ func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Ac
 		case err != nil:
 			return err
 		case value == "":
-			if errors.Is(last, ErrMaybeChanged) && act != "" { // most likely it was this very request
+			if errors.Is(last, ErrMaybeChanged) && act != "" { // most likely by this very request
 				s.Acted(ctx, caller, act, post)
 			}
 			return nil
@@ -131,8 +128,8 @@ func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Ac
 	return last
 }
 
-// withVerdict returns the annotation of a post with one more verdict; "" if the verdict is
-// known already. Others, which the manager has not taken over yet, stay.
+// withVerdict returns the annotation's value with the verdict added; "" if the verdict is recorded already. Other
+// verdicts that the manager has not applied yet are kept.
 func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) (string, error) {
 	waiting := post.Annotations[v1alpha1.SettleAnnotation]
 	if others, err := attempt.ParseResolutions(waiting); err == nil {
@@ -158,7 +155,7 @@ func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) 
 	}
 }
 
-// isResolved reports whether a target stands as the verdict says.
+// isResolved reports whether a target has the outcome of the verdict.
 func isResolved(t *v1alpha1.TargetStatus, verdict attempt.Resolution) bool {
 	switch {
 	case verdict.ExternalID != "":

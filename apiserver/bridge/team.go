@@ -18,47 +18,45 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// TeamView is a team as people see it.
+// TeamView is a team for display.
 type TeamView struct {
-	// Name is that of the resource; DisplayName is empty if none was given.
+	// Name is the name of the resource; DisplayName may be empty.
 	Name, DisplayName string
 	Plan              v1alpha1.Plan
 	State             v1alpha1.SubscriptionState
-	// TrialEndsAt is when the trial ends, or has ended; zero for a team that is not on
-	// trial.
+	// TrialEndsAt is the end of the trial, which may have passed; zero for a team that is not on trial.
 	TrialEndsAt time.Time
-	// Refusal says why the team may create nothing; empty if it may.
+	// Refusal is the reason why the team may not create objects; empty if it may.
 	Refusal string
-	// XPosts are the posts to X of the present month (UTC), of the plan's limit. Nothing
-	// is counted where there is no limit.
+	// XPosts is the number of posts to X in the current month (UTC). It is not counted on a plan without a limit.
 	XPosts Meter
-	// Accounts are the connected ones that are not disabled.
+	// Accounts is the number of connected accounts that are not disabled.
 	Accounts Meter
-	// TikTokDrafts are those that were or will be sent to the inboxes of TikTok accounts
-	// within 24 hours that hold the present, for each account, by connection.
+	// TikTokDrafts are the drafts sent or scheduled to the inboxes of TikTok accounts within any 24 hours around now, by
+	// connection.
 	TikTokDrafts []AccountMeter
-	// Posts are all that are listed. They have no limit.
+	// Posts is the number of listed posts. It has no limit.
 	Posts int
-	// Budget is how much the team uses of each field of its budget.
+	// Budget is the team's usage of each budget item.
 	Budget []v1alpha1.BudgetUse
-	// Agents says what agents may do.
+	// Agents are the settings for agents.
 	Agents v1alpha1.Agents
 }
 
-// AccountMeter is how much of a limit an account uses.
+// AccountMeter is an account's usage of a limit.
 type AccountMeter struct {
 	Connection *v1alpha1.Connection
 	Meter
 }
 
-// Meter is how much of a limit is used.
+// Meter is the usage of a limit.
 type Meter struct {
 	Used int
 	// Limit is zero if there is none.
 	Limit int
 }
 
-// ViewTeam returns the caller's team; a NOT_FOUND if no team owns the namespace.
+// ViewTeam returns the caller's team, or NOT_FOUND if no team owns the namespace.
 func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error) {
 	team := s.Owner(caller.Namespace)
 	if team == nil {
@@ -104,8 +102,8 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 	return view, s.countDrafts(ctx, caller, limits, view.TikTokDrafts)
 }
 
-// Suspended reports whether nothing of the caller's team is published, and since when; the time
-// is zero until the manager has noted it.
+// Suspended reports whether publishing is suspended for the caller's team, and since when; the time is zero until the
+// manager has recorded it.
 func (s *Service) Suspended(caller Caller) (since time.Time, suspended bool) {
 	team := s.Owner(caller.Namespace)
 	if team == nil || !team.Suspended() {
@@ -114,10 +112,10 @@ func (s *Service) Suspended(caller Caller) (since time.Time, suspended bool) {
 	return suspension.OngoingSince(team.Status.Suspensions), true
 }
 
-// draftsAtOnce is how many accounts' drafts are read at once.
+// draftsAtOnce limits the concurrent reads of usage.
 const draftsAtOnce = 8
 
-// countDrafts fills in how much of TikTok's limit each account uses.
+// countDrafts sets each account's usage of TikTok's limit.
 func (s *Service) countDrafts(ctx context.Context, caller Caller, limits plan.Limits, accounts []AccountMeter) error {
 	slices.SortFunc(accounts, func(a, b AccountMeter) int { return cmp.Compare(a.Connection.Name, b.Connection.Name) })
 	group, ctx := errgroup.WithContext(ctx)

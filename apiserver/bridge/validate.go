@@ -20,28 +20,26 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// postValidation is a post that is judged before it is stored.
+// postValidation is a post to validate before it is stored.
 type postValidation struct {
 	post *v1alpha1.Post
-	// planned is the post as the team's plan counts it. It differs from post in the
-	// time alone: one that was a draft and goes out at once does so now, and not when
-	// it was created.
+	// planned is the post as the plan counts it. It differs from post only in its time: a draft that is published
+	// immediately counts now, not at its creation.
 	planned *v1alpha1.Post
-	// requested is the post as it was to be published, if it waits for a person as a draft:
-	// what is wrong with it is said at once, to those who can mend it. Nil for any other.
+	// requested is the original of a post that becomes a draft for review: its problems are reported immediately, to
+	// the client that can fix them. It is nil for other posts.
 	requested *v1alpha1.Post
-	// problems are those of the request that the post does not show.
+	// problems are problems of the request that the post cannot represent.
 	problems []string
-	// unread say which parts of the request could not be read, with paths.
+	// unread lists the parts of the request that could not be parsed, with paths.
 	unread []string
-	// stored is the post before it is changed; nil for a new one.
+	// stored is the post before its change; nil for a new post.
 	stored *v1alpha1.Post
 	now    time.Time
 }
 
-// validate refuses a post that breaks a rule, that the team's plan does not allow, or
-// whose accounts are not ready, which ready tells of the connections that the post
-// names. It returns what the post takes, of which nothing is reserved yet, and the
+// validate refuses a post that breaks a rule, that the team's plan does not allow, or whose accounts are not ready;
+// ready checks the post's connections. It returns the usage that the post needs, none of it reserved yet, and the
 // connections.
 func (s *Service) validate(ctx context.Context, j *postValidation, ready func(named map[string]*v1alpha1.Connection) error) (*reservations, *lookup, error) {
 	connections := s.lookup(j.post.Namespace)
@@ -57,8 +55,8 @@ func (s *Service) validate(ctx context.Context, j *postValidation, ready func(na
 		return nil, nil, err
 	}
 	notReady := ready(connections.known)
-	// Only now, because a check may just have learnt what a TikTok account can
-	// choose; but what is wrong comes before what is not ready.
+	// The options are validated last, because a readiness check may just have read the options of a TikTok account. Their
+	// errors still take precedence over missing readiness.
 	if errs := rules.ValidateOptions(j.post, rules.Env{Connection: connections.latest, Capabilities: s.Capabilities}); len(errs) > 0 {
 		refused := invalid(errs)
 		refused.Code = CodeTikTokPrivacy
@@ -70,12 +68,13 @@ func (s *Service) validate(ctx context.Context, j *postValidation, ready func(na
 	return needs, connections, nil
 }
 
-// filesOfRefused bounds the files that are read of a post whose other fields are invalid, so that one answer names their faults,
-// too: as many as a post shows outside a thread (TikTok's images). More are read only when the rest is valid, because each costs a read.
+// filesOfRefused limits the files that are read for a post with other invalid fields, so that one response reports
+// their problems too: the maximum of a post outside a thread (TikTok's images). More files are read only if the rest is
+// valid, because each costs a read.
 const filesOfRefused = 35
 
-// obeysRules refuses a post that breaks a rule, and names all that is wrong with it: with the request, the post itself, its
-// options as far as they are known, and its files.
+// obeysRules refuses a post that breaks a rule, and reports all problems: of the request, the post itself, its options
+// as far as they are known, and its files.
 func (s *Service) obeysRules(ctx context.Context, j *postValidation, connections *lookup) error {
 	asked := j.post
 	if j.requested != nil {
@@ -84,7 +83,7 @@ func (s *Service) obeysRules(ctx context.Context, j *postValidation, connections
 	env := rules.Env{Connection: connections.in(ctx), Media: assumeValid(asked), Capabilities: s.Capabilities, Stored: j.stored, Converts: s.converts(j.post.Namespace)}
 	problems := func() field.ErrorList {
 		errs := checkTime(asked)
-		if asked.Spec.Category != "" { // what is wrong otherwise follows from it
+		if asked.Spec.Category != "" { // without a category, other problems are consequences
 			errs = append(errs, rules.Validate(asked, env)...)
 		}
 		return j.readable(append(errs, rules.ValidateTime(asked, j.now)...))
@@ -112,7 +111,7 @@ func (s *Service) obeysRules(ctx context.Context, j *postValidation, connections
 	return invalid(errs, slices.Concat(j.unread, j.problems)...)
 }
 
-// readable leaves out what the rules find because a part of the request could not be read: it is said already.
+// readable removes errors that follow from unparsed parts of the request, which are reported already.
 func (j *postValidation) readable(errs field.ErrorList) field.ErrorList {
 	if len(j.unread) == 0 {
 		return errs
@@ -126,14 +125,15 @@ func (j *postValidation) readable(errs field.ErrorList) field.ErrorList {
 	})
 }
 
-// within reports whether a path is another one, or leads into what that one names.
+// within reports whether path equals of or is below it.
 func within(path, of string) bool {
 	rest, ok := strings.CutPrefix(path, of)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// RefusePost words what is wrong with a request to create a post of which a part could not be read. unread says what, with paths,
-// and more how much else. The error also names what the rules find in the rest, so that one answer names every mistake.
+// RefusePost returns the error for a request to create a post that could not be parsed completely. unread lists the
+// invalid parts with their paths, and more is the number of further ones. The error also includes the problems of the
+// rest, so that one response reports every mistake.
 func (s *Service) RefusePost(ctx context.Context, caller Caller, in CreatePost, unread []string, more int) error {
 	if err := require(caller, ScopeDraft); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (s *Service) RefusePost(ctx context.Context, caller Caller, in CreatePost, 
 	cost.From(ctx).Parts(len(in.Spec.Targets))
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace}, Spec: in.Spec}
 	if slices.ContainsFunc(unread, func(problem string) bool { return strings.HasPrefix(problem, "draft: ") }) {
-		post.Spec.Draft, post.Spec.ScheduledAt = true, nil // a draft breaks the fewest rules
+		post.Spec.Draft, post.Spec.ScheduledAt = true, nil // a draft has the fewest rules
 	}
 	j := &postValidation{post: post, planned: post, problems: in.Problems, unread: unread, now: s.Clock.Now()}
 	if found, ok := errors.AsType[*Error](s.obeysRules(ctx, j, s.lookup(post.Namespace))); ok {
