@@ -24,23 +24,22 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// mostConflicts is how often a removal gives way to others that write the connection,
-// such as the manager.
+// mostConflicts limits the attempts of a removal when others, such as the manager, write the connection at the same
+// time.
 const mostConflicts = 5
 
-// managedByLabel is Kubernetes' own label for the program that made an object.
+// managedByLabel is the standard Kubernetes label for the program that manages an object.
 const managedByLabel = "app.kubernetes.io/managed-by"
 
-// ConnectionName is the name of an account's connection. It is always the same, so
-// that two replicas, or two tabs, make one.
+// ConnectionName returns the name of an account's connection. The name is deterministic, so that two replicas or two
+// tabs create one connection.
 func ConnectionName(namespace string, platform v1alpha1.Platform, accountID string) string {
 	sum := sha256.Sum256([]byte(namespace + "\x00" + string(platform) + "\x00" + accountID))
 	return string(platform) + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
-// connect stores the account that was agreed to: the one of the connection that is to
-// be renewed, or else the only one. renewed says that it had a connection, which the
-// visitor has to have the right to change.
+// connect stores the account that the person agreed to: the account of the connection to renew, or else the only
+// choice. renewed reports that the account already had a connection, which requires the right to patch it.
 func (s *Service) connect(ctx context.Context, v Visitor, f *flow, choices []platforms.Choice) (connection *v1alpha1.Connection, renewed bool, err error) {
 	if f.Reconnect != "" {
 		existing, err := s.find(ctx, f.Space, f.Reconnect)
@@ -67,7 +66,7 @@ func (s *Service) connect(ctx context.Context, v Visitor, f *flow, choices []pla
 		if !apierrors.IsAlreadyExists(err) {
 			return connection, false, err
 		}
-		// Another replica or tab was quicker.
+		// Another replica or tab has created it.
 		if existing, err = s.existing(ctx, f, choice.Identity.AccountID); err != nil {
 			return nil, false, err
 		}
@@ -82,7 +81,7 @@ func (s *Service) connect(ctx context.Context, v Visitor, f *flow, choices []pla
 	return connection, true, err
 }
 
-// sameAccount returns the choice that is a connection's account.
+// sameAccount returns the choice that matches a connection's account.
 func sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*platforms.Choice, error) {
 	names := make([]string, len(choices))
 	for i := range choices {
@@ -98,7 +97,7 @@ func sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*pl
 		strings.Join(names, ", "), existing.Spec.Platform.Title())
 }
 
-// account names an account to people.
+// account formats an account for messages.
 func account(name, id string) string {
 	if name == "" {
 		return id
@@ -106,8 +105,8 @@ func account(name, id string) string {
 	return fmt.Sprintf("%q (%s)", name, id)
 }
 
-// existing finds the connection of an account, whatever its name: people may have
-// applied one of their own. It returns nil if there is none.
+// existing finds the connection of an account under any name: users may have applied their own. It returns nil if there
+// is none.
 func (s *Service) existing(ctx context.Context, f *flow, accountID string) (*v1alpha1.Connection, error) {
 	names := []string{ConnectionName(f.Space, f.Platform, accountID)}
 	others := s.Connections.List(f.Space)
@@ -134,14 +133,12 @@ func (s *Service) existing(ctx context.Context, f *flow, accountID string) (*v1a
 			return nil, refusef(bridge.CodeConflict, "nothing was connected: connection %q belongs to another account; delete it", name)
 		}
 	}
-	return nil, nil //nolint:nilnil // there is none
+	return nil, nil //nolint:nilnil // the account has no connection
 }
 
-// create makes the connection of an account, and then its Secret. In this order
-// nothing is lost if the process dies in between: the connection says that its Secret
-// is missing, and connecting the account again completes it. A Secret without its
-// connection could not be found again, since nothing lists Secrets, and would have no
-// owner that takes it along.
+// create creates the connection of an account, and then its Secret. This order survives a crash in between: the
+// connection's status reports the missing Secret, and connecting the account again completes it. A Secret without a
+// connection would stay forever: nothing lists Secrets, and it would have no owner to be garbage-collected with.
 func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice) (*v1alpha1.Connection, error) {
 	base := ConnectionName(f.Space, f.Platform, choice.Identity.AccountID)
 	secret := secretName(base)
@@ -167,8 +164,7 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 		s.abandon(ctx, f.Person, created, secret)
 		return nil, err
 	}
-	// The manager may have missed the Secret a moment ago, and would look again in its
-	// own time.
+	// The manager may have looked for the Secret before it existed, and would retry only at its next interval.
 	if err := s.Connections.Annotate(ctx, created, map[string]string{v1alpha1.ProbeAnnotation: rand.Text()}); err != nil {
 		s.Log.WarnContext(ctx, "A new connection could not be examined at once", "namespace", f.Space, "connection", base, "error", err)
 	}
@@ -176,8 +172,8 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 	return created, nil
 }
 
-// abandon removes a connection whose Secret could not be made, so that the account is as it was before. One that another
-// tab gave a Secret meanwhile stays.
+// abandon removes a connection whose Secret could not be created, so that the account can be connected again. A
+// connection that another tab has given a different Secret stays.
 func (s *Service) abandon(ctx context.Context, person string, created *v1alpha1.Connection, secret string) {
 	without := func(live *v1alpha1.Connection) bool { return live.Spec.CredentialsSecretRef.Name == secret }
 	if _, err := s.remove(ctx, person, created, without); err != nil {
@@ -186,11 +182,10 @@ func (s *Service) abandon(ctx context.Context, person string, created *v1alpha1.
 	}
 }
 
-// renew gives a connection new credentials: it notes the Secret, makes it, and then
-// refers to it. Until the last step the old credentials stay in use, so that the
-// account is never without. What a process that dies leaves is noted on the
-// connection, where the manager finds and removes it; it removes the old Secret as
-// well, if Herald made it, once the new one works.
+// renew gives a connection new credentials. It records the Secret's name on the connection, creates the Secret, and
+// then refers to it. The old credentials stay in use until the last step, so that the account always has some. If the
+// process dies in between, the manager finds the recorded name and removes the Secret. It also removes the old Secret,
+// if Herald created it, once the new one works.
 func (s *Service) renew(ctx context.Context, f *flow, existing *v1alpha1.Connection, choice *platforms.Choice) (*v1alpha1.Connection, error) {
 	secret := secretName(ConnectionName(f.Space, existing.Spec.Platform, existing.Spec.AccountID))
 	if err := s.Connections.Annotate(ctx, existing, map[string]string{v1alpha1.MadeSecretPrefix + secret: s.stamp()}); err != nil {
@@ -209,15 +204,15 @@ func (s *Service) renew(ctx context.Context, f *flow, existing *v1alpha1.Connect
 	return renewed, nil
 }
 
-// describe says in a line of the log who connected what.
+// describe returns the log fields of a connected account.
 func describe(f *flow, connection *v1alpha1.Connection) []any {
 	return []any{
 		"person", f.Person, "namespace", f.Space, "connection", connection.Name, "platform", f.Platform, "account", connection.Spec.AccountID,
 	}
 }
 
-// createSecret makes the Secret of a connection, which goes with it. It carries the mark of the
-// installation's app, whose OAuth gave the token.
+// createSecret creates the Secret of a connection, with the connection as its owner. The Secret carries the mark of the
+// installation's app, whose OAuth issued the token.
 func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connection, name string, token platforms.Token) error {
 	var annotations map[string]string
 	if mark := s.Apps.Sign(connection.Spec.Platform, token.Access, token.Refresh); mark != "" {
@@ -244,7 +239,7 @@ func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connect
 	return nil
 }
 
-// credentials are a token in the form that the manager reads.
+// credentials converts a token to the Secret data that the manager reads.
 func credentials(token platforms.Token) map[string][]byte {
 	data := map[string][]byte{v1alpha1.CredentialsAccessToken: []byte(token.Access)}
 	for key, text := range map[string]string{v1alpha1.CredentialsRefreshToken: token.Refresh, v1alpha1.CredentialsScopes: token.Scopes} {
@@ -262,14 +257,13 @@ func credentials(token platforms.Token) map[string][]byte {
 	return data
 }
 
-// labels say of a connection and its Secret that Herald's web application made them.
+// labels returns the labels of connections and Secrets that the web application creates.
 func labels() map[string]string {
 	return map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb, managedByLabel: "herald"}
 }
 
-// stamp is the time as an annotation holds it.
+// stamp returns the current time in the format of the annotations.
 func (s *Service) stamp() string { return s.Clock.Now().UTC().Format(time.RFC3339) }
 
-// secretName makes a name for a Secret that nothing else has. With the prefix of an
-// annotation it stays below the limit of 63 characters.
+// secretName returns a unique name for a Secret. With an annotation prefix it stays below the limit of 63 characters.
 func secretName(base string) string { return base + "-" + strings.ToLower(rand.Text()[:10]) }

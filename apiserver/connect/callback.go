@@ -17,50 +17,45 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Outcome is what came of a flow.
+// Outcome is the result of a flow.
 type Outcome struct {
-	// Namespace is the team's, also with an error; empty if the flow is not known.
+	// Namespace is the team's namespace, also set with an error; empty if the flow is unknown.
 	Namespace string
-	// Connection is the account that was connected; nil if the person has to choose.
+	// Connection is the connected account; nil if the person has to choose one.
 	Connection *v1alpha1.Connection
-	// Renewed says that there was a connection of the account before, which has new
-	// credentials now.
+	// Renewed reports that the account already had a connection, which now has new credentials.
 	Renewed bool
-	// Options are the accounts to choose from, and Pending is what Choose wants of
-	// the page on which the person does: it carries tokens, sealed, and may be longer
-	// than a cookie can.
+	// Options are the accounts to choose from. Pending is the sealed state that the page with the choice sends to
+	// Choose. It contains tokens, and may exceed the size of a cookie.
 	Options []Option
 	Pending string
-	// Cookie removes that of the flow; nil if there is none. It has to be set with an
-	// error as well.
+	// Cookie removes the cookie of the flow; nil if there is none. Set it with an error as well.
 	Cookie *http.Cookie
 }
 
-// Option is an account that can be chosen.
+// Option is an account to choose.
 type Option struct {
 	Identity platforms.Identity
-	// Connection is the name of the connection that the account has already; empty if
-	// it has none.
+	// Connection is the name of the account's existing connection; empty if it has none.
 	Connection string
 }
 
-// errUnknownFlow answers what cannot be told from a forged callback: it says nothing
-// of why.
+// errUnknownFlow is the error for anything that may be a forged callback. It does not reveal the reason.
 var errUnknownFlow = &bridge.Error{
 	Code: bridge.CodeValidation,
 	Message: "nothing was connected: this attempt took longer than ten minutes, was begun in another session, or is over already; " +
 		"begin again on the page of the team's connections",
 }
 
-// pending is what waits for a choice.
+// pending is the sealed state of a flow that waits for a choice.
 type pending struct {
 	Flow    flow               `json:"flow"`
 	Choices []platforms.Choice `json:"choices"`
 }
 
-// Callback takes a person back from a platform: query is what came with them, and
-// cookie returns the value of a cookie by its name. It connects the account, or
-// returns the accounts to choose from.
+// Callback completes a flow after the platform has redirected the person back. query has the parameters of the
+// redirect, and cookie returns the value of a cookie by its name. Callback connects the account, or returns the
+// accounts to choose from.
 func (s *Service) Callback(
 	ctx context.Context, v Visitor, platform v1alpha1.Platform, query url.Values, cookie func(name string) string,
 ) (Outcome, error) {
@@ -95,9 +90,9 @@ func (s *Service) Callback(
 	return out, err
 }
 
-// open returns the flow that a state names, if it is one of the visitor's.
+// open returns the visitor's flow with this state.
 func (s *Service) open(v Visitor, state string, cookie func(string) string) (*flow, error) {
-	// What rand.Text writes; anything else is no part of a name of ours.
+	// rand.Text writes these characters only; others must not become part of a cookie's name.
 	if state == "" || strings.ContainsFunc(state, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '2' || r > '7') }) {
 		return nil, errUnknownFlow
 	}
@@ -109,8 +104,8 @@ func (s *Service) open(v Visitor, state string, cookie func(string) string) (*fl
 	return &f, nil
 }
 
-// denied words what the platform of a name answered instead of a code. Its description is not
-// shown: anyone can write one into a link.
+// denied converts the platform's error code to an error. The error's description is not shown: anyone can put one into
+// a link.
 func denied(name, code string) error {
 	if code == "access_denied" || code == "user_denied" {
 		return refusef(bridge.CodeValidation, "nothing was connected, since access was not allowed on %s; connect the account again if that was by mistake", name)
@@ -124,7 +119,7 @@ func denied(name, code string) error {
 		"the administrator has to check the app's redirect address and permissions there", name, code)
 }
 
-// exchange turns a code into the accounts that it reaches.
+// exchange exchanges a code for a token and returns the token's accounts.
 func (s *Service) exchange(ctx context.Context, f *flow, code string) ([]platforms.Choice, error) {
 	connector, err := s.connector(f.Platform)
 	if err != nil {
@@ -141,7 +136,7 @@ func (s *Service) exchange(ctx context.Context, f *flow, code string) ([]platfor
 	return choices, nil
 }
 
-// explain makes an answer of what a platform said, and logs why.
+// explain converts a platform's error to one for the person, and logs the cause.
 func (s *Service) explain(ctx context.Context, f *flow, err error) error {
 	failure, ok := errors.AsType[*platforms.Error](err)
 	if !ok {
@@ -156,7 +151,7 @@ func (s *Service) explain(ctx context.Context, f *flow, err error) error {
 	return refusef(code, "nothing was connected: %s", failure.Error())
 }
 
-// options are the choices as a page shows them, by name.
+// options returns the choices for the page, sorted by name.
 func (s *Service) options(f *flow, choices []platforms.Choice) []Option {
 	taken := map[string]string{}
 	for _, c := range s.Connections.List(f.Space) {
@@ -172,8 +167,7 @@ func (s *Service) options(f *flow, choices []platforms.Choice) []Option {
 	return options
 }
 
-// Choose connects the account with an id, among those that Callback returned under
-// sealed.
+// Choose connects the account with this id, one of the options that Callback returned. sealed is Outcome.Pending.
 func (s *Service) Choose(ctx context.Context, v Visitor, sealed, accountID string) (Outcome, error) {
 	var p pending
 	if s.Sealer.Open(purposeChoice, sealed, &p) != nil || !p.Flow.belongs(v) {

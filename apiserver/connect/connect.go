@@ -1,16 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connect connects a team's accounts: it sends a person to a platform's page
-// of consent, takes them back, and stores what they agreed to. It writes tokens and
-// reads none, and knows no HTML.
+// Package connect connects a team's accounts: it sends a person to a platform's consent page, handles the redirect
+// back, and stores the credentials. It writes tokens but never reads stored ones, and renders no HTML.
 //
-// Nothing of a flow is kept by the server. What has to come back unchanged is sealed:
-// in a cookie until the person comes back, and in the page on which they choose one
-// of several accounts. Both are bound to the session and the person, and last ten
-// minutes. The platform sees a random state, which names the cookie; so several flows
-// can be under way in one browser. That a flow ends once is the platform's doing: it
-// takes a code once.
+// The server keeps no state of a flow. The state is sealed in a cookie until the person comes back, and in the page
+// where the person chooses one of several accounts. Both are bound to the session and the person, and expire after ten
+// minutes. The platform receives a random state that names the cookie, so that several flows can run in one browser.
+// The platform ensures that a flow ends only once: it accepts a code once.
 package connect
 
 import (
@@ -36,63 +33,61 @@ import (
 )
 
 const (
-	// flowLife is how long a person may take to agree, and then to choose.
+	// flowLife is the TTL of a flow: the time to agree, and then again the time to choose.
 	flowLife = 10 * time.Minute
-	// finishWithin bounds what happens when a person has come back: the calls to the
-	// platform and the writes. It goes on when the browser has left, because the code
-	// is spent, and ends before the server's own bound on answers (60 s).
+	// finishWithin is the deadline for the platform calls and the writes after a person has come back. The work
+	// continues when the browser disconnects, because the code is already used, and ends before the server's own
+	// deadline for answers (60 s).
 	finishWithin = 50 * time.Second
 
-	// The purposes of what is sealed.
+	// The purposes of sealed values.
 	purposeFlow   = "connect/flow"
 	purposeChoice = "connect/choice"
 
-	// cookiePath is where the cookies of flows are sent to, and cookieName begins
-	// their names.
+	// cookiePath is the Path attribute of flow cookies, cookieName the prefix of their names.
 	cookiePath = "/connect"
 	cookieName = "herald-connect-"
 )
 
-// Sealer encrypts what travels with a person's browser, so that it can be neither
-// read nor changed there.
+// Sealer encrypts and authenticates values that a browser stores.
 type Sealer interface {
 	// Seal encrypts a value for a purpose.
 	Seal(purpose string, v any, life time.Duration) string
-	// Open decrypts what Seal made for the same purpose into v; an error if it is
-	// anything else, or its life is over.
+	// Open decrypts a value of Seal for the same purpose into v. It returns an error for any other text and for an
+	// expired one.
 	Open(purpose, text string, v any) error
 }
 
-// ConnectionClient are those of every team.
+// ConnectionClient reads and writes the connections of every team.
 type ConnectionClient interface {
-	// List answers from memory.
+	// List reads the cache.
 	List(namespace string) []*v1alpha1.Connection
-	// Live asks the Kubernetes API. The writes below hold for the connection with
-	// the UID of the one given; another one of its name is an error.
+	// Live reads the Kubernetes API. The writes below apply to the connection with the UID of their argument; a
+	// different connection of that name is an error.
 	Live(ctx context.Context, namespace, name string) (*v1alpha1.Connection, error)
 	Create(ctx context.Context, connection *v1alpha1.Connection) (*v1alpha1.Connection, error)
 	Annotate(ctx context.Context, of *v1alpha1.Connection, annotations map[string]string) error
 	UseSecret(ctx context.Context, of *v1alpha1.Connection, secret string, annotations map[string]string) (*v1alpha1.Connection, error)
-	// DeleteFor notes which person has it removed, and removes it only if it is as it was
-	// read; otherwise the error is a conflict.
+	// DeleteFor records the person who removes the connection. It returns a conflict if the connection has changed
+	// since it was read.
 	DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string, now time.Time) error
 }
 
-// SecretCreator makes Secrets.
+// SecretCreator creates Secrets.
 type SecretCreator interface {
 	Create(ctx context.Context, secret *corev1.Secret) error
 }
 
-// Config is what a Service is made of. Every field is required.
+// Config is the configuration of a Service. Every field is required.
 type Config struct {
-	// SiteURL is where people find Herald, without a slash at the end.
+	// SiteURL is Herald's public URL, without a trailing slash.
 	SiteURL string
-	// Platforms are those of this process. Accounts of those that are Connectors, and
-	// have an app, can be connected.
+	// Platforms are the platforms of this process. Only those that implement Connector and have an app can connect
+	// accounts.
 	Platforms platforms.Registry
-	// Apps are the installation's apps, by whose OAuth the accounts are connected.
+	// Apps are the installation's OAuth apps.
 	Apps appid.Apps
-	// Owner finds the team that owns a namespace; nil if none does.
+	// Owner returns the team that owns a namespace; nil if none does.
 	Owner       func(namespace string) *v1alpha1.Team
 	Connections ConnectionClient
 	Secrets     SecretCreator
@@ -101,56 +96,53 @@ type Config struct {
 	Log         *slog.Logger
 }
 
-// Service connects accounts. Its methods may be called from many goroutines at once.
-// Their errors are *bridge.Error where the person can do something about it.
+// Service connects accounts. It is safe for concurrent use. Its methods return a *bridge.Error if the person can
+// correct the error.
 type Service struct{ Config }
 
 // New returns a Service.
 func New(config Config) *Service { return &Service{config} }
 
-// Visitor is the person in front of the browser.
+// Visitor is the signed-in person of a request.
 type Visitor struct {
-	// Session identifies their session, and nothing else does. It stays the same while
-	// the session lasts, however often its cookie is made anew.
+	// Session is the unique id of the session. It does not change when the session's cookie is renewed.
 	Session string
-	// Person is their name, as Kubernetes knows it.
+	// Person is the Kubernetes user name.
 	Person string
-	// May refuses the person if they may not do something to connections of a
-	// namespace: Create to connect an account, Patch to connect one again, Delete to
-	// disconnect it. It is asked at each step: rights may be withdrawn meanwhile.
+	// May returns an error if the person may not use a verb on the connections of a namespace: Create to connect an
+	// account, Patch to connect it again, Delete to disconnect it. Each step calls it, because rights may be withdrawn
+	// in between.
 	May func(ctx context.Context, namespace string, verb Verb) error
 }
 
-// Verb is one of Kubernetes' RBAC, of Connections.
+// Verb is an RBAC verb for Connections.
 type Verb string
 
-// The verbs that a person needs.
+// The verbs that connecting and disconnecting need.
 const (
 	Create Verb = "create"
 	Patch  Verb = "patch"
 	Delete Verb = "delete"
 )
 
-// flow is what has to come back with the person.
+// flow is the sealed state of a flow.
 type flow struct {
 	State    string            `json:"state"`
 	Session  string            `json:"session"`
 	Person   string            `json:"person"`
 	Space    string            `json:"namespace"`
 	Platform v1alpha1.Platform `json:"platform"`
-	// Reconnect is the name of the connection that is to be renewed; empty to connect
-	// any account.
+	// Reconnect is the name of the connection to renew; empty to connect any account.
 	Reconnect string `json:"reconnect,omitempty"`
 	Verifier  string `json:"verifier"`
 }
 
-// belongs reports whether a flow is that of a visitor.
+// belongs reports whether the flow was started by this visitor.
 func (f *flow) belongs(v Visitor) bool {
 	return v.Session != "" && subtle.ConstantTimeCompare([]byte(f.Session), []byte(v.Session)) == 1 && f.Person == v.Person
 }
 
-// verb is what the flow does to a connection. That an account is connected already is
-// not known when it begins.
+// verb returns the right that the flow needs. At the start it is unknown whether the account already has a connection.
 func (f *flow) verb() Verb {
 	if f.Reconnect != "" {
 		return Patch
@@ -158,17 +150,17 @@ func (f *flow) verb() Verb {
 	return Create
 }
 
-// Started is a flow that has begun.
+// Started is a started flow.
 type Started struct {
-	// Platform is where the person goes.
+	// Platform is the platform of the consent page.
 	Platform v1alpha1.Platform
-	// Address is the page of consent, where the person is to be sent.
+	// Address is the URL of the consent page.
 	Address string
-	// Cookie has to be set before.
+	// Cookie carries the flow. Set it before the redirect to Address.
 	Cookie *http.Cookie
 }
 
-// Available lists, by name, the platforms whose accounts can be connected.
+// Available returns the platforms whose accounts can be connected, sorted by name.
 func (s *Service) Available() []v1alpha1.Platform {
 	var names []v1alpha1.Platform
 	for name, platform := range s.Platforms {
@@ -182,8 +174,7 @@ func (s *Service) Available() []v1alpha1.Platform {
 	return names
 }
 
-// Start starts to connect an account for a namespace; reconnect names the connection
-// that is to be renewed, or is empty.
+// Start starts a flow for a namespace. reconnect is the name of the connection to renew, or empty.
 func (s *Service) Start(ctx context.Context, v Visitor, namespace string, platform v1alpha1.Platform, reconnect string) (Started, error) {
 	f := flow{
 		State: rand.Text(), Session: v.Session, Person: v.Person, Space: namespace, Platform: platform, Reconnect: reconnect,
@@ -214,20 +205,20 @@ func (s *Service) Start(ctx context.Context, v Visitor, namespace string, platfo
 	return Started{Platform: f.Platform, Address: address, Cookie: s.cookie(f.State, s.Sealer.Seal(purposeFlow, &f, flowLife), int(flowLife/time.Second))}, nil
 }
 
-// redirect is where a platform sends people back to.
+// redirect returns the redirect URI of a platform.
 func (s *Service) redirect(platform v1alpha1.Platform) string {
 	return s.SiteURL + cookiePath + "/" + string(platform) + "/callback"
 }
 
-// cookie carries a sealed flow for so many seconds; -1 removes it.
+// cookie returns a cookie with a sealed flow and its lifetime in seconds; -1 removes the cookie.
 func (s *Service) cookie(state, value string, seconds int) *http.Cookie {
 	secure := strings.HasPrefix(s.SiteURL, "https://")
 	name := cookieName + state
 	if secure {
 		name = "__Secure-" + name
 	}
-	// Lax: the platform's page leads back to here by a link of another site. Browsers take
-	// no Secure cookie from a site that is served by plain http.
+	// Lax: the platform's page redirects here from another site. Browsers reject a Secure cookie from a site served
+	// over plain HTTP.
 	return &http.Cookie{ //nolint:gosec // see above
 		Name: name, Value: value, Path: cookiePath, MaxAge: seconds, Secure: secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	}
@@ -254,7 +245,7 @@ func (s *Service) find(ctx context.Context, namespace, name string) (*v1alpha1.C
 	return found, nil
 }
 
-// requireRoom refuses another account if the team's plan has no room for it.
+// requireRoom returns an error if the team's plan allows no further account.
 func (s *Service) requireRoom(namespace string) error {
 	limit := plan.LimitsOf(s.Owner(namespace)).Accounts
 	if limit == 0 {

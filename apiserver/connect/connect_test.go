@@ -37,7 +37,7 @@ func objectKey(namespace, name string) types.NamespacedName {
 
 func inNamespace(name string) client.InNamespace { return client.InNamespace(name) }
 
-// refuses checks that a person is told so.
+// refuses checks that err is an error for the person, with this code and these words.
 func refuses(err error, code bridge.Code, words ...string) {
 	GinkgoHelper()
 	refusal, ok := errors.AsType[*bridge.Error](err)
@@ -163,7 +163,7 @@ var _ = Describe("Connecting an account", func() {
 })
 
 var _ = Describe("A callback that is not what it should be", func() {
-	// unknown is said of each flow that is not the visitor's, before the platform is asked.
+	// unknown is the error of every flow that is not the visitor's, before any call to the platform.
 	const unknown = "took longer than ten minutes, was begun in another session, or is over already"
 
 	DescribeTable("connects nothing", func(ctx SpecContext, spoil func(ctx context.Context, t *trip), words ...string) {
@@ -199,7 +199,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		Entry("after more than ten minutes", func(_ context.Context, t *trip) { t.desk.clock.Step(10 * time.Minute) }, unknown),
 		Entry("at the address of another platform", func(_ context.Context, t *trip) { t.platform = v1alpha1.PlatformThreads }, "Threads", "X"),
 		Entry("when the person does not agree", func(ctx context.Context, t *trip) {
-			// The page's own link.
+			// The link on the page itself.
 			_, _, page := get(ctx, t.started.Address)
 			Expect(page).To(ContainSubstring("error=access_denied"))
 			t.back = url.Values{"error": {"access_denied"}, "state": t.back["state"]}
@@ -302,7 +302,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 })
 
 var _ = Describe("Choosing one of several accounts", func() {
-	// offered is a trip that ended at a choice, among others of a bakery.
+	// offered returns a trip that ended with a choice between several accounts, one of them a bakery.
 	offered := func(ctx context.Context) (d *desk, t *trip, out connect.Outcome, bakery string) {
 		GinkgoHelper()
 		bakery, cafe := newAccount(ctx, v1alpha1.PlatformFacebook), newAccount(ctx, v1alpha1.PlatformFacebook)
@@ -423,7 +423,7 @@ var _ = Describe("Connecting an account again", func() {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
 		_, secret := d.stored(ctx, first.Connection.Name)
-		// As an apiserver leaves it that ended before it made the Secret.
+		// The state after an apiserver has died before it created the Secret.
 		Expect(env.Client.Delete(ctx, secret)).To(Succeed())
 		out := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
 		Expect(out.Connection.UID).To(Equal(first.Connection.UID))
@@ -431,12 +431,12 @@ var _ = Describe("Connecting an account again", func() {
 	})
 })
 
-// closed makes no Secret.
+// closed is a SecretCreator that fails with err.
 type closed struct{ err error }
 
 func (c closed) Create(context.Context, *corev1.Secret) error { return c.err }
 
-// overtaken makes no Secret, and lets something else happen meanwhile.
+// overtaken is a SecretCreator that calls meanwhile and then fails.
 type overtaken struct{ meanwhile func() }
 
 func (o *overtaken) Create(context.Context, *corev1.Secret) error {

@@ -13,17 +13,15 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// Disconnected is what follows from a disconnection.
+// Disconnected is the result of a disconnection.
 type Disconnected struct {
 	Connection *v1alpha1.Connection
-	// Message says what becomes of the account's posts, and what is left for the
-	// person to do.
+	// Message explains what happens to the account's posts, and what remains for the person to do.
 	Message string
 }
 
-// Disconnect removes a connection, and with it the credentials that Herald made. A
-// Secret that people made stays theirs. Herald cannot withdraw the access on the
-// platform, since it cannot read the token here.
+// Disconnect removes a connection, and with it the credentials that Herald created. A Secret that a user created stays.
+// Herald cannot revoke its access on the platform, since this process cannot read the token.
 func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name string) (Disconnected, error) {
 	if err := v.May(ctx, namespace, Delete); err != nil {
 		return Disconnected{}, err
@@ -43,9 +41,9 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 		"To withdraw Herald's access as well, remove it among the apps in the account's settings on %s.", found.Spec.Platform.Title())}, nil
 }
 
-// remove removes a connection for a person. It gives way to the manager, which writes what it
-// finds out of the account; a connection of the same name that was made meanwhile stays, and so does one that was written
-// since and is not one that still goes.
+// remove removes a connection for a person. After a conflict, for example with a status update of the manager, it reads
+// the connection again. It keeps a different connection of the same name, and a changed connection unless goes returns
+// true.
 func (s *Service) remove(
 	ctx context.Context, person string, found *v1alpha1.Connection, goes func(live *v1alpha1.Connection) bool,
 ) (*v1alpha1.Connection, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/apiserver/connect"
 )
 
-// busy has somebody write a connection each time before it is removed, so many times.
+// busy writes the connection before each of the first `times` deletions, which then end in a conflict.
 type busy struct {
 	connect.ConnectionClient
 
@@ -44,7 +44,7 @@ var _ = Describe("Disconnecting an account for a person", func() {
 		others = &busy{ConnectionClient: connections}
 		d = newDesk(ctx, func(c *connect.Config) { c.Connections = others })
 		name = d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, newAccount(ctx, v1alpha1.PlatformX)).Connection.Name
-		// It stays to be looked at.
+		// A finalizer keeps the connection for inspection.
 		found, _ := d.stored(ctx, name)
 		base := found.DeepCopy()
 		found.Finalizers = []string{kept}

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// The manager reads what the apiserver has written.
+// The manager processes the objects that the apiserver has written.
 var _ = Describe("A connected account", func() {
 	examine := func(ctx context.Context, d *desk, name string) *v1alpha1.Connection {
 		GinkgoHelper()

@@ -54,10 +54,10 @@ var (
 	env *envtest.Environment
 	// site is the sandbox.
 	site sandboxtest.Client
-	// connections and secrets are the apiserver's ways to the Kubernetes API.
+	// connections and secrets are the apiserver's clients for the Kubernetes API.
 	connections *kube.Connections
 	secrets     kube.Credentials
-	// registry reaches the sandbox.
+	// registry has the platforms of the sandbox.
 	registry platforms.Registry
 
 	serial atomic.Int64
@@ -98,8 +98,7 @@ func newRegistry(at string) platforms.Registry {
 	}
 }
 
-// vault is a Sealer that keeps what it seals, so that nothing can be read from, or
-// made in, a browser.
+// vault is a Sealer that stores the sealed values itself, so that a browser can neither read nor forge them.
 type vault struct {
 	clock *clocktesting.FakeClock
 	mu    sync.Mutex
@@ -132,7 +131,7 @@ func (v *vault) Open(purpose, text string, into any) error {
 	return json.Unmarshal(found.content, into)
 }
 
-// desk is a Service for a namespace of its own, and what a test looks at.
+// desk is a Service with its own namespace, and the state that a test inspects.
 type desk struct {
 	*connect.Service
 	namespace string
@@ -157,7 +156,7 @@ func newDesk(ctx context.Context, edits ...func(*connect.Config)) *desk {
 	return d
 }
 
-// apps are the installation's on each platform.
+// apps returns the installation's app on each platform.
 func apps() appid.Apps {
 	all := appid.Apps{}
 	for platform := range registry {
@@ -166,7 +165,7 @@ func apps() appid.Apps {
 	return all
 }
 
-// visitor is a person who may do everything, in a session of their own.
+// visitor returns a person with all rights, in a new session.
 func visitor(person string) connect.Visitor {
 	return connect.Visitor{Session: rand.Text(), Person: person, May: func(context.Context, string, connect.Verb) error { return nil }}
 }
@@ -178,11 +177,11 @@ type trip struct {
 	platform v1alpha1.Platform
 	started  connect.Started
 	cookies  map[string]string
-	// back is what they come back with.
+	// back are the parameters of the redirect back.
 	back url.Values
 }
 
-// leave begins a flow.
+// leave starts a flow.
 func (d *desk) leave(ctx context.Context, who connect.Visitor, platform v1alpha1.Platform, reconnect string) *trip {
 	GinkgoHelper()
 	started, err := d.Start(ctx, who, d.namespace, platform, reconnect)
@@ -190,7 +189,7 @@ func (d *desk) leave(ctx context.Context, who connect.Visitor, platform v1alpha1
 	return &trip{desk: d, who: who, platform: platform, started: started, cookies: map[string]string{started.Cookie.Name: started.Cookie.Value}}
 }
 
-// agree lets the app into an account, on the platform's page.
+// agree allows the app to access an account, on the platform's page.
 func (t *trip) agree(ctx context.Context, accountID string) *trip {
 	GinkgoHelper()
 	address, err := url.Parse(t.started.Address)
@@ -220,12 +219,12 @@ func get(ctx context.Context, address string) (int, http.Header, string) {
 	return resp.StatusCode, resp.Header, string(body)
 }
 
-// arrive comes back to Herald.
+// arrive completes the flow.
 func (t *trip) arrive(ctx context.Context) (connect.Outcome, error) {
 	return t.desk.Callback(ctx, t.who, t.platform, t.back, func(name string) string { return t.cookies[name] })
 }
 
-// connect is a whole trip.
+// connect runs a complete flow.
 func (d *desk) connect(ctx context.Context, who connect.Visitor, platform v1alpha1.Platform, accountID string) connect.Outcome {
 	GinkgoHelper()
 	out, err := d.leave(ctx, who, platform, "").agree(ctx, accountID).arrive(ctx)
@@ -233,7 +232,7 @@ func (d *desk) connect(ctx context.Context, who connect.Visitor, platform v1alph
 	return out
 }
 
-// newAccount makes an account in the sandbox, and returns its id.
+// newAccount creates an account in the sandbox, and returns its id.
 func newAccount(ctx context.Context, platform v1alpha1.Platform) string {
 	GinkgoHelper()
 	made, err := site.Account(ctx, string(platform), fmt.Sprint(5000+serial.Add(1)), nil)

@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cost adds up what one request makes this process and the Kubernetes API do, beyond
-// what every request does, so that it can be charged for that. Its unit is the request: a page
-// of posts costs one.
+// Package cost adds up the work that one request causes in this process and the Kubernetes API, beyond the usual work,
+// so that it can be charged. Its unit is the request: a page of posts costs one.
 package cost
 
 import (
@@ -11,19 +10,18 @@ import (
 	"sync/atomic"
 )
 
-// What costs as much as another request.
+// Amounts that cost as much as another request.
 const (
-	// bytesEach are bytes of a body: what decoding and judging them takes.
+	// bytesEach is in bytes of a body, for decoding and validation.
 	bytesEach = 64 << 10
-	// partsEach are targets of a post, and resources that are read to judge it. Reads go
-	// side by side and write nothing.
+	// partsEach is in targets of a post, and resources read to validate it. These reads are concurrent and write nothing.
 	partsEach = 10
 )
 
-// Meter adds up. It is safe for concurrent use, and a nil one adds up nothing.
+// Meter adds up costs. It is safe for concurrent use; a nil Meter does nothing.
 type Meter struct{ bytes, parts, whole atomic.Int64 }
 
-// OfBytes is how many requests so many bytes of a body are worth, rounded down.
+// OfBytes returns the cost of n bytes of a body in requests, rounded down.
 func OfBytes(n int) int { return n / bytesEach }
 
 // Bytes adds the body of a request.
@@ -33,21 +31,21 @@ func (m *Meter) Bytes(n int) {
 	}
 }
 
-// Parts adds targets of a post, or resources that are read to judge it.
+// Parts adds targets of a post, or resources read to validate it.
 func (m *Meter) Parts(n int) {
 	if m != nil {
 		m.parts.Add(int64(n))
 	}
 }
 
-// Whole adds what costs as much as a request by itself: a file that is examined in the store.
+// Whole adds work that costs as much as a request: an examination of a file in the store.
 func (m *Meter) Whole(n int) {
 	if m != nil {
 		m.whole.Add(int64(n))
 	}
 }
 
-// Requests is how many requests the sum is worth, rounded down: zero for all that is usual.
+// Requests returns the sum in requests, rounded down: zero for usual requests.
 func (m *Meter) Requests() int {
 	if m == nil {
 		return 0
@@ -57,13 +55,13 @@ func (m *Meter) Requests() int {
 
 type meterKey struct{}
 
-// With returns a context in which everything adds to one meter.
+// With returns a context with a new meter.
 func With(ctx context.Context) (context.Context, *Meter) {
 	m := &Meter{}
 	return context.WithValue(ctx, meterKey{}, m), m
 }
 
-// From returns the meter of a context; nil if it has none.
+// From returns the meter of a context, or nil.
 func From(ctx context.Context) *Meter {
 	m, _ := ctx.Value(meterKey{}).(*Meter)
 	return m

@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs holds the page that describes the HTTP API, for people and in
-// Markdown, which hack/apidocs makes of apiserver/openapi; and llms.txt, which leads
-// programs that read to it (https://llmstxt.org).
+// Package docs contains the page that describes the HTTP API, as HTML and in Markdown, which hack/apidocs generates
+// from apiserver/openapi; and llms.txt, which points programs to it (https://llmstxt.org).
 package docs
 
 import (
@@ -25,22 +24,20 @@ var (
 	llms []byte
 )
 
-// placeholder stands in all of them for the address of the site.
+// placeholder is replaced by the address of the site.
 const placeholder = "https://site.invalid"
 
-// Page is what clients get.
+// Page is the page for clients.
 type Page struct {
-	// HTML is for a browser, Markdown the same for programs that read, and LLMs
-	// tells those what the site has.
+	// HTML is for browsers, Markdown has the same content for programs, and LLMs lists the pages of the site for them.
 	HTML, Markdown, LLMs []byte
-	// Policy is the Content-Security-Policy of the page: its own style, the icon
-	// that it carries in itself, and requests to its own site. The page makes none, but what
-	// judges pages for search engines asks for /robots.txt from within it.
+	// Policy is the Content-Security-Policy of the page: its own style, its embedded icon, and requests to its own site.
+	// The page makes none, but tools that rate pages for search engines request /robots.txt from within it.
 	Policy string
 }
 
-// ForSite returns the page of a site. siteURL is where clients find it, such as
-// https://herald.example.com, and stands in the examples.
+// ForSite returns the page of a site. siteURL is its public address, such as https://herald.example.com, which the
+// examples use.
 func ForSite(siteURL string) *Page {
 	_, style, _ := bytes.Cut(page, []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))

@@ -19,7 +19,7 @@ import (
 
 const site = "https://herald.example.com"
 
-// load reads the page as a browser does.
+// load parses the page like a browser.
 func load(t *testing.T) (made *Page, root *html.Node) {
 	t.Helper()
 	made = ForSite(site)
@@ -49,7 +49,7 @@ func text(n *html.Node) string {
 	return b.String()
 }
 
-// TestPageIsWhole shows that nothing of the document is left out.
+// TestPageIsWhole verifies that the page has the whole document.
 func TestPageIsWhole(t *testing.T) {
 	t.Parallel()
 	_, root := load(t)
@@ -115,8 +115,8 @@ func TestPageIsWhole(t *testing.T) {
 	}
 }
 
-// TestPageStandsAlone shows that the page asks nothing of any other site, runs
-// no script, and that its own links lead somewhere.
+// TestPageStandsAlone verifies that the page loads nothing from other sites, runs no script, and has no broken links of
+// its own.
 func TestPageStandsAlone(t *testing.T) {
 	t.Parallel()
 	made, root := load(t)
@@ -134,7 +134,7 @@ func TestPageStandsAlone(t *testing.T) {
 		case "script", "img", "iframe", "object", "embed", "form":
 			t.Errorf("the page has the element %s", n.Data)
 		case "link":
-			// What is offered instead of the page is not loaded with it.
+			// Alternates are not loaded with the page.
 			if !strings.HasPrefix(attribute(n, "href"), "data:") && attribute(n, "rel") != "alternate" {
 				t.Errorf("the page loads %s", attribute(n, "href"))
 			}
@@ -162,8 +162,7 @@ func TestPageStandsAlone(t *testing.T) {
 	}
 }
 
-// TestExamplesCanBeCopied shows that each command names the site, and that its
-// body is the example of the document.
+// TestExamplesCanBeCopied verifies that each command has the site's address, and the document's example as its body.
 func TestExamplesCanBeCopied(t *testing.T) {
 	t.Parallel()
 	_, root := load(t)
@@ -187,12 +186,12 @@ func TestExamplesCanBeCopied(t *testing.T) {
 	}
 }
 
-// TestMarkdownSaysTheSame shows that the page for programs has whatever that for
-// people has: each operation, field, limit, error and command.
+// TestMarkdownSaysTheSame verifies that the Markdown page has all the content of the HTML page: each operation, field,
+// limit, error and command.
 func TestMarkdownSaysTheSame(t *testing.T) {
 	t.Parallel()
 	made, root := load(t)
-	// Both are compared without what sets text off.
+	// Both are compared without markup.
 	plain := func(text string) string {
 		return strings.Join(strings.Fields(strings.NewReplacer("`", "", "\\", "", "**", "").Replace(text)), " ")
 	}
@@ -224,8 +223,8 @@ func within(n *html.Node, element string) bool {
 	return false
 }
 
-// TestLLMs holds llms.txt to its convention: a heading, a quotation that sums up,
-// and lists of links under headings (https://llmstxt.org).
+// TestLLMs verifies the format of llms.txt: a heading, a quotation with a summary, and lists of links under headings
+// (https://llmstxt.org).
 func TestLLMs(t *testing.T) {
 	t.Parallel()
 	text := string(ForSite(site).LLMs)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package httpcode says with which HTTP status each error of package bridge is
-// answered, whether a program asked or a person. Package bridge knows no HTTP.
+// Package httpcode maps the errors of package bridge to HTTP statuses, for the API and the web application. Package
+// bridge is independent of HTTP.
 package httpcode
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/apiserver/httpcode"
 )
 
-// TestOf holds that no code of package bridge is answered by chance, and that one that
-// is new is our own trouble until it has a status.
+// TestOf verifies that every code of package bridge has an explicit status, and that an unknown code is an internal
+// error.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[bridge.Code]int{

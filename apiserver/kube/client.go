@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube is how the apiserver reaches the Kubernetes API: a client for
-// its few reads and writes, and watches that keep what it has to know at once
-// in memory. It makes the Secrets of accounts that are connected, and reads none but that of
-// the web application.
+// Package kube accesses the Kubernetes API for the apiserver: a client for its few reads and writes, and watches that
+// cache what requests need without delay. It creates the Secrets of connected accounts, and reads none except the web
+// application's.
 package kube
 
 import (
@@ -27,7 +26,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// What the apiserver may do, and nothing else.
+// The complete permissions of the apiserver.
 //
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;list;watch;create;patch
@@ -39,16 +38,16 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;create
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
 
-// FieldOwner is the owner of the fields that the apiserver writes.
+// FieldOwner is the field manager of the apiserver's writes.
 const FieldOwner = "herald-apiserver"
 
-// NewClient returns a client for the resources of Herald. It does not throttle
-// itself: the Kubernetes API has its own priority and fairness.
+// NewClient returns a client for Herald's resources. It has no client-side rate limit: the Kubernetes API has its own
+// priority and fairness.
 func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
 	return newClient(config, userAgent, "/apis", v1alpha1.GroupVersion, v1alpha1.AddToScheme)
 }
 
-// kinds registers a few kinds of Kubernetes' own. All of a group would bring along more of the program.
+// kinds registers single kinds of Kubernetes. The whole group would link more code.
 func kinds(group schema.GroupVersion, of ...runtime.Object) func(*runtime.Scheme) error {
 	return func(scheme *runtime.Scheme) error {
 		scheme.AddKnownTypes(group, of...)
@@ -90,14 +89,14 @@ type object[T any] interface {
 	metav1.Object
 }
 
-// kind reads and writes the resources of one kind in the Kubernetes API itself, past
-// every cache. Errors are those of k8s.io/apimachinery/pkg/api/errors.
+// kind reads and writes the resources of one kind in the Kubernetes API, without a cache. Errors are those of
+// k8s.io/apimachinery/pkg/api/errors.
 type kind[T any, P object[T]] struct {
 	client   rest.Interface
 	resource string
 }
 
-// in is the client of one namespace.
+// in returns the client of one namespace.
 func (k kind[T, P]) in(namespace string) *gentype.Client[P] {
 	return gentype.NewClient(k.resource, k.client, metav1.ParameterCodec, namespace, func() P { return new(T) })
 }
@@ -123,8 +122,7 @@ func (k kind[T, P]) patch(ctx context.Context, namespace, name string, changes m
 	return k.in(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldOwner}, subresources...)
 }
 
-// update merges into a resource what differs between two states of it, on the condition
-// that it is still as it was before.
+// update writes the difference between two states of a resource as a merge patch, with optimistic concurrency.
 func (k kind[T, P]) update(ctx context.Context, before, after P) (P, error) {
 	body, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
 	if err != nil {
@@ -138,8 +136,7 @@ func (k kind[T, P]) annotate(ctx context.Context, namespace, name, key, value st
 	return k.patch(ctx, namespace, name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
 }
 
-// writable is a kind whose resources are created whole, and whose status is then
-// written by itself.
+// writable is a kind whose resources are created whole, with a separate write of their status.
 type writable[T any, P object[T]] struct{ kind[T, P] }
 
 // Create stores a resource, without its status.
@@ -147,8 +144,7 @@ func (w writable[T, P]) Create(ctx context.Context, created P) (P, error) {
 	return w.create(ctx, created)
 }
 
-// UpdateStatus stores a status, on the condition that the resource is still as it was
-// when it was read.
+// UpdateStatus stores a status, with optimistic concurrency.
 func (w writable[T, P]) UpdateStatus(ctx context.Context, updated P) (P, error) {
 	return w.in(updated.GetNamespace()).UpdateStatus(ctx, updated, metav1.UpdateOptions{FieldManager: FieldOwner})
 }

@@ -16,23 +16,22 @@ import (
 )
 
 const (
-	// watchFor is how long one watch lasts. The Kubernetes API ends it then, and it is taken
-	// up where it was: that it could be is the proof that nothing was missed. Between two such
-	// proofs a watch of keys may say nothing for hours, and one that a proxy holds open without
-	// its other end says nothing for ever.
+	// watchFor is the timeout of a watch. The Kubernetes API ends it then, and the watch resumes from its last version: a
+	// successful resumption proves that no event was missed. Between two resumptions a watch of keys may be silent for
+	// hours, and one that a proxy keeps open after the other end has gone is silent forever.
 	watchFor = 90 * time.Second
-	// cutAfter ends a watch from this side that the other one did not end.
+	// cutAfter is the time after which the client ends a watch that the server has not ended.
 	cutAfter = watchFor + 30*time.Second
 )
 
-// contact notes when the Kubernetes API has last answered a watch: with all that there is, or
-// with all that has happened since. It is safe for concurrent use.
+// contact records the time of the Kubernetes API's last answer to a watch: with all objects, or with all events since.
+// It is safe for concurrent use.
 type contact struct {
 	clock clock.PassiveClock
 	at    atomic.Pointer[time.Time]
 }
 
-// LastContact is when what is in memory was last known to be all that there is; zero before that.
+// LastContact returns the last time at which the cache was known to be complete; zero before the first.
 func (c *contact) LastContact() time.Time {
 	if at := c.at.Load(); at != nil {
 		return *at
@@ -40,8 +39,7 @@ func (c *contact) LastContact() time.Time {
 	return time.Time{}
 }
 
-// observe is a source of lists and watches whose answers are noted. What an answer tells is as old
-// as its question.
+// observe wraps the lists and watches of a source and records their answers. An answer is as old as its request.
 func (c *contact) observe(source *cache.ListWatch) *cache.ListWatch {
 	list, watch := source.ListWithContextFunc, source.WatchFuncWithContext
 	note := func(asked time.Time, err error) {
@@ -76,7 +74,7 @@ type bounded struct {
 	cut context.CancelFunc
 }
 
-// Stop ends it.
+// Stop ends the watch and its context.
 func (b bounded) Stop() {
 	b.Interface.Stop()
 	b.cut()

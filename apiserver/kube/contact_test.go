@@ -19,7 +19,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestContact holds what counts as word from the Kubernetes API: answers, as of when they were asked for.
+// TestContact verifies which answers of the Kubernetes API count as contact: successful ones, at the time of their
+// request.
 func TestContact(t *testing.T) {
 	t.Parallel()
 	begun := time.Unix(1_000_000, 0)
@@ -28,7 +29,7 @@ func TestContact(t *testing.T) {
 	var failing error
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-			clock.SetTime(clock.Now().Add(5 * time.Second)) // an answer takes its time
+			clock.SetTime(clock.Now().Add(5 * time.Second)) // an answer takes some time
 			return &v1alpha1.APIKeyList{}, failing
 		},
 		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
@@ -70,7 +71,7 @@ func TestContact(t *testing.T) {
 	}
 }
 
-// TestSilentWatch ends a watch whose other end does not.
+// TestSilentWatch verifies that a watch ends that the server does not end.
 func TestSilentWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +79,7 @@ func TestSilentWatch(t *testing.T) {
 		source := &cache.ListWatch{
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, nil },
 			WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (apiwatch.Interface, error) {
-				asked = ctx //nolint:fatcontext // its end is what is looked at
+				asked = ctx //nolint:fatcontext // the test inspects its end
 				return apiwatch.NewFake(), nil
 			},
 		}

@@ -11,18 +11,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Credentials makes Secrets in the namespaces of teams, and can do nothing else with
-// them. The right to it comes by the role binding of each Team.
+// Credentials creates Secrets in the namespaces of teams, and has no other access to them. The role binding of each
+// Team grants the permission.
 type Credentials struct{ client rest.Interface }
 
-// NewCredentials returns a Credentials of its own client.
+// NewCredentials returns a Credentials with its own client.
 func NewCredentials(config *rest.Config, userAgent string) (Credentials, error) {
 	client, err := newClient(config, userAgent, "/api", corev1.SchemeGroupVersion, kinds(corev1.SchemeGroupVersion, &corev1.Secret{}))
 	return Credentials{client}, err
 }
 
-// Create stores a Secret. What was stored is not read back. Errors are those of
-// k8s.io/apimachinery/pkg/api/errors.
+// Create stores a Secret and does not read it back. Its errors are API errors of k8s.io/apimachinery/pkg/api/errors.
 func (s Credentials) Create(ctx context.Context, secret *corev1.Secret) error {
 	return s.client.Post().
 		Namespace(secret.Namespace).Resource("secrets").

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// maxNote is how many bytes the note of an event has (events.k8s.io/v1: 1 kB), and
-	// maxInstance, how many the name of who reports it has.
+	// maxNote limits the note of an event in bytes (events.k8s.io/v1: 1 kB), and maxInstance the name of the reporting
+	// instance.
 	maxNote, maxInstance = 1024, 128
-	// actionOfPerson and actionOfAgent are what the events of this package tell of.
+	// actionOfPerson and actionOfAgent are the actions of this package's events.
 	actionOfPerson, actionOfAgent = "PersonActed", "AgentActed"
 )
 
@@ -47,8 +47,8 @@ func NewEvents(config *rest.Config, userAgent string, clock clock.PassiveClock) 
 	return &Events{client: client, instance: text.TruncateBytes(FieldOwner+"-"+host, maxInstance), clock: clock}, nil
 }
 
-// Write stores an event about an object, in its namespace. Each call makes an event of its
-// own: nothing is counted together, since each tells of another act.
+// Write stores an event about an object, in its namespace. Each call creates an event: events are not aggregated,
+// because each is about another action.
 func (e *Events) Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error {
 	action := actionOfPerson
 	if strings.HasSuffix(reason, "ByAgent") {

@@ -18,26 +18,25 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// awaited selects the Media whose files are waited for: those in no phase yet, too.
+// awaited selects the Media that await their files, including those without a phase.
 var awaited = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.MediaUploaded)),
 	fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.MediaRejected)),
 	fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.MediaExpired)),
 )
 
-// PendingMedia watches the Media whose files are waited for. Of each it keeps the name and
-// the size alone.
+// PendingMedia watches the Media that await their files. It caches only names and sizes.
 type PendingMedia struct {
 	reflectors reflectors
 
 	mu sync.Mutex
-	// sizes are those of the files, by namespace and name.
+	// sizes holds the sizes of the files, by namespace and name.
 	sizes   map[string]map[string]int64
 	sums    map[string]int64
 	changed map[string]struct{}
 }
 
-// NewPendingMedia returns a watch of the namespaces that are served.
+// NewPendingMedia returns a watch of the served namespaces.
 func NewPendingMedia(client rest.Interface, served configv1alpha1.Namespaces) *PendingMedia {
 	p := &PendingMedia{sizes: map[string]map[string]int64{}, sums: map[string]int64{}, changed: map[string]struct{}{}}
 	p.reflectors = newReflectors(served, func(namespace string, listed func()) *cache.Reflector {
@@ -53,12 +52,11 @@ func NewPendingMedia(client rest.Interface, served configv1alpha1.Namespaces) *P
 // Run watches until the context ends.
 func (p *PendingMedia) Run(ctx context.Context) { p.reflectors.run(ctx) }
 
-// Synced is closed once all are known that there were at the start.
+// Synced is closed after the initial list.
 func (p *PendingMedia) Synced() <-chan struct{} { return p.reflectors.synced }
 
-// Pending returns how many files of a namespace are waited for, and how many bytes they
-// have together; and of which of some, by the names of their Media, it knows: they are
-// counted in it.
+// Pending returns the number of files of a namespace that await their upload and their total bytes, and reports which
+// of the named Media are included.
 func (p *PendingMedia) Pending(namespace string, names []string) (files, bytes int64, known []bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +68,7 @@ func (p *PendingMedia) Pending(namespace string, names []string) (files, bytes i
 	return int64(len(of)), p.sums[namespace], known
 }
 
-// Changed returns the namespaces in which that changed since the last call.
+// Changed returns the namespaces with changes since the last call.
 func (p *PendingMedia) Changed() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +80,7 @@ func (p *PendingMedia) Changed() []string {
 	return out
 }
 
-// upsert notes a Media; its caller holds the lock.
+// upsert adds or updates a Media. The caller holds the lock.
 func (p *PendingMedia) upsert(m *v1alpha1.Media) {
 	size := plan.FileBytes(&m.Spec)
 	of := p.sizes[m.Namespace]
@@ -99,20 +97,20 @@ func (p *PendingMedia) upsert(m *v1alpha1.Media) {
 	p.changed[m.Namespace] = struct{}{}
 }
 
-// pendingStore takes what the reflector of a namespace reads, or that of all.
+// pendingStore receives the objects of a reflector, which has one namespace or all.
 type pendingStore struct {
 	pending   *PendingMedia
 	namespace string
-	// listed is called once all are known.
+	// listed is called after each list.
 	listed func()
 }
 
 var _ cache.ReflectorStore = &pendingStore{}
 
-// Add notes a Media that is waited for from now on.
+// Add adds a Media that awaits its file.
 func (s *pendingStore) Add(obj any) error { return s.Update(obj) }
 
-// Update notes a Media that changed, and is waited for still.
+// Update updates a Media that still awaits its file.
 func (s *pendingStore) Update(obj any) error {
 	if m, ok := obj.(*v1alpha1.Media); ok {
 		s.pending.mu.Lock()
@@ -122,7 +120,7 @@ func (s *pendingStore) Update(obj any) error {
 	return nil
 }
 
-// Delete forgets a Media that is gone, or not waited for any more.
+// Delete removes a Media that was deleted or no longer awaits its file.
 func (s *pendingStore) Delete(obj any) error {
 	m, ok := obj.(*v1alpha1.Media)
 	if !ok {
@@ -145,7 +143,7 @@ func (s *pendingStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes in a list of all.
+// Replace replaces the objects by a complete list.
 func (s *pendingStore) Replace(objs []any, _ string) error {
 	p := s.pending
 	p.mu.Lock()
@@ -167,5 +165,5 @@ func (s *pendingStore) Replace(objs []any, _ string) error {
 	return nil
 }
 
-// Resync has nothing to do.
+// Resync does nothing.
 func (*pendingStore) Resync() error { return nil }

@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/internal/pager"
 )
 
-// PostFeed feeds the index of posts from a watch. It keeps no post: each one is
-// summed up as it passes by, and a list of all of them comes in by pages.
+// PostFeed feeds the post index from a watch. It caches no posts: each is reduced to its summary, and lists are read in
+// pages.
 type PostFeed struct {
 	client      rest.Interface
 	index       *postindex.Index
@@ -29,7 +29,7 @@ type PostFeed struct {
 	subscribers *subscribers
 }
 
-// NewPostFeed returns a feed for index of the posts in the namespaces that are served.
+// NewPostFeed returns a feed for index of the posts in the served namespaces.
 func NewPostFeed(client rest.Interface, served configv1alpha1.Namespaces, index *postindex.Index,
 	summarise func(*v1alpha1.Post) postindex.Summary,
 ) *PostFeed {
@@ -44,33 +44,31 @@ func NewPostFeed(client rest.Interface, served configv1alpha1.Namespaces, index 
 	return f
 }
 
-// Run watches until the context ends. A watch that breaks off goes on where it
-// was; one that the Kubernetes API cannot take up again begins with a list.
+// Run watches until the context ends. An interrupted watch resumes; if the Kubernetes API cannot resume it, it starts
+// with a list.
 func (f *PostFeed) Run(ctx context.Context) { f.reflectors.run(ctx) }
 
-// Synced is closed once the index holds all posts that there were at the start.
+// Synced is closed after the index has the initial list of posts.
 func (f *PostFeed) Synced() <-chan struct{} { return f.reflectors.synced }
 
-// Subscribe returns a channel that receives after the watch reported a change of a post: once
-// for several changes that nobody has received yet. stop ends it. ok is false if
-// maxSubscribers follow already.
+// Subscribe returns a channel that receives after the watch has reported a change of a post. Signals that are not
+// received are merged into one. stop ends the subscription. ok is false if there are maxSubscribers already.
 func (f *PostFeed) Subscribe(namespace, name string) (changes <-chan struct{}, stop func(), ok bool) {
 	return f.subscribers.subscribe(postKey{namespace, name})
 }
 
-// noWatchList has the reflector call List. A list that comes by the watch would be
-// put together by the reflector as well.
+// noWatchList makes the reflector call List. It would collect a streamed list in memory.
 type noWatchList struct{}
 
-// IsWatchListSemanticsUnSupported is what the reflector asks.
+// IsWatchListSemanticsUnSupported is the method that the reflector checks.
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
-// feedStore takes what the reflector of a namespace reads, or that of all.
+// feedStore receives the posts of a reflector, which has one namespace or all.
 type feedStore struct {
 	feed      *PostFeed
 	namespace string
 	watch     *postindex.Watch
-	// listed is called once all posts are in the index.
+	// listed is called after each list, when the index has all posts.
 	listed func()
 }
 
@@ -79,10 +77,9 @@ var (
 	_ cache.ReflectorBookmarkStore = &feedStore{}
 )
 
-// list takes all posts of the namespace as they are at one moment into the index, page by page. It
-// answers with an empty list as of that moment: the reflector would put all posts
-// together first. What it asks for is not heeded. Only a list without a
-// resourceVersion comes in pages.
+// list reads a consistent list of the namespace's posts into the index, page by page. It returns an empty list with
+// that resourceVersion, because the reflector would collect all posts in memory. It ignores the options: only a list
+// without a resourceVersion is paged.
 func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	var relist *postindex.Relist
 	all := &v1alpha1.PostList{}
@@ -110,7 +107,7 @@ func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Obj
 	return all, nil
 }
 
-// addPage takes the posts of a page into the index.
+// addPage adds the posts of a page to the index.
 func (f *PostFeed) addPage(relist *postindex.Relist, posts []v1alpha1.Post) error {
 	for i := range posts {
 		version, err := postindex.ParseVersion(posts[i].ResourceVersion)
@@ -149,15 +146,15 @@ func (s *feedStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace comes after a list, which the index has already taken in. What changed while
-// nothing was watched is not known, so that every post may have.
+// Replace runs after a list, which the index already has. Changes during the gap of the watch are unknown, so that all
+// subscribers are signalled.
 func (s *feedStore) Replace([]any, string) error {
 	s.feed.subscribers.allChanged()
 	s.listed()
 	return nil
 }
 
-// Bookmark records how far the watch has come.
+// Bookmark records the progress of the watch.
 func (s *feedStore) Bookmark(resourceVersion string) error {
 	version, err := postindex.ParseVersion(resourceVersion)
 	if err != nil {
@@ -167,7 +164,7 @@ func (s *feedStore) Bookmark(resourceVersion string) error {
 	return nil
 }
 
-// Resync has nothing to do: the index is what there is.
+// Resync does nothing: the index is the only copy.
 func (*feedStore) Resync() error { return nil }
 
 func reported(obj any) (*v1alpha1.Post, uint64, error) {

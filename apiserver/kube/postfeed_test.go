@@ -23,27 +23,26 @@ import (
 
 const team = "team-a"
 
-// request is one that came to the Kubernetes API and waits for its answer. The
-// feed makes one at a time: when the next is there, it has done with the answer
-// to the last.
+// request is a request to the Kubernetes API that waits for its answer. The feed sends one at a time: when the next one
+// arrives, the previous answer has been processed.
 type request struct {
 	query  url.Values
 	answer chan<- any
 }
 
-// expired is what the Kubernetes API says when it has forgotten a version.
+// expired is the status of the Kubernetes API for a version that has expired.
 var expired = metav1.Status{
 	TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 	Status:   metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: http.StatusGone, Message: "too old resource version",
 }
 
-// event is one of a watch.
+// event is an event of a watch.
 type event struct {
 	Type   string `json:"type"`
 	Object any    `json:"object"`
 }
 
-// feed starts a PostFeed before a Kubernetes API that the test plays.
+// feed starts a PostFeed with a Kubernetes API that the test implements.
 func feed(t *testing.T) (index *postindex.Index, requests <-chan request, synced <-chan struct{}) {
 	t.Helper()
 	incoming := make(chan request)
@@ -117,12 +116,12 @@ func page(version, next string, posts ...*v1alpha1.Post) *v1alpha1.PostList {
 	return list
 }
 
-// TestPostFeed plays the Kubernetes API, request by request.
+// TestPostFeed implements the Kubernetes API, request by request.
 func TestPostFeed(t *testing.T) {
 	t.Parallel()
 	type step struct {
-		// query is what the request must ask for, and lists what the index must
-		// hold when it comes: captions by name.
+		// query is the expected query of the request, and lists the expected content of the index at that time: captions by
+		// name.
 		query  map[string]string
 		lists  map[string]string
 		answer any

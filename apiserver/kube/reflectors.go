@@ -13,14 +13,14 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// reflectors are the watches of a kind whose resources are not kept as they are, one for each scope.
+// reflectors are the watches of a kind whose objects are not cached, one for each scope.
 type reflectors struct {
 	all []*cache.Reflector
-	// synced is closed once each has listed what there was at the start.
+	// synced is closed after the initial list of every scope.
 	synced chan struct{}
 }
 
-// newReflectors makes a reflector for each scope. Its store calls listed after each list.
+// newReflectors returns a reflector for each scope. Its store calls listed after each list.
 func newReflectors(served configv1alpha1.Namespaces, newReflector func(namespace string, listed func()) *cache.Reflector) reflectors {
 	names := scopes(served)
 	r := reflectors{synced: make(chan struct{})}

@@ -31,8 +31,7 @@ func NewPosts(client rest.Interface) Posts {
 	return Posts{kind[v1alpha1.Post, *v1alpha1.Post]{client, postsResource}}
 }
 
-// Create stores a post and returns it with the metadata that it was given. What
-// admission may have changed of its spec is not read back.
+// Create stores a post and returns it with its stored metadata. Changes of the spec by admission are not read back.
 func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	ctx, span := tracing.Call(ctx, "store post")
 	defer span.End()
@@ -68,14 +67,13 @@ func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post,
 	return &out, nil
 }
 
-// Update stores what differs between two states of a post, on the condition that it is
-// still as it was before: a write in between wins, and the error is a conflict.
+// Update writes the difference between two states of a post, with optimistic concurrency: a concurrent write makes it
+// fail with a conflict.
 func (p Posts) Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error) {
 	return p.update(ctx, before, after)
 }
 
-// Media reads and writes media files' resources. They are not watched: few
-// requests name one, and those ask for what was uploaded a moment ago.
+// Media reads and writes Media resources. They are not watched: few requests name one, and those need the latest state.
 type Media struct {
 	writable[v1alpha1.Media, *v1alpha1.Media]
 }
@@ -85,14 +83,13 @@ func NewMedia(client rest.Interface) Media {
 	return Media{writable[v1alpha1.Media, *v1alpha1.Media]{kind[v1alpha1.Media, *v1alpha1.Media]{client, "media"}}}
 }
 
-// SetUploadDeadline records for the manager until when an address to upload a file to is
-// good.
+// SetUploadDeadline records the expiry of an upload URL for the manager.
 func (m Media) SetUploadDeadline(ctx context.Context, namespace, name string, until time.Time) error {
 	_, err := m.annotate(ctx, namespace, name, v1alpha1.UploadUntilAnnotation, until.UTC().Format(time.RFC3339))
 	return err
 }
 
-// Usages reads and writes what is counted of the teams.
+// Usages reads and writes the usage of teams.
 type Usages struct {
 	writable[v1alpha1.Usage, *v1alpha1.Usage]
 }

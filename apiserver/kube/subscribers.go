@@ -8,22 +8,20 @@ import (
 	"sync/atomic"
 )
 
-// maxSubscribers is how many follow posts at once in this process. Each is an open page of a
-// person, and costs some hundred bytes here.
+// maxSubscribers limits the subscriptions in this process. Each is an open page of a person, and costs about a hundred
+// bytes here.
 const maxSubscribers = 2000
 
-// postKey names a post that is followed.
+// postKey identifies a post.
 type postKey struct{ namespace, name string }
 
-// subscribers are told when a post may have changed. While there are none, a change costs
-// one atomic read.
+// subscribers are signalled when a post may have changed. Without subscribers, a change costs one atomic read.
 type subscribers struct {
 	count atomic.Int64
 
 	mu sync.Mutex
-	// of holds the channels of each post that is followed. A channel has room for one
-	// signal, so that telling never waits, and changes that come faster than they are
-	// read become one.
+	// of holds the channels by post. A channel buffers one signal, so that sending never blocks, and several changes
+	// before a receive are merged.
 	of map[postKey]map[chan struct{}]struct{}
 }
 
@@ -63,7 +61,7 @@ func (f *subscribers) changed(post postKey) {
 	signalAll(f.of[post])
 }
 
-// allChanged tells all followers.
+// allChanged signals all subscribers.
 func (f *subscribers) allChanged() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +74,7 @@ func signalAll(signals map[chan struct{}]struct{}) {
 	for signal := range signals {
 		select {
 		case signal <- struct{}{}:
-		default: // the one before has not been received yet
+		default: // the previous signal is still pending
 		}
 	}
 }

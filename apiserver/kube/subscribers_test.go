@@ -13,7 +13,7 @@ func TestFollowers(t *testing.T) {
 	t.Parallel()
 	f := newSubscribers()
 	one, other := postKey{"team-a", "p1"}, postKey{"team-b", "p1"}
-	f.changed(one) // nobody follows
+	f.changed(one) // no subscribers
 	changes, stop, ok := f.subscribe(one)
 	if !ok {
 		t.Fatal("one is too many")
@@ -45,7 +45,7 @@ func TestFollowers(t *testing.T) {
 		}
 	}
 	stop()
-	stop() // a second time is nothing
+	stop() // a second call has no effect
 	f.changed(one)
 	if told(changes) != 0 || told(second) != 1 {
 		t.Error("one has left, the other has not")
@@ -76,8 +76,7 @@ func TestFollowersAreBounded(t *testing.T) {
 	}
 }
 
-// TestFollowersRace has many come, go and be told at once: whoever stays is told of the
-// last change.
+// TestFollowersRace subscribes, unsubscribes and signals concurrently: remaining subscribers receive the last change.
 func TestFollowersRace(t *testing.T) {
 	t.Parallel()
 	f := newSubscribers()
@@ -116,7 +115,7 @@ func TestFollowersRace(t *testing.T) {
 	}
 }
 
-// BenchmarkNobodyFollows is what every post costs that the watch reports.
+// BenchmarkNobodyFollows measures the cost of a watch event without subscribers.
 func BenchmarkNobodyFollows(b *testing.B) {
 	f := newSubscribers()
 	post := postKey{"team-a", "p"}

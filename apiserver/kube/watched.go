@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/internal/cachetransform"
 )
 
-// scopes are the namespaces that are watched one by one: an installation for single namespaces
-// has rights in these alone. One for all of them has a single watch of the whole cluster.
+// scopes returns the namespaces to watch separately: an installation for single namespaces has permissions in these
+// only. An installation for all namespaces has a single watch of the whole cluster.
 func scopes(served configv1alpha1.Namespaces) []string {
 	if len(served) == 0 {
 		return []string{metav1.NamespaceAll}
@@ -27,9 +27,8 @@ func scopes(served configv1alpha1.Namespaces) []string {
 	return served
 }
 
-// watched keeps all resources of one kind in memory, without the record of who
-// wrote which field, and of large metadata what is Herald's. What is read from memory is shared: the caller does not
-// change it.
+// watched caches all resources of one kind, without managed fields, and only with Herald's part of large metadata.
+// Cached objects are shared and must not be modified.
 type watched[T any, P object[T]] struct {
 	kind[T, P]
 
@@ -50,7 +49,7 @@ func watch[T any, P object[T]](client rest.Interface, resource string, served co
 		contact := &contact{clock: clock}
 		source := contact.observe(cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()))
 		shared := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
-		_ = shared.SetTransform(cachetransform.Transform) // it fails once the informer runs
+		_ = shared.SetTransform(cachetransform.Transform) // fails only after the informer has started
 		w.informers = append(w.informers, informer{shared, contact})
 	}
 	return w
@@ -65,7 +64,7 @@ func (w watched[T, P]) RunWithContext(ctx context.Context) {
 	running.Wait()
 }
 
-// HasSynced reports whether memory holds everything that there was at the start.
+// HasSynced reports whether the cache has the initial list.
 func (w watched[T, P]) HasSynced() bool {
 	for _, i := range w.informers {
 		if !i.HasSynced() {
@@ -75,14 +74,14 @@ func (w watched[T, P]) HasSynced() bool {
 	return true
 }
 
-// Handle passes every change to a handler. It is called before the watch runs.
+// Handle adds an event handler. Call it before the watch runs.
 func (w watched[T, P]) Handle(handler cache.ResourceEventHandler) {
 	for _, i := range w.informers {
-		_, _ = i.AddEventHandler(handler) // it fails once the informer was stopped
+		_, _ = i.AddEventHandler(handler) // fails only after the informer has stopped
 	}
 }
 
-// LastContact is when the contents of memory were last known to be complete; zero before that.
+// LastContact returns the last time at which the cache was known to be complete; zero before the first.
 func (w watched[T, P]) LastContact() time.Time {
 	oldest := w.informers[0].LastContact()
 	for _, i := range w.informers[1:] {
@@ -93,7 +92,7 @@ func (w watched[T, P]) LastContact() time.Time {
 	return oldest
 }
 
-// ByIndex returns the resources that an index has under a value, in no order.
+// ByIndex returns the resources with an index value, in no order.
 func (w watched[T, P]) ByIndex(index, value string) ([]any, error) {
 	if len(w.informers) == 1 {
 		return w.informers[0].GetIndexer().ByIndex(index, value)
@@ -109,13 +108,13 @@ func (w watched[T, P]) ByIndex(index, value string) ([]any, error) {
 	return all, nil
 }
 
-// by returns the resources that an index has under a value, in no order.
+// by returns the resources with an index value, in no order.
 func (w watched[T, P]) by(index, value string) []P {
-	found, _ := w.ByIndex(index, value) // there is such an index
+	found, _ := w.ByIndex(index, value) // the index exists
 	return typed[T, P](found)
 }
 
-// all returns every resource in memory, in no order.
+// all returns every cached resource, in no order.
 func (w watched[T, P]) all() []P {
 	var all []P
 	for _, i := range w.informers {
@@ -124,11 +123,11 @@ func (w watched[T, P]) all() []P {
 	return all
 }
 
-// cached returns a resource from memory, or nil.
+// cached returns a cached resource, or nil.
 func (w watched[T, P]) cached(namespace, name string) P {
 	key := cache.NewObjectName(namespace, name).String()
 	for _, i := range w.informers {
-		if obj, _, _ := i.GetIndexer().GetByKey(key); obj != nil { // it never fails
+		if obj, _, _ := i.GetIndexer().GetByKey(key); obj != nil { // never fails
 			of, _ := obj.(P)
 			return of
 		}
@@ -136,7 +135,7 @@ func (w watched[T, P]) cached(namespace, name string) P {
 	return nil
 }
 
-// typed are the resources that an indexer holds.
+// typed converts an indexer's objects to resources.
 func typed[T any, P object[T]](found []any) []P {
 	out := make([]P, 0, len(found))
 	for _, obj := range found {

@@ -21,26 +21,24 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// APIKeys watches the API keys of the teams that are served.
+// APIKeys watches the API keys of the served teams.
 type APIKeys struct {
 	watched[v1alpha1.APIKey, *v1alpha1.APIKey]
 }
 
-// NewAPIKeys returns the watch of API keys with the indexers by which
-// they are looked up.
+// NewAPIKeys returns the watch of API keys with their indexers.
 func NewAPIKeys(client rest.Interface, served configv1alpha1.Namespaces, indexers cache.Indexers, clock clock.PassiveClock) *APIKeys {
 	indexers = maps.Clone(indexers)
 	indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
 	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", served, indexers, clock)}
 }
 
-// Count returns how many keys a namespace has, from memory.
+// Count returns the number of keys of a namespace, from the cache.
 func (k *APIKeys) Count(namespace string) int {
 	return len(k.by(cache.NamespaceIndex, namespace))
 }
 
-// List reads the keys of a namespace from the Kubernetes API itself: one that was made a
-// moment ago is among them.
+// List reads the keys of a namespace from the Kubernetes API, so that new ones are included.
 func (k *APIKeys) List(ctx context.Context, namespace string) ([]v1alpha1.APIKey, error) {
 	var list v1alpha1.APIKeyList
 	err := k.client.Get().Namespace(namespace).Resource(k.resource).Do(ctx).Into(&list)
@@ -52,19 +50,18 @@ func (k *APIKeys) Create(ctx context.Context, key *v1alpha1.APIKey) (*v1alpha1.A
 	return k.create(ctx, key)
 }
 
-// Update stores what differs between two states of a key, on the condition that it is
-// still as it was before.
+// Update writes the difference between two states of a key, with optimistic concurrency.
 func (k *APIKeys) Update(ctx context.Context, before, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
 	return k.update(ctx, before, after)
 }
 
-// Touch stores when a key was last used.
+// Touch stores the time of a key's last use.
 func (k *APIKeys) Touch(ctx context.Context, namespace, name string, at time.Time) error {
 	_, err := k.patch(ctx, namespace, name, map[string]any{"status": map[string]any{"lastUsedAt": v1alpha1.NewTime(at)}}, "status")
 	return err
 }
 
-// Grants watches what people have allowed agents, of the teams that are served.
+// Grants watches the grants of agents in the served teams.
 type Grants struct {
 	watched[v1alpha1.OAuthGrant, *v1alpha1.OAuthGrant]
 }
@@ -74,17 +71,17 @@ func NewGrants(client rest.Interface, served configv1alpha1.Namespaces, clock cl
 	return &Grants{watch[v1alpha1.OAuthGrant](client, "oauthgrants", served, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, clock)}
 }
 
-// Get returns a grant from memory, or nil.
+// Get returns a grant from the cache, or nil.
 func (g *Grants) Get(namespace, name string) *v1alpha1.OAuthGrant {
 	return g.cached(namespace, name)
 }
 
-// Live reads a grant from the Kubernetes API itself.
+// Live reads a grant from the Kubernetes API.
 func (g *Grants) Live(ctx context.Context, namespace, name string) (*v1alpha1.OAuthGrant, error) {
 	return g.kind.Get(ctx, namespace, name)
 }
 
-// List returns the grants of a namespace from memory, in no order; "" are those of all.
+// List returns the cached grants of a namespace, in no order; "" means all namespaces.
 func (g *Grants) List(namespace string) []*v1alpha1.OAuthGrant {
 	if namespace != "" {
 		return g.by(cache.NamespaceIndex, namespace)
@@ -92,8 +89,7 @@ func (g *Grants) List(namespace string) []*v1alpha1.OAuthGrant {
 	return g.all()
 }
 
-// ListLive reads the grants of a namespace from the Kubernetes API itself: one that was made
-// or revoked a moment ago is among them.
+// ListLive reads the grants of a namespace from the Kubernetes API, so that recent changes are included.
 func (g *Grants) ListLive(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error) {
 	var list v1alpha1.OAuthGrantList
 	err := g.client.Get().Namespace(namespace).Resource(g.resource).Do(ctx).Into(&list)
@@ -105,32 +101,30 @@ func (g *Grants) Create(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alp
 	return g.create(ctx, grant)
 }
 
-// Update stores what differs between two states of a grant, on the condition that it is
-// still as it was before.
+// Update writes the difference between two states of a grant, with optimistic concurrency.
 func (g *Grants) Update(ctx context.Context, before, after *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
 	return g.update(ctx, before, after)
 }
 
-// UpdateStatus stores a status, on the condition that the grant was not written since it
-// was read.
+// UpdateStatus stores a status, with optimistic concurrency.
 func (g *Grants) UpdateStatus(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
 	return g.in(grant.Namespace).UpdateStatus(ctx, grant, metav1.UpdateOptions{FieldManager: FieldOwner})
 }
 
-// Delete removes a grant if it is as it was read; otherwise the error is a conflict.
+// Delete deletes a grant if it is unchanged; otherwise the error is a conflict.
 func (g *Grants) Delete(ctx context.Context, of *v1alpha1.OAuthGrant) error {
 	return g.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &of.UID, ResourceVersion: &of.ResourceVersion},
 	})
 }
 
-// Touch stores when a grant was last used.
+// Touch stores the time of a grant's last use.
 func (g *Grants) Touch(ctx context.Context, namespace, name string, at time.Time) error {
 	_, err := g.patch(ctx, namespace, name, map[string]any{"status": map[string]any{"lastUsedAt": v1alpha1.NewTime(at)}}, "status")
 	return err
 }
 
-// namespaceOfTeam is the name of the index of teams by the namespace they own.
+// namespaceOfTeam is the name of the index of teams by their namespace.
 const namespaceOfTeam = "team-namespace"
 
 // Teams watches the teams.
@@ -151,8 +145,7 @@ func NewTeams(client rest.Interface, clock clock.PassiveClock) *Teams {
 	}, clock)}
 }
 
-// Owner returns the team that owns a namespace, or nil. Of several that name
-// it, the oldest does.
+// Owner returns the team that owns a namespace, or nil. If several teams name it, the oldest owns it.
 func (t *Teams) Owner(namespace string) (owner *v1alpha1.Team) {
 	for _, team := range t.by(namespaceOfTeam, namespace) {
 		if owner == nil || quota.Older(team, owner) {
@@ -162,7 +155,7 @@ func (t *Teams) Owner(namespace string) (owner *v1alpha1.Team) {
 	return owner
 }
 
-// Connections watches the connections of the teams that are served.
+// Connections watches the connections of the served teams.
 type Connections struct {
 	watched[v1alpha1.Connection, *v1alpha1.Connection]
 
@@ -184,24 +177,23 @@ func NewConnections(client rest.Interface, served configv1alpha1.Namespaces, clo
 	return c
 }
 
-// Get returns a connection from memory, or nil.
+// Get returns a connection from the cache, or nil.
 func (c *Connections) Get(namespace, name string) *v1alpha1.Connection {
 	return c.cached(namespace, name)
 }
 
-// List returns the connections of a namespace from memory, in no order.
+// List returns the cached connections of a namespace, in no order.
 func (c *Connections) List(namespace string) []*v1alpha1.Connection {
 	return c.by(cache.NamespaceIndex, namespace)
 }
 
-// Live reads a connection from the Kubernetes API itself.
+// Live reads a connection from the Kubernetes API.
 func (c *Connections) Live(ctx context.Context, namespace, name string) (*v1alpha1.Connection, error) {
 	return c.kind.Get(ctx, namespace, name)
 }
 
-// RequestProbe asks the manager to check a connection now; it echoes the token
-// in status.lastHandledProbe once it has. The result is the resourceVersion
-// with which the request was stored.
+// RequestProbe requests a check of a connection from the manager, which copies the token to status.lastHandledProbe
+// afterwards. It returns the resourceVersion of the stored request.
 func (c *Connections) RequestProbe(ctx context.Context, namespace, name, token string) (uint64, error) {
 	connection, err := c.annotate(ctx, namespace, name, v1alpha1.ProbeAnnotation, token)
 	if err != nil {
@@ -215,14 +207,13 @@ func (c *Connections) Create(ctx context.Context, connection *v1alpha1.Connectio
 	return c.create(ctx, connection)
 }
 
-// Annotate sets annotations of the connection with this UID. Another one of its name
-// is a conflict.
+// Annotate sets annotations of the connection with this UID. Another object of the same name causes a conflict.
 func (c *Connections) Annotate(ctx context.Context, of *v1alpha1.Connection, annotations map[string]string) error {
 	_, err := c.patch(ctx, of.Namespace, of.Name, map[string]any{"metadata": map[string]any{"uid": of.UID, "annotations": annotations}})
 	return err
 }
 
-// UseSecret has the connection with this UID use another Secret, and sets annotations.
+// UseSecret changes the Secret of the connection with this UID, and sets annotations.
 func (c *Connections) UseSecret(ctx context.Context, of *v1alpha1.Connection, secret string, annotations map[string]string) (*v1alpha1.Connection, error) {
 	return c.patch(ctx, of.Namespace, of.Name, map[string]any{
 		"metadata": map[string]any{"uid": of.UID, "annotations": annotations},
@@ -230,9 +221,9 @@ func (c *Connections) UseSecret(ctx context.Context, of *v1alpha1.Connection, se
 	})
 }
 
-// DeleteFor notes on a connection which person has it removed, as the admission policies
-// ask for, and when, by which the manager tells it from a later deletion, and removes it, if it
-// is as it was read; otherwise the error is a conflict.
+// DeleteFor deletes a connection for a person, if it is unchanged; otherwise the error is a conflict. Before, it
+// records the person, as the admission policies require, and the time, by which the manager distinguishes this deletion
+// from a later one.
 func (c *Connections) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string, now time.Time) error {
 	noted, err := c.patch(ctx, of.Namespace, of.Name, map[string]any{"metadata": map[string]any{
 		"uid": of.UID, "resourceVersion": of.ResourceVersion, "annotations": map[string]string{

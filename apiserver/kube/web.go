@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Secrets reads and writes the Secrets of one namespace. Of these the apiserver may read the
-// one of the web application, and no other.
+// Secrets reads and writes the Secrets of one namespace. The apiserver may only read the Secret of the web application
+// there.
 type Secrets = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
 
 // NewSecrets returns a client for the Secrets of a namespace.
@@ -29,10 +29,10 @@ func NewSecrets(config *rest.Config, userAgent, namespace string) (*Secrets, err
 		func() *corev1.Secret { return &corev1.Secret{} }, func() *corev1.SecretList { return &corev1.SecretList{} }), nil
 }
 
-// Reviews asks what a user may do.
+// Reviews creates SubjectAccessReviews.
 type Reviews = gentype.Client[*authorizationv1.SubjectAccessReview]
 
-// NewReviews returns a client that asks the Kubernetes API what users may do.
+// NewReviews returns a client for SubjectAccessReviews, which return a user's permissions.
 func NewReviews(config *rest.Config, userAgent string) (*Reviews, error) {
 	client, err := newClient(config, userAgent, "/apis", authorizationv1.SchemeGroupVersion,
 		kinds(authorizationv1.SchemeGroupVersion, &authorizationv1.SubjectAccessReview{}))

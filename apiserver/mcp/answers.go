@@ -13,28 +13,27 @@ import (
 	"github.com/herald-social/herald/apiserver/wire"
 )
 
-// marks stand for an envelope in what the SDK writes: for its text, and for itself. The SDK
-// would encode an envelope of a few KiB five times over, which is most of what a call takes
-// of the processor (BenchmarkListPosts). Nobody but this process knows the marks.
+// marks are the placeholders for an envelope in the SDK's output: one for its text content, one for its structured
+// content. Without them the SDK would encode an envelope of a few KiB five times, which is most of the CPU time of a
+// call (BenchmarkListPosts). The marks are random and never leave this process.
 type marks struct{ text, structured string }
 
 func newMarks() marks { return marks{"text-" + rand.Text(), "structured-" + rand.Text()} }
 
-// answers passes on what the SDK answers, with the envelope in the place of its marks. What
-// the SDK words as plain text becomes an error of JSON-RPC: clients of this server read
-// nothing but JSON.
+// answers is the ResponseWriter that the SDK writes to. It replaces the marks by the envelope, and converts the SDK's
+// plain-text errors to JSON-RPC errors: clients of this server parse JSON only.
 type answers struct {
 	http.ResponseWriter
 
 	marks *marks
 	call  *call
-	// plain says that text is held back, which was to be answered with status.
+	// plain is set while a plain-text error is buffered in text; status is its status code.
 	plain  bool
 	text   []byte
 	status int
 }
 
-// WriteHeader holds back the header of plain text.
+// WriteHeader delays the header of a plain-text error until finish.
 func (a *answers) WriteHeader(status int) {
 	if status >= http.StatusBadRequest && a.Header().Get("Content-Type") != "application/json" {
 		a.plain, a.status = true, status
@@ -43,7 +42,7 @@ func (a *answers) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write holds back plain text, and puts in the envelope. The SDK writes an answer at once.
+// Write buffers plain text and replaces the marks in JSON. The SDK writes a response with a single call.
 func (a *answers) Write(b []byte) (int, error) {
 	if a.plain {
 		a.text = append(a.text, b...)
@@ -54,26 +53,26 @@ func (a *answers) Write(b []byte) (int, error) {
 		out = a.marks.replaced(b, a.call.envelope)
 		a.Header().Set("Content-Length", strconv.Itoa(len(out)))
 	}
-	_, err := a.ResponseWriter.Write(out) //nolint:gosec // G705: it is JSON and says so, with nosniff
-	return len(b), err                    //nolint:wrapcheck // it is the writer's own
+	_, err := a.ResponseWriter.Write(out) //nolint:gosec // G705: the response is application/json, with nosniff
+	return len(b), err                    //nolint:wrapcheck // the writer's own error
 }
 
-// replaced is an answer with the envelope in it. One without the marks, such as an error of
-// JSON-RPC, stays as it is.
+// replaced returns the answer with the envelope in place of the marks. An answer without marks, such as a JSON-RPC
+// error, is returned unchanged.
 func (m *marks) replaced(answer, envelope []byte) []byte {
 	before, rest, found := bytes.Cut(answer, []byte(`"`+m.text+`"`))
 	between, after, both := bytes.Cut(rest, []byte(`"`+m.structured+`"`))
 	if !found || !both {
 		return answer
 	}
-	// Quotes, of which an envelope has one for about six bytes, take one byte more as text.
+	// A quote is escaped with one more byte in the text; about one byte in six of an envelope is a quote.
 	out := make([]byte, 0, len(answer)+2*len(envelope)+len(envelope)/3)
 	out = wire.AppendText(append(out, before...), envelope)
 	out = append(append(out, between...), envelope...)
 	return append(out, after...)
 }
 
-// finish writes what was held back.
+// finish writes the buffered plain-text error as a JSON-RPC error.
 func (a *answers) finish() {
 	if !a.plain {
 		return
@@ -81,8 +80,8 @@ func (a *answers) finish() {
 	a.Header().Set("Content-Type", "application/json")
 	a.Header().Del("Content-Length")
 	a.ResponseWriter.WriteHeader(a.status)
-	_, _ = a.ResponseWriter.Write(rpcError(codeInvalid, strings.TrimSpace(string(a.text)))) // the client may have gone
+	_, _ = a.ResponseWriter.Write(rpcError(codeInvalid, strings.TrimSpace(string(a.text)))) // ignore: the client may be gone
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (a *answers) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -22,8 +22,8 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// BenchmarkListPosts compares a page of 20 posts by REST with the same page by a tool, and
-// with what the SDK takes for a call that does nothing. The network is left out.
+// BenchmarkListPosts compares a page of 20 posts by REST with the same page by a tool, and with the SDK's cost of a
+// call that does nothing. The network is excluded.
 func BenchmarkListPosts(b *testing.B) {
 	index := postindex.New()
 	for i := range 1000 {
@@ -85,7 +85,7 @@ func BenchmarkListPosts(b *testing.B) {
 	}
 }
 
-// processor is the processor time that this process has used, collecting garbage included.
+// processor returns the CPU time of this process, including garbage collection.
 func processor() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

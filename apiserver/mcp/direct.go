@@ -18,28 +18,29 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Headers of the transport, as Go writes them.
+// Headers of the transport, in Go's canonical form.
 const (
 	lastEventIDHeader = "Last-Event-Id"
-	// versionHeader names the revision of the protocol. methodHeader and nameHeader repeat what the body says, from latestVersion on.
+	// versionHeader names the protocol revision. methodHeader and nameHeader repeat fields of the body, from latestVersion
+	// on.
 	versionHeader, methodHeader, nameHeader = "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"
-	// headersOfCall begins the names of these and of others.
+	// headersOfCall is the common prefix of these headers and others.
 	headersOfCall = "Mcp-"
 )
 
 const (
-	// assumedVersion is the revision of a client that names none (specification 2025-11-25, transports).
+	// assumedVersion is the revision of a client that sends no version header (specification 2025-11-25, transports).
 	assumedVersion = "2025-03-26"
-	// latestVersion is the first without initialize: each request says all that there is to know of its client.
+	// latestVersion is the first revision without initialize: each request describes its client in full.
 	latestVersion = "2026-07-28"
 )
 
-// earlierVersions are the revisions in which a call is its body alone.
+// earlierVersions are the revisions in which the body alone describes a call.
 var earlierVersions = []string{"2024-11-05", assumedVersion, "2025-06-18", "2025-11-25"}
 
-// direct returns the call of a tool that can be given to the SDK's server as it is; nil for what its HTTP handler has to
-// judge first. That handler decodes a body about ten times, into 32 KiB each, which is half of what a call takes of the
-// processor.
+// direct returns a tool call that can go to the SDK's server without the SDK's HTTP handler, or nil if that handler
+// must validate the request. The handler decodes a body about ten times, into 32 KiB each, which is half of the CPU
+// time of a call.
 func (m *message) direct(r *http.Request, body []byte) *jsonrpc.Request {
 	if m.tool == nil || len(r.Header[lastEventIDHeader]) > 0 || !m.agrees(r.Header) {
 		return nil
@@ -56,7 +57,7 @@ func (m *message) direct(r *http.Request, body []byte) *jsonrpc.Request {
 	return call
 }
 
-// agrees reports whether the headers say of a call what its body says, and nothing more, in a revision that is known.
+// agrees reports whether the protocol headers of a call match its body, with no additional ones, in a known revision.
 func (m *message) agrees(header http.Header) bool {
 	of := map[string]string{}
 	for name, values := range header {
@@ -74,7 +75,8 @@ func (m *message) agrees(header http.Header) bool {
 	return maps.Equal(of, map[string]string{versionHeader: latestVersion, methodHeader: methodCall, nameHeader: m.tool.name}) && m.version == latestVersion
 }
 
-// stateOf is what the SDK's server is told of a client. Of a revision with initialize, that it has been.
+// stateOf returns the session state for the SDK's server. For a revision with initialize, the session counts as
+// initialized.
 func stateOf(header http.Header) *mcp.ServerSessionState {
 	switch version := header.Get(versionHeader); version {
 	case latestVersion:
@@ -86,16 +88,16 @@ func stateOf(header http.Header) *mcp.ServerSessionState {
 	}
 }
 
-// answer lets the SDK's server answer a call, and writes what it says.
+// answer runs a call on the SDK's server and writes its response.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, asked *jsonrpc.Request, c *call) error {
-	// As by HTTP, a call that has begun is not given up when its client leaves: it may have posted.
+	// Like a REST request, a call is not cancelled when its client disconnects: it may have posted.
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), callKey{}, c)
 	e := &exchange{call: asked, answered: make(chan *jsonrpc.Response, 1), closed: make(chan struct{})}
 	session, err := h.server.Connect(ctx, e, &mcp.ServerSessionOptions{State: stateOf(r.Header)})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = session.Close() }() // nothing is left of it
+	defer func() { _ = session.Close() }() // the session holds no state
 	var response *jsonrpc.Response
 	select {
 	case response = <-e.answered:
@@ -111,12 +113,12 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, asked *jsonrpc.
 	}
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(statusOf(response, r.Header.Get(versionHeader)))
-	_, _ = w.Write(body) // the client may have gone
+	_, _ = w.Write(body) // ignore: the client may be gone
 	return nil
 }
 
-// statusOf is the status of an answer: from latestVersion on, a call that says too little of itself is an error of HTTP as well
-// (SEP-2575).
+// statusOf returns the HTTP status of a response. From latestVersion on, a call with missing metadata is an HTTP error
+// as well (SEP-2575).
 func statusOf(response *jsonrpc.Response, version string) int {
 	known, ok := errors.AsType[*jsonrpc.Error](response.Error)
 	if ok && version == latestVersion && (known.Code == jsonrpc.CodeInvalidParams || known.Code == mcp.CodeMissingRequiredClientCapabilities) {
@@ -125,7 +127,7 @@ func statusOf(response *jsonrpc.Response, version string) int {
 	return http.StatusOK
 }
 
-// exchange is a connection of the SDK's server over which one call comes and one answer goes.
+// exchange is a connection of the SDK's server that carries one call and its response.
 type exchange struct {
 	call     *jsonrpc.Request
 	once     sync.Once
@@ -137,7 +139,7 @@ type exchange struct {
 // Connect implements mcp.Transport.
 func (e *exchange) Connect(context.Context) (mcp.Connection, error) { return e, nil }
 
-// Read returns the call, and then waits for the end.
+// Read returns the call, then blocks until Close.
 func (e *exchange) Read(ctx context.Context) (message jsonrpc.Message, err error) {
 	e.once.Do(func() { message = e.call })
 	if message != nil {
@@ -151,7 +153,7 @@ func (e *exchange) Read(ctx context.Context) (message jsonrpc.Message, err error
 	}
 }
 
-// Write takes the answer. What the server says besides has nowhere to go, as for every client that gets JSON.
+// Write delivers the response. Notifications from the server are dropped, as for every client that receives JSON.
 func (e *exchange) Write(_ context.Context, message jsonrpc.Message) error {
 	if response, ok := message.(*jsonrpc.Response); ok {
 		select {
@@ -162,11 +164,11 @@ func (e *exchange) Write(_ context.Context, message jsonrpc.Message) error {
 	return nil
 }
 
-// Close ends Read.
+// Close unblocks Read.
 func (e *exchange) Close() error {
 	e.closing.Do(func() { close(e.closed) })
 	return nil
 }
 
-// SessionID implements mcp.Connection: there are no sessions.
+// SessionID implements mcp.Connection. It is empty: the server is stateless.
 func (e *exchange) SessionID() string { return "" }

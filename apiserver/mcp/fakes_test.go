@@ -44,12 +44,12 @@ type world struct {
 
 	team        v1alpha1.Team
 	connections []*v1alpha1.Connection
-	// failing is what writing a post answers.
+	// failing is the error of writing a post.
 	failing error
 
 	mu    sync.Mutex
 	posts map[string]*v1alpha1.Post
-	// info is that of the last request.
+	// info is the Info of the last request.
 	info *request.Info
 }
 
@@ -105,7 +105,7 @@ func (w *world) Update(_ context.Context, _, after *v1alpha1.Post) (*v1alpha1.Po
 	return after, nil
 }
 
-// only is the one post that there is.
+// only returns the only post.
 func (w *world) only(t *testing.T) *v1alpha1.Post {
 	t.Helper()
 	w.mu.Lock()
@@ -119,7 +119,7 @@ func (w *world) only(t *testing.T) *v1alpha1.Post {
 	return nil
 }
 
-// noFiles are the files of a team that has uploaded none.
+// noFiles are the files of a team without uploads.
 type noFiles struct{ bridge.Media }
 
 func (noFiles) Get(_ context.Context, _, name string) (*v1alpha1.Media, error) {
@@ -143,13 +143,13 @@ func (c connections) Live(_ context.Context, _, name string) (*v1alpha1.Connecti
 	return nil, apierrors.NewNotFound(kubeschema.GroupResource{Resource: "connections"}, name)
 }
 
-// capabilities are those of real platforms; there is no Instagram and no Facebook here.
+// capabilities are those of the real platforms, without Instagram and Facebook.
 var capabilities = platforms.Registry{
 	v1alpha1.PlatformX: x.New(x.Config{}, transport.New(transport.Options{})), v1alpha1.PlatformThreads: threads.New(threads.Config{}, transport.New(transport.Options{})),
 	v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, transport.New(transport.Options{})), v1alpha1.PlatformYouTube: youtube.New(youtube.Config{}, transport.New(transport.Options{})),
 }.Capabilities
 
-// callers are whom tokens speak for.
+// callers maps tokens to callers.
 var callers = map[string]bridge.Caller{
 	"key":     {Namespace: namespace, Key: "deploy"},
 	"read":    {Namespace: namespace, Key: "grant-r", Author: "oidc:ada@example.com", Agent: "Claude", Scopes: []bridge.Scope{bridge.ScopeRead}},
@@ -158,7 +158,7 @@ var callers = map[string]bridge.Caller{
 	"nothing": {Namespace: namespace, Key: "grant-n", Author: "oidc:ada@example.com", Agent: "Claude", Scopes: []bridge.Scope{}},
 }
 
-// serve serves a world until the test ends, and returns the address of the handler.
+// serve serves a world until the test ends, and returns the URL of the handler.
 func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 	t.Helper()
 	server := httptest.NewServer(w.handler(t, edits...))
@@ -166,7 +166,7 @@ func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 	return server.URL + Path
 }
 
-// handler serves a world.
+// handler returns the handler of a world.
 func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
 	tb.Helper()
 	service := bridge.New(bridge.Config{
@@ -204,7 +204,7 @@ func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
 	})
 }
 
-// plain is how tests reach a server of theirs.
+// plain is the transport of the tests.
 var plain = &http.Transport{}
 
 // bearer sends a token with each request.
@@ -216,7 +216,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return plain.RoundTrip(r)
 }
 
-// connect is the SDK's own client, of a revision of the protocol; the latest if it is empty.
+// connect returns the SDK's own client with a revision of the protocol; the latest one for "".
 func connect(t *testing.T, address, token, version string) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "inspector", Version: "1"}, nil)
@@ -230,14 +230,14 @@ func connect(t *testing.T, address, token, version string) *mcp.ClientSession {
 	return session
 }
 
-// reply is what was answered by HTTP.
+// reply is an HTTP response.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// send sends one request. Fields of the header are name and value in turn.
+// send sends one request. header has alternating names and values.
 func send(t *testing.T, method, address, token, body string, header ...string) reply {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -268,12 +268,12 @@ func send(t *testing.T, method, address, token, body string, header ...string) r
 	return reply{response.StatusCode, response.Header, string(text)}
 }
 
-// callTool is the message that calls a tool.
+// callTool returns the message that calls a tool.
 func callTool(name, arguments string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`
 }
 
-// resultOf reads the result of a tool.
+// resultOf decodes the result of a tool.
 func resultOf(t *testing.T, r reply) (structured string, texts []string, isError bool) {
 	t.Helper()
 	var answer struct {

@@ -1,15 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mcp serves the operations of apiserver/rest to agents, as tools of the Model
-// Context Protocol over stateless streamable HTTP: the same names of fields, the same
-// answers, the same limits. The protocol is the work of its official SDK; this package lets
-// callers in, says what the tools are for, and calls the operations.
+// Package mcp serves the operations of apiserver/rest to agents, as tools of the Model Context Protocol over stateless
+// streamable HTTP, with the same field names, answers and limits. The official SDK implements the protocol; this
+// package authenticates callers, describes the tools and calls the operations.
 //
-// What others wrote (captions, names of accounts, errors of platforms) is returned as
-// values of JSON alone, and in no description, no instruction and no prompt: a model is
-// told which fields those are. It is not changed either. What reads like an instruction is
-// a caption all the same, and to guess which captions are honest would damage those that are.
+// Content from others (captions, account names, platform errors) appears only as JSON values, never in a description,
+// instruction or prompt, and the instructions name those fields as data. The content is not filtered: a caption that
+// looks like an instruction may be honest, and a filter would damage honest captions.
 package mcp
 
 import (
@@ -33,33 +31,30 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Path is where agents find the server.
+// Path is the URL path of the MCP server.
 const Path = "/mcp"
 
-// IdempotencyKey is the key of a request's _meta that does what the header Idempotency-Key
-// does for REST: a tool call that is sent again under it takes effect once. Clients that
-// cannot set it may send the header.
+// IdempotencyKey is the key in a request's _meta that equals the header Idempotency-Key of REST: a tool call that is
+// sent again with it takes effect once. Clients that cannot set it may send the header.
 const IdempotencyKey = "social.herald.dev/idempotency-key"
 
-// Options are what a Handler is made of.
+// Options configure a Handler.
 type Options struct {
-	// Service holds the operations, and REST performs them.
+	// Service has the operations; REST runs them.
 	Service *bridge.Service
 	REST    *rest.Handler
-	// Tokens returns whom a bearer token speaks for. Its errors are those of
-	// bridge.Service.Authenticate, which it is without OAuth.
+	// Tokens returns the caller of a bearer token. Its errors are the errors of bridge.Service.Authenticate, which is used
+	// here without OAuth.
 	Tokens func(ctx context.Context, token string) (bridge.Caller, error)
-	// SiteURL is where clients find the site.
+	// SiteURL is the public address of the site.
 	SiteURL string
-	// ResourceMetadata is the address that tells clients who gives out tokens (RFC 9728);
-	// empty without OAuth.
+	// ResourceMetadata is the address of the OAuth protected resource metadata (RFC 9728); empty without OAuth.
 	ResourceMetadata string
-	// Capabilities returns what a platform declares; false if this installation cannot
-	// publish there.
+	// Capabilities returns the declared capabilities of a platform; false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
-	// Version is that of this program, for clients.
+	// Version is Herald's version, for clients.
 	Version string
-	// Server takes the place of Herald's own tools, for tests of the protocol; nil otherwise.
+	// Server replaces Herald's own tools in protocol tests; nil otherwise.
 	Server *mcp.Server
 }
 
@@ -70,7 +65,7 @@ type Handler struct {
 	server *mcp.Server
 	sdk    http.Handler
 	marks  marks
-	// local says that the site is for this machine alone.
+	// local is true if the site is on a loopback address.
 	local bool
 }
 
@@ -88,20 +83,19 @@ func New(options Options) (*Handler, error) {
 	}
 	h.sdk = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true,
-		// See ServeHTTP: behind a proxy beside this process, requests come by loopback for
-		// the site's own host.
+		// ServeHTTP checks the host: behind a proxy on the same machine, requests for the site's own host arrive over
+		// loopback.
 		DisableLocalhostProtection: true,
-		MaxRequestBodyBytes:        -1, // the body has been read
+		MaxRequestBodyBytes:        -1, // ServeHTTP has limited and read the body
 	})
 	return h, nil
 }
 
-// ServeHTTP answers a request. The order is that of REST: 401, 429, 405, what is wrong with
-// the body, 403, and then what the operation says, which is the result of a tool and no
-// error of HTTP.
+// ServeHTTP serves a request. The order of the checks is the order of REST: 401, 429, 405, invalid body, 403. The
+// operation's own error comes last and is a tool result, not an HTTP error.
 //
-// Nothing but the token lets a caller in: no cookie is read, and a page of another site has
-// no token. So pages of every site may call, as inspectors and clients in browsers do.
+// The token is the only credential: no cookie is read, and a page of another site has no token. Pages of every site may
+// therefore call, such as inspectors and clients in browsers.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, header := r.Context(), w.Header()
 	request.From(ctx).Operation = "mcp"
@@ -112,8 +106,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.preflight(w, r)
 		return
 	}
-	// A site on this machine is for this machine: a name that a stranger made to lead here
-	// (DNS rebinding) is refused, as the specification of the transport asks.
+	// A site on a loopback address rejects other hosts, against DNS rebinding, as the specification of the transport
+	// requires.
 	if h.local && !loopback(r.Host) {
 		h.refuseHost(w, r)
 		return
@@ -124,7 +118,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method != http.MethodPost {
-		rest.WriteMethodNotAllowed(w, r, http.MethodPost) // there are no streams and no sessions
+		rest.WriteMethodNotAllowed(w, r, http.MethodPost) // the server has no streams and no sessions
 		return
 	}
 	body, done, err := h.REST.ReadBody(w, r, caller, maxMessage)
@@ -161,7 +155,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuseHost refuses a request for another host than this machine.
+// refuseHost rejects a request whose host is not a loopback address.
 func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
 	if allowed, wait := h.REST.Guard().Allow(r, anonymous.Programs); !allowed {
 		rest.WriteTooMany(w, r, wait)
@@ -170,7 +164,7 @@ func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
 	rest.WriteError(w, http.StatusForbidden, bridge.CodeUnauthorized, "this server answers to localhost alone")
 }
 
-// preflight says which requests pages of other sites may send.
+// preflight answers a CORS preflight request.
 func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
 	if pass, wait := h.REST.Guard().Allow(r, anonymous.Preflights); !pass {
 		rest.WriteTooMany(w, r, wait)
@@ -183,21 +177,21 @@ func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// maxMessage is how large a message may be, in bytes: twice the largest post. A call is decoded several times on its way.
+// maxMessage limits a message in bytes: twice the largest post. A call is decoded several times.
 const maxMessage = 512 << 10
 
-// maxPassed is how large a message may be that the SDK's HTTP handler judges, in bytes: it decodes each about ten times. Such
-// messages name what they want in some words. Calls of tools, which carry posts, are given to the SDK's server directly.
+// maxPassed limits a message for the SDK's HTTP handler, in bytes: the handler decodes a body about ten times. These
+// messages are short; tool calls, which carry posts, go to the SDK's server directly.
 const maxPassed = 64 << 10
 
-// Fields of requests and answers that pages of other sites may use.
+// Headers of requests and responses that pages of other sites may use.
 const (
 	allowed = "Authorization, Content-Type, Accept, Idempotency-Key, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, " +
 		"Traceparent, X-Request-Id"
 	exposed = "WWW-Authenticate, Mcp-Session-Id, Mcp-Protocol-Version, X-Request-Id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"
 )
 
-// loopback reports whether a host, with or without a port, is this machine.
+// loopback reports whether a host, with or without a port, is a loopback address.
 func loopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -207,19 +201,19 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && address.IsLoopback()
 }
 
-// call is what the tools know of the request that they serve.
+// call is the request's data for the tools.
 type call struct {
 	caller bridge.Caller
-	// keys are its Idempotency-Keys, of which it may have one.
+	// keys are the Idempotency-Keys of the request, which may have at most one.
 	keys []string
 	info *request.Info
-	// envelope is what a tool has answered.
+	// envelope is the response body of a tool.
 	envelope []byte
 }
 
 type callKey struct{}
 
-// callOf returns the call that a context is of. Every context of this package has one.
+// callOf returns the call of a context. Every context of this package has one.
 func callOf(ctx context.Context) *call {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
@@ -228,18 +222,18 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// pass lets the SDK answer.
+// pass serves the request with the SDK's HTTP handler.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, body []byte, c *call) {
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	// Some clients ask for JSON alone, which they get.
+	// Some clients accept JSON only, which is what they receive.
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	out := &answers{ResponseWriter: w, marks: &h.marks, call: c}
 	h.sdk.ServeHTTP(out, r)
 	out.finish()
 }
 
-// authenticate returns who calls, unless the token is not good or was used too often.
+// authenticate returns the caller, or an error if the token is invalid or over the rate limit.
 func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	token, ok := rest.BearerToken(r)
 	if !ok {
@@ -254,7 +248,7 @@ func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	return caller, h.REST.LimitTeam(r.Context(), caller)
 }
 
-// refuse answers to a caller who was not let in. A 401 says where tokens come from.
+// refuse answers an unauthenticated request. A 401 names the source of tokens.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if known, ok := errors.AsType[*bridge.Error](err); ok && known.Code == bridge.CodeUnauthorized {
 		invalid := ""
@@ -266,8 +260,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	rest.WriteFailure(r.Context(), w, err)
 }
 
-// challenge sets the header that says how to be let in (RFC 6750, section 3; RFC 9728,
-// section 5.1).
+// challenge sets WWW-Authenticate (RFC 6750, section 3; RFC 9728, section 5.1).
 func (h *Handler) challenge(header http.Header, parameters ...string) {
 	if h.ResourceMetadata != "" {
 		parameters = append(parameters, `resource_metadata="`+h.ResourceMetadata+`"`)
@@ -281,7 +274,7 @@ func (h *Handler) challenge(header http.Header, parameters ...string) {
 	header.Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(given, ", ")))
 }
 
-// scopes are those to ask for to be allowed what one allows, separated by spaces.
+// scopes returns the scopes that include need, separated by spaces.
 func scopes(need bridge.Scope) string {
 	var all []string
 	for _, scope := range bridge.Scopes {
@@ -293,8 +286,7 @@ func scopes(need bridge.Scope) string {
 	return strings.Join(all, " ")
 }
 
-// named is the caller with the name of the agent: that of its registration, or what it
-// calls itself, or that of the key.
+// named returns the caller with the agent's name: its registered name, self-reported name or key name.
 func (h *Handler) named(caller bridge.Caller, m *message) bridge.Caller {
 	for _, name := range []string{caller.Agent, m.client, caller.Key, "an agent"} {
 		if caller.Agent = bridge.AgentName(name); caller.Agent != "" {

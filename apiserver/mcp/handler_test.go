@@ -22,13 +22,13 @@ import (
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-// text is the arguments of create_post for a text post to X.
+// text returns the arguments of create_post for a text post to X.
 func text(caption string, more ...string) string {
 	quoted, _ := json.Marshal(caption)
 	return `{"category":"text","targets":[{"connection_id":"acme-x","caption":` + string(quoted) + `}]` + strings.Join(more, "") + `}`
 }
 
-// Who is not let in learns where tokens come from.
+// TestUnauthorized verifies that a 401 names the source of tokens.
 func TestUnauthorized(t *testing.T) {
 	t.Parallel()
 	const metadata = `resource_metadata="https://herald.example.com/.well-known/oauth-protected-resource/mcp"`
@@ -59,7 +59,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
-// What HTTP itself refuses is refused as REST does.
+// TestRefusedByHTTP verifies that HTTP errors are the same as in REST.
 func TestRefusedByHTTP(t *testing.T) {
 	t.Parallel()
 	address := newWorld().serve(t)
@@ -86,8 +86,7 @@ func TestRefusedByHTTP(t *testing.T) {
 	}
 }
 
-// What is no message, and messages that make no sense, are answered in JSON, and nothing
-// comes of them.
+// TestBadMessages verifies that invalid messages get a JSON response and have no effect.
 func TestBadMessages(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -154,7 +153,7 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-// A client of any revision lists tools and calls them, whether it has been introduced or not.
+// TestRevisions verifies that a client of any revision can list and call tools, with or without initialize.
 func TestRevisions(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"", "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
@@ -170,7 +169,8 @@ func TestRevisions(t *testing.T) {
 			if err != nil || result.IsError {
 				t.Fatalf("%+v, %v", result, err)
 			}
-			// Those of the latest revision say with each call what they are; the others did so once, to nobody.
+			// Clients of the latest revision send their name with each call; the others sent it once, with initialize, which a
+			// stateless server does not store.
 			want := "deploy"
 			if version == "" || version >= "2026" {
 				want = "inspector"
@@ -178,7 +178,7 @@ func TestRevisions(t *testing.T) {
 			if got := w.only(t).Annotations[v1alpha1.AgentAnnotation]; got != want {
 				t.Errorf("the post names %q, want %q", got, want)
 			}
-			if capabilities := session.InitializeResult().Capabilities; capabilities.Logging != nil || //nolint:staticcheck // SA1019: that it is not offered
+			if capabilities := session.InitializeResult().Capabilities; capabilities.Logging != nil || //nolint:staticcheck // SA1019: the test verifies that it is not offered
 				capabilities.Completions != nil || capabilities.Tools == nil || capabilities.Tools.ListChanged || capabilities.Resources.Subscribe || capabilities.Resources.ListChanged || capabilities.Prompts.ListChanged {
 				t.Errorf("it says that it can %+v", capabilities)
 			}
@@ -189,7 +189,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// The latest client, with an Accept of JSON alone, or none.
+// TestAccept uses the latest client with an Accept header of JSON only, or none.
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	address := newWorld().serve(t)
@@ -201,15 +201,15 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// What each scope allows. A request beyond it is refused before anything is done, with the
-// scopes to ask for.
+// TestScopes verifies the permissions of each scope. A request without the scope is rejected before it has an effect,
+// with the scopes to request.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	draft := text("Hello", `,"draft":true`)
 	for name, tc := range map[string]struct {
 		token, body string
 		status      int
-		// scope is what the answer says to ask for.
+		// scope is the scope in the challenge.
 		scope string
 	}{
 		"NothingLists":     {"nothing", callTool("list_posts", `{}`), 403, "read"},
@@ -246,7 +246,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// Requests of one token share a limit with REST.
+// TestRateLimit verifies that MCP and REST share a rate limit.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	address := newWorld().serve(t, func(o *Options) {
@@ -261,7 +261,7 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// Pages of other sites may call, with a token; no cookie of theirs counts.
+// TestCrossOrigin verifies that pages of other sites may call with a token, and that cookies are ignored.
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 	address := newWorld().serve(t)
@@ -284,7 +284,7 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// A site on this machine answers to the names of this machine; another one to what its
+// TestHost verifies that a site on a loopback address accepts loopback hosts only, and another site any host that its
 // proxies send.
 func TestHost(t *testing.T) {
 	t.Parallel()
@@ -309,8 +309,8 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// A client that listens for changes is told at once that there will be none: no request
-// stays open.
+// TestListen verifies that a subscription is answered immediately, because there are no notifications: no request stays
+// open.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
@@ -322,7 +322,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A panic is one request's trouble, and what it was stays in the log.
+// TestPanic verifies that a panic fails one request only, and that its cause is logged.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -335,7 +335,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// The log and the metrics get one of few names, whatever clients send.
+// TestOperations verifies that labels have bounded cardinality, for any input.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -355,8 +355,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// An agent has the name of its registration, or what it calls itself, or that of its key,
-// without what cannot be seen.
+// TestNameOfTheAgent verifies the name of an agent: its registered name, self-reported name or key name, without
+// invisible characters.
 func TestNameOfTheAgent(t *testing.T) {
 	t.Parallel()
 	h := &Handler{}
@@ -380,7 +380,8 @@ func TestNameOfTheAgent(t *testing.T) {
 	}
 }
 
-// Descriptions are whole also for clients that cut them, and name the tools as they are.
+// TestDescriptionsFit verifies that no client truncates a description, and that descriptions use the names of the
+// tools.
 func TestDescriptionsFit(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{"instructions": instructions}
@@ -399,7 +400,7 @@ func TestDescriptionsFit(t *testing.T) {
 	}
 }
 
-// The resources and prompts that there are.
+// TestResourcesAndPrompts lists the resources and prompts.
 func TestResourcesAndPrompts(t *testing.T) {
 	t.Parallel()
 	session := connect(t, newWorld().serve(t), "read", "")
@@ -458,8 +459,8 @@ func TestResourcesAndPrompts(t *testing.T) {
 	}
 }
 
-// FuzzReader holds that no body lets a token write that may only read, however two readers
-// of JSON could differ about it, and that every answer is JSON.
+// FuzzReader verifies that no body makes a read-only token write, even if two JSON parsers would disagree about the
+// body, and that every response is JSON.
 func FuzzReader(f *testing.F) {
 	create := callTool("create_post", text("Hello", `,"draft":true`))
 	for _, body := range []string{

@@ -19,10 +19,10 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// maxAllocated is what the answer to one message may allocate, in bytes.
+// maxAllocated limits the allocations for one message, in bytes.
 const maxAllocated = 8 << 20
 
-// TestHostileMessages bounds what a message of the greatest size costs, whatever is in it.
+// TestHostileMessages limits the cost of a message of the maximum size, for any content.
 func TestHostileMessages(t *testing.T) {
 	handler := newWorld().handler(t)
 	const mib = 1 << 20
@@ -73,7 +73,7 @@ func TestHostileMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesAreCharged holds that a message is charged by its bytes, once, whatever comes of it.
+// TestMessagesAreCharged verifies that the bytes of a message are charged once, regardless of the result.
 func TestMessagesAreCharged(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

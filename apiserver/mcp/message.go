@@ -16,41 +16,41 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// The methods of the protocol that do something for a caller.
+// Methods of the protocol that Herald handles itself.
 const (
 	methodCall = "tools/call"
 	methodRead = "resources/read"
 )
 
-// methods are those that a client may call, as labels of metrics.
+// methods are the known methods of clients, used as metric labels.
 var methods = map[string]bool{
 	"initialize": true, "ping": true, "server/discover": true, "tools/list": true, methodCall: true, "resources/list": true,
 	"resources/templates/list": true, methodRead: true, "prompts/list": true, "prompts/get": true, "completion/complete": true,
 	"subscriptions/listen": true, "notifications/initialized": true, "notifications/cancelled": true,
 }
 
-// message is what has to be known of a message before the SDK reads it.
+// message holds the fields of a request that Herald reads before the SDK.
 type message struct {
 	method string
-	// tool is the one that is called; nil if none is, or one that there is not.
+	// tool is the called tool; nil for another method or an unknown tool.
 	tool *tool
-	// client is what the client calls itself, if it says so with each request.
+	// client is the self-reported name of the client, if the request has one.
 	client string
-	// idempotency is the key of its _meta; nil for none. One that is no text, or far too long, is the empty one, which is refused.
+	// idempotency is the key in _meta, or nil. A key that is not a string, or is too long, becomes "", which is rejected.
 	idempotency *string
-	// version is the revision of the protocol in its _meta, and versioned says that it has one there, of whatever kind.
+	// version is the protocol revision in _meta; versioned reports whether _meta has that field, with any type.
 	version   string
 	versioned bool
 }
 
-// maxWord is how long a word of a message may be, in characters: what it calls, and who calls.
+// maxWord limits the names in a message, such as the tool and the client, in characters.
 const maxWord = 1 << 10
 
-// errBatch is that of an array of messages. The protocol had those for some months of 2025.
+// errBatch rejects an array of messages. The protocol had batches for some months of 2025.
 var errBatch = errors.New("a body is one JSON-RPC message; batches are not taken: send each message by itself")
 
-// readMessage reads a body as strictly as REST does. The SDK reads it again: two readers
-// could understand what is refused here differently.
+// readMessage parses a body as strictly as REST does. The SDK parses it again; strictness prevents the two parsers from
+// reading one body differently.
 func readMessage(body []byte) (*message, error) {
 	for _, c := range body {
 		if c == '[' {
@@ -64,7 +64,7 @@ func readMessage(body []byte) (*message, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := func(v strictjson.Value) string { return v.Text(0, maxWord) } // a longer one means nothing here
+	text := func(v strictjson.Value) string { return v.Text(0, maxWord) } // a longer name matches nothing
 	params := root.Field("params")
 	meta := params.Field("_meta")
 	m := &message{
@@ -80,7 +80,7 @@ func readMessage(body []byte) (*message, error) {
 	return m, nil
 }
 
-// operation is the label of the request in the log, the metrics and the trace: one of few.
+// operation is the label of the request in logs, metrics and traces. Its cardinality is bounded.
 func (m *message) operation() string {
 	switch {
 	case m.tool != nil:
@@ -92,7 +92,7 @@ func (m *message) operation() string {
 	}
 }
 
-// scope is what the caller needs for it; empty for what every caller may.
+// scope returns the scope that the message requires, or "" if none.
 func (m *message) scope() bridge.Scope {
 	switch {
 	case m.tool != nil:
@@ -104,7 +104,7 @@ func (m *message) scope() bridge.Scope {
 	}
 }
 
-// keys are the Idempotency-Keys of a request: those of its header, and that of its _meta unless it is the same.
+// keys returns the Idempotency-Keys of a request: its headers, and the key in _meta unless it is equal.
 func (m *message) keys(r *http.Request) []string {
 	keys := slices.Clone(r.Header.Values(rest.KeyHeader))
 	if m.idempotency != nil && !slices.Equal(keys, []string{*m.idempotency}) {
@@ -119,20 +119,20 @@ const (
 	codeInvalid = -32600
 )
 
-// writeRPCError answers to what is no message.
+// writeRPCError answers a request that is not a valid message.
 func writeRPCError(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(rpcError(code, text)) //nolint:gosec // G705: it is JSON and says so, with nosniff; the client may have gone
+	_, _ = w.Write(rpcError(code, text)) //nolint:gosec // G705: the response is application/json, with nosniff; the client may be gone
 }
 
-// rpcError is the answer to a message whose id is not known.
+// rpcError returns a JSON-RPC error for a message with unknown id.
 func rpcError(code int, text string) []byte {
 	type wireError struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 	}
-	out, _ := json.Marshal(struct { // it holds nothing that JSON has not
+	out, _ := json.Marshal(struct { // the fields always encode
 		Version string    `json:"jsonrpc"`
 		ID      *int      `json:"id"`
 		Error   wireError `json:"error"`

@@ -11,32 +11,31 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// platformNames are all platforms, in the order in which they are told of.
+// platformNames are all platforms, in display order.
 var platformNames = []v1alpha1.Platform{
 	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram,
 	v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
 }
 
-// platformRules are what a platform takes, as agents read it. All of it comes from what the
-// platform declares, by which posts are judged.
+// platformRules are the limits of a platform, as agents read them. They come from the capabilities that validate posts.
 type platformRules struct {
 	Platform   v1alpha1.Platform   `json:"platform"`
 	Categories []v1alpha1.Category `json:"categories"`
 	Caption    *limit              `json:"caption"`
 	Title      *limit              `json:"title,omitempty"`
-	// MaxImages is of an image post, MaxVideoBytes of the file of a video post.
+	// MaxImages applies to an image post, MaxVideoBytes to the file of a video post.
 	MaxImages     int        `json:"max_images,omitempty"`
 	MaxVideoBytes int64      `json:"max_video_bytes"`
 	Card          *cardRules `json:"tree_card,omitempty"`
 }
 
-// limit is how long a text may be; it is null where there is no limit.
+// limit is the maximum length of a text; null means no limit.
 type limit struct {
 	Max  int    `json:"max"`
 	Unit string `json:"unit"`
 }
 
-// cardRules are those of one card of a tree.
+// cardRules are the limits of one card of a tree.
 type cardRules struct {
 	MaxMedia      int   `json:"max_media"`
 	MaxVideos     int   `json:"max_videos"`
@@ -45,7 +44,7 @@ type cardRules struct {
 	MaxVideoBytes int64 `json:"max_video_bytes"`
 }
 
-// allRules are those of the platforms that this installation can publish to.
+// allRules returns the rules of the platforms that this installation can publish to.
 func allRules(capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)) []platformRules {
 	var all []platformRules
 	for _, name := range platformNames {
@@ -71,7 +70,7 @@ func allRules(capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool
 	return all
 }
 
-// bounded is the limit of a platform, or that of every upload where it sets none.
+// bounded returns the platform's limit, or the upload limit if the platform has none.
 func bounded(of, everywhere int64) int64 {
 	if of == 0 {
 		return everywhere
@@ -79,10 +78,10 @@ func bounded(of, everywhere int64) int64 {
 	return of
 }
 
-// categories are all that there are.
+// categories are all post categories.
 var categories = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 
-// categorySupport says which platforms take which category.
+// categorySupport lists the platforms that support each category.
 func categorySupport(all []platformRules) string {
 	var parts []string
 	for _, category := range categories {

@@ -11,11 +11,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// prompt is a beginning of a talk that people choose in their client.
+// prompt is a conversation starter that people choose in their client.
 type prompt struct {
 	name, title, description string
 	arguments                []*mcp.PromptArgument
-	// text asks for the work; what the person gave follows it, by name.
+	// text is the instruction; the person's arguments follow it, by name.
 	text string
 }
 
@@ -70,7 +70,7 @@ func addPrompts(server *mcp.Server) {
 	}
 }
 
-// get is the prompt with what the person gave.
+// get returns the prompt with the person's arguments.
 func (p *prompt) get(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	var b strings.Builder
 	b.WriteString(p.text)

@@ -23,7 +23,7 @@ const (
 
 const jsonType = "application/json"
 
-// addResources adds what spares an agent questions.
+// addResources adds the resources that save agents a tool call.
 func (h *Handler) addResources(server *mcp.Server, rules []platformRules) {
 	server.AddResource(&mcp.Resource{
 		URI: platformsURI, Name: "platforms", Title: "What each platform takes", MIMEType: jsonType,
@@ -46,19 +46,19 @@ func (h *Handler) addResources(server *mcp.Server, rules []platformRules) {
 	})
 }
 
-// account is a connected account as the resource has it.
+// account is a connected account in the accounts resource.
 type account struct {
 	ID          string            `json:"id"`
 	Platform    v1alpha1.Platform `json:"platform"`
 	AccountName *string           `json:"account_name"`
 	ConnectedAt time.Time         `json:"connected_at"`
 	State       string            `json:"state"`
-	// Message says why it is not ready.
+	// Message explains why the account is not ready.
 	Message string         `json:"message,omitempty"`
 	TikTok  *tiktokAccount `json:"tiktok,omitempty"`
 }
 
-// tiktokAccount is what a TikTok account may choose, in the words of create_post.
+// tiktokAccount has the options of a TikTok account, with the field names of create_post.
 type tiktokAccount struct {
 	PrivacyLevels  []string `json:"tiktok_privacy_levels"`
 	AllowsComments bool     `json:"allows_comments"`
@@ -69,7 +69,7 @@ type tiktokAccount struct {
 
 func (h *Handler) accounts(caller bridge.Caller) []account {
 	all := []account{}
-	if !caller.May(bridge.ScopeRead) { // ServeHTTP has asked already
+	if !caller.May(bridge.ScopeRead) { // ServeHTTP has checked the scope
 		return all
 	}
 	for _, found := range h.Service.ListAccounts(caller) {

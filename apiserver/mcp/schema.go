@@ -13,12 +13,11 @@ import (
 	"github.com/herald-social/herald/apiserver/openapi"
 )
 
-// schema is a JSON Schema, or a part of the description of the REST API.
+// schema is a JSON Schema, or a part of the OpenAPI document.
 type schema = map[string]any
 
-// description is that of the REST API, from which the schemas of the tools are made: what
-// REST takes and answers is what the tools take and answer, and nothing has to be written
-// twice.
+// description is the OpenAPI document. The schemas of the tools are derived from it: tools and REST have the same
+// inputs and outputs, defined once.
 type description struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components struct {
@@ -26,7 +25,7 @@ type description struct {
 	} `json:"components"`
 }
 
-// described is one operation of the description.
+// described is one operation of the document.
 type described struct {
 	OperationID string      `json:"operationId"`
 	Parameters  []parameter `json:"parameters"`
@@ -46,14 +45,14 @@ type parameter struct {
 	Schema      schema `json:"schema"`
 }
 
-// content is that of a body, by media type.
+// content is the content of a body, by media type.
 type content map[string]struct {
 	Schema schema `json:"schema"`
 }
 
 func (c content) schema() schema { return c["application/json"].Schema }
 
-// schemas are those of one tool.
+// schemas are the input and output schemas of one tool.
 type schemas struct{ input, output schema }
 
 // schemasOf returns the schemas of every operation by its operationId.
@@ -97,9 +96,9 @@ func unmarshal(raw json.RawMessage, into any) error {
 	return nil
 }
 
-// input has the fields of path, query and body side by side. Where a body is one of several
-// shapes, all their fields stand in one: a choice at the root of a tool's schema is legal,
-// but the interfaces of most models refuse the tool, or leave it out.
+// input merges the parameters of path and query with the fields of the body. A body with several shapes (oneOf) becomes
+// one object with all their fields: a choice at the root of a tool's schema is valid, but the APIs of most models
+// reject or drop such a tool.
 func (d *description) input(o *described) schema {
 	properties, required := schema{}, []string{}
 	for i := range o.Parameters {
@@ -125,7 +124,7 @@ func (d *description) input(o *described) schema {
 		if i == 0 {
 			required = append(required, needs...)
 		}
-		// What only some shapes need is not needed by all.
+		// A field is required only if all shapes that have it require it.
 		required = slices.DeleteFunc(required, func(name string) bool {
 			_, has := asSchema(of["properties"])[name]
 			return has && !slices.Contains(needs, name) || !has && i > 0
@@ -142,8 +141,8 @@ func (d *description) input(o *described) schema {
 	return out
 }
 
-// merged is a field that several shapes have. They differ in the values that they allow, as
-// the category does, and in items: those of the shape with more fields hold for both.
+// merged combines the schemas of a field that several shapes have. They differ in their enum values, such as the
+// category, and in their items: the items with more fields cover both.
 func merged(a, b schema) schema {
 	if a == nil {
 		return b
@@ -165,8 +164,8 @@ func merged(a, b schema) schema {
 
 func fieldsOf(list schema) int { return len(asSchema(asSchema(list["items"])["properties"])) }
 
-// output has what is answered, or an error: a result has one of the two. Clients that hold
-// results against the schema do so with errors as well.
+// output holds the fields of the response and of an error; a result has one of them. Clients that validate results
+// against the schema validate errors too.
 func (d *description) output(o *described) schema {
 	properties := schema{"error": d.plain(d.Components.Schemas["ErrorBody"])}
 	for status, response := range o.Responses {
@@ -177,9 +176,8 @@ func (d *description) output(o *described) schema {
 	return schema{"type": "object", "properties": properties}
 }
 
-// plain is a schema as JSON Schema has it and every client reads it: without references,
-// with null beside the type where OpenAPI 3.0 says nullable, and without what is OpenAPI's
-// own.
+// plain converts an OpenAPI 3.0 schema to plain JSON Schema: it resolves references, converts nullable to a null type,
+// and drops OpenAPI's own keywords.
 func (d *description) plain(of schema) schema {
 	of = d.resolve(of)
 	out := schema{}
@@ -223,8 +221,7 @@ func (d *description) plain(of schema) schema {
 	return either
 }
 
-// resolve follows a reference. What stands beside one, by allOf, comes before what it
-// refers to.
+// resolve follows a reference. Fields next to an allOf override those of its target.
 func (d *description) resolve(of schema) schema {
 	if all, ok := of["allOf"].([]any); ok && len(all) == 1 {
 		out := maps.Clone(d.resolve(asSchema(all[0])))
@@ -259,7 +256,7 @@ func stringsOf(value any) []string {
 	return nil
 }
 
-// words is a description in one paragraph, with the tools by their names.
+// words joins the lines of each paragraph of a description, and replaces operation names by tool names.
 func words(text string) string {
 	for i := range tools {
 		text = strings.ReplaceAll(text, "`"+tools[i].operation+"`", "`"+tools[i].name+"`")

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/openapi"
 )
 
-// listed are the tools as a client gets them.
+// listed returns the tools as a client receives them.
 func listed(t *testing.T) map[string]*toolJSON {
 	t.Helper()
 	r := send(t, "POST", newWorld().serve(t), "key", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
@@ -43,7 +43,7 @@ type toolJSON struct {
 	Annotations  map[string]bool `json:"annotations"`
 }
 
-// A client of an older revision lists tools without initialize; there are exactly six.
+// TestToolsAreTheOperations lists the six tools with a client of an older revision, without initialize.
 func TestToolsAreTheOperations(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -57,8 +57,8 @@ func TestToolsAreTheOperations(t *testing.T) {
 	}
 }
 
-// The interfaces of models refuse a schema with a choice at its root, and clients take an
-// output schema for objects alone.
+// TestRootsOfSchemas verifies the roots of schemas: the APIs of models reject a choice at the root, and clients require
+// output schemas to be objects.
 func TestRootsOfSchemas(t *testing.T) {
 	t.Parallel()
 	for name, tool := range listed(t) {
@@ -93,7 +93,7 @@ func TestRootsOfSchemas(t *testing.T) {
 	}
 }
 
-// everywhere visits a schema and all that lie in it.
+// everywhere visits a schema and all schemas in it.
 func everywhere(of schema, visit func(path string, s schema)) {
 	var walk func(path string, value any)
 	walk = func(path string, value any) {
@@ -112,8 +112,8 @@ func everywhere(of schema, visit func(path string, s schema)) {
 	walk("", of)
 }
 
-// The schemas are made of the description of the REST API; another reader of it finds the
-// same names, values, limits and needs.
+// TestSchemasAreThoseOfREST compares the schemas, which are derived from the OpenAPI document, with another parser's
+// view of it: they have the same names, values, limits and required fields.
 func TestSchemasAreThoseOfREST(t *testing.T) {
 	t.Parallel()
 	document, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
@@ -192,7 +192,7 @@ func TestSchemasAreThoseOfREST(t *testing.T) {
 	}
 }
 
-// sameSchema holds a field of a tool against that of REST.
+// sameSchema compares a field of a tool with the field of REST.
 func sameSchema(t *testing.T, at string, rest *openapi3.Schema, tool schema) {
 	t.Helper()
 	if len(rest.AllOf) == 1 {
@@ -223,7 +223,7 @@ func sameSchema(t *testing.T, at string, rest *openapi3.Schema, tool schema) {
 	if tool["type"] != (*rest.Type)[0] {
 		t.Errorf("%s: %v, REST has %v", at, tool["type"], *rest.Type)
 	}
-	if !strings.HasSuffix(at, ".category") { // which has a value for each shape
+	if !strings.HasSuffix(at, ".category") { // it has a value for each shape
 		values, _ := tool["enum"].([]any)
 		if diff := cmp.Diff(append([]any{}, rest.Enum...), append([]any{}, values...)); diff != "" {
 			t.Errorf("%s: %s", at, diff)
@@ -252,7 +252,7 @@ func sameSchema(t *testing.T, at string, rest *openapi3.Schema, tool schema) {
 	}
 }
 
-// What a tool does to the world, by which clients ask people before they call it.
+// TestAnnotations verifies the hints of the tools, by which clients ask for confirmation.
 func TestAnnotations(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct {

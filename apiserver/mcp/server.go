@@ -18,8 +18,7 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// newServer returns the one server of the SDK that serves all requests; who calls is in the
-// context of each.
+// newServer returns the SDK's server for all requests; the caller is in the context of each request.
 func (h *Handler) newServer() (*mcp.Server, error) {
 	described, err := schemasOf()
 	if err != nil {
@@ -29,7 +28,7 @@ func (h *Handler) newServer() (*mcp.Server, error) {
 		&mcp.Implementation{Name: "herald", Title: "Herald", Version: h.Version, WebsiteURL: h.SiteURL},
 		&mcp.ServerOptions{
 			Instructions: instructions,
-			// What there is never changes while the program runs, and nothing is subscribed to.
+			// The lists never change while the process runs, and subscriptions are not supported.
 			Capabilities: &mcp.ServerCapabilities{
 				Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 			},
@@ -49,11 +48,11 @@ func (h *Handler) newServer() (*mcp.Server, error) {
 	return server, nil
 }
 
-// handle is what the SDK calls for a tool.
+// handle returns the SDK's handler of a tool.
 func (h *Handler) handle(t *tool) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := callOf(ctx)
-		if !c.caller.May(t.scope) { // ServeHTTP has asked already
+		if !c.caller.May(t.scope) { // ServeHTTP has checked the scope
 			return h.result(c, rest.Refusal(ctx, &bridge.Error{Code: bridge.CodeInsufficientScope, Message: "this needs the scope " + string(t.scope)})), nil
 		}
 		answer := h.REST.Call(ctx, t.operation, c.caller, r.Params.Arguments, c.keys...)
@@ -68,17 +67,17 @@ func (h *Handler) handle(t *tool) mcp.ToolHandler {
 	}
 }
 
-// ignored is what is said besides of arguments that the tool does not have. Their names are the caller's own, escaped.
+// ignored is the note about unknown arguments. names are escaped input.
 func (t *tool) ignored(names string) string {
 	return "ignored: " + names + ". " + t.name + " has no such arguments here, and they had no effect: see its input schema."
 }
 
-// waits is what is said besides of a post that became a draft.
+// waits is the note about a post that became a draft.
 const waits = "The post was not published. It is kept as a draft, with the time that was wanted, until a person of the team publishes it in Herald. " +
 	"Tell the user so, and do not send it again."
 
-// suspended is what is said besides to a caller of whose team nothing is published; "" to others.
-// What REST answers has no place for it, and a post that is due reads processing until it ends.
+// suspended returns the note for a caller whose team is suspended, or "". REST has no field for it, and a due post
+// reads processing until the suspension ends.
 func (h *Handler) suspended(caller bridge.Caller) string {
 	since, is := h.Service.Suspended(caller)
 	if !is {
@@ -92,9 +91,8 @@ func (h *Handler) suspended(caller bridge.Caller) string {
 		"and goes out once they lift it; until then it does not become too late. Tell the user so. Do not send a post again, and do not wait for it by reading it again and again."
 }
 
-// result is an answer as the protocol has it: the envelope as it is, and as text for
-// clients that know no structured content. Marks take their places until the answer is
-// written: see answers.
+// result converts an answer to a tool result: the envelope as structured content, and as text for older clients. Marks
+// stand in for both until the response is written; see answers.
 func (h *Handler) result(c *call, of rest.Answer) *mcp.CallToolResult {
 	c.envelope = of.Body
 	out := &mcp.CallToolResult{
@@ -108,8 +106,8 @@ func (h *Handler) result(c *call, of rest.Answer) *mcp.CallToolResult {
 	return out
 }
 
-// recovered turns a panic into an answer. The SDK calls handlers on goroutines of its own,
-// on which a panic would end the process.
+// recovered converts a panic to an error. The SDK runs handlers on its own goroutines, where a panic would crash the
+// process.
 func recovered(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (out mcp.Result, err error) {
 		defer func() {
@@ -126,7 +124,7 @@ func recovered(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// worded is an error as clients get it: the SDK sends what it does not know as it is.
+// worded converts an error for clients: the SDK sends unknown errors unchanged.
 func worded(err error) error {
 	if err == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestSuspended: an agent that sees a post wait has to know that nobody but a person can end that.
+// TestSuspended verifies that an agent that sees a post wait learns that only a person can end the suspension.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	const says = "Publishing is suspended for this team"
@@ -59,7 +59,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestSuspendedAccounts: so does one that reads the resource instead.
+// TestSuspendedAccounts verifies the same for an agent that reads the resource.
 func TestSuspendedAccounts(t *testing.T) {
 	t.Parallel()
 	for _, suspended := range []bool{false, true} {
