@@ -13,16 +13,17 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// fresh is for how long after it was made a token's grant may be missing in memory: another replica stored it a moment ago.
+// fresh is the maximum age of a token whose grant may still be missing in the cache, because another replica has just
+// stored it.
 const fresh = 30 * time.Second
 
-// Caller returns whom an access token speaks for: the person who allowed it, as far as the scopes go and as far as the person may go
-// now. It is asked at each call, so that a grant that is revoked and a right that is taken away end at once. The error is a
-// *bridge.Error if the token is not good.
+// Caller returns the caller of an access token: the person who allowed the agent, limited to the granted scopes and the
+// person's current rights. Each call checks them, so that a revoked grant or a withdrawn right takes effect at once.
+// The error is a *bridge.Error if the token is invalid.
 func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error) {
 	var access accessContent
 	if s.Keys.Ready() != nil {
-		// A 401 would have the client forget its token.
+		// A 401 would make the client discard its token.
 		return bridge.Caller{}, &bridge.Error{Code: bridge.CodeRateLimited, Message: "this server has no keys yet to read access tokens with; try again in some seconds"}
 	}
 	sealed, ok := strings.CutPrefix(token, TokenPrefix)
@@ -44,7 +45,7 @@ func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error
 	switch {
 	case err != nil:
 		return bridge.Caller{}, err
-	case len(scopes) == 0: // an empty list would have to be told from none
+	case len(scopes) == 0: // nil would allow everything
 		return bridge.Caller{}, unauthorized("the person who allowed this agent may no longer do in this team what it was allowed")
 	}
 	s.Used(grant)
@@ -55,8 +56,8 @@ func unauthorized(message string) *bridge.Error {
 	return &bridge.Error{Code: bridge.CodeUnauthorized, Message: message}
 }
 
-// grantOf is the grant of a token, from memory. Where memory may not have it yet, the Kubernetes API is asked: clients forget a token
-// that is answered with 401.
+// grantOf returns the grant of a token from the cache. If the cache may not have it yet, grantOf reads the Kubernetes
+// API: clients discard a token after a 401.
 func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.OAuthGrant, error) {
 	grant := s.Grants.Get(access.Namespace, access.Name)
 	if grant == nil && (!s.Grants.HasSynced() || s.Clock.Now().Sub(time.UnixMilli(access.IssuedAt)) < fresh) {
@@ -75,7 +76,7 @@ func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.
 	return grant, nil
 }
 
-// shownName is what posts say that an agent made them.
+// shownName returns the agent's name that posts display.
 func shownName(grant *v1alpha1.OAuthGrant) string {
 	if name := bridge.AgentName(grant.Spec.Client.Name); name != "" {
 		return name

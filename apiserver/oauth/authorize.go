@@ -21,46 +21,47 @@ import (
 )
 
 const (
-	// purposeConsent and purposeCode are what is sealed for the consent page and for codes.
+	// purposeConsent and purposeCode are the sealing purposes of the consent page's form and of codes.
 	purposeConsent = "oauth-consent"
 	purposeCode    = "oauth-code"
-	// maxState is how long the state of a client may be.
+	// maxState is the maximum length of a client's state, in bytes.
 	maxState = 2048
-	// challengeLength is that of a SHA-256 in base64url (RFC 7636, section 4.2).
+	// challengeLength is the length of a SHA-256 in base64url (RFC 7636, section 4.2).
 	challengeLength = 43
-	// nameLength is how many characters of 5 bits follow the "agent-" of a grant's name.
+	// nameLength is the number of random characters, 5 bits each, after the "agent-" of a grant's name.
 	nameLength = 16
-	// maxGrants bounds the grants of a team that are not over, and maxGrantsOfPerson those of one person in it. As many of a person
-	// that are over are kept.
+	// maxGrants limits the active grants of a team, maxGrantsOfPerson the active grants of one person in a team. The
+	// latter also limits the ended grants that are retained per person.
 	maxGrants, maxGrantsOfPerson = 500, 50
 )
 
-// parameters are those of a request that are read (RFC 6749, section 4.1.1; RFC 7636; RFC 9101).
+// parameters are the request parameters that Read evaluates (RFC 6749, section 4.1.1; RFC 7636; RFC 9101).
 var parameters = []string{
 	"response_type", "response_mode", "scope", "state", "code_challenge", "code_challenge_method", "request", "request_uri",
 }
 
-// Request is what a client asks a person for.
+// Request is a client's authorization request.
 type Request struct {
 	Client Client `json:"c"`
-	// Redirect is where the answer is sent.
+	// Redirect is the redirect URI.
 	Redirect string `json:"r"`
-	// Scopes are the most that it asks for.
+	// Scopes are the requested scopes.
 	Scopes    []bridge.Scope `json:"s"`
 	State     string         `json:"t,omitempty"`
 	Challenge string         `json:"h"`
 }
 
-// RedirectHost is where the answer is sent, as people are shown it.
+// RedirectHost returns the host of the redirect URI, for display.
 func (r *Request) RedirectHost() string { return hostOf(r.Redirect) }
 
-// ToComputer reports whether the answer goes to a program on the person's machine, which no name server leads to.
+// ToComputer reports whether the redirect goes to a program on the person's machine rather than to a website, whose
+// name DNS resolves.
 func (r *Request) ToComputer() bool {
 	return !strings.HasPrefix(strings.ToLower(r.Redirect), secure+":")
 }
 
-// Application is the address that an application on the person's machine opens, without its query; empty if the answer goes over
-// HTTP. One application may do different things for different addresses of its scheme.
+// Application returns the URI that an application on the person's machine opens, without its query; empty for HTTP and
+// HTTPS. One application may do different things for different URIs of its scheme.
 func (r *Request) Application() string {
 	u, err := url.Parse(r.Redirect)
 	if err != nil || u.Scheme == secure || u.Scheme == unsecured {
@@ -70,16 +71,16 @@ func (r *Request) Application() string {
 	return address
 }
 
-// consent is what the form of the consent page carries: what was shown, to whom. Nothing of it can be changed between the page and
-// the answer, and no other session can send it.
+// consent is the sealed content of the consent form: the request that was shown, and the session. The browser cannot
+// change it between the page and the answer, and no other session can submit it.
 type consent struct {
 	Session   string  `json:"i"`
 	Namespace string  `json:"n"`
 	Request   Request `json:"q"`
 }
 
-// Read reads what a client asks a person for. The error is a *PageError while the client is not known to be the one that asks, so
-// that no address of a stranger is gone on to, and else a *Refused.
+// Read parses a client's authorization request. The error is a *PageError while the client and its redirect URI are
+// unverified, so that Herald redirects to no unverified address, and a *Refused after that.
 func (s *Server) Read(ctx context.Context, query url.Values, who person.Person) (*Request, error) {
 	const title = "The agent asks wrongly"
 	for _, name := range []string{"client_id", "redirect_uri"} {
@@ -104,7 +105,7 @@ func (s *Server) Read(ctx context.Context, query url.Values, who person.Person) 
 	return r, nil
 }
 
-// fill reads what a client that is known asks for.
+// fill parses the request of a verified client.
 func (s *Server) fill(r *Request, query url.Values) *problem {
 	bad := func(code, format string, args ...any) *problem {
 		return refusef(http.StatusBadRequest, code, format, args...)
@@ -118,7 +119,7 @@ func (s *Server) fill(r *Request, query url.Values) *problem {
 	for name, values := range query {
 		if len(values) > 1 && name != "resource" {
 			if !slices.Contains(parameters, name) {
-				name = "of another name" // a page shows this, and a stranger has written it
+				name = "of another name" // the name is untrusted input that a page displays
 			}
 			return bad(invalidRequest, "the parameter %s stands there more than once", name)
 		}
@@ -150,14 +151,14 @@ func (s *Server) fill(r *Request, query url.Values) *problem {
 	return nil
 }
 
-// isChallenge reports whether a text may be a SHA-256 in base64url.
+// isChallenge reports whether a text has the form of a SHA-256 in base64url.
 func isChallenge(text string) bool {
 	return len(text) == challengeLength && !strings.ContainsFunc(text, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
 	})
 }
 
-// shorten bounds what is told back.
+// shorten truncates input for an error message.
 func shorten(text string) string {
 	const most = 200
 	if runes := []rune(text); len(runes) > most {
@@ -166,8 +167,8 @@ func shorten(text string) string {
 	return text
 }
 
-// answer is where the browser goes on to with an answer. The issuer is always named, so that a client that speaks to several
-// servers knows whose answer it is (RFC 9207).
+// answer returns the redirect with an answer. It always names the issuer, so that a client of several servers can
+// identify the sender (RFC 9207).
 func (s *Server) answer(r *Request, answer url.Values) string {
 	if r.State != "" {
 		answer.Set("state", r.State)
@@ -183,8 +184,8 @@ func (s *Server) refused(r *Request, wrong *problem) *Refused {
 	}
 }
 
-// isLoopback reports whether an address is on the person's machine. Of any other one it is known only that a stranger has named it,
-// in a registration or in a document: going on there without a question would make Herald an open redirector (RFC 9700, section
+// isLoopback reports whether the redirect URI is on the person's machine. Any other URI comes unverified from a
+// registration or a document: an automatic redirect there would make Herald an open redirector (RFC 9700, section
 // 4.11.2).
 func (r *Request) isLoopback() bool {
 	to, err := url.Parse(r.Redirect)
@@ -194,26 +195,27 @@ func (r *Request) isLoopback() bool {
 	return loopback(to)
 }
 
-// Offer is what a person may allow: those of the scopes asked for that the person has the rights to in a namespace.
+// Offer returns the requested scopes that the person may grant in a namespace, according to their own rights.
 func (s *Server) Offer(ctx context.Context, r *Request, who person.Person, namespace string) ([]bridge.Scope, error) {
 	return s.within(ctx, who, namespace, r.Scopes)
 }
 
-// Seal is what the form of the consent page carries.
+// Seal returns the sealed content of the consent form.
 func (s *Server) Seal(r *Request, of session.Session, namespace string) string {
 	return s.Keys.Seal(purposeConsent, consent{of.ID, namespace, *r}, consentLife)
 }
 
-// Decision is what a person answered on the consent page.
+// Decision is a person's answer on the consent page.
 type Decision struct {
-	// Sealed is what the form carried.
+	// Sealed is the sealed content of the form.
 	Sealed string
 	Allow  bool
-	// Most is the highest scope that is allowed.
+	// Most is the highest allowed scope.
 	Most bridge.Scope
 }
 
-// Decide takes a person's answer, and returns where the browser goes on to. The error is a *PageError, or one of the Kubernetes API.
+// Decide applies a person's decision and returns the address to redirect to. The error is a *PageError, or an error of
+// the Kubernetes API.
 func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (location string, err error) {
 	var c consent
 	if s.Keys.Open(purposeConsent, d.Sealed, &c) != nil || c.Session != of.ID {
@@ -243,7 +245,8 @@ func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (lo
 	return s.answer(r, url.Values{"code": {code}}), nil
 }
 
-// allow stores what a person allows. A grant is there before its code is: deleting it ends the code too, for good.
+// allow stores a grant. It creates the grant before the code, so that deleting the grant also invalidates the code for
+// good.
 func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scopes []bridge.Scope) (*v1alpha1.OAuthGrant, error) {
 	if err := s.enforceGrantLimits(ctx, who, c.Namespace); err != nil {
 		return nil, err
@@ -276,8 +279,8 @@ func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scope
 	return created, nil
 }
 
-// enforceGrantLimits refuses one more grant where there are too many. Of a person's grants that are over it removes the oldest ones: otherwise,
-// allowing and revoking in turn would fill the cluster.
+// enforceGrantLimits returns an error if the team or the person has too many active grants. It also removes the oldest
+// ended grants of the person: otherwise, alternately allowing and revoking would fill the cluster.
 func (s *Server) enforceGrantLimits(ctx context.Context, who person.Person, namespace string) error {
 	all, own := 0, 0
 	var over []*v1alpha1.OAuthGrant

@@ -18,36 +18,38 @@ import (
 )
 
 const (
-	// registeredPrefix begins the client_id of a client that registered itself.
+	// registeredPrefix is the prefix of the client_id of a client that registered itself.
 	registeredPrefix = "dcr_"
-	// purposeClient is what the ids of clients are signed for.
+	// purposeClient is the signing purpose of client ids.
 	purposeClient = "oauth-client"
-	// maxClientID bounds a client_id: it stands in the address of the consent page, and that in the cookie of a sign-in on the way.
+	// maxClientID limits a client_id, in bytes: it is part of the consent page's address, which a sign-in on the way
+	// stores in a cookie.
 	maxClientID = 1500
-	// maxURI and maxRedirects bound what a client says of itself.
+	// maxURI and maxRedirects limit the metadata of a client: the bytes of its home page's URI, and the number of
+	// redirect URIs.
 	maxURI, maxRedirects = 256, 10
-	// signatureBytes are kept of an HMAC: 128 bits.
+	// signatureBytes is the length of a truncated HMAC: 128 bits.
 	signatureBytes = 16
-	// keyPrefix begins that hash. No client has an id that begins so.
+	// keyPrefix is the prefix of the hash that keyOfClient returns. No valid client_id has it.
 	keyPrefix = "dcr:"
-	// keyHex are the hex digits of a hash by which grants know a client that registered itself.
+	// keyHex is the number of hex digits of that hash.
 	keyHex = 32
 )
 
-// Client is who asks.
+// Client is an OAuth client.
 type Client struct {
 	// ID is the client_id.
 	ID string `json:"i"`
-	// Name and URI are what the client says of itself; both may be empty.
+	// Name and URI are the client's self-reported name and home page; both may be empty.
 	Name string `json:"n,omitempty"`
 	URI  string `json:"u,omitempty"`
-	// Redirects are where answers may be sent.
+	// Redirects are the registered redirect URIs.
 	Redirects []string `json:"r"`
-	// Verified says that the id is the address of a document that the client's own site serves.
+	// Verified reports that the id is the address of a metadata document on the client's own site.
 	Verified bool `json:"v,omitempty"`
 }
 
-// Shown is what people read: the name, or where it comes from.
+// Shown returns the client's display name: its name, or else its host.
 func (c *Client) Shown() string {
 	switch {
 	case c.Name != "":
@@ -59,7 +61,7 @@ func (c *Client) Shown() string {
 	}
 }
 
-// Host is that of a verified client; empty for others.
+// Host returns the host of a verified client; empty for others.
 func (c *Client) Host() string {
 	if !c.Verified {
 		return ""
@@ -67,11 +69,11 @@ func (c *Client) Host() string {
 	return hostOf(c.ID)
 }
 
-// key is by what a grant knows the client.
+// key returns the identifier of the client in grants.
 func (c *Client) key() string { return keyOfClient(c.ID) }
 
-// keyOfClient is a client_id, or a hash of one that carries a registration. It is empty for such a hash: people who may look at
-// grants read it there, and it makes nobody the client.
+// keyOfClient returns the client_id, or its hash for an id that contains a registration. It returns "" for such a hash:
+// users who may read grants can see it there, and it must not identify them as the client.
 func keyOfClient(id string) string {
 	switch {
 	case strings.HasPrefix(id, keyPrefix):
@@ -83,7 +85,7 @@ func keyOfClient(id string) string {
 	return keyPrefix + hex.EncodeToString(sum[:])[:keyHex]
 }
 
-// client finds out who a client_id is. A metadata document is fetched for a person who is signed in, and for nobody else.
+// client resolves a client_id. It fetches a metadata document only for a signed-in person.
 func (s *Server) client(ctx context.Context, id string, who person.Person) (*Client, *PageError) {
 	const title = "The agent is not known"
 	switch {
@@ -103,17 +105,17 @@ func (s *Server) client(ctx context.Context, id string, who person.Person) (*Cli
 	}
 }
 
-// registration is what the client_id of a client that registered itself carries, so that nothing of it is stored.
+// registration is the content of the client_id of a client that registered itself, so that the server stores nothing.
 type registration struct {
 	Name      string   `json:"n,omitempty"`
 	URI       string   `json:"u,omitempty"`
 	Redirects []string `json:"r"`
-	// At is when, in seconds since 1970, and Nonce makes each id another.
+	// At is the time in seconds since 1970. Nonce makes each id unique.
 	At    int64  `json:"t"`
 	Nonce string `json:"x"`
 }
 
-// clientID is the id of a registration; empty without a key.
+// clientID returns the id of a registration; empty without a key.
 func (s *Server) clientID(r registration) string {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -127,7 +129,7 @@ func (s *Server) clientID(r registration) string {
 	return registeredPrefix + body + "." + base64.RawURLEncoding.EncodeToString(code[:signatureBytes])
 }
 
-// registered reads the id of a client that registered itself; nil if it is none of ours.
+// registered decodes the id of a client that registered itself; nil if its signature is not from this installation.
 func (s *Server) registered(id string) *Client {
 	body, code, ok := strings.Cut(strings.TrimPrefix(id, registeredPrefix), ".")
 	if !ok || !s.signed(purposeClient, body, code) {
@@ -144,7 +146,7 @@ func (s *Server) registered(id string) *Client {
 	return &Client{ID: id, Name: r.Name, URI: r.URI, Redirects: r.Redirects}
 }
 
-// signed reports whether a code proves that this installation knew a text.
+// signed reports whether a code is this installation's signature of a text.
 func (s *Server) signed(purpose, text, code string) bool {
 	wanted := s.Keys.Sign(purpose, text)
 	if wanted == nil {
@@ -153,7 +155,7 @@ func (s *Server) signed(purpose, text, code string) bool {
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(wanted[:signatureBytes])), []byte(code)) == 1
 }
 
-// uriOf is a home page that a client gave itself, if it can be linked.
+// uriOf returns a client's home page; empty if it is not a valid link.
 func uriOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != secure || u.Hostname() == "" || u.User != nil || len(u.String()) > maxURI {

@@ -30,18 +30,18 @@ import (
 )
 
 const (
-	// maxDocument and documentPatience bound the fetching of a client's metadata document.
+	// maxDocument and documentPatience are the maximum size, in bytes, and the timeout of a metadata document.
 	maxDocument      = 64 << 10
 	documentPatience = 5 * time.Second
-	// maxDocuments bounds how many are remembered; documentLife and longestLife, for how long: without a word of the server, and
-	// at most. failureLife is for how long a document that could not be had is not asked for again.
+	// maxDocuments limits the cached documents. documentLife is the TTL of a response without max-age, longestLife the
+	// maximum TTL. failureLife is the TTL of a failed fetch.
 	maxDocuments = 500
 	documentLife = 5 * time.Minute
 	longestLife  = 24 * time.Hour
 	failureLife  = 10 * time.Second
 )
 
-// documents fetches what clients say of themselves at the address that is their id
+// documents fetches and caches client metadata documents, whose address is the client's id
 // (draft-ietf-oauth-client-id-metadata-document).
 type documents struct {
 	web      *http.Client
@@ -53,7 +53,7 @@ type documents struct {
 	flights singleflight.Group
 }
 
-// found is what came of fetching a document.
+// found is a cached result of a fetch.
 type found struct {
 	client *Client
 	err    *PageError
@@ -73,14 +73,14 @@ func newDocuments(c *Config) *documents {
 	return &documents{
 		loopback: c.LoopbackClients, clock: c.Clock, log: c.Log, known: cache.NewLRUExpireCacheWithClock(maxDocuments, c.Clock),
 		web: &http.Client{
-			// A redirect would let another site speak for this one.
+			// Following a redirect would let another site speak for this one.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Timeout:       documentPatience,
 			Transport: &http.Transport{
-				Proxy:           nil, // it would connect on our behalf, past the control
+				Proxy:           nil, // a proxy would connect past the address check
 				DialContext:     dialer.DialContext,
 				TLSClientConfig: &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
-				// A connection that is kept would pass over the control the next time.
+				// A reused connection would bypass the address check.
 				DisableKeepAlives: true, DisableCompression: true,
 				TLSHandshakeTimeout: documentPatience, ResponseHeaderTimeout: documentPatience, MaxResponseHeaderBytes: 16 << 10,
 			},
@@ -88,7 +88,7 @@ func newDocuments(c *Config) *documents {
 	}
 }
 
-// client returns whom an address is the id of. allowed is asked before the address is.
+// client returns the client whose id is this address. It calls allowed before a fetch.
 func (d *documents) client(ctx context.Context, id string, allowed func() bool) (*Client, *PageError) {
 	const title = "The agent is not known"
 	if err := d.checkID(id); err != nil {
@@ -118,7 +118,7 @@ func (d *documents) client(ctx context.Context, id string, allowed func() bool) 
 	return f.client, f.err
 }
 
-// checkID says why an address cannot be the id of a client.
+// checkID returns an error if an address is not valid as a client's id.
 func (d *documents) checkID(id string) error {
 	u, err := url.Parse(id)
 	switch {
@@ -139,12 +139,13 @@ func (d *documents) checkID(id string) error {
 	}
 }
 
-// errDocument is what a person may read of why a document cannot be used. Anything else tells of the network.
+// errDocument is an error that a page may show. Other errors would reveal details of the network.
 type errDocument struct{ text string }
 
 func (e *errDocument) Error() string { return e.text }
 
-// shownCause words a cause for a page. One answer for all that is wrong on the way tells nothing of what is inside.
+// shownCause returns the cause for a page. All network errors have the same text, so that it reveals nothing about the
+// internal network.
 func shownCause(err error) error {
 	if known, ok := errors.AsType[*errDocument](err); ok {
 		return known
@@ -152,7 +153,7 @@ func shownCause(err error) error {
 	return errors.New("the address does not answer, or is not on the public internet")
 }
 
-// fetch fetches a document.
+// fetch fetches a document and returns its TTL.
 func (d *documents) fetch(ctx context.Context, id string) (*Client, time.Duration, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, id, http.NoBody)
 	if err != nil {
@@ -183,7 +184,7 @@ func (d *documents) fetch(ctx context.Context, id string) (*Client, time.Duratio
 	return client, lifeOf(answer.Header.Get("Cache-Control")), err
 }
 
-// clientOf reads a document.
+// clientOf parses and checks a document.
 func clientOf(id string, text []byte) (*Client, error) {
 	var m clientMetadata
 	switch err := json.Unmarshal(text, &m); {
@@ -200,13 +201,13 @@ func clientOf(id string, text []byte) (*Client, error) {
 	return &Client{ID: id, Name: bridge.AgentName(m.Name), URI: uriOf(m.URI), Redirects: m.Redirects, Verified: true}, nil
 }
 
-// lifeOf is for how long a document is remembered.
+// lifeOf returns the TTL for a Cache-Control header.
 func lifeOf(cacheControl string) time.Duration {
 	for directive := range strings.SplitSeq(strings.ToLower(cacheControl), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
 		switch name {
 		case "no-store", "no-cache":
-			return failureLife // the same page is shown and sent
+			return failureLife // consecutive requests of one authorization share the fetch
 		case "max-age":
 			seconds, err := strconv.Atoi(strings.Trim(value, `"`))
 			if err == nil && seconds >= 0 {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// published is a site with a client's document, on this machine.
+// published is a server on this machine with a client's document.
 type published struct {
 	*httptest.Server
 	asked  atomic.Int64
@@ -37,7 +37,7 @@ func publish(t *testing.T, answer func(w http.ResponseWriter, id string)) *publi
 	return p
 }
 
-// trusting lets a world fetch from this machine.
+// trusting lets a Server fetch documents from this machine.
 func trusting(p *published, loopback bool) func(*Config) {
 	return func(c *Config) {
 		c.Roots = x509.NewCertPool()
@@ -80,14 +80,14 @@ func TestDocument(t *testing.T) {
 	if _, err := w.Read(t.Context(), question(id), ada.Person); err != nil || p.asked.Load() != 2 {
 		t.Errorf("asked %d times, want two: the first is remembered for a minute; %v", p.asked.Load(), err)
 	}
-	// The tokens are asked for by the same id, and nobody fetches anything.
+	// The token requests use the same id, and cause no fetch.
 	code := w.allowed(question(id), "read")
 	if got := w.post(TokenPath, redemption(id, code)); got.status != http.StatusOK || p.asked.Load() != 2 {
 		t.Errorf("%d %s, asked %d times", got.status, got.body, p.asked.Load())
 	}
 }
 
-// TestThreatDocuments: a document that could be another's, or more than one, is none.
+// TestThreatDocuments: an ambiguous document, or a document of another client, is rejected.
 func TestThreatDocuments(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(w http.ResponseWriter, id string){
@@ -127,7 +127,7 @@ func TestThreatDocuments(t *testing.T) {
 			t.Errorf("%s: asked %d times, although it failed a moment ago", name, p.asked.Load())
 		}
 	}
-	// A host that reads like another one is asked for nothing: the page would say that the agent is known by it.
+	// A host that looks like another one is not contacted: the page would present it as the agent's origin.
 	w := newWorld(t)
 	for id, reason := range map[string]string{
 		"https://cl%D0%B0ude.ai/c.json":                  "a Cyrillic letter",
@@ -143,7 +143,7 @@ func TestThreatDocuments(t *testing.T) {
 	}
 }
 
-// TestThreatSSRF: nobody has Herald ask for anything inside.
+// TestThreatSSRF: Herald sends no requests to internal addresses.
 func TestThreatSSRF(t *testing.T) {
 	t.Parallel()
 	p := publish(t, func(w http.ResponseWriter, id string) { sends(document(id, ""))(w, id) })
@@ -174,7 +174,7 @@ func TestThreatSSRF(t *testing.T) {
 			t.Errorf("%s may be the id of a client", id)
 		}
 	}
-	// With the setting for trials, this machine and nothing else.
+	// With the setting for trials, only this machine is allowed.
 	open := newWorld(t, trusting(p, true))
 	if _, err := open.Read(t.Context(), question(p.URL+"/client.json"), ada.Person); err != nil {
 		t.Error(err)
@@ -184,7 +184,7 @@ func TestThreatSSRF(t *testing.T) {
 	}
 }
 
-// TestThreatFetchFlood: a person has Herald ask so often in a minute, and no more.
+// TestThreatFetchFlood: a person causes at most maxFetches fetches per minute.
 func TestThreatFetchFlood(t *testing.T) {
 	t.Parallel()
 	p := publish(t, func(w http.ResponseWriter, id string) { sends(document(id, ""))(w, id) })

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
-// TestThreatRegistrationFlood: registering stores nothing, is bounded, and needs no end.
+// TestThreatRegistrationFlood: a registration stores nothing, is rate limited, and does not expire.
 func TestThreatRegistrationFlood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -40,7 +40,7 @@ func TestThreatRegistrationFlood(t *testing.T) {
 		t.Errorf("from elsewhere: %d", got.status)
 	}
 	w.clock.Step(time.Minute)
-	// A year later the id is still good.
+	// The id is still valid a year later.
 	client := w.registerClient(loopURI)
 	w.clock.Step(366 * 24 * time.Hour)
 	if _, err := w.Read(t.Context(), question(client), ada.Person); err != nil {
@@ -48,7 +48,7 @@ func TestThreatRegistrationFlood(t *testing.T) {
 	}
 }
 
-// TestThreatRegistrationDenied: one who registers without end takes the registration from nobody behind the same proxy.
+// TestThreatRegistrationDenied: endless registrations do not block other clients behind the same proxy.
 func TestThreatRegistrationDenied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -59,7 +59,7 @@ func TestThreatRegistrationDenied(t *testing.T) {
 	w.registerClient(loopURI)
 }
 
-// TestThreatGuessing: of requests for tokens those that fail are counted, and those that succeed are not held up by them.
+// TestThreatGuessing: only failed token requests count against the limit, and it does not delay successful ones.
 func TestThreatGuessing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,8 +86,8 @@ func TestThreatGuessing(t *testing.T) {
 	}
 }
 
-// TestThreatRefreshFlood: the tokens of one grant have it read and written some times a minute, be they good or dead, and others,
-// and what ends the grant, wait for none of it.
+// TestThreatRefreshFlood: the tokens of one grant, valid or not, cause a limited number of reads and writes per minute.
+// Other grants, and requests that end the grant, are not delayed.
 func TestThreatRefreshFlood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -110,7 +110,7 @@ func TestThreatRefreshFlood(t *testing.T) {
 	if got = w.post(TokenPath, refreshing(client, last.text("refresh_token"))); got.status != http.StatusOK {
 		t.Errorf("who waits as told: %d %s", got.status, got.body)
 	}
-	// The theft is noticed however fast the thief refreshes.
+	// The theft is detected however fast the thief refreshes.
 	if answer := w.post(TokenPath, refreshing(client, first.text("refresh_token"))); answer.text("error") != invalidGrant || !slices.Contains(w.trail.noted, v1alpha1.GrantReuse) {
 		t.Errorf("the client, with the token that was replaced: %d %s", answer.status, answer.body)
 	}
@@ -130,14 +130,14 @@ func TestThreatRefreshFlood(t *testing.T) {
 	}
 }
 
-// TestThreatCodeFlood: who has a code and its verifier has no more of the Kubernetes API.
+// TestThreatCodeFlood: the holder of a code and its verifier causes a limited number of reads of the Kubernetes API.
 func TestThreatCodeFlood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client := w.registerClient(loopURI)
 	code := w.allowed(question(client), bridge.ScopeRead)
 	reads := w.grants.reads
-	// A stranger with the code alone takes nothing from the client.
+	// An attacker with only the code does not use up the client's limit.
 	for range 2 * maxReads {
 		w.post(TokenPath, redemption(client, code, set("code_verifier", verifier+"x")))
 	}
@@ -152,7 +152,8 @@ func TestThreatCodeFlood(t *testing.T) {
 	}
 }
 
-// TestThreatNeighbours: what others send from the same address does not keep from a client that it has to begin anew.
+// TestThreatNeighbours: requests of others from the same address do not hide from a client that it has to authorize
+// again.
 func TestThreatNeighbours(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -176,7 +177,7 @@ func TestThreatNeighbours(t *testing.T) {
 	}
 }
 
-// TestThreatTooManyGrants: a person cannot fill the cluster with grants, nor a team for others.
+// TestThreatTooManyGrants: a person cannot fill the cluster with grants, nor use up a team's limit.
 func TestThreatTooManyGrants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -201,7 +202,7 @@ func TestThreatTooManyGrants(t *testing.T) {
 	if got := w.oneMore(eve, client); !strings.Contains(got, "The team has too many") {
 		t.Errorf("one more of the team: %q", got)
 	}
-	// One that is over makes room.
+	// An ended grant makes room.
 	for _, grant := range w.grants.List(acme) {
 		if grant.Spec.Person.Name == eve.Person.Name {
 			grant.Spec.Revoked = true
@@ -211,7 +212,7 @@ func TestThreatTooManyGrants(t *testing.T) {
 	if got := w.oneMore(eve, client); got != "" {
 		t.Errorf("after one was revoked: %s", got)
 	}
-	// Codes that nobody exchanges leave nothing behind.
+	// Codes that are not exchanged leave nothing behind.
 	w.clock.Step(unredeemedFor)
 	w.Sweep(t.Context())
 	if n := len(w.grants.List("")); n != 0 {
@@ -219,7 +220,7 @@ func TestThreatTooManyGrants(t *testing.T) {
 	}
 }
 
-// oneMore has a person allow a client to read, and returns what the page of the error says; empty without one.
+// oneMore lets a person allow a client to read, and returns the message of the error page; empty without an error.
 func (w *world) oneMore(of session.Session, client string) string {
 	w.t.Helper()
 	asked, err := w.Read(w.t.Context(), question(client), of.Person)
@@ -236,7 +237,8 @@ func (w *world) oneMore(of session.Session, client string) string {
 	return shown.Error()
 }
 
-// TestThreatAllowAndRevoke: who allows and revokes in turn goes on, and of what is over no more is kept than what may be there.
+// TestThreatAllowAndRevoke: allowing and revoking in turn stays possible, and the number of retained ended grants is
+// limited.
 func TestThreatAllowAndRevoke(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -258,7 +260,7 @@ func TestThreatAllowAndRevoke(t *testing.T) {
 	}
 }
 
-// TestRevokedByPerson: a grant that a person has revoked, on the page or with kubectl, is kept for seven days after.
+// TestRevokedByPerson: a grant that a person has revoked, on the page or with kubectl, is retained for seven days.
 func TestRevokedByPerson(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -281,7 +283,7 @@ func TestRevokedByPerson(t *testing.T) {
 	}
 }
 
-// TestThreatNoKeys: without keys nothing is made, and nothing is good.
+// TestThreatNoKeys: without keys nothing is issued, and nothing is valid.
 func TestThreatNoKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -300,14 +302,14 @@ func TestThreatNoKeys(t *testing.T) {
 	if _, err := w.Read(t.Context(), question(client), ada.Person); err == nil {
 		t.Error("a client is known without a key")
 	}
-	// The key comes back, or another one does: what is stored by its hash is good in both cases.
+	// The key is restored, or replaced: a token whose hash is stored is valid in both cases.
 	w.keys.lasting = "another lasting key"
 	if got := w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))); got.status != http.StatusOK {
 		t.Errorf("with another key: %d %s", got.status, got.body)
 	}
 }
 
-// TestThreatResponses: no answer with a token is kept, and none reads a cookie.
+// TestThreatResponses: no response with a token is cacheable, and no endpoint reads a cookie.
 func TestThreatResponses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

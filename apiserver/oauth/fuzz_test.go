@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Whatever a client registers: an answer goes to a site by https, to this machine, or to an application, and to no other host than
-// the one that a person reads.
+// For any registered address: the answer goes to a site over HTTPS, to this machine, or to an application, and to no
+// other host than the displayed one.
 func FuzzRedirect(f *testing.F) {
 	for _, address := range []string{
 		"https://agent.example/back", "http://127.0.0.1:4711/cb", "http://[::1]/", "cursor://anysphere/cb", "com.example.app:/cb",
@@ -42,7 +42,8 @@ func FuzzRedirect(f *testing.F) {
 	})
 }
 
-// Whatever a stranger's site serves: what is taken of it is bounded, and names the site itself.
+// For any document of an untrusted site: the accepted values are limited, and the client's id is the address of the
+// document.
 func FuzzClientDocument(f *testing.F) {
 	const id = "https://agent.example/client.json"
 	f.Add(`{"client_id":"https://agent.example/client.json","redirect_uris":["https://agent.example/cb"],"client_name":"A"}`, "max-age=60")
@@ -71,7 +72,7 @@ func FuzzClientDocument(f *testing.F) {
 	})
 }
 
-// fixedKeys signs with a key that no fuzzer guesses.
+// fixedKeys signs with a key that the fuzzer cannot guess.
 type fixedKeys struct{ Keys }
 
 func (fixedKeys) Sign(purpose, text string) []byte {
@@ -80,7 +81,7 @@ func (fixedKeys) Sign(purpose, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// Whatever a stranger sends as a client_id or a refresh token: nothing is taken for ours that we did not sign.
+// For any client_id or refresh token: only values that this installation has signed are accepted.
 func FuzzSigned(f *testing.F) {
 	s := &Server{Config: Config{Keys: fixedKeys{}}}
 	ours := s.clientID(registration{Name: "A", Redirects: []string{"https://agent.example/cb"}, At: time.Unix(1e9, 0).Unix(), Nonce: "12345678"})

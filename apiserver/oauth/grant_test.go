@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestThreatLostRight: what the person may no longer do, the agent may not either.
+// TestThreatLostRight: an agent loses a right together with the person.
 func TestThreatLostRight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -42,7 +42,7 @@ func TestThreatLostRight(t *testing.T) {
 	}
 }
 
-// TestThreatMoreThanThePerson: an agent needs each right that the person would need to do the same on the pages.
+// TestThreatMoreThanThePerson: an agent needs each right that the person would need for the same action on the pages.
 func TestThreatMoreThanThePerson(t *testing.T) {
 	t.Parallel()
 	read := []bridge.Scope{bridge.ScopeRead}
@@ -65,7 +65,7 @@ func TestThreatMoreThanThePerson(t *testing.T) {
 	}
 }
 
-// TestThreatReorderedScopes: the scopes of a grant are a set. Another order of them, or one that is missing, adds nothing.
+// TestThreatReorderedScopes: the scopes of a grant are a set. A different order or a missing scope grants nothing more.
 func TestThreatReorderedScopes(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -91,14 +91,14 @@ func TestThreatReorderedScopes(t *testing.T) {
 	}
 }
 
-// TestThreatOtherTeam: a token is good in the namespace of its grant, as long as that is a team's.
+// TestThreatOtherTeam: a token is valid only in the namespace of its grant, while that belongs to a team.
 func TestThreatOtherTeam(t *testing.T) {
 	t.Parallel()
 	served := true
 	w := newWorld(t, func(c *Config) { c.Served = func(string) bool { return served } })
 	client, tokens := w.connected(bridge.ScopeRead)
 	w.roles.give(ada.Person.Name, beta, reading...)
-	// The same grant under the same name elsewhere is another one.
+	// A copy of the grant in another namespace is a different grant.
 	copied := w.only()
 	copied.Namespace = beta
 	_, _ = w.grants.Create(t.Context(), copied)
@@ -116,7 +116,7 @@ func TestThreatOtherTeam(t *testing.T) {
 	}
 }
 
-// TestThreatAudience: a token is good for one address alone.
+// TestThreatAudience: a token is valid for one address only.
 func TestThreatAudience(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,7 +152,7 @@ func TestThreatAudience(t *testing.T) {
 	}
 }
 
-// TestThreatForgedGrant: a grant that somebody makes with kubectl opens nothing, and neither does a copy of one.
+// TestThreatForgedGrant: a grant created with kubectl authorizes nothing, and neither does a copy of one.
 func TestThreatForgedGrant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -169,7 +169,8 @@ func TestThreatForgedGrant(t *testing.T) {
 	if got := w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))); got.text("error") != invalidGrant {
 		t.Errorf("a refresh token of a deleted grant: %d %s", got.status, got.body)
 	}
-	// Nobody but Herald writes a status. A hash that was copied there all the same is that of a token which names its own grant.
+	// Only Herald can write a status. Even a copied hash does not help, because the token contains the name of the
+	// original grant.
 	made.Name = "agent-forged"
 	made, _ = w.grants.Create(t.Context(), made)
 	made.Status = stored.Status
@@ -180,7 +181,7 @@ func TestThreatForgedGrant(t *testing.T) {
 	}
 }
 
-// TestThreatRevoked: a grant that anyone has ended is over at once, whichever way.
+// TestThreatRevoked: a revoked grant ends immediately, however it was revoked.
 func TestThreatRevoked(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(w *world, client string, tokens answer){
@@ -231,7 +232,7 @@ func (w *world) mustRevoke(form url.Values) {
 	}
 }
 
-// TestThreatRevokingOthers: what strangers send ends nothing, and tells them nothing.
+// TestThreatRevokingOthers: requests of others revoke nothing, and reveal nothing.
 func TestThreatRevokingOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestThreatHostileBodies: whatever a stranger sends is refused, and costs little memory: a body is cut off at 16 KiB, and what is made
-// of that is no more than a hundred times as much. It does not run beside others, whose memory would be counted.
+// TestThreatHostileBodies: hostile bodies are rejected, and use little memory: a body is truncated at 16 KiB, and its
+// decoded form is at most a hundred times as large. The test does not run in parallel, since it would count the memory
+// of other tests.
 func TestThreatHostileBodies(t *testing.T) { //nolint:paralleltest // it measures
 	const most = 2 << 20
 	form := "application/x-www-form-urlencoded"
@@ -52,7 +53,7 @@ func TestThreatHostileBodies(t *testing.T) { //nolint:paralleltest // it measure
 	}
 }
 
-// manyParameters is a form of so many bytes whose parameters are as many as it has room for.
+// manyParameters returns a form of the given size, in bytes, with as many parameters as fit.
 func manyParameters(size int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size-4; i++ {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Words of the protocol.
+// Values of the protocol.
 const (
 	authorizationCode = "authorization_code"
 	refreshToken      = "refresh_token"
@@ -21,10 +21,10 @@ const (
 	challengeS256     = "S256"
 )
 
-// scopesOffered are all scopes, least first: each includes those before it.
+// scopesOffered are all scopes, lowest first: each includes those before it.
 var scopesOffered = bridge.Scopes
 
-// serverMetadata is that of RFC 8414.
+// serverMetadata is the authorization server metadata of RFC 8414.
 type serverMetadata struct {
 	Issuer                 string         `json:"issuer"`
 	AuthorizationEndpoint  string         `json:"authorization_endpoint"`
@@ -44,7 +44,7 @@ type serverMetadata struct {
 	ProtectedResources     []string       `json:"protected_resources"`
 }
 
-// resourceMetadata is that of RFC 9728.
+// resourceMetadata is the protected resource metadata of RFC 9728.
 type resourceMetadata struct {
 	Resource      string         `json:"resource"`
 	Servers       []string       `json:"authorization_servers"`
@@ -74,8 +74,8 @@ func (s *Server) resourceMetadata() resourceMetadata {
 	}
 }
 
-// routes are the paths that need no session. Clients of older revisions look for the metadata of the authorization server
-// below the path of the MCP server too.
+// routes returns the handlers of the paths that need no session. Clients of older MCP revisions look for the
+// authorization server's metadata below the path of the MCP server too.
 func (s *Server) routes() map[string]http.Handler {
 	server, resource := s.fixed("oauthServerMetadata", s.serverMetadata()), s.fixed("oauthResourceMetadata", s.resourceMetadata())
 	return map[string]http.Handler{
@@ -87,9 +87,9 @@ func (s *Server) routes() map[string]http.Handler {
 	}
 }
 
-// fixed serves a document that never changes.
+// fixed serves a constant document.
 func (s *Server) fixed(operation string, document any) http.Handler {
-	body, _ := json.Marshal(document) // texts and truths are never refused
+	body, _ := json.Marshal(document) // strings and booleans always marshal
 	return s.open(operation, http.MethodGet, func(w http.ResponseWriter, r *http.Request) {
 		if wrong := s.stranger(r, anonymous.OAuth); wrong != nil {
 			wrong.write(w)
@@ -100,13 +100,14 @@ func (s *Server) fixed(operation string, document any) http.Handler {
 		if r.Method == http.MethodHead {
 			return
 		}
-		_, _ = w.Write(body) // the client may have gone
+		_, _ = w.Write(body) // the client may have disconnected
 	})
 }
 
 const jsonType = "application/json"
 
-// open serves clients of every origin: no cookie is read here, so that a page of another site can do no more than a program.
+// open serves clients of every origin. It reads no cookie, so that a page of another site has no more rights than any
+// program.
 func (s *Server) open(operation, method string, serve http.HandlerFunc) http.Handler {
 	allowed := method
 	if method == http.MethodGet {

@@ -45,7 +45,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestProxied holds that clients learn in time that documents are not fetched: they register themselves instead.
+// TestProxied holds that the metadata announces that documents are not fetched, so that clients register themselves
+// instead.
 func TestProxied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Proxied = true })
@@ -90,7 +91,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestThreatNames: what a client calls itself is shown as plain text of one line.
+// TestThreatNames: a client's name is shown as plain text on one line.
 func TestThreatNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Codes of errors (RFC 6749, sections 4.1.2.1 and 5.2; RFC 7591, section 3.2.2; RFC 8707, section 2).
+// Error codes (RFC 6749, sections 4.1.2.1 and 5.2; RFC 7591, section 3.2.2; RFC 8707, section 2).
 const (
 	invalidRequest      = "invalid_request"
 	invalidClient       = "invalid_client"
@@ -29,25 +29,25 @@ const (
 	serverError         = "server_error"
 )
 
-// problem is an error of the protocol. Its description is for the developer of the client.
+// problem is an error of the protocol. The description is for the client's developer.
 type problem struct {
 	status            int
 	code, description string
-	// forged says that what was sent was never made here, or too long ago to know.
+	// forged reports that the code or token was never issued here, or expired too long ago to recognize.
 	forged bool
-	// retry is when to come back; 0 if it is not said.
+	// retry is the value of Retry-After; 0 omits the header.
 	retry time.Duration
 }
 
 func (p *problem) Error() string { return p.code + ": " + p.description }
 
-// refusef makes a problem. The description holds what RFC 6749 lets it hold.
+// refusef returns a problem. It replaces the characters that RFC 6749 forbids in a description.
 func refusef(status int, code, format string, args ...any) *problem {
 	return &problem{status: status, code: code, description: plain(fmt.Sprintf(format, args...))}
 }
 
-// plain is a text without what an error_description may not hold (RFC 6749, section 5.2): it has characters from space to ~ but
-// the quotation mark and the backslash.
+// plain replaces the characters that RFC 6749, section 5.2 forbids in an error_description. Allowed are space to ~,
+// without the quotation mark and the backslash.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -61,7 +61,7 @@ func plain(text string) string {
 	}, text)
 }
 
-// write answers with the problem.
+// write writes the problem as the response.
 func (p *problem) write(w http.ResponseWriter) {
 	if p.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retry.Seconds()))))
@@ -72,12 +72,12 @@ func (p *problem) write(w http.ResponseWriter) {
 func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may have gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }
 
-// PageError is an error that a person is shown, and of which the client hears nothing: it is not known to be the client.
+// PageError is an error for the person's page only. The client is not notified, because its identity is unverified.
 type PageError struct {
-	// Status is that of the page; Title and Message say what is wrong.
+	// Status is the page's HTTP status; Title and Message describe the error.
 	Status         int
 	Title, Message string
 }
@@ -88,18 +88,19 @@ func pageErrorf(title, format string, args ...any) *PageError {
 	return &PageError{http.StatusBadRequest, title, fmt.Sprintf(format, args...)}
 }
 
-// Refused is an error that the client hears of, by the way of the browser.
+// Refused is an error that the browser carries back to the client.
 type Refused struct {
-	// Location is where the browser goes on to, and Host what people are shown of it.
+	// Location is the address to redirect to, and Host its host for display.
 	Location, Host string
-	// AutoRedirect says that the browser may go on by itself. Otherwise a stranger has chosen the address, and a person has to say so.
+	// AutoRedirect allows the redirect without a question. Otherwise the address comes from an unverified client, and
+	// the person has to confirm it.
 	AutoRedirect bool
-	// Client is the one that asked.
+	// Client is the requesting client.
 	Client  *Client
 	problem *problem
 }
 
-// What says what is wrong, for the developer of the client.
+// What returns the error text for the client's developer.
 func (e *Refused) What() string { return e.problem.description }
 
 func (e *Refused) Error() string { return e.problem.Error() }

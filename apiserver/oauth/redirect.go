@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// maxRedirect is how long an address to send the answer to may be.
+// maxRedirect is the maximum length of a redirect URI, in bytes.
 const maxRedirect = 512
 
-// applications are the schemes without a dot of applications on a person's machine that are known. Those of others are domain
-// names backwards (RFC 8252, section 7.1).
+// applications are the accepted application schemes without a dot. All other applications need a reverse domain name as
+// scheme (RFC 8252, section 7.1).
 var applications = []string{"claude", "cursor", "vscode", "vscode-insiders", "windsurf", "zed"}
 
-// secure is the scheme of sites, and unsecured that of programs on this machine.
+// secure is the scheme of websites, unsecured the scheme of programs on this machine.
 const (
 	secure    = "https"
 	unsecured = "http"
 )
 
-// checkRedirect says why the answer cannot be sent to an address; nil if it can.
+// checkRedirect returns the reason why a redirect URI is not allowed; nil if it is.
 func checkRedirect(address string) error {
 	if len(address) > maxRedirect {
 		return errors.New("it is too long")
 	}
-	// What parsers read differently is in no address that is meant well.
+	// Parsers disagree about these characters; no legitimate address contains them.
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`\"<>^{|}`+"`", r) }) {
 		return errors.New("it has characters that an address must encode")
 	}
@@ -57,11 +57,12 @@ func checkRedirect(address string) error {
 	}
 }
 
-// errHost is what is wrong with a host that plainHost refuses.
+// errHost is the error for a host that plainHost rejects.
 var errHost = errors.New("its host has other characters than letters, digits and .-_:[]; write other letters as xn--bcher-kva.example does")
 
-// plainHost reports whether a host is what it looks like. url.Parse decodes letters of other scripts, marks that cannot be seen and
-// marks of direction in a host, and a person would be shown a site that the answer does not go to.
+// plainHost reports whether a host has only unambiguous ASCII characters. url.Parse decodes letters of other scripts,
+// invisible characters and direction marks in a host, so that a person could see a different site than the one that
+// receives the answer.
 func plainHost(u *url.URL) bool {
 	return !strings.ContainsFunc(u.Host, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_:[]", r)
@@ -75,13 +76,13 @@ func requireHost(u *url.URL) error {
 	return nil
 }
 
-// loopback reports whether an address of plain HTTP is on the person's machine.
+// loopback reports whether a plain HTTP address is on the person's machine.
 func loopback(u *url.URL) bool {
 	return u.Scheme == unsecured && u.Opaque == "" && slices.Contains([]string{"127.0.0.1", "::1", "localhost"}, u.Hostname())
 }
 
-// redirectMatches reports whether an address is one of those that a client has registered: letter by letter, but for the port of
-// an address on the person's machine, which an application learns when it starts (RFC 8252, section 7.3).
+// redirectMatches reports whether an address is registered. It compares the exact text, except for the port of an
+// address on the person's machine, which an application gets when it starts (RFC 8252, section 7.3).
 func redirectMatches(registered []string, asked string) bool {
 	if checkRedirect(asked) != nil {
 		return false
@@ -99,14 +100,14 @@ func redirectMatches(registered []string, asked string) bool {
 	})
 }
 
-// withoutPort is an address of this machine as it is compared.
+// withoutPort returns a loopback address without its port, for comparison.
 func withoutPort(u *url.URL) string {
 	bare := *u
 	bare.Host = u.Hostname()
 	return bare.String()
 }
 
-// hostOf is what people are shown of an address: its host, or the scheme of an application.
+// hostOf returns the display form of an address: its host, or the scheme of an application.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	switch {
@@ -119,8 +120,9 @@ func hostOf(address string) string {
 	}
 }
 
-// FormAction is what the policy of the consent page must allow its form beside itself: browsers hold what the answer to a form
-// redirects to against it (CSP 3, form-action), and the redirects of the client's own site after that.
+// FormAction returns the source that the consent page's form-action directive must allow in addition to 'self'.
+// Browsers check the redirects after a form against it (CSP 3, form-action), including redirects by the client's own
+// site.
 func FormAction(address string) string {
 	u, err := url.Parse(address)
 	switch {
@@ -130,7 +132,7 @@ func FormAction(address string) string {
 		return "https:"
 	case u.Scheme == unsecured:
 		if net.ParseIP(u.Hostname()) != nil && strings.Contains(u.Hostname(), ":") {
-			return "http: https:" // a policy cannot name an address of version 6
+			return "http: https:" // CSP cannot express an IPv6 address
 		}
 		return "http://" + u.Host + " https:"
 	default:
@@ -138,7 +140,7 @@ func FormAction(address string) string {
 	}
 }
 
-// answerTo adds parameters to an address of a client.
+// answerTo adds parameters to a client's redirect URI.
 func answerTo(address string, answer url.Values) string {
 	u, err := url.Parse(address)
 	if err != nil { // checkRedirect has parsed it

@@ -110,7 +110,7 @@ func TestThreatRedirectMatches(t *testing.T) {
 	}
 }
 
-// TestThreatOpenRedirector: whoever cannot be told to be the client gets no answer.
+// TestThreatOpenRedirector: an unverified client gets no redirect.
 func TestThreatOpenRedirector(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -132,7 +132,7 @@ func TestThreatOpenRedirector(t *testing.T) {
 		"a site":             question("https://agent.example"),
 		"in the clear":       question("http://agent.example/client.json"),
 	} {
-		// That everything else is wrong too changes nothing: the browser stays here.
+		// Additional errors change nothing: there is still no redirect.
 		for _, broken := range []bool{false, true} {
 			if broken {
 				query["response_type"], query["scope"] = []string{"token"}, []string{"everything"}
@@ -145,8 +145,8 @@ func TestThreatOpenRedirector(t *testing.T) {
 	}
 }
 
-// TestThreatErrorRedirect: a link to Herald brings a person to no site that a stranger has chosen, by an error that comes before
-// any question to the person (RFC 9700, section 4.11.2).
+// TestThreatErrorRedirect: a link to Herald does not redirect to an attacker's site through an error that precedes the
+// consent page (RFC 9700, section 4.11.2).
 func TestThreatErrorRedirect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -180,7 +180,7 @@ func TestThreatErrorRedirect(t *testing.T) {
 			t.Errorf("%s: the page is told %+v", name, refused)
 		}
 	}
-	// What stands in the address is not repeated as words of Herald.
+	// The page does not repeat text from the address.
 	_, err := w.Read(t.Context(), question(w.registerClient(loopURI), set("your account is locked", "a", "b")), ada.Person)
 	if refused, ok := errors.AsType[*Refused](err); !ok || strings.Contains(refused.What(), "locked") {
 		t.Errorf("a made-up parameter that stands there twice: %v", err)

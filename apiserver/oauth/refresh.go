@@ -22,33 +22,35 @@ import (
 )
 
 const (
-	// purposeRefresh and purposeNext are what refresh tokens are signed for, and what the next one is made of.
+	// purposeRefresh is the signing purpose of refresh tokens, purposeNext the purpose for deriving the next token's
+	// secret.
 	purposeRefresh = "oauth-refresh"
 	purposeNext    = "oauth-refresh-next"
-	// secretBytes make 256 bits of a refresh token.
+	// secretBytes is the length of a refresh token's secret: 256 bits.
 	secretBytes = 32
-	// maxRefresh is how long a refresh token may be.
+	// maxRefresh is the maximum length of a refresh token, in bytes.
 	maxRefresh = 512
 )
 
-// A refresh token reads hor_<namespace>.<grant>.<generation>.<secret>.<signature>. What counts is its hash, which the grant holds;
-// the signature tells a token that was good once from one that a stranger made up, who must not be able to end a grant by it.
+// A refresh token has the form hor_<namespace>.<grant>.<generation>.<secret>.<signature>. The grant stores its hash,
+// which decides whether it is valid. The signature distinguishes an expired token from a forged one, because an
+// attacker with a forged token must not be able to end a grant.
 type refresh struct {
 	namespace, name string
 	generation      int64
-	// genuine says that this installation made it.
+	// genuine reports that this installation issued the token.
 	genuine bool
 }
 
-// firstRefresh is the first refresh token of a grant.
+// firstRefresh returns the first refresh token of a grant.
 func (s *Server) firstRefresh(grant *v1alpha1.OAuthGrant) string {
 	secret := make([]byte, secretBytes)
-	_, _ = rand.Read(secret) // it never fails
+	_, _ = rand.Read(secret) // crypto/rand.Read never returns an error
 	return s.signedRefresh(grant, 1, secret)
 }
 
-// nextRefresh is the token that takes the place of another. It follows from that one and a key that only this installation has, so
-// that a client whose answer was lost gets the same one again, and nothing secret has to be stored for it.
+// nextRefresh returns the successor of a refresh token. It derives the successor from the used token and a key of this
+// installation, so that a client that lost the response gets the same token again, without a stored secret.
 func (s *Server) nextRefresh(grant *v1alpha1.OAuthGrant, used string, generation int64) string {
 	return s.signedRefresh(grant, generation, s.Keys.Sign(purposeNext, string(grant.UID)+"/"+used))
 }
@@ -62,7 +64,7 @@ func (s *Server) signedRefresh(grant *v1alpha1.OAuthGrant, generation int64, sec
 	return refreshPrefix + body + "." + base64.RawURLEncoding.EncodeToString(code[:signatureBytes])
 }
 
-// readRefresh reads what a refresh token says of itself; false if it is none.
+// readRefresh parses a refresh token; false if its form is wrong.
 func (s *Server) readRefresh(token string) (refresh, bool) {
 	text, ok := strings.CutPrefix(token, refreshPrefix)
 	parts := strings.Split(text, ".")
@@ -78,7 +80,7 @@ func (s *Server) readRefresh(token string) (refresh, bool) {
 	return refresh{parts[0], parts[1], generation, s.signed(purposeRefresh, body, parts[4])}, true
 }
 
-// hashOf is what a grant holds of a refresh token.
+// hashOf returns the hash of a token, as stored in the grant.
 func hashOf(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
@@ -90,10 +92,11 @@ func sameHash(a, b string) bool {
 
 const wrongRefresh = "the refresh token is none of this server, or not good any more"
 
-// errRefresh answers a token that was good once, and errForged one that never was, or that cannot be told from such.
+// errRefresh is the error for a token that was valid once, errForged for one that was never issued or cannot be
+// distinguished from such a token.
 var errRefresh, errForged = badGrant(wrongRefresh), forgedGrant(wrongRefresh)
 
-// refresh replaces a refresh token, and makes an access token.
+// refresh exchanges a refresh token for its successor and an access token.
 func (s *Server) refresh(ctx context.Context, form url.Values) (*tokens, error) {
 	token := form.Get("refresh_token")
 	if token == "" {
@@ -110,7 +113,7 @@ func (s *Server) refresh(ctx context.Context, form url.Values) (*tokens, error) 
 	case !named.genuine && !s.Grants.HasSynced():
 		return nil, errStarting
 	case !named.genuine:
-		return nil, errForged // the Kubernetes API is asked about tokens alone that may be good
+		return nil, errForged // only possibly valid tokens cause a request to the Kubernetes API
 	}
 	if wrong := s.admit(ctx, purpose, ref); wrong != nil {
 		return nil, wrong
@@ -129,13 +132,13 @@ func (s *Server) refresh(ctx context.Context, form url.Values) (*tokens, error) 
 	return nil, errOvertaken
 }
 
-// remembered reports whether a grant that is in memory has a hash.
+// remembered reports whether the cached grant has this hash as its current refresh token.
 func (s *Server) remembered(named refresh, hash string) bool {
 	grant := s.Grants.Get(named.namespace, named.name)
 	return grant != nil && grant.Status.Refresh != nil && sameHash(grant.Status.Refresh.SHA256, hash)
 }
 
-// rotate makes the tokens that follow a refresh token. The error is a conflict if another request was faster.
+// rotate replaces a refresh token. It returns a conflict if another request was faster.
 func (s *Server) rotate(ctx context.Context, grant *v1alpha1.OAuthGrant, named refresh, token string, form url.Values) (*tokens, error) {
 	present := grant.Status.Refresh
 	switch {
@@ -159,7 +162,7 @@ func (s *Server) rotate(ctx context.Context, grant *v1alpha1.OAuthGrant, named r
 		}
 		return nil, errRefresh
 	case named.genuine && named.generation <= present.Generation:
-		// The client and somebody else have it. Which of them is which is not known, so neither goes on.
+		// Two parties have the token. It is unknown which of them is the client, so both lose access.
 		if err := s.revokeCompromised(ctx, grant, v1alpha1.GrantReuse, "A refresh token was used a second time; the agent's grant is revoked"); err != nil {
 			return nil, err
 		}

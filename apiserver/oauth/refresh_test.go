@@ -15,12 +15,13 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestThreatRefreshTheft: whoever is second with a refresh token ends the grant, be it the thief or the client.
+// TestThreatRefreshTheft: the second use of a refresh token ends the grant, by the thief or by the client.
 func TestThreatRefreshTheft(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
-		// rotations are how often the client refreshes after the theft; later is how long after the last the thief comes.
+		// rotations is the number of the client's refreshes after the theft; later is the delay of the thief after the
+		// last one.
 		rotations int
 		later     time.Duration
 		ends      bool
@@ -57,7 +58,7 @@ func TestThreatRefreshTheft(t *testing.T) {
 	}
 }
 
-// TestThreatRefreshOfOthers: what is not the client's own is refused, and ends nothing.
+// TestThreatRefreshOfOthers: a token or client_id that does not match the grant is rejected, and ends nothing.
 func TestThreatRefreshOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -90,7 +91,8 @@ func TestThreatRefreshOfOthers(t *testing.T) {
 	}
 }
 
-// TestRefreshAtOnce: a client that refreshes from two places at once has one token afterwards, and loses nothing.
+// TestRefreshAtOnce: a client that refreshes concurrently from two places has one token afterwards, and keeps its
+// grant.
 func TestRefreshAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -110,14 +112,14 @@ func TestRefreshAtOnce(t *testing.T) {
 	}
 }
 
-// TestLives: a grant lives for as long as it is used, and for half a year at most.
+// TestLives: a grant lives as long as it is used, up to half a year.
 func TestLives(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client, tokens := w.connected(bridge.ScopeRead)
 	for age := time.Duration(0); age+idleLife < absoluteLife; age += idleLife {
 		w.clock.Step(idleLife)
-		w.keys.Sealer = newWorld(t).keys.Sealer // the keys that seal are replaced meanwhile
+		w.keys.Sealer = newWorld(t).keys.Sealer // the sealing keys are rotated in between
 		if tokens = w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))); tokens.status != http.StatusOK {
 			t.Fatalf("after %s: %d %s", age+idleLife, tokens.status, tokens.body)
 		}
@@ -135,13 +137,13 @@ func TestLives(t *testing.T) {
 	if len(w.grants.List("")) != 0 {
 		t.Error("it is never removed")
 	}
-	// The admission policies let nothing else be removed.
+	// The admission policies allow no other deletion.
 	if last := w.grants.removed[0]; last.RevokedAt == nil || last.RevokedReason != v1alpha1.GrantExpired {
 		t.Errorf("when it was removed its status did not say that it was over: %+v", last)
 	}
 }
 
-// TestSeenByNoReplicaYet: a token is good at a replica that has not seen its grant yet, for some seconds.
+// TestSeenByNoReplicaYet: for some seconds, a token is valid at a replica that has not seen its grant yet.
 func TestSeenByNoReplicaYet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -156,7 +158,8 @@ func TestSeenByNoReplicaYet(t *testing.T) {
 	}
 }
 
-// TestReplicaStarts: a replica that has not read the grants yet refuses no token that may be good. A client would forget it.
+// TestReplicaStarts: a replica whose cache has not synced rejects no token that may be valid. A client would discard
+// it.
 func TestReplicaStarts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -182,7 +185,7 @@ func TestReplicaStarts(t *testing.T) {
 	if _, err := w.Caller(t.Context(), tokens.text("access_token")); !errors.As(err, &known) || known.Code != bridge.CodeRateLimited || w.grants.reads != reads {
 		t.Errorf("one call more: %v, after %d reads more", err, w.grants.reads-reads)
 	}
-	// A refresh token that was signed with another key is known by its grant alone.
+	// A refresh token that was signed with another key is recognized only by its grant.
 	w.keys.lasting = "another lasting key"
 	form := refreshing(client, tokens.text("refresh_token"))
 	for path, form := range map[string]url.Values{TokenPath: form, RevokePath: {"token": form["refresh_token"]}} {

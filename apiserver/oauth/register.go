@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxRegistration is how long a registration may be.
+	// maxRegistration is the maximum size of a registration, in bytes.
 	maxRegistration = 16 << 10
-	// nonceLength is how many characters of 5 bits make each registration another.
+	// nonceLength is the number of random characters, 5 bits each, that make a registration unique.
 	nonceLength = 8
 )
 
-// clientMetadata is what a client says of itself, in a registration or a document (RFC 7591, section 2). Fields that are not here
-// are ignored.
+// clientMetadata is a client's metadata, from a registration or a document (RFC 7591, section 2). Other fields are
+// ignored.
 type clientMetadata struct {
 	ClientID      string   `json:"client_id,omitempty"`
 	Redirects     []string `json:"redirect_uris"`
@@ -37,7 +37,7 @@ type clientMetadata struct {
 	IssuedAt int64 `json:"client_id_issued_at,omitempty"`
 }
 
-// check says what is wrong with it.
+// check validates the metadata.
 func (m *clientMetadata) check() *problem {
 	switch {
 	case len(m.Redirects) == 0:
@@ -57,8 +57,8 @@ func (m *clientMetadata) check() *problem {
 	return nil
 }
 
-// register answers a client that registers itself (RFC 7591). What it says is in its id; nothing is stored, so that strangers
-// cannot fill anything.
+// register serves client registration (RFC 7591). The client_id contains the whole registration. The server stores
+// nothing, so that anonymous requests cannot fill its storage.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	if allowed, _ := s.registrations.Allow(request.Address(r), w.Header()); !allowed {
 		w.Header().Set("Connection", "close")
@@ -95,7 +95,8 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 		refusef(http.StatusBadRequest, invalidMetadata, "name, home page and addresses are too long together; shorten them").write(w)
 		return
 	}
-	// Secrets that a client asks for are replaced by none (RFC 7591, section 3.2.1): PKCE takes their place.
+	// The response replaces any requested authentication method by none (RFC 7591, section 3.2.1): clients use PKCE
+	// instead of a secret.
 	writeJSON(w, http.StatusCreated, clientMetadata{
 		ClientID: id, IssuedAt: made.At, Redirects: made.Redirects, Name: made.Name, URI: made.URI, Method: methodNone,
 		GrantTypes: []string{authorizationCode, refreshToken}, ResponseTypes: []string{responseCode}, Scope: scopeText(scopesOffered),

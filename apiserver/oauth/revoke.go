@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// revoke answers a client that ends what it was granted (RFC 7009). A token that is not good is no error: it is revoked as it is.
+// revoke serves token revocation (RFC 7009). An invalid token is not an error: it needs no revocation.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	form, wrong := readForm(w, r)
 	switch {
@@ -30,7 +30,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	case form.Get("token") == "":
 		s.fail(w, r, refusef(http.StatusBadRequest, invalidRequest, "token is missing"))
 		return
-	case s.Keys.Ready() != nil: // a good token cannot be told from any other, and would stay good
+	case s.Keys.Ready() != nil: // without keys a valid token cannot be recognized, and would stay valid
 		s.fail(w, r, errNoKeys)
 		return
 	}
@@ -45,14 +45,14 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// revokeToken ends the grant of a token: all tokens of it go with one (RFC 7009, section 2.1).
+// revokeToken revokes the grant of a token, and with it all of the grant's tokens (RFC 7009, section 2.1).
 func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 	var ref grantRef
 	hash := ""
 	if sealed, ok := strings.CutPrefix(token, TokenPrefix); ok {
 		var access accessContent
 		if s.Keys.Open(purposeAccess, sealed, &access) != nil {
-			return nil //nolint:nilerr // a token that is not good is revoked as it is
+			return nil //nolint:nilerr // an invalid token needs no revocation
 		}
 		ref = access.grantRef
 	} else {
@@ -84,12 +84,12 @@ func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 	case grant.Revoked():
 		return nil
 	case hash != "" && (grant.Status.Refresh == nil || !sameHash(grant.Status.Refresh.SHA256, hash)):
-		return nil // one that was replaced
+		return nil // the token was replaced
 	}
 	return s.revokeCompromised(ctx, grant, v1alpha1.GrantSignedOff, "The agent revoked its grant")
 }
 
-// List returns the grants of a team, newest first, without those that no agent has fetched tokens with.
+// List returns the grants of a team, newest first, without those whose code was never redeemed.
 func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error) {
 	grants, err := s.Grants.ListLive(ctx, namespace)
 	if err != nil {
@@ -105,11 +105,11 @@ func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGr
 	return grants, nil
 }
 
-// State is what people are shown of a grant: empty while it is good, and else why it is over, as the end of a sentence.
+// State returns why a grant has ended, as the end of a sentence; empty while it is valid.
 func (s *Server) State(grant *v1alpha1.OAuthGrant) string { return s.endReason(grant) }
 
-// RevokeGrant revokes a grant for a person; one that is revoked already is no error. The grant is that which allowed reports the person
-// may end: their own, or that of a team whose grants they may update.
+// RevokeGrant revokes a grant for a person; revoking a revoked grant is not an error. allowed returns an error unless
+// the person may revoke the grant: their own, or any grant in a team whose grants they may update.
 func (s *Server) RevokeGrant(ctx context.Context, caller bridge.Caller, name string, allowed func(*v1alpha1.OAuthGrant) error) error {
 	unknown := &bridge.Error{Code: bridge.CodeNotFound, Message: "this team has no agent of that name"}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {

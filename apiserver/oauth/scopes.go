@@ -13,25 +13,25 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// requiredRights are the rights of Kubernetes that a scope rests on, beside those of the scopes that it includes. They are what the web
-// application asks for the same: a draft is cancelled by an update, and files belong to drafts.
+// requiredRights are the RBAC rights that a scope needs, in addition to the rights of the scopes it includes. The web
+// application checks the same rights: a draft is canceled by an update, and files belong to drafts.
 var requiredRights = map[bridge.Scope][]struct{ verb, resource string }{
 	bridge.ScopeRead:    {{"list", posts}, {"list", "connections"}},
 	bridge.ScopeDraft:   {{"create", posts}, {"update", posts}, {"create", "media"}},
 	bridge.ScopePublish: {{"create", posts}, {"update", posts}},
 }
 
-// posts is what Kubernetes calls them.
+// posts is the resource name of posts.
 const posts = "posts"
 
-// upTo are a scope and those that it includes.
+// upTo returns a scope and the scopes that it includes.
 func upTo(scope bridge.Scope) []bridge.Scope {
 	i := slices.Index(scopesOffered, scope)
 	return slices.Clone(scopesOffered[:i+1])
 }
 
-// asked are the scopes that a text asks for, with those that they include; all if it is empty, and none if it holds no scope of
-// ours. Others, such as offline_access, are passed over.
+// requestedScopes returns the scopes in a text, with those that they include. An empty text requests all scopes. A text
+// without a known scope requests none. Unknown scopes, such as offline_access, are ignored.
 func requestedScopes(text string) []bridge.Scope {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -44,7 +44,7 @@ func requestedScopes(text string) []bridge.Scope {
 	return upToHighest(asked)
 }
 
-// upToHighest are the highest of several scopes and those that it includes, least first.
+// upToHighest returns the highest of the given scopes and those that it includes, lowest first.
 func upToHighest(scopes []bridge.Scope) []bridge.Scope {
 	for _, scope := range slices.Backward(scopesOffered) {
 		if slices.Contains(scopes, scope) {
@@ -54,7 +54,7 @@ func upToHighest(scopes []bridge.Scope) []bridge.Scope {
 	return []bridge.Scope{}
 }
 
-// scopeText is how scopes are written (RFC 6749, section 3.3).
+// scopeText joins scopes in the format of RFC 6749, section 3.3.
 func scopeText(scopes []bridge.Scope) string {
 	words := make([]string, len(scopes))
 	for i, scope := range scopes {
@@ -63,8 +63,8 @@ func scopeText(scopes []bridge.Scope) string {
 	return strings.Join(words, " ")
 }
 
-// within are those of scopes that a person may use in a namespace now. A scope rests on those that it includes, also where they are
-// not among the scopes, and in whatever order these stand.
+// within returns the scopes that a person may currently use in a namespace. A scope also needs the rights of the scopes
+// that it includes, even if these are not listed. The order of the list does not matter.
 func (s *Server) within(ctx context.Context, who person.Person, namespace string, scopes []bridge.Scope) ([]bridge.Scope, error) {
 	may := []bridge.Scope{}
 	for _, scope := range upToHighest(scopes) {
@@ -86,19 +86,20 @@ func (s *Server) within(ctx context.Context, who person.Person, namespace string
 	return may, nil
 }
 
-// scopesOf are those of a grant, least first. In the resource they are a set, whose order anyone who may update it can change.
+// scopesOf returns the scopes of a grant, lowest first. In the resource they are a set, and users with the update right
+// can change their order.
 func scopesOf(grant *v1alpha1.OAuthGrant) []bridge.Scope {
 	return slices.DeleteFunc(slices.Clone(scopesOffered), func(scope bridge.Scope) bool {
 		return !slices.Contains(grant.Spec.Scopes, v1alpha1.OAuthScope(scope))
 	})
 }
 
-// both are the scopes that stand in two lists.
+// both returns the intersection of two lists.
 func both(a, b []bridge.Scope) []bridge.Scope {
 	return slices.DeleteFunc(slices.Clone(a), func(scope bridge.Scope) bool { return !slices.Contains(b, scope) })
 }
 
-// personOf is who allowed a grant.
+// personOf returns the person who allowed a grant.
 func personOf(grant *v1alpha1.OAuthGrant) person.Person {
 	p := &grant.Spec.Person
 	return person.Person{Name: p.Name, Groups: p.Groups, DisplayName: p.DisplayName}

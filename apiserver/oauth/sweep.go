@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// sweepEvery is how often grants that are over are looked for.
+	// sweepEvery is the interval between sweeps.
 	sweepEvery = 10 * time.Minute
-	// unredeemedFor is how long a grant is kept whose code nobody has exchanged: far longer than the code is good.
+	// unredeemedFor is the retention of a grant whose code was not exchanged: far longer than codeLife.
 	unredeemedFor = 10 * time.Minute
-	// endedRetention is how long a grant is kept after its end, so that people see what became of it.
+	// endedRetention is the retention of an ended grant, so that users can see why it ended.
 	endedRetention = 7 * 24 * time.Hour
 )
 
-// Run removes grants that are over, until ctx ends. All replicas do so, and a grant that one has removed is no error to another.
+// Run sweeps until ctx ends. All replicas run it; a grant that another replica has already removed is not an error.
 func (s *Server) Run(ctx context.Context) {
 	for {
 		select {
@@ -33,7 +33,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// Sweep removes the grants that are over, and notes when those ended that a person has revoked.
+// Sweep removes grants past their retention, and records the end of grants that a person has revoked.
 func (s *Server) Sweep(ctx context.Context) {
 	for _, grant := range s.Grants.List("") {
 		if ctx.Err() != nil {
@@ -55,8 +55,9 @@ func (s *Server) Sweep(ctx context.Context) {
 	}
 }
 
-// remove removes a grant that is over. One that was written since is looked at again the next time. Of one that an agent has
-// used the status says first that it ended: nothing else is removed, whoever has this process (config/rbac/policies.yaml).
+// remove removes an ended grant. A grant that has changed since it was read is left for the next sweep. If an agent has
+// used the grant, remove first records its end in the status: the admission policy rejects other deletions, even from a
+// compromised apiserver (config/rbac/policies.yaml).
 func (s *Server) remove(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
 	if grant.Status.RedeemedAt != nil && grant.Status.RevokedAt == nil {
 		ended, err := s.recordEnd(ctx, grant)
@@ -68,13 +69,13 @@ func (s *Server) remove(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
 	return unlessOvertaken(s.Grants.Delete(ctx, grant))
 }
 
-// recordRevocation stores when a grant ended: a person sets spec.revoked, with kubectl too, and no time.
+// recordRevocation records the time of a revocation: a person sets only spec.revoked, also with kubectl.
 func (s *Server) recordRevocation(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
 	_, err := s.recordEnd(ctx, grant)
 	return unlessOvertaken(err)
 }
 
-// recordEnd stores that a grant has ended now, and why, if no person has said so.
+// recordEnd records that a grant ends now. The reason is expiry unless a person has revoked it.
 func (s *Server) recordEnd(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
 	noted, now := grant.DeepCopy(), v1alpha1.NewTime(s.Clock.Now())
 	noted.Status.RevokedAt = &now
@@ -84,7 +85,7 @@ func (s *Server) recordEnd(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1
 	return s.Grants.UpdateStatus(ctx, noted)
 }
 
-// unlessOvertaken passes over the errors of a write that another replica was faster with.
+// unlessOvertaken ignores the errors of a write that another replica made first.
 func unlessOvertaken(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
@@ -92,7 +93,7 @@ func unlessOvertaken(err error) error {
 	return err
 }
 
-// retainUntil is when a grant can go.
+// retainUntil returns the end of a grant's retention.
 func retainUntil(grant *v1alpha1.OAuthGrant) time.Time {
 	refresh := grant.Status.Refresh
 	if refresh == nil || grant.Status.RedeemedAt == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
-// TestThreatCodeTheft: who has the code alone gets nothing by it, and takes nothing from the client.
+// TestThreatCodeTheft: an attacker with only the code gets no tokens, and does not affect the client.
 func TestThreatCodeTheft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -50,7 +50,7 @@ func TestThreatCodeTheft(t *testing.T) {
 	if got := w.post(TokenPath, redemption(client, code, set("resource", site+"/mcp/"))); got.status != http.StatusOK {
 		t.Errorf("the client itself: %d %s", got.status, got.body)
 	}
-	// OAuth 2.1 has no redirect_uri here.
+	// OAuth 2.1 omits redirect_uri here.
 	code = w.allowed(question(client), bridge.ScopeRead)
 	if got := w.post(TokenPath, redemption(client, code, set("redirect_uri"))); got.status != http.StatusOK {
 		t.Errorf("a client of OAuth 2.1: %d %s", got.status, got.body)
@@ -66,7 +66,7 @@ func TestThreatCodeReplay(t *testing.T) {
 	if !w.good(first.text("access_token")) {
 		t.Fatal("the first use is good")
 	}
-	// Without the verifier a second use tells nothing, and ends nothing.
+	// Without the verifier a second use reveals nothing, and ends nothing.
 	w.post(TokenPath, redemption(client, code, set("code_verifier", verifier+"x")))
 	if !w.good(first.text("access_token")) {
 		t.Error("a stranger with the code alone can end the grant")
@@ -85,7 +85,7 @@ func TestThreatCodeReplay(t *testing.T) {
 	}
 }
 
-// TestThreatCodeOfDeletedGrant: deleting a grant must not open its code again.
+// TestThreatCodeOfDeletedGrant: deleting a grant must not make its code valid again.
 func TestThreatCodeOfDeletedGrant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -97,7 +97,7 @@ func TestThreatCodeOfDeletedGrant(t *testing.T) {
 	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
 		t.Errorf("after the grant was deleted: %d %s", got.status, got.body)
 	}
-	// One of the same name, made by hand, is another.
+	// A grant of the same name that was created by hand is a different grant.
 	_, _ = w.grants.Create(t.Context(), grant)
 	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
 		t.Errorf("after one of its name was made: %d %s", got.status, got.body)
@@ -117,7 +117,7 @@ func TestThreatOldCode(t *testing.T) {
 	}
 }
 
-// TestThreatDowngrade: nothing but S256, and no way round it.
+// TestThreatDowngrade: only S256 is accepted.
 func TestThreatDowngrade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -163,7 +163,7 @@ func TestThreatDowngrade(t *testing.T) {
 	}
 }
 
-// TestThreatMixUp: each answer names its issuer, which is the one of the metadata, letter by letter.
+// TestThreatMixUp: each answer names its issuer, exactly as in the metadata.
 func TestThreatMixUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -191,7 +191,8 @@ func TestThreatMixUp(t *testing.T) {
 	}
 }
 
-// TestThreatFixation: what was shown to one session, another cannot send, nor anything else in its place.
+// TestThreatFixation: another session cannot submit a form that was shown to one session, nor a different form in its
+// place.
 func TestThreatFixation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -227,7 +228,7 @@ func TestThreatFixation(t *testing.T) {
 	}
 }
 
-// TestThreatEscalation: nobody allows, asks or refreshes more than there is.
+// TestThreatEscalation: nothing beyond the available scopes can be allowed, requested or refreshed.
 func TestThreatEscalation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -275,7 +276,7 @@ func TestThreatEscalation(t *testing.T) {
 	}
 }
 
-// TestThreatRefreshScope: a refresh brings the same or less.
+// TestThreatRefreshScope: a refresh returns the same scopes or fewer.
 func TestThreatRefreshScope(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -26,17 +26,17 @@ import (
 )
 
 const (
-	// purposeAccess is what access tokens are sealed for.
+	// purposeAccess is the sealing purpose of access tokens.
 	purposeAccess = "oauth-access"
-	// maxTokenForm is how long a form may be.
+	// maxTokenForm is the maximum size of a form, in bytes.
 	maxTokenForm = 16 << 10
-	// tries is how often a write is tried that others overtake.
+	// tries limits the attempts of a write that ends in a conflict.
 	tries = 5
-	// maxVerifier is how long a code_verifier may be (RFC 7636, section 4.1), and minVerifier how short.
+	// minVerifier and maxVerifier limit the length of a code_verifier (RFC 7636, section 4.1).
 	minVerifier, maxVerifier = 43, 128
 )
 
-// grantRef names one grant: another one of its name is another grant.
+// grantRef identifies a grant by name and UID, so that a later grant of the same name does not match.
 type grantRef struct {
 	Namespace string    `json:"n"`
 	Name      string    `json:"g"`
@@ -47,7 +47,7 @@ func refOf(grant *v1alpha1.OAuthGrant) grantRef {
 	return grantRef{grant.Namespace, grant.Name, grant.UID}
 }
 
-// codeContent is what a code holds, sealed.
+// codeContent is the sealed content of a code.
 type codeContent struct {
 	grantRef
 
@@ -56,7 +56,7 @@ type codeContent struct {
 	Challenge string `json:"h"`
 }
 
-// accessContent is what an access token holds, sealed.
+// accessContent is the sealed content of an access token.
 type accessContent struct {
 	grantRef
 
@@ -66,7 +66,7 @@ type accessContent struct {
 	IssuedAt int64 `json:"i"`
 }
 
-// tokens are an answer of RFC 6749, section 5.1.
+// tokens is the response of RFC 6749, section 5.1.
 type tokens struct {
 	Access    string `json:"access_token"`
 	Type      string `json:"token_type"`
@@ -75,7 +75,7 @@ type tokens struct {
 	Scope     string `json:"scope"`
 }
 
-// token answers a client that redeems a code, or refreshes.
+// token serves the token endpoint: it redeems a code or refreshes.
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	made, err := s.issue(w, r)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) (*tokens, error) 
 	}
 }
 
-// readForm reads the form of a request.
+// readForm parses the form of a request.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *problem) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		return nil, refusef(http.StatusBadRequest, invalidRequest, "send the parameters as application/x-www-form-urlencoded")
@@ -134,8 +134,8 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *problem) {
 	return r.PostForm, nil
 }
 
-// fail answers with an error. An address that codes and tokens come from which were never made here is asked to wait, which costs a
-// client nothing. An honest client behind the same address is told what is wrong with its own: it has to begin anew.
+// fail writes an error response. An address that sends many forged codes and tokens gets 429, which costs a real client
+// nothing. Other errors of a client at the same address stay specific: the client has to authorize again.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known *problem
 	switch {
@@ -155,7 +155,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	known.write(w)
 }
 
-// stranger counts a request, unless it has shown a code or a token that was made here; it is not nil if there are too many.
+// stranger counts a request without a code or token of this installation; it returns a problem above the limit.
 func (s *Server) stranger(r *http.Request, door anonymous.Surface) *problem {
 	if request.From(r.Context()).Authenticated {
 		return nil
@@ -171,7 +171,7 @@ func badGrant(format string, args ...any) *problem {
 	return refusef(http.StatusBadRequest, invalidGrant, format, args...)
 }
 
-// forgedGrant is an answer to a code or a token that was never made here.
+// forgedGrant returns the problem for a code or a token that was never issued here.
 func forgedGrant(format string, args ...any) *problem {
 	wrong := badGrant(format, args...)
 	wrong.forged = true
@@ -185,8 +185,8 @@ func tooManyf(wait time.Duration, format string, args ...any) *problem {
 	return wrong
 }
 
-// Purposes for which the tokens of a grant have it read from the Kubernetes API, and written. Each is counted alone, so that who has
-// one token of a grant cannot keep others from being heard: the client from revoking, and a replaced token from being noticed.
+// Purposes of the reads and writes that the tokens of a grant cause. Each has its own limit, so that the holder of one
+// token cannot block the others: the client must be able to revoke, and the reuse of a replaced token must be detected.
 const (
 	toRedeem  = "redeem"
 	toRefresh = "refresh"
@@ -195,8 +195,8 @@ const (
 	toCall    = "call"
 )
 
-// admit bounds how often the tokens of one grant have it read and written. It is called once the token is known to be genuine, so that
-// strangers use up nothing of a client's limit. From here on the client counts as known.
+// admit limits the reads and writes that the tokens of one grant cause. Call it only for genuine tokens, so that forged
+// ones do not use up a client's limit. From then on the request counts as authenticated.
 func (s *Server) admit(ctx context.Context, purpose string, ref grantRef) *problem {
 	request.From(ctx).MarkAuthenticated()
 	allowed, wait := s.reads.Allow(purpose+" "+ref.Namespace+"/"+ref.Name, http.Header{})
@@ -206,7 +206,7 @@ func (s *Server) admit(ctx context.Context, purpose string, ref grantRef) *probl
 	return tooManyf(wait, "the tokens of this grant are sent too often; at most %d requests in a minute are taken", maxReads)
 }
 
-// redeem exchanges a code, once. Of several that try at the same time one succeeds, by the version of the grant.
+// redeem exchanges a code, once. Of several concurrent requests one succeeds, by the grant's resourceVersion.
 func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 	var code codeContent
 	verifier := form.Get("code_verifier")
@@ -215,7 +215,7 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 		return nil, forgedGrant("the code is none of this server, or older than %s", codeLife)
 	case code.Client != keyOfClient(form.Get("client_id")):
 		return nil, badGrant("the code was made for another client")
-	case form.Has("redirect_uri") && code.Redirect != form.Get("redirect_uri"): // OAuth 2.1 leaves it out: PKCE binds the code
+	case form.Has("redirect_uri") && code.Redirect != form.Get("redirect_uri"): // OAuth 2.1 omits the parameter: PKCE binds the code
 		return nil, badGrant("the redirect_uri is not the one that the code was sent to")
 	case !proves(verifier, code.Challenge):
 		return nil, badGrant("the code_verifier is not the one of the code_challenge")
@@ -230,7 +230,8 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 		}
 		switch {
 		case grant.Status.RedeemedAt != nil && !grant.Revoked():
-			// Two have the code and its verifier. Which of them is the client is not known, so neither goes on.
+			// Two parties have the code and its verifier. It is unknown which of them is the client, so both lose
+			// access.
 			if err := s.revokeCompromised(ctx, grant, v1alpha1.GrantReplay, "An authorization code was used a second time; the agent's grant is revoked"); err != nil {
 				return nil, err
 			}
@@ -258,17 +259,17 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 
 var errNoKeys = refusef(http.StatusServiceUnavailable, temporarily, "there are no keys yet; try again in a minute")
 
-// startingFor is after how long a client is asked to come back to a replica that is reading the grants.
+// startingFor is the Retry-After of a replica whose cache of grants has not synced.
 const startingFor = 5 * time.Second
 
-// errStarting answers a token that only its grant can tell from one that was made up, while the grants have not been read.
+// errStarting is the error for a token that only its grant can verify, while the cache of grants has not synced.
 var errStarting = &problem{
 	status: http.StatusServiceUnavailable, code: temporarily, description: "this server is starting; try again in some seconds", retry: startingFor,
 }
 
 var errOvertaken = errors.New("others write the grant all the time")
 
-// proves reports whether a verifier is that of a challenge (RFC 7636, section 4.6).
+// proves reports whether a verifier matches a challenge (RFC 7636, section 4.6).
 func proves(verifier, challenge string) bool {
 	if len(verifier) < minVerifier || len(verifier) > maxVerifier {
 		return false
@@ -277,7 +278,7 @@ func proves(verifier, challenge string) bool {
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
 }
 
-// live reads a grant as it is now.
+// live reads a grant from the Kubernetes API.
 func (s *Server) live(ctx context.Context, ref grantRef) (*v1alpha1.OAuthGrant, error) {
 	grant, err := s.Grants.Live(ctx, ref.Namespace, ref.Name)
 	switch {
@@ -289,7 +290,7 @@ func (s *Server) live(ctx context.Context, ref grantRef) (*v1alpha1.OAuthGrant, 
 	return grant, nil
 }
 
-// endReason says why a grant is over; empty while it is not.
+// endReason returns why a grant has ended; empty while it is valid.
 func (s *Server) endReason(grant *v1alpha1.OAuthGrant) string {
 	now := s.Clock.Now()
 	switch refresh := grant.Status.Refresh; {
@@ -308,7 +309,7 @@ func (s *Server) endReason(grant *v1alpha1.OAuthGrant) string {
 	}
 }
 
-// revokeCompromised revokes a grant for its safety.
+// revokeCompromised revokes a grant whose code or tokens may be stolen, or that its agent has ended.
 func (s *Server) revokeCompromised(ctx context.Context, grant *v1alpha1.OAuthGrant, reason, note string) error {
 	ctx = context.WithoutCancel(ctx)
 	for range tries {
@@ -337,7 +338,7 @@ func (s *Server) revokeCompromised(ctx context.Context, grant *v1alpha1.OAuthGra
 	return errOvertaken
 }
 
-// tokensFor are the tokens of a grant.
+// tokensFor returns the tokens of a grant.
 func (s *Server) tokensFor(grant *v1alpha1.OAuthGrant, scopes []bridge.Scope, refresh string) *tokens {
 	access := s.Keys.Seal(purposeAccess, accessContent{
 		grantRef: refOf(grant), Scopes: scopes, Audience: s.Resource(), IssuedAt: s.Clock.Now().UnixMilli(),
@@ -347,7 +348,7 @@ func (s *Server) tokensFor(grant *v1alpha1.OAuthGrant, scopes []bridge.Scope, re
 	}
 }
 
-// narrowed are the scopes of a refresh: those of the grant, or fewer that the client asks for.
+// narrowed returns the scopes of a refresh: the grant's scopes, or a requested subset.
 func narrowed(grant *v1alpha1.OAuthGrant, asked string) ([]bridge.Scope, *problem) {
 	all := scopesOf(grant)
 	if asked == "" {

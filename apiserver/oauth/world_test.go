@@ -47,11 +47,11 @@ var (
 	eve   = session.Session{ID: "session-of-eve", Person: person.Person{Name: "oidc:eve"}}
 )
 
-// keys seal as a replica does, and sign with a key of their own.
+// keys seal as a replica does, and sign with a separate key.
 type keys struct {
 	*session.Sealer
 	lasting string
-	// missing says that there are none yet.
+	// missing simulates that no keys are loaded yet.
 	missing bool
 }
 
@@ -78,17 +78,17 @@ func (k *keys) Sign(purpose, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// store is the Kubernetes API, as far as it keeps grants. What is in memory is what it has.
+// store is a fake Kubernetes API for grants, with a cache that is always current.
 type store struct {
-	removed []v1alpha1.OAuthGrantStatus // what those said that were removed
+	removed []v1alpha1.OAuthGrantStatus // the status of each removed grant
 	mu      sync.Mutex
 	grants  map[string]*v1alpha1.OAuthGrant
 	version int
 	reads   int
 	now     func() time.Time
-	// forgetful answers from memory as a replica does that has seen nothing yet.
+	// forgetful simulates a cache that has not seen any grant yet.
 	forgetful bool
-	// starting is a replica that has not read what there is.
+	// starting simulates a replica whose cache has not synced.
 	starting bool
 }
 
@@ -141,7 +141,7 @@ func (s *store) Create(_ context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1
 	stored := grant.DeepCopy()
 	s.version++
 	stored.UID, stored.ResourceVersion, stored.CreationTimestamp = types.UID("uid-"+strconv.Itoa(s.version)), strconv.Itoa(s.version), metav1.NewTime(s.now())
-	stored.Status = v1alpha1.OAuthGrantStatus{} // a create cannot carry it
+	stored.Status = v1alpha1.OAuthGrantStatus{} // a create does not store the status
 	s.grants[grant.Namespace+"/"+grant.Name] = stored
 	return stored.DeepCopy(), nil
 }
@@ -184,7 +184,7 @@ func (s *store) Delete(_ context.Context, grant *v1alpha1.OAuthGrant) error {
 	return nil
 }
 
-// roles are what people may do: "person namespace verb resource".
+// roles are the rights of people, as "person namespace verb resource".
 type roles map[string]bool
 
 func (r roles) May(_ context.Context, who person.Person, namespace, verb, resource string, _ ...string) (bool, error) {
@@ -197,13 +197,13 @@ func (r roles) give(who, namespace string, rights ...string) {
 	}
 }
 
-// reading and editing are the rights of people who look, and of those who write.
+// reading are the rights of viewers, editing the rights of editors.
 var (
 	reading = []string{"list posts", "list connections"}
 	editing = append(slices.Clone(reading), "create posts", "update posts", "create media")
 )
 
-// trail keeps what was noted.
+// trail records the audit log.
 type trail struct{ noted []string }
 
 func (t *trail) Acted(_ context.Context, caller bridge.Caller, act bridge.Act, _ metav1.Object) {
@@ -246,7 +246,7 @@ func newWorld(t *testing.T, edits ...func(*Config)) *world {
 	return w
 }
 
-// answer is what a client reads.
+// answer is a response to a client.
 type answer struct {
 	status int
 	header http.Header
@@ -283,7 +283,7 @@ func (w *world) post(path string, form url.Values) answer {
 	return w.send(http.MethodPost, path, "application/x-www-form-urlencoded", form.Encode())
 }
 
-// registerClient makes a client with addresses to send answers to.
+// registerClient registers a client with redirect URIs.
 func (w *world) registerClient(redirects ...string) string {
 	w.t.Helper()
 	body, _ := json.Marshal(clientMetadata{Name: "An agent", Redirects: redirects})
@@ -299,7 +299,7 @@ func challengeOf(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// question is what a client asks, as it should.
+// question returns a valid authorization request of a client.
 func question(client string, edits ...func(url.Values)) url.Values {
 	query := url.Values{
 		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {loopURI}, "state": {"a state"}, "scope": {"read draft publish"},
@@ -321,7 +321,7 @@ func set(name string, values ...string) func(url.Values) {
 	}
 }
 
-// allowed has Ada allow a client, and returns the code.
+// allowed lets Ada allow a client, and returns the code.
 func (w *world) allowed(query url.Values, most bridge.Scope) string {
 	w.t.Helper()
 	asked, err := w.Read(w.t.Context(), query, ada.Person)
@@ -362,7 +362,7 @@ func refreshing(client, token string, edits ...func(url.Values)) url.Values {
 	return form
 }
 
-// connected is a client with tokens.
+// connected returns a client with tokens.
 func (w *world) connected(most bridge.Scope) (client string, tokens answer) {
 	w.t.Helper()
 	client = w.registerClient(loopURI)
@@ -373,7 +373,7 @@ func (w *world) connected(most bridge.Scope) (client string, tokens answer) {
 	return client, tokens
 }
 
-// good reports whether an access token opens anything.
+// good reports whether an access token is valid.
 func (w *world) good(token string) bool {
 	w.t.Helper()
 	_, err := w.Caller(w.t.Context(), token)
@@ -387,7 +387,7 @@ func (w *world) good(token string) bool {
 	return false
 }
 
-// only is the one grant that there is.
+// only returns the single grant.
 func (w *world) only() *v1alpha1.OAuthGrant {
 	w.t.Helper()
 	all := w.grants.List("")
@@ -397,7 +397,7 @@ func (w *world) only() *v1alpha1.OAuthGrant {
 	return all[0]
 }
 
-// spoiled is a text with another end.
+// spoiled returns a text with a different end.
 func spoiled(text string) string {
 	end := "AA"
 	if strings.HasSuffix(text, end) {

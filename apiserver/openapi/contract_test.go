@@ -14,19 +14,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// contract is testdata/contract.yaml: the contract's tables as data.
+// contract is the content of testdata/contract.yaml: the contract's tables as data.
 type contract struct {
-	// Enums lists the values of each enumeration.
+	// Enums holds the values of each enumeration.
 	Enums map[string][]string
-	// Schemas describe each field of each object: "string required", "array of X",
-	// "string date-time nullable", with the contract's bounds and defaults.
+	// Schemas describe each field of each object: "string required", "array of X", "string date-time nullable", with the
+	// contract's bounds and defaults.
 	Schemas map[string]map[string]string
-	// Bounds are this service's own, by schema and field, each with its reason.
+	// Bounds are this service's own limits, by schema and field, each with its reason.
 	Bounds map[string]map[string]bound
-	// Prose lists the fields whose default stands in words alone, since merely
-	// sending it is judged.
+	// Prose holds the fields whose default is only in the description, because sending the value has an effect.
 	Prose []string
-	// Operations describe each call: its path, its answers, and its parameters.
+	// Operations describe each call: its path, its responses, and its parameters.
 	Operations map[string]operation
 }
 
@@ -36,7 +35,7 @@ type operation struct {
 	Call       string
 	Codes      []string
 	Parameters map[string]string
-	// Added are answers that the contract does not name, each with its reason.
+	// Added are responses that the contract does not name, each with its reason.
 	Added map[string]string
 }
 
@@ -57,8 +56,7 @@ func load(t *testing.T) (*contract, *openapi3.T) {
 	return &c, document
 }
 
-// schemaOf is the schema of a name. One that is not there is empty, so that what it
-// lacks is told too.
+// schemaOf returns a schema by name. A missing one is empty, so that its missing fields are reported too.
 func schemaOf(t *testing.T, document *openapi3.T, name string) *openapi3.Schema {
 	t.Helper()
 	if found := document.Components.Schemas[name]; found != nil {
@@ -115,14 +113,14 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// words puts the words of a signature into one order.
+// words sorts the words of a signature.
 func words(s string) string {
 	all := strings.Fields(s)
 	slices.Sort(all)
 	return strings.Join(all, " ")
 }
 
-// signature describes a field as the contract's tables do.
+// signature describes a field like the contract's tables.
 func signature(ref *openapi3.SchemaRef, required bool) string {
 	s := ref.Value
 	var out []string

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi holds the description of the HTTP API. It is written by hand;
-// tests hold apiserver/rest and apiserver/wire to it.
+// Package openapi contains the OpenAPI document of the HTTP API. It is handwritten; tests compare apiserver/rest and
+// apiserver/wire with it.
 package openapi
 
 import (
@@ -15,10 +15,10 @@ import (
 //go:embed openapi.yaml
 var document []byte
 
-// YAML returns the OpenAPI 3.0.3 document as it was written.
+// YAML returns the OpenAPI 3.0.3 document.
 func YAML() []byte { return document }
 
-// JSON returns the same document as JSON.
+// JSON returns the document as JSON.
 func JSON() ([]byte, error) {
 	out, err := yaml.YAMLToJSON(document)
 	if err != nil {

@@ -14,24 +14,23 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// archived is what the archive has of a namespace's posts.
+// archived is the archive's content of a namespace.
 type archived struct {
 	view *lists.View
-	// both are the posts that are in the cluster, or leaving it, and in a segment of the
-	// archive: lists show those of the cluster. The value is where they are in the archive; nil
-	// while that is not known.
+	// both holds the posts that are both in the cluster, or retained, and in a segment of the archive: lists show the
+	// cluster's version. The value is the position in the archive; nil while unknown.
 	both map[string]*lists.Sealed
 }
 
-// addOverlap notes a post that is there now.
+// addOverlap adds a post of the index to both if the archive has it.
 func (a *archived) addOverlap(id string) {
 	if a.view.HasHash(lists.HashName(id)) {
 		a.both[strings.Clone(id)] = nil
 	}
 }
 
-// SetArchive says what the archive has of a namespace's posts; nil says that it is not known.
-// Before it was read, left posts had left the cluster: it has those of them that it ever will.
+// SetArchive sets the archive's content of a namespace; nil for unknown. left is the RetainedSeq before the view was
+// read: the view is final for the posts up to it.
 func (x *Index) SetArchive(namespace string, view *lists.View, left uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -53,7 +52,7 @@ func (x *Index) SetArchive(namespace string, view *lists.View, left uint64) {
 		now.both = p.archived.both
 	}
 	p.archived = now
-	x.forget(namespace, p, left) // also of those that are in both
+	x.forget(namespace, p, left) // including those in both
 	if same {
 		return
 	}
@@ -64,15 +63,15 @@ func (x *Index) SetArchive(namespace string, view *lists.View, left uint64) {
 	}
 }
 
-// Missing is what has to be read before a list can be put together.
+// Missing lists the parts of the archive that a list needs.
 type Missing struct {
-	// View is what it has to be read of; nil if nothing is missing.
+	// View is the view to read from; nil if nothing is missing.
 	View     *lists.View
 	Segments []lists.ID
 	Names    []string
 }
 
-// Archive returns what SetArchive has set for a namespace.
+// Archive returns the view of a namespace that SetArchive stored.
 func (x *Index) Archive(namespace string) *lists.View {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -82,7 +81,7 @@ func (x *Index) Archive(namespace string) *lists.View {
 	return nil
 }
 
-// SetSealed takes over where posts are in the archive that are in the cluster too.
+// SetSealed stores the archive positions of posts that are also in the cluster.
 func (x *Index) SetSealed(namespace string, view *lists.View, sealed map[string]*lists.Sealed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -97,7 +96,7 @@ func (x *Index) SetSealed(namespace string, view *lists.View, sealed map[string]
 	}
 }
 
-// ListAll is List with the posts that the archive has, if that is known.
+// ListAll is List with the archived posts, if they are known.
 func (x *Index) ListAll(namespace string, q Query, rows map[lists.ID][]*lists.Row) (page []Summary, total int, missing Missing) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -118,7 +117,7 @@ func (x *Index) ListAll(namespace string, q Query, rows map[lists.ID][]*lists.Ro
 	return page, total, m.missing
 }
 
-// BetweenAll is Between with the posts that the archive has, if that is known.
+// BetweenAll is Between with the archived posts, if they are known.
 func (x *Index) BetweenAll(namespace string, r *Range, rows map[lists.ID][]*lists.Row) (found []Summary, more bool, missing Missing) {
 	x.mu.RLock()
 	p := x.namespaces[namespace]
@@ -132,7 +131,7 @@ func (x *Index) BetweenAll(namespace string, r *Range, rows map[lists.ID][]*list
 	if len(names) > 0 {
 		return nil, false, Missing{View: p.archived.view, Names: names}
 	}
-	// Lists are in descending order of time: what is at a time or after it comes before this key.
+	// Lists are in descending order of time: posts at or after a time sort before this key.
 	first := m.position(lists.Key{DisplayAt: r.To.UnixMilli() - 1})
 	end := m.position(lists.Key{DisplayAt: r.From.UnixMilli() - 1})
 	if m.missing.View != nil || first >= end {
@@ -142,7 +141,7 @@ func (x *Index) BetweenAll(namespace string, r *Range, rows map[lists.ID][]*list
 	return found, end-first > r.Max, m.missing
 }
 
-// CountsAll is Counts with the posts that the archive has, if that is known.
+// CountsAll is Counts with the archived posts, if they are known.
 func (x *Index) CountsAll(namespace string) (counts Counts, missing Missing) {
 	counts = x.Counts(namespace)
 	x.mu.RLock()
@@ -163,22 +162,21 @@ func (x *Index) CountsAll(namespace string) (counts Counts, missing Missing) {
 	return counts, Missing{}
 }
 
-// merger puts a list together of the posts of the cluster, of the archive's head and of its
-// segments, without those of the archive that are in the cluster.
+// merger merges the posts of the cluster, of the archive's head and of its segments into one list, without archived
+// posts that are also in the cluster.
 type merger struct {
 	posts    *posts
 	live     *list
 	head     []*lists.Row
 	segments []lists.Segment
-	// hidden are the places of those in the segments that are in the cluster.
+	// hidden holds the positions of the segments' posts that are also in the cluster.
 	hidden []lists.Key
 	rows   map[lists.ID][]*lists.Row
-	// missing gathers what the rows lack.
+	// missing collects the segments that rows lacks.
 	missing Missing
 }
 
-// merger returns one for a list, or the names of posts of which has to be found out first where
-// the archive has them.
+// merger returns the merger for a list, or the names of posts whose archive positions have to be read first.
 func (p *posts) merger(f filter, rows map[lists.ID][]*lists.Row) (m *merger, names []string) {
 	m = &merger{posts: p, live: p.lists[f], rows: rows}
 	if f.undecided == OnlyUndecided {
@@ -232,17 +230,17 @@ func (m *merger) headBefore(k lists.Key) int {
 	return sort.Search(len(m.head), func(i int) bool { return m.head[i].Compare(k) >= 0 })
 }
 
-// besides is how many posts come before a key that are in no segment.
+// besides counts the posts before a key that are in no segment.
 func (m *merger) besides(k lists.Key) int { return m.liveBefore(k) + m.headBefore(k) }
 
-// sealedBefore is how many posts that show come before a segment.
+// sealedBefore counts the visible archived posts before a segment.
 func (m *merger) sealedBefore(segment int) int {
 	s := &m.segments[segment]
 	hidden := sort.Search(len(m.hidden), func(i int) bool { return m.hidden[i].Compare(s.First) >= 0 })
 	return s.Before - hidden
 }
 
-// shown are the rows of a segment that show. If they have to be read it notes that.
+// shown returns the visible rows of a segment. If they have to be read, it adds the segment to missing.
 func (m *merger) shown(segment int) []*lists.Row {
 	s := &m.segments[segment]
 	rows, ok := m.rows[s.ID]
@@ -262,7 +260,7 @@ func (m *merger) shown(segment int) []*lists.Row {
 	})
 }
 
-// position is how many posts come before a key.
+// position counts the posts before a key.
 func (m *merger) position(k lists.Key) int {
 	before := m.besides(k)
 	segment := sort.Search(len(m.segments), func(i int) bool { return m.segments[i].First.Compare(k) >= 0 }) - 1
@@ -273,18 +271,17 @@ func (m *merger) position(k lists.Key) int {
 	return before + m.sealedBefore(segment) + sort.Search(len(rows), func(i int) bool { return rows[i].Compare(k) >= 0 })
 }
 
-// cursor is a place in the list: the next post of the cluster, of the head and of the segments.
+// cursor is a position in the list: the next posts of the cluster, the head and the segments.
 type cursor struct {
 	live, head, segment int
-	// rows are those that show of the segment, from the next on, if they are read.
+	// rows are the remaining visible rows of the segment, if read is true.
 	rows []*lists.Row
 	read bool
 }
 
-// seek returns the place before which so many posts stand.
+// seek returns the cursor after the first posts of the list.
 func (m *merger) seek(first int) cursor {
-	// The last segment that begins before the place holds the last of the segments' posts
-	// before it.
+	// The last segment that starts before the position has the segments' last post before it.
 	segment := sort.Search(len(m.segments), func(i int) bool {
 		return m.sealedBefore(i)+m.besides(m.segments[i].First) >= first
 	}) - 1
@@ -300,8 +297,8 @@ func (m *merger) seek(first int) cursor {
 	return c
 }
 
-// page returns up to limit posts from a position on, written over into. It is to be asked again
-// if something is missing afterwards.
+// page returns up to limit posts from a position on, and overwrites into. If missing is set afterwards, the caller
+// reads it and calls page again.
 func (m *merger) page(first, limit int, into []Summary) []Summary {
 	total := m.total()
 	if first >= total {
@@ -318,10 +315,10 @@ func (m *merger) page(first, limit int, into []Summary) []Summary {
 	return page
 }
 
-// last is behind every key.
+// last sorts after every key.
 var last = lists.Key{DisplayAt: math.MinInt64}
 
-// next writes the post at a place, and moves on.
+// next writes the post at the cursor to into, and advances.
 func (m *merger) next(c *cursor, into *Summary) bool {
 	live, head, sealed := last, last, last
 	if c.live < m.liveLen() {

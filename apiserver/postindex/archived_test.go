@@ -29,10 +29,10 @@ type both struct {
 	reader  *lists.Reader
 	view    *lists.View
 	version uint64
-	// live are those of the cluster, kept those of the archive, and left those that have left
-	// the cluster while the archive was not looked at.
+	// live holds the posts of the cluster, kept those in the archive, and left those that left the cluster since the
+	// archive was last read.
 	live, kept, left map[string]postindex.Summary
-	// shown are those of kept that the index knows of.
+	// shown holds the posts of kept that the index knows.
 	shown map[string]postindex.Summary
 }
 
@@ -75,14 +75,13 @@ func isFinished(s *postindex.Summary) bool {
 	return s.Status == v1alpha1.PhasePosted || s.Status == v1alpha1.PhaseFailed
 }
 
-// uidOf is the UID of a post: what becomes of one that is finished never changes, so that what
-// differs is another one.
+// uidOf returns the UID of a post: the outcome of a finished post never changes, so that posts with different outcomes
+// are different objects.
 func uidOf(s *postindex.Summary) string {
 	return fmt.Sprint(s.ID, s.DisplayAt.Unix(), s.Status, s.Platforms)
 }
 
-// archive enters finished posts of the cluster into the archive, and others that left it
-// before. It deletes none.
+// archive adds finished posts of the cluster, and posts that left it earlier, to the archive. It deletes none.
 func (b *both) archive(t *rapid.T) {
 	some := map[string]postindex.Summary{}
 	for id, s := range b.live {
@@ -109,7 +108,7 @@ func (b *both) archive(t *rapid.T) {
 	maps.Copy(b.kept, some)
 }
 
-// remove deletes a post from the cluster, which is archived before if it is finished.
+// remove deletes a post from the cluster, after archiving it if it is finished.
 func (b *both) remove(t *rapid.T) {
 	if len(b.live) == 0 {
 		t.Skip("no posts")
@@ -143,7 +142,7 @@ func (b *both) expire(t *rapid.T) {
 	}
 }
 
-// look has the index learn what the archive has.
+// look updates the index with the archive's content.
 func (b *both) look(t *rapid.T) {
 	left := b.index.RetainedSeq()
 	view, err := b.reader.Open(t.Context(), team1, b.view)
@@ -155,14 +154,14 @@ func (b *both) look(t *rapid.T) {
 	b.shown, b.left = maps.Clone(b.kept), map[string]postindex.Summary{}
 }
 
-// evict forgets what the archive has, as for want of memory; the next list asks for it.
+// evict removes the archive's content from the index, like an eviction from the cache; the next list reads it again.
 func (b *both) evict(t *rapid.T) {
 	b.index.SetArchive(team, nil, 0)
 	b.view = nil
 	b.look(t)
 }
 
-// complete reads what a list lacks, as package archived does, and no segment in vain.
+// complete reads the missing parts of a list, like package archived, and verifies that no segment is read twice.
 func (b *both) complete(t *rapid.T, try func(rows map[lists.ID][]*lists.Row) postindex.Missing) {
 	rows := map[lists.ID][]*lists.Row{}
 	for range 30 {
@@ -190,7 +189,7 @@ func (b *both) complete(t *rapid.T, try func(rows map[lists.ID][]*lists.Row) pos
 	t.Fatal("there is no end to what is missing")
 }
 
-// want is every post once: as it is in the cluster, as it left it, or as it is archived.
+// want returns every post once: from the cluster, as it left the cluster, or from the archive.
 func (b *both) want(q *postindex.Query) []postindex.Summary {
 	all := map[string]postindex.Summary{}
 	for id, s := range b.shown {
@@ -266,7 +265,7 @@ func (b *both) checkPages(t *rapid.T, q postindex.Query, want []postindex.Summar
 			if total != len(want) || !slices.EqualFunc(expected, page, same) {
 				t.Fatalf("%+v: total %d, want %d, and the page -want +got:\n%s", q, total, len(want), gocmp.Diff(expected, page))
 			}
-			// A page of four posts lies in three segments of four at most; of more, in as many more.
+			// A page of four posts is in at most three segments of four; larger pages in proportionally more.
 			if most := q.Limit/2 + 4; len(rows) > most+len(b.live) {
 				t.Fatalf("%+v: %d segments were read", q, len(rows))
 			}
@@ -275,8 +274,8 @@ func (b *both) checkPages(t *rapid.T, q postindex.Query, want []postindex.Summar
 	}
 }
 
-// TestWithArchive lets posts come, go, be archived and come back at random, and compares all
-// pages of all lists with a sorted slice.
+// TestWithArchive creates, deletes, archives and restores posts at random, and compares all pages of all lists with a
+// sorted slice.
 func TestWithArchive(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// many fills an index with posts as teams have them: of every status, to one,
-// two or all three platforms, with names and titles as long as real ones.
+// many fills an index with realistic posts: of every status, to one, two or all three platforms, with names and titles
+// of realistic length.
 func many(teams, postsEach int) *postindex.Index {
 	x := postindex.New()
 	listed := phases[:len(phases)-1]
@@ -65,7 +65,7 @@ func BenchmarkUpsert(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory reports what a post takes of the heap, all told.
+// BenchmarkMemory reports the total heap memory per post.
 func BenchmarkMemory(b *testing.B) {
 	for name, teams := range map[string]int{"OneTeam": 1, "ThousandTeams": 1000} {
 		b.Run(name, func(b *testing.B) {

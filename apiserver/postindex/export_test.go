@@ -3,14 +3,14 @@
 
 package postindex
 
-// NewColliding returns an empty index for which many ids look alike at first.
+// NewColliding returns an empty index whose hash has many collisions.
 func NewColliding() *Index {
 	x := New()
 	x.hash = func(id string) uint64 { return uint64(len(id) % 2) }
 	return x
 }
 
-// Kinds is how many kinds of posts the index holds.
+// Kinds returns the number of kinds in the index.
 func (x *Index) Kinds() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

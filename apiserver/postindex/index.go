@@ -1,14 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package postindex keeps what a list of posts shows, in memory and in order,
-// for every namespace. It is fed from two sides, by a watch and by what this
-// process itself wrote, and merges both by resourceVersion, so that what a
-// client has written it can read at once and an older event never takes it
-// back.
+// Package postindex holds the list data of the posts of all namespaces, in memory and in order. It is fed by a watch
+// and by the process's own writes, and merges them by resourceVersion: a client reads its own writes immediately, and
+// an older event never reverts them.
 //
-// Each namespace has a tree for every filter that a list may have, so that any
-// page of any list is found, and its total known, in logarithmic time.
+// Each namespace has a tree for every filter of a list, so that any page of any list is found, and its total known, in
+// logarithmic time.
 package postindex
 
 import (
@@ -24,57 +22,53 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// PlatformStatus is one target of a post, as a list shows it.
+// PlatformStatus is one target of a post in a list.
 type PlatformStatus = lists.Target
 
-// Summary is what a list shows of a post.
+// Summary is the list data of a post.
 type Summary struct {
 	ID       string
 	Title    string
 	Status   v1alpha1.PostPhase
 	Category v1alpha1.Category
-	// Platforms are the targets, in their order. Those of a page belong to the
-	// index: they are only read.
+	// Platforms are the targets, in their order. On a page they belong to the index and must not be modified.
 	Platforms []PlatformStatus
-	// Agent is the name of the agent that made the post; empty for any other.
+	// Agent is the name of the agent that created the post; empty for other posts.
 	Agent string
-	// Archived is true if the summary comes from the archive: the post has left the cluster.
+	// Archived is true if the post was read from the archive.
 	Archived bool
-	// DisplayAt is kept to the millisecond, as the resources keep it.
+	// DisplayAt is stored in milliseconds, like in the resources.
 	DisplayAt time.Time
-	// Bytes is how much the post takes of its team's budget: posting.Footprint. Pages do not tell it.
+	// Bytes is the post's size in the team's budget: posting.Footprint. Pages do not include it.
 	Bytes int
 }
 
 // Query selects a page of a namespace's posts.
 type Query struct {
-	// Status, Platform and Asked narrow the list; empty means any.
+	// Status, Platform and Undecided filter the list; the zero value matches all.
 	Status    v1alpha1.PostPhase
 	Platform  v1alpha1.Platform
 	Undecided UndecidedFilter
-	// Page counts from 1; Limit is the number of posts on a page. Both must be
-	// positive.
+	// Page counts from 1; Limit is the number of posts per page. Both must be positive.
 	Page, Limit int
-	// Into is where the page is written, over what is there: who asks often need
-	// not make a page each time. It may be nil.
+	// Into is a slice to overwrite with the page, which saves an allocation. It may be nil.
 	Into []Summary
 }
 
-// Index is the list of posts of every namespace. Its methods may be called
-// from many goroutines at once.
+// Index holds the lists of posts of every namespace. It is safe for concurrent use.
 type Index struct {
 	mu         sync.RWMutex
 	namespaces map[string]*posts
 	kinds      *kinds
-	// hash is this index's own, so that no client can choose ids with the same.
+	// hash has a random seed per index, so that no client can choose ids that collide.
 	hash func(id string) uint64
-	// watches feed the index, by namespace: the one of all namespaces, or one for each that is served.
+	// watches feed the index, by namespace: one for all namespaces, or one for each served namespace.
 	watches map[string]*Watch
 	count   int
-	// changed holds the namespaces whose Tally may have changed since it was asked for.
+	// changed holds the namespaces whose Tally may have changed since the last call of Changed.
 	changed map[string]struct{}
-	// retains says that finished posts stay on the lists when they leave the cluster, and left
-	// counts those that did; see RetainDeleted.
+	// retains keeps finished posts on the lists after they leave the cluster; retainedSeq counts these posts. See
+	// RetainDeleted.
 	retains     bool
 	retainedSeq uint64
 }
@@ -88,25 +82,23 @@ func New() *Index {
 	}
 }
 
-// Upsert adds or updates a post as it was at a resourceVersion, read from the
-// watch or from the answer to an own write. What is older than what the index
-// knows is ignored. A cancelled post leaves the lists, and is counted as long as it is
-// stored.
+// Upsert adds or updates a post at a resourceVersion, from the watch or from the response to an own write. A version
+// that is not newer than the stored one is ignored. A cancelled post leaves the lists, and counts in the tally while it
+// is stored.
 func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p, old := x.find(namespace, s.ID)
 	switch {
 	case old == 0 && version <= x.seen(namespace):
-		return // the watch has reported what came after: the post is gone
+		return // the watch has reported a later version: the post is deleted
 	case old != 0 && p.at(old).version >= version:
 		return
 	}
 	x.store(namespace, old, &s, version)
 }
 
-// Delete removes a post that the watch reported as deleted at a
-// resourceVersion.
+// Delete removes a post that the watch reported as deleted at a resourceVersion.
 func (x *Index) Delete(namespace, id string, version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -116,8 +108,7 @@ func (x *Index) Delete(namespace, id string, version uint64) {
 	}
 }
 
-// List returns a page of the posts that match, newest display time first and
-// equal times by id, and how many match on all pages.
+// List returns a page of the matching posts, newest display time first and equal times by id, and the total of matches.
 func (x *Index) List(namespace string, q Query) (page []Summary, total int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -128,23 +119,22 @@ func (x *Index) List(namespace string, q Query) (page []Summary, total int) {
 	return p.page(filterOf(q.Status, q.Platform, q.Undecided), q.first(), q.Limit, q.Into)
 }
 
-// first is how many posts stand on the pages before.
+// first is the number of posts on the pages before.
 func (q *Query) first() int {
 	if q.Page-1 <= math.MaxInt/q.Limit {
 		return (q.Page - 1) * q.Limit
 	}
-	return math.MaxInt // beyond every post, should the product overflow
+	return math.MaxInt // the product overflows: past the last post
 }
 
-// Len is how many posts are listed in all namespaces.
+// Len returns the number of listed posts in all namespaces.
 func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.count
 }
 
-// find returns where a post is: the posts of its namespace, nil if there are
-// none, and its place there, zero if it has none.
+// find returns the posts of the namespace, or nil, and the place of the post in them, or zero.
 func (x *Index) find(namespace, id string) (*posts, place) {
 	p := x.namespaces[namespace]
 	if p == nil {
@@ -154,7 +144,7 @@ func (x *Index) find(namespace, id string) (*posts, place) {
 	return p, i
 }
 
-// store stores a summary, in the place of an older one unless that is zero.
+// store stores a summary in place old, or in a new place if old is zero.
 func (x *Index) store(namespace string, old place, s *Summary, version uint64) *entry {
 	p := x.namespaces[namespace]
 	if p == nil {
@@ -174,7 +164,7 @@ func (x *Index) store(namespace string, old place, s *Summary, version uint64) *
 	return e
 }
 
-// markChanged notes that a namespace's tally changed, if it did.
+// markChanged records the namespace if its tally has changed.
 func (x *Index) markChanged(namespace string, p *posts, before Tally) {
 	if p.tally == before {
 		return
@@ -197,8 +187,7 @@ func (x *Index) remove(namespace string, i place) {
 	x.forgetEmpty(namespace, p)
 }
 
-// ParseVersion reads a resourceVersion as the number that it is for resources
-// of the Kubernetes API.
+// ParseVersion parses a resourceVersion, which is a number for resources of the Kubernetes API.
 func ParseVersion(resourceVersion string) (uint64, error) {
 	version, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {

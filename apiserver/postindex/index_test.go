@@ -48,7 +48,7 @@ type listed struct {
 	version uint64
 }
 
-// relist tells a whole list as it was at a version.
+// relist applies a whole list at a version.
 func relist(x *postindex.Index, version uint64, posts ...listed) {
 	r := x.Watch("").Relist(version)
 	for _, post := range posts {
@@ -289,8 +289,8 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// TestReadersSeeWholeLists reads while a watch, own writes and a relist change
-// the lists. What a reader gets is one state: sorted, and as many as its total.
+// TestReadersSeeWholeLists reads while a watch, own writes and a relist change the lists. Each read is consistent:
+// sorted, and with the length of its total.
 func TestReadersSeeWholeLists(t *testing.T) {
 	t.Parallel()
 	const posts = 200
@@ -305,7 +305,7 @@ func TestReadersSeeWholeLists(t *testing.T) {
 			for reading := true; reading; {
 				select {
 				case <-stop:
-					reading = false // once more, so that every reader reads
+					reading = false // one more iteration, so that every reader reads
 				default:
 				}
 				page, total := x.List(team, postindex.Query{Status: v1alpha1.PhaseScheduled, Page: 1, Limit: 2 * posts})

@@ -10,14 +10,13 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// facts are what many posts have in common: those of a team mostly go to the
-// same platforms.
+// facts are the properties that many posts share: the posts of a team mostly have the same platforms.
 type facts struct {
 	status   v1alpha1.PostPhase
 	category v1alpha1.Category
-	// targets holds "platform=status" and the mark of each, separated by commas.
+	// targets holds "platform=status" and the mark of each target, separated by commas.
 	targets string
-	// agent is the name of the agent that made the post: a team has few.
+	// agent is the name of the agent that created the post: a team has few.
 	agent string
 }
 
@@ -35,29 +34,27 @@ func (s *Summary) facts() facts {
 	return facts{status: s.Status, category: s.Category, targets: targets.String(), agent: s.Agent}
 }
 
-// kind is the facts that some posts share.
+// kind is a set of facts that several posts share.
 type kind struct {
 	facts
-	// platforms are the facts' targets. Pages hand them out, so they never
-	// change.
+	// platforms are the parsed targets. Pages share them, so that they must never change.
 	platforms []PlatformStatus
-	// posts is how many posts are of this kind.
+	// posts is the number of posts of this kind.
 	posts int
 }
 
-// kinds numbers the facts that there are, so that an entry need not point to
-// its own.
+// kinds numbers the distinct facts, so that an entry has a number instead of a pointer.
 type kinds struct {
 	numbers map[facts]uint32
 	list    []kind
 	free    []uint32
 }
 
-// acquire counts one more post of a kind, and returns the kind's number.
+// acquire adds a reference to a kind, and returns its number.
 func (k *kinds) acquire(f facts, platforms []PlatformStatus) uint32 {
 	number, known := k.numbers[f]
 	if !known {
-		// A platform's name is cut out of the whole post, which it would keep.
+		// The strings are cloned because a substring would keep the whole post in memory.
 		f.status, f.category = v1alpha1.PostPhase(strings.Clone(string(f.status))), v1alpha1.Category(strings.Clone(string(f.category)))
 		f.agent = strings.Clone(f.agent)
 		fresh := kind{facts: f}
@@ -70,7 +67,7 @@ func (k *kinds) acquire(f facts, platforms []PlatformStatus) uint32 {
 			number, k.free = k.free[last], k.free[:last]
 			k.list[number] = fresh
 		} else {
-			number, k.list = uint32(len(k.list)), append(k.list, fresh) //nolint:gosec // at most one for each post
+			number, k.list = uint32(len(k.list)), append(k.list, fresh) //nolint:gosec // at most one kind per post
 		}
 		k.numbers[f] = number
 	}
@@ -78,7 +75,7 @@ func (k *kinds) acquire(f facts, platforms []PlatformStatus) uint32 {
 	return number
 }
 
-// release counts one post less. A kind without posts is forgotten.
+// release removes a reference to a kind. A kind without references is deleted.
 func (k *kinds) release(number uint32) {
 	of := &k.list[number]
 	of.posts--
@@ -90,13 +87,13 @@ func (k *kinds) release(number uint32) {
 	k.free = append(k.free, number)
 }
 
-// isUndecided reports whether a person is asked about the posts of a kind.
+// isUndecided reports whether the posts of a kind have an undecided target.
 func (k *kind) isUndecided() bool {
 	return slices.ContainsFunc(k.platforms, func(p PlatformStatus) bool { return p.Mark == v1alpha1.MarkUndecided })
 }
 
-// eachFilter visits the filters that let a post through, each once, however
-// many targets it has on a platform. Cancelled posts are on no list.
+// eachFilter visits each filter that matches the posts once, even with several targets on a platform. Cancelled posts
+// match no filter.
 func (k *kind) eachFilter(visit func(filter)) {
 	if k.status == v1alpha1.PhaseCancelled {
 		return

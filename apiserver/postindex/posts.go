@@ -13,37 +13,35 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// posts are those of one namespace. Entries refer to each other, and lists to
-// them, by number, for goal B4 of docs/performance.md: the slowest hundredth of
-// lists is what meets a garbage collection, which follows every pointer. With
-// 100,000 posts one takes 4 ms of a processor, and 7 ms with a map from ids to
-// entries that hold two strings each.
+// posts holds the posts of one namespace. Entries refer to each other by number, and so do lists, instead of by
+// pointer, for goal B4 of docs/performance.md: the slowest hundredth of lists coincides with a garbage collection,
+// which follows every pointer. With 100,000 posts a collection takes 4 ms of CPU time, compared with 7 ms for a map
+// from ids to entries with two strings each.
 type posts struct {
 	kinds   *kinds
 	hash    func(id string) uint64
 	entries []entry
-	// heads begins the chain of the entries whose ids have one hash; free, that
-	// of the places that no entry takes. Chains are of places; see place.
+	// heads maps a hash to the first place of the chain of entries with that hash; free is the first place of the chain of
+	// unused entries.
 	heads map[uint64]place
 	free  place
-	// tally is of all of these, cancelled ones among them, which are on no list.
+	// tally covers all posts, including cancelled ones, which are on no list.
 	tally Tally
-	// lists holds every list that is not empty, in the order in which it is
-	// read.
+	// lists holds every non-empty list, in display order.
 	lists map[filter]*list
-	// less is before, made once for all lists.
+	// less is the method before as a function value, created once for all lists.
 	less func(i, j place) bool
-	// archived is what the archive has beside these; nil if it is not known.
+	// archived is the archive's content; nil while unknown.
 	archived *archived
-	// retained are posts that left the cluster, and that the lists show until the archive is
-	// known to have them, with their turn.
+	// retained maps the posts that left the cluster, and stay on the lists until the archive is known to have them, to
+	// their sequence number.
 	retained map[place]uint64
 }
 
-// place is the number of an entry, counted from 1; zero is none.
+// place is the number of an entry, counted from 1; zero means none.
 type place uint32
 
-// filter says what a list is narrowed to; what is empty narrows nothing.
+// filter is the filter of a list; zero fields match all.
 type filter struct {
 	status    v1alpha1.PostPhase
 	platform  v1alpha1.Platform
@@ -52,29 +50,28 @@ type filter struct {
 
 type list = btree.BTreeG[place]
 
-// entry is a summary as it is kept, or a place that is free.
+// entry is a stored summary, or an unused place.
 type entry struct {
-	// text is the id, idLength bytes long, and the title behind it: one string
-	// less for the garbage collector. It is empty in a free place.
+	// text is the id, of idLength bytes, followed by the title: one string instead of two for the garbage collector. It is
+	// empty in an unused place.
 	text string
 	// displayAt is in milliseconds since 1970.
 	displayAt int64
 	version   uint64
 	kind      uint32
-	// round is the relist that last held the post.
+	// round is the last relist that contained the post.
 	round uint32
 	// next is the next entry of the chain.
 	next place
-	// sizes are the length of the id, in the lowest idBits, and above them the post's
-	// bytes: together they take no more than the length did with its padding.
+	// sizes holds the length of the id in the lowest idBits, and the post's bytes above them: together they fit in the
+	// space of the length and its padding.
 	sizes uint32
 }
 
 const (
-	// idBits hold the length of an id: names of the Kubernetes API have at most 253 bytes.
+	// idBits hold the length of an id: names in the Kubernetes API have at most 253 bytes.
 	idBits = 8
-	// maxBytes is the largest post that is counted rightly: 16 MiB, while a post of a
-	// hundred targets and cards is counted 3 MiB.
+	// maxBytes is the largest size that is counted exactly: 16 MiB. A post with a hundred targets and cards counts 3 MiB.
 	maxBytes = 1<<(32-idBits) - 1
 )
 
@@ -100,7 +97,7 @@ func (p *posts) at(i place) *entry { return &p.entries[i-1] }
 
 func (p *posts) kind(e *entry) *kind { return &p.kinds.list[e.kind] }
 
-// before is the order of lists: the newest first, and equal times by id.
+// before is the order of lists: newest first, and equal times by id.
 func (p *posts) before(i, j place) bool {
 	a, b := p.at(i), p.at(j)
 	if a.displayAt != b.displayAt {
@@ -109,7 +106,7 @@ func (p *posts) before(i, j place) bool {
 	return a.id() < b.id()
 }
 
-// find returns where a post is; zero if it is not there.
+// find returns the place of a post, or zero.
 func (p *posts) find(id string) place {
 	i := p.heads[p.hash(id)]
 	for i != 0 && p.at(i).id() != id {
@@ -118,8 +115,7 @@ func (p *posts) find(id string) place {
 	return i
 }
 
-// text is what an entry keeps of the strings. It is a copy, because a title is
-// cut out of a caption, which it would keep alive.
+// text returns the text of an entry. It is a copy: a title is a substring of a caption and would keep it in memory.
 func (s *Summary) text() string {
 	var b strings.Builder
 	b.Grow(len(s.ID) + len(s.Title))
@@ -128,7 +124,7 @@ func (s *Summary) text() string {
 	return b.String()
 }
 
-// add adds a post that is not there.
+// add adds a new post.
 func (p *posts) add(s *Summary, version uint64) *entry {
 	i := p.free
 	if i != 0 {
@@ -152,7 +148,7 @@ func (p *posts) add(s *Summary, version uint64) *entry {
 	return e
 }
 
-// addToTally takes an entry into the tally (1), or out of it (-1).
+// addToTally adds an entry to the tally (1) or subtracts it (-1).
 func (p *posts) addToTally(e *entry, by int64) {
 	p.tally.Posts += by
 	p.tally.Bytes += by * e.bytes()
@@ -161,7 +157,7 @@ func (p *posts) addToTally(e *entry, by int64) {
 	}
 }
 
-// listed is how many posts are on the list of all.
+// listed returns the length of the list of all posts.
 func (p *posts) listed() int {
 	if all := p.lists[filter{}]; all != nil {
 		return all.Len()
@@ -169,8 +165,7 @@ func (p *posts) listed() int {
 	return 0
 }
 
-// change brings an entry up to date. It moves only if its place in the lists, or
-// the lists that it is on, change.
+// change updates an entry. The entry moves only if its position or its set of lists changes.
 func (p *posts) change(i place, s *Summary, version uint64) *entry {
 	e := p.at(i)
 	p.stays(i)
@@ -222,7 +217,7 @@ func (p *posts) enlist(i place) {
 	p.kind(p.at(i)).eachFilter(func(f filter) {
 		l := p.lists[f]
 		if l == nil {
-			// The index has a lock of its own.
+			// The index has its own lock.
 			l = btree.NewBTreeGOptions(p.less, btree.Options{NoLocks: true})
 			p.lists[f] = l
 		}
@@ -240,8 +235,7 @@ func (p *posts) delist(i place) {
 	})
 }
 
-// page returns up to limit posts of a list from a position on, and the length
-// of the list. It writes over the summaries of into.
+// page returns up to limit posts of a list from a position on, and the length of the list. It overwrites into.
 func (p *posts) page(f filter, first, limit int, into []Summary) (page []Summary, total int) {
 	l := p.lists[f]
 	if l == nil {

@@ -26,11 +26,10 @@ var (
 	teams           = []string{"team-a", "team-b"}
 )
 
-// post names a post across teams.
+// post identifies a post across teams.
 type post struct{ namespace, id string }
 
-// event is what the Kubernetes API tells of a post: its state at a version, or
-// that it is gone.
+// event is an event of the Kubernetes API: a post's state at a version, or its deletion.
 type event struct {
 	post
 	version uint64
@@ -40,30 +39,26 @@ type event struct {
 
 func (e event) shown() bool { return e.summary != nil && e.summary.Status != v1alpha1.PhaseCancelled }
 
-// store is a naive Kubernetes API: every post's whole history, with what the
-// watch and the answers to own writes have yet to tell. The index beside it is
-// told in the ways that may happen.
+// store is a naive Kubernetes API: the whole history of every post, with the pending watch events and answers to own
+// writes. The index receives them in every order that can occur.
 type store struct {
 	index   *postindex.Index
 	version uint64
 	history map[post][]event
-	// watch is what the watch has yet to tell, in order; answers are those of
-	// own writes that are still on their way.
+	// watch holds the pending watch events, in order; answers has the pending answers to own writes.
 	watch   []event
 	answers []event
-	// told is the version of each post that the index was told at least, seen
-	// how far the watch has come.
+	// told is the minimum version of each post that the index has received, and seen is the progress of the watch.
 	told map[post]uint64
 	seen uint64
-	// pages are what is left of a list that comes in, taken at a version. The
-	// watch tells nothing meanwhile.
+	// pages is the rest of a list in progress, at the version taken. The watch is paused meanwhile.
 	relist *postindex.Relist
 	pages  []event
 	taken  uint64
-	// backup is the history as it was at the version saved.
+	// backup is the history at the version saved.
 	backup map[post][]event
 	saved  uint64
-	// relists says that a list must come before the watch goes on.
+	// relists is set if a list must come before the watch continues.
 	relists bool
 }
 
@@ -77,7 +72,7 @@ func (s *store) latest(p post) (event, bool) {
 
 func drawSummary(t *rapid.T, id string, version uint64) *postindex.Summary {
 	s := at(id, rapid.IntRange(0, 8).Draw(t, "second"))
-	s.Title = fmt.Sprint(version) // tells later which state is shown
+	s.Title = fmt.Sprint(version) // identifies the shown state later
 	s.Bytes = rapid.IntRange(0, 3).Draw(t, "bytes") << rapid.SampledFrom([]int{0, 10, 20}).Draw(t, "shift")
 	s.Status = rapid.SampledFrom(phases).Draw(t, "status")
 	s.Platforms = nil
@@ -93,7 +88,7 @@ func drawPost(t *rapid.T) post {
 	return post{rapid.SampledFrom(teams).Draw(t, "team"), fmt.Sprintf("p%d", rapid.IntRange(0, 5).Draw(t, "post"))}
 }
 
-// write stores a state and leaves it to the watch to tell it.
+// write stores a state and adds it to the watch.
 func (s *store) write(e event) {
 	s.history[e.post] = append(s.history[e.post], e)
 	s.watch = append(s.watch, e)
@@ -125,7 +120,7 @@ func (s *store) remove(t *rapid.T) {
 	s.write(event{post: p, version: s.version})
 }
 
-// answer takes in the answer to an own write; they come in any order.
+// answer applies the answer to an own write; they arrive in any order.
 func (s *store) answer(t *rapid.T) {
 	if len(s.answers) == 0 {
 		t.Skip("nothing is on its way")
@@ -157,7 +152,7 @@ func (s *store) tell(t *rapid.T) {
 	}
 }
 
-// bookmark tells how far the watch has come: to just before what it tells next.
+// bookmark reports the progress of the watch: to just before its next event.
 func (s *store) bookmark(t *rapid.T) {
 	if s.relist != nil || s.relists {
 		t.Skip("there is no watch")
@@ -169,7 +164,7 @@ func (s *store) bookmark(t *rapid.T) {
 	s.index.Watch("").Progress(s.seen)
 }
 
-// beginRelist takes a list; one that was coming in is broken off.
+// beginRelist starts a list, and aborts one in progress.
 func (s *store) beginRelist(t *rapid.T) {
 	s.taken, s.pages = s.version, nil
 	for p := range s.history {
@@ -213,9 +208,8 @@ func (s *store) save(*rapid.T) {
 	}
 }
 
-// restore brings the backup back. The API server is down for it: nothing is on
-// its way any more, and the watch begins anew with a list, before as much is
-// written again as was lost.
+// restore restores the backup. The API server is down for it: nothing is pending, and the watch restarts with a list,
+// before as many versions are written again as were lost.
 func (s *store) restore(t *rapid.T) {
 	if s.backup == nil || s.saved >= s.seen {
 		t.Skip("there is no backup that is old enough")
@@ -226,7 +220,7 @@ func (s *store) restore(t *rapid.T) {
 	s.beginRelist(t)
 }
 
-// settle lets everything arrive, and then the index must be the store.
+// settle delivers everything that is pending, after which the index must equal the store.
 func (s *store) settle(t *rapid.T) {
 	for s.relist != nil {
 		s.nextPage(t)
@@ -268,7 +262,7 @@ func (s *store) settle(t *rapid.T) {
 	}
 }
 
-// withPost counts one post more.
+// withPost adds a post to a tally.
 func withPost(t postindex.Tally, s *postindex.Summary) postindex.Tally {
 	t.Posts++
 	t.Bytes += int64(s.Bytes)
@@ -285,7 +279,7 @@ func same(a, b postindex.Summary) bool {
 		a.DisplayAt.Equal(b.DisplayAt) && a.Archived == b.Archived && slices.Equal(a.Platforms, b.Platforms)
 }
 
-// askedOf are the ways to narrow the list of a phase by whether a person is asked.
+// askedOf returns the filters by undecided targets of a phase's list.
 func askedOf(status v1alpha1.PostPhase) []postindex.UndecidedFilter {
 	if status == v1alpha1.PhaseProcessing || status == v1alpha1.PhaseFailed {
 		return []postindex.UndecidedFilter{postindex.OnlyUndecided, postindex.ExcludeUndecided}
@@ -293,13 +287,13 @@ func askedOf(status v1alpha1.PostPhase) []postindex.UndecidedFilter {
 	return []postindex.UndecidedFilter{postindex.OnlyUndecided}
 }
 
-// passes reports whether a post is on a list that is narrowed so.
+// passes reports whether a post passes the filter.
 func passes(asked postindex.UndecidedFilter, s *postindex.Summary) bool {
 	is := !s.Archived && slices.ContainsFunc(s.Platforms, func(p postindex.PlatformStatus) bool { return p.Mark == v1alpha1.MarkUndecided })
 	return asked == postindex.IncludeUndecided || is == (asked == postindex.OnlyUndecided)
 }
 
-// sorted is what a list must be, by brute force.
+// sorted returns the expected list, by brute force.
 func sorted(events []event, q postindex.Query) []postindex.Summary {
 	var out []postindex.Summary
 	for _, e := range events {
@@ -314,8 +308,8 @@ func sorted(events []event, q postindex.Query) []postindex.Summary {
 	return out
 }
 
-// check holds at every moment: nothing that the index was told is taken back,
-// and every page of every list is what sorting all of them gives.
+// check runs after every step: the index never reverts to an older state, and every page of every list equals that of
+// the sorted posts.
 func (s *store) check(t *rapid.T) {
 	limit := rapid.IntRange(1, 9).Draw(t, "limit")
 	for _, team := range teams {
@@ -344,7 +338,7 @@ func checkPages(t *rapid.T, index *postindex.Index, team string, q postindex.Que
 	var got []postindex.Summary
 	for q.Page = 1; q.Page <= len(want)/q.Limit+2; q.Page++ {
 		page, total := index.List(team, q)
-		q.Into = page // each page overwrites the one before
+		q.Into = page // each page overwrites the previous one
 		if total != len(want) {
 			t.Fatalf("%+v: total %d, want %d", q, total, len(want))
 		}
@@ -358,9 +352,8 @@ func checkPages(t *rapid.T, index *postindex.Index, team string, q postindex.Que
 	}
 }
 
-// checkNothingTakenBack compares what is shown with what the index was told at
-// least. A post that is not shown must be gone or cancelled by something that
-// is not older.
+// checkNothingTakenBack compares the shown posts with the states that the index has received. A post that is not shown
+// must be deleted or cancelled by a version that is not older.
 func (s *store) checkNothingTakenBack(t *rapid.T, team string, shown []event) {
 	t.Helper()
 	is := map[string]string{}
@@ -385,10 +378,9 @@ func (s *store) checkNothingTakenBack(t *rapid.T, team string, shown []event) {
 	}
 }
 
-// TestAgainstNaiveSort lets random histories reach the index as they may in
-// life, with watches that lag and begin anew, lists in pages, answers that
-// overtake or come late, and a store restored from a backup. A failure prints
-// the history, and the flag that repeats it.
+// TestAgainstNaiveSort applies random histories to the index, with watches that lag and restart, lists in pages,
+// answers that arrive early or late, and a store restored from a backup. A failure prints the history, and the flag
+// that repeats it.
 func TestAgainstNaiveSort(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,21 +10,20 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Range selects the posts of a namespace that a calendar shows.
+// Range selects the posts of a namespace for a calendar.
 type Range struct {
-	// From and To bound the display time: From belongs to the range, To does not. They
-	// count in whole milliseconds.
+	// From, inclusive, and To, exclusive, bound the display time, in whole milliseconds.
 	From, To time.Time
-	// Status, Platform and Asked narrow the list; empty means any.
+	// Status, Platform and Undecided filter the list; the zero value matches all.
 	Status    v1alpha1.PostPhase
 	Platform  v1alpha1.Platform
 	Undecided UndecidedFilter
-	// Max is how many posts are returned at most. It must be positive.
+	// Max limits the returned posts. It must be positive.
 	Max int
 }
 
-// Between returns the posts whose display time lies in a range, in the order of lists:
-// the newest first. more says that there are others, older than these.
+// Between returns the posts with a display time in a range, newest first. more is true if there are older ones in the
+// range.
 func (x *Index) Between(namespace string, r *Range) (found []Summary, more bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -52,7 +51,7 @@ func (x *Index) Between(namespace string, r *Range) (found []Summary, more bool)
 	return found, end-first > r.Max
 }
 
-// Counts returns how many posts a namespace has.
+// Counts returns the number of posts of a namespace.
 func (x *Index) Counts(namespace string) Counts {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

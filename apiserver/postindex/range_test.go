@@ -59,7 +59,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// Any range holds what the whole list holds within it.
+// TestBetweenIsAPartOfTheList verifies that a range equals the part of the whole list within it.
 func TestBetweenIsAPartOfTheList(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,25 +5,22 @@ package postindex
 
 import "math"
 
-// Relist takes over a list of all posts of a watch as they were at one resourceVersion,
-// post by post, while the index goes on to answer and to take in own writes.
-// The index never holds both lists: what the new one repeats stays where it is,
-// and what it lacks goes at the end.
+// Relist replaces the posts of a watch by a list at one resourceVersion, post by post, while the index continues to
+// serve reads and own writes. The index never holds both lists: posts on both keep their place, and posts that the new
+// list lacks are removed at the end.
 type Relist struct {
 	watch   *Watch
 	round   uint32
 	version uint64
-	// horizon is the version up to which an entry can only be true if the list
-	// says so. Above it lie own writes that are newer than the list.
+	// horizon is the version up to which an entry must be on the list to remain. Entries above it are own writes newer
+	// than the list.
 	horizon uint64
 }
 
-// Relist begins to take over a list as it was at a resourceVersion. One relist
-// runs at a time: a new one takes the place of one that was not finished.
+// Relist starts to apply a list at a resourceVersion. One relist runs at a time: a new one replaces an unfinished one.
 //
-// A list that is older than what the watch has reported comes from a Kubernetes
-// store that was restored from a backup. It counts from an older version again:
-// nothing that the index knew before is true any more.
+// A list that is older than the watch's last report means that the Kubernetes store was restored from a backup. Its
+// versions start from an older one, and everything in the index is invalid.
 func (w *Watch) Relist(version uint64) *Relist {
 	w.index.mu.Lock()
 	defer w.index.mu.Unlock()
@@ -38,7 +35,7 @@ func (w *Watch) Relist(version uint64) *Relist {
 	return r
 }
 
-// Add takes in one post of the list, as it was at its resourceVersion.
+// Add adds one post of the list, at its resourceVersion.
 func (r *Relist) Add(namespace string, s Summary, version uint64) {
 	x := r.watch.index
 	x.mu.Lock()
@@ -50,8 +47,8 @@ func (r *Relist) Add(namespace string, s Summary, version uint64) {
 	x.store(namespace, old, &s, version).round = r.round
 }
 
-// Done ends the relist: of what the list did not hold, only own writes that are
-// newer than the list stay. The watch goes on from the list's version.
+// Done completes the relist: of the posts that are not on the list, only own writes newer than the list remain. The
+// watch continues from the list's version.
 func (r *Relist) Done() {
 	w := r.watch
 	x := w.index

@@ -5,20 +5,20 @@ package postindex
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// RetainDeleted has finished posts stay on the lists when they leave the cluster, until the
-// archive is known to have them: what was archived between two looks at it would be on no list
-// in between. It is called before anything else.
+// RetainDeleted keeps finished posts on the lists after they leave the cluster, until the archive is known to have
+// them. Otherwise a post would be on no list between its archival and the next read of the archive. Call it before any
+// other method.
 func (x *Index) RetainDeleted() { x.retains = true }
 
-// RetainedSeq is how many posts left the cluster so far. Who reads the archive asks before, and tells
-// SetArchive.
+// RetainedSeq returns the number of posts that have left the cluster. A reader of the archive calls it before the read
+// and passes it to SetArchive.
 func (x *Index) RetainedSeq() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.retainedSeq
 }
 
-// HasRetained reports whether the lists of a namespace show posts that have left the cluster.
+// HasRetained reports whether the lists of a namespace have posts that left the cluster.
 func (x *Index) HasRetained(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -26,8 +26,8 @@ func (x *Index) HasRetained(namespace string) bool {
 	return p != nil && len(p.retained) > 0
 }
 
-// Forget takes the posts off the lists of every namespace that were among the first so many
-// which left the cluster: whoever asks for a list by now reads the archive first.
+// Forget removes the retained posts up to a sequence number from the lists of every namespace: by now, every list
+// request reads the archive first.
 func (x *Index) Forget(left uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -44,8 +44,7 @@ func (x *Index) forget(namespace string, p *posts, left uint64) {
 	}
 }
 
-// removeOrRetain removes an entry whose post is not in the cluster any more, or keeps it on the lists
-// for a while.
+// removeOrRetain removes an entry whose post has left the cluster, or retains it on the lists.
 func (x *Index) removeOrRetain(namespace string, i place) {
 	p := x.namespaces[namespace]
 	e := p.at(i)
@@ -58,7 +57,7 @@ func (x *Index) removeOrRetain(namespace string, i place) {
 		return
 	}
 	before := p.tally
-	// It is not stored in the cluster any more.
+	// The cluster no longer stores it.
 	p.addToTally(e, -1)
 	if p.retained == nil {
 		p.retained = map[place]uint64{}
@@ -68,7 +67,7 @@ func (x *Index) removeOrRetain(namespace string, i place) {
 	x.markChanged(namespace, p, before)
 }
 
-// stays says that an entry is not leaving any more: its post is there again, or the entry goes.
+// stays removes the retained mark of an entry: the post exists again, or the entry is removed.
 func (p *posts) stays(i place) {
 	if _, leaving := p.retained[i]; leaving {
 		delete(p.retained, i)
@@ -76,7 +75,7 @@ func (p *posts) stays(i place) {
 	}
 }
 
-// forgetEmpty forgets a namespace of which nothing is to be known.
+// forgetEmpty deletes a namespace without data.
 func (x *Index) forgetEmpty(namespace string, p *posts) {
 	if p.tally.Posts == 0 && len(p.retained) == 0 && p.archived == nil {
 		delete(x.namespaces, namespace)

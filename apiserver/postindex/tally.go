@@ -3,18 +3,18 @@
 
 package postindex
 
-// Tally is what a namespace stores.
+// Tally is the usage of a namespace.
 type Tally struct {
-	// Posts are all that are stored: finished and cancelled ones as well.
+	// Posts counts the stored posts, including finished and cancelled ones.
 	Posts int64
-	// Bytes are theirs together.
+	// Bytes is their total size.
 	Bytes int64
-	// Unfinished are the drafts, and those that are scheduled or being delivered.
+	// Unfinished counts the drafts, scheduled posts and posts in delivery.
 	Unfinished int64
 }
 
-// Tally returns what a namespace stores, and of which of some posts, by id, it knows: they
-// are counted in it. It looks through no posts.
+// Tally returns the usage of a namespace, and reports which of the given ids it includes. It does not iterate over
+// posts.
 func (x *Index) Tally(namespace string, ids []string) (of Tally, known []bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -29,7 +29,7 @@ func (x *Index) Tally(namespace string, ids []string) (of Tally, known []bool) {
 	return p.tally, known
 }
 
-// Changed returns the namespaces whose Tally changed since the last call.
+// Changed returns the namespaces whose Tally has changed since the last call.
 func (x *Index) Changed() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -5,22 +5,19 @@ package postindex
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// UndecidedFilter narrows a list by whether a person is asked about a post: whether it has a target
-// whose outcome only a person can tell. Nobody is asked about a post that has left the
-// cluster, so the archive counts as not asked.
+// UndecidedFilter filters a list by undecided posts: posts with an undecided target. An archived post cannot be
+// settled, so that all archived posts count as decided.
 type UndecidedFilter uint8
 
-// The values.
+// The filters.
 const (
 	IncludeUndecided UndecidedFilter = iota
 	OnlyUndecided
 	ExcludeUndecided
 )
 
-// splits reports whether there is a list of the posts of a phase about which no person is
-// asked. A call is made for posts that are being published, and its outcome makes a failed
-// post of one in doubt. Elsewhere a question is as rare as a backup that was restored, and a
-// second list of each post would not pay.
+// splits reports whether there is a list of the decided posts of a phase. Undecided posts are processing or failed,
+// apart from rare cases such as a restored backup, for which a second list of each post would not pay.
 func splits(status v1alpha1.PostPhase) bool {
 	return status == v1alpha1.PhaseProcessing || status == v1alpha1.PhaseFailed
 }
@@ -32,21 +29,21 @@ func filterOf(status v1alpha1.PostPhase, platform v1alpha1.Platform, asked Undec
 	return filter{status, platform, asked}
 }
 
-// Counts are how many posts of a namespace there are. What has none is not in them.
+// Counts are the numbers of posts of a namespace. States without posts have no entry.
 type Counts struct {
-	// Status counts the posts in each phase that lists show.
+	// Status counts the posts in each listed phase.
 	Status map[v1alpha1.PostPhase]int
-	// Undecided counts those of them about which a person is asked.
+	// Undecided counts the undecided posts among them.
 	Undecided map[v1alpha1.PostPhase]int
 }
 
-// All is how many posts there are.
+// All returns the number of posts.
 func (c *Counts) All() int { return sum(c.Status) }
 
-// AllUndecided is how many posts there are about which a person is asked.
+// AllUndecided returns the number of undecided posts.
 func (c *Counts) AllUndecided() int { return sum(c.Undecided) }
 
-// Decided is how many posts a list has that is narrowed to a phase and to NotAsked.
+// Decided returns the length of a phase's list with ExcludeUndecided.
 func (c *Counts) Decided(status v1alpha1.PostPhase) int {
 	if !splits(status) {
 		return c.Status[status]

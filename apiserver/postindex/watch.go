@@ -3,23 +3,22 @@
 
 package postindex
 
-// Watch is one watch that feeds an index: of all namespaces, or of a single one. Watches
-// progress independently, so each has its own resourceVersion and relists only its own
-// namespace.
+// Watch is one watch that feeds an index: of all namespaces, or of a single one. Watches progress independently, so
+// that each has its own resourceVersion and relists only its own namespace.
 type Watch struct {
 	index *Index
 	// namespace is empty for the watch of all namespaces.
 	namespace string
 	// seen is the resourceVersion up to which the watch has reported everything.
 	seen uint64
-	// round numbers the relists; restored says that the one under way, or the
-	// last if it was broken off, is of a store restored from a backup.
+	// round is the number of the current relist; restored is true if it, or an aborted predecessor, is of a store that was
+	// restored from a backup.
 	round    uint32
 	restored bool
 }
 
-// Watch returns the watch of a namespace, or of all of them if the name is empty. An index
-// is fed by the watch of all namespaces or by watches of single ones, never by both.
+// Watch returns the watch of a namespace, or of all namespaces if the name is empty. An index is fed by the watch of
+// all namespaces or by watches of single ones, never by both.
 func (x *Index) Watch(namespace string) *Watch {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -31,7 +30,7 @@ func (x *Index) Watch(namespace string) *Watch {
 	return w
 }
 
-// seen is the resourceVersion up to which everything in a namespace has been reported.
+// seen returns the resourceVersion up to which everything in a namespace has been reported.
 func (x *Index) seen(namespace string) uint64 {
 	for _, of := range [...]string{namespace, ""} {
 		if w := x.watches[of]; w != nil {
@@ -41,8 +40,7 @@ func (x *Index) seen(namespace string) uint64 {
 	return 0
 }
 
-// Progress records that the watch has reported everything up to a
-// resourceVersion.
+// Progress records that the watch has reported everything up to a resourceVersion.
 func (w *Watch) Progress(version uint64) {
 	w.index.mu.Lock()
 	defer w.index.mu.Unlock()

@@ -10,13 +10,14 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// TestWatches: watches of single namespaces are at different versions, so what one reports settles nothing in another.
+// TestWatches verifies that watches of single namespaces have independent versions: the progress of one does not affect
+// another.
 func TestWatches(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		reason string
 		do     func(x *postindex.Index)
-		// a and b are what the two namespaces list then.
+		// a and b are the expected lists of the two namespaces.
 		a, b []string
 	}{
 		"AnotherIsFurther": {

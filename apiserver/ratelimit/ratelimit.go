@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ratelimit bounds how much each caller may ask for in a minute: a team, a person,
-// or the address of a stranger. Each replica counts for itself: the bound is there to protect
-// the service, not to be sold.
+// Package ratelimit limits the requests per minute of each caller: a team, a person, or the address of an
+// unauthenticated client. Each replica counts separately: the limit protects the service and is no product feature.
 package ratelimit
 
 import (
@@ -18,16 +17,14 @@ import (
 )
 
 const (
-	// window is what a limit is counted over.
+	// window is the time window of a limit.
 	window = time.Minute
-	// maxCallers is how many callers are remembered. There are fewer teams than that;
-	// strangers have more addresses than any memory. One that is forgotten begins anew, so
-	// that whoever fills the table sets others free and locks out nobody.
+	// maxCallers limits the tracked callers. There are fewer teams than that, but unauthenticated clients may have any
+	// number of addresses. An evicted caller starts with a full limit, so that a full table only weakens the limits.
 	maxCallers = 10_000
 )
 
-// Limiter counts the requests of each caller. A nil Limiter lets everything
-// through.
+// Limiter limits the requests of each caller. A nil Limiter allows all requests.
 type Limiter struct {
 	perMinute int
 	clock     clock.PassiveClock
@@ -37,8 +34,8 @@ type Limiter struct {
 	tidied  time.Time
 }
 
-// New makes a limiter that lets each caller make so many requests a minute, all
-// of them at once if need be; nil, which limits no caller, if it is not positive.
+// New returns a Limiter of perMinute requests for each caller, with a burst of the same size; nil, which has no limit,
+// if perMinute is not positive.
 func New(perMinute int, c clock.PassiveClock) *Limiter {
 	if perMinute <= 0 {
 		return nil
@@ -46,9 +43,8 @@ func New(perMinute int, c clock.PassiveClock) *Limiter {
 	return &Limiter{perMinute: perMinute, clock: c, callers: map[string]*rate.Limiter{}, tidied: c.Now()}
 }
 
-// Allow counts a request of a caller and reports whether it may be served. It
-// says in the headers of the answer how much is left (draft-ietf-httpapi-ratelimit-headers,
-// in its widely used form), and of a refused request when to come back.
+// Allow counts a request and reports whether it is within the limit. It sets the rate limit headers
+// (draft-ietf-httpapi-ratelimit-headers, in its widely used form), and Retry-After for a rejected request.
 func (l *Limiter) Allow(caller string, answer http.Header) (allowed bool, retryAfter time.Duration) {
 	if l == nil {
 		return true, 0
@@ -69,9 +65,8 @@ func (l *Limiter) Allow(caller string, answer http.Header) (allowed bool, retryA
 	return false, retryAfter
 }
 
-// Charge counts what a request that is being served costs beyond one. It refuses nothing:
-// the caller is in debt then, of at most a whole limit, and its next requests wait until that
-// is paid.
+// Charge counts the additional cost of a request that is being served. It never rejects: the caller's balance may
+// become negative, by at most a whole limit, and further requests are rejected until it has recovered.
 func (l *Limiter) Charge(caller string, requests int, answer http.Header) {
 	if l == nil || requests <= 0 {
 		return
@@ -86,8 +81,8 @@ func (l *Limiter) Charge(caller string, requests int, answer http.Header) {
 	l.setHeaders(answer, left)
 }
 
-// ChargeSparing is Charge for what others do in the caller's name, whose own limit is another
-// one: it leaves the caller half of its limit.
+// ChargeSparing is Charge for actions of others in the caller's name, which have their own limit: it leaves the caller
+// half of its limit.
 func (l *Limiter) ChargeSparing(caller string, requests int) {
 	if l == nil || requests <= 0 {
 		return
@@ -100,7 +95,7 @@ func (l *Limiter) ChargeSparing(caller string, requests int) {
 	bucket.ReserveN(now, min(requests, max(spare, 0)))
 }
 
-// setHeaders says how much is left.
+// setHeaders sets the rate limit headers.
 func (l *Limiter) setHeaders(answer http.Header, left float64) {
 	full := time.Duration((float64(l.perMinute) - left) / float64(l.perMinute) * float64(window))
 	answer.Set("RateLimit-Limit", strconv.Itoa(l.perMinute))
@@ -108,7 +103,7 @@ func (l *Limiter) setHeaders(answer http.Header, left float64) {
 	answer.Set("RateLimit-Reset", strconv.Itoa(seconds(full)))
 }
 
-// bucket returns what a caller has left.
+// bucket returns the token bucket of a caller.
 func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
 	l.tidy(now)
 	bucket := l.callers[caller]
@@ -120,8 +115,7 @@ func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
 	return bucket
 }
 
-// tidy forgets, now and then, those who have made no request for so long that
-// their limit is whole again.
+// tidy removes, once per window, the callers whose limit is full again.
 func (l *Limiter) tidy(now time.Time) {
 	if now.Sub(l.tidied) < window {
 		return
@@ -134,7 +128,7 @@ func (l *Limiter) tidy(now time.Time) {
 	}
 }
 
-// evictOne forgets one caller, whichever it is, if there are too many.
+// evictOne removes an arbitrary caller if the table is full.
 func (l *Limiter) evictOne() {
 	if len(l.callers) < maxCallers {
 		return
@@ -145,5 +139,5 @@ func (l *Limiter) evictOne() {
 	}
 }
 
-// seconds rounds up, so that a client that waits for so long does not come too early.
+// seconds rounds up, so that a client that waits for that time is not early.
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

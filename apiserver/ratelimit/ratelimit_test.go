@@ -87,7 +87,7 @@ func TestCharge(t *testing.T) {
 	(*Limiter)(nil).ChargeSparing("a", 5)
 }
 
-// TestBounded holds that strangers with many addresses fill no memory, and lock out nobody.
+// TestBounded verifies that clients with many addresses neither fill the memory nor lock out others.
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	l := New(2, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))

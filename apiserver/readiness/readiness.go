@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readiness finds out whether a connection can be posted to right now:
-// from a recent check, or by asking the manager for one and waiting for its
-// answer. The apiserver itself holds no token and calls no platform.
+// Package readiness determines whether a connection can be posted to now: from a recent check, or by requesting one
+// from the manager and waiting for its result. The apiserver itself has no tokens and calls no platform.
 package readiness
 
 import (
@@ -22,23 +21,20 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// answerWithin is how long the manager may take to check a connection.
+// answerWithin is the timeout of a check by the manager.
 const answerWithin = 5 * time.Second
 
-// Prober is where connections are seen and their checks asked for.
+// Prober reads connections and requests their checks.
 type Prober interface {
-	// Get returns a connection from memory, or nil.
+	// Get returns a connection from the cache, or nil.
 	Get(namespace, name string) *v1alpha1.Connection
-	// Changed returns a channel that is closed at the next change of any
-	// connection.
+	// Changed returns a channel that is closed at the next change of any connection.
 	Changed() <-chan struct{}
-	// RequestProbe stores a request for a check and returns the
-	// resourceVersion it was stored with.
+	// RequestProbe stores a request for a check and returns its resourceVersion.
 	RequestProbe(ctx context.Context, namespace, name, token string) (uint64, error)
 }
 
-// Checker checks connections. Its methods may be called from many goroutines
-// at once; those that ask about the same connection share one request.
+// Checker checks connections. It is safe for concurrent use; concurrent checks of a connection share one request.
 type Checker struct {
 	connections Prober
 	clock       clock.PassiveClock
@@ -51,8 +47,8 @@ func NewChecker(connections Prober, clock clock.PassiveClock, log *slog.Logger) 
 	return &Checker{connections: connections, clock: clock, log: log}
 }
 
-// Check says whether a connection can be posted to. It may take five seconds;
-// if the context ends before, the state is Unavailable.
+// Check reports whether a connection can be posted to. It may take five seconds; if the context ends earlier, the state
+// is Unavailable.
 func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Result {
 	if connection.Spec.Disabled {
 		return Result{State: Reconnect, Message: "it is disabled"}
@@ -61,19 +57,19 @@ func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Re
 		return Result{State: Ready}
 	}
 	namespace, name := connection.Namespace, connection.Name
-	// The check outlives the request that began it: others may wait for it too.
+	// The check outlives its request, because other requests may share it.
 	pending := c.pending.DoChan(namespace+"/"+name, func() (any, error) {
 		return c.probe(context.WithoutCancel(ctx), namespace, name), nil
 	})
 	select {
 	case done := <-pending:
-		return done.Val.(Result) //nolint:forcetypeassert // what ask returns
+		return done.Val.(Result) //nolint:forcetypeassert // the result of probe
 	case <-ctx.Done():
 		return noAnswer
 	}
 }
 
-// probe requests a check and waits for the answer.
+// probe requests a check and waits for its result.
 func (c *Checker) probe(ctx context.Context, namespace, name string) Result {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -102,37 +98,37 @@ func (c *Checker) probe(ctx context.Context, namespace, name string) Result {
 	}
 }
 
-// goodFor is how long a good check counts.
+// goodFor is how long a successful check is valid.
 const goodFor = time.Minute
 
-// State says whether a connection can be posted to.
+// State is the readiness of a connection.
 type State int
 
 // States of a connection.
 const (
-	// Unavailable: it is not known at the moment.
+	// Unavailable means that the state is unknown at the moment.
 	Unavailable State = iota
-	// Ready: it can.
+	// Ready means that the connection can be posted to.
 	Ready
-	// Reconnect: not before a person does something about it.
+	// Reconnect means that a person has to act first.
 	Reconnect
 )
 
-// String is the value of the label "answer" in metrics.
+// String returns the value of the metrics label "answer".
 func (v State) String() string { return [...]string{"unavailable", "ready", "reconnect"}[v] }
 
-// Result is the answer to a check.
+// Result is the result of a check.
 type Result struct {
 	State State
-	// Message says why, in words; it may be empty.
+	// Message is the reason, for people; it may be empty.
 	Message string
 }
 
-// noAnswer is the result when the manager did not answer in time.
+// noAnswer is the result if the manager does not answer in time.
 var noAnswer = Result{Message: "its platform has not answered yet"}
 
-// fresh reports whether a good check of the connection as it stands now is
-// recent enough to count. A bad one never is: it may have been mended since.
+// fresh reports whether the connection's present state has a recent successful check. A failed check never counts: the
+// problem may have been fixed since.
 func fresh(connection *v1alpha1.Connection, now time.Time) bool {
 	status := &connection.Status
 	return status.LastProbedAt != nil &&
@@ -141,11 +137,10 @@ func fresh(connection *v1alpha1.Connection, now time.Time) bool {
 		meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
 }
 
-// Last is what the last check of a connection found, however long ago it was. It asks for
-// none.
+// Last returns the result of the last check of a connection, regardless of its age. It requests no check.
 func Last(connection *v1alpha1.Connection) Result { return resultOf(connection) }
 
-// resultOf reads the answer to a check out of the Ready condition.
+// resultOf returns the result in the Ready condition.
 func resultOf(connection *v1alpha1.Connection) Result {
 	ready := meta.FindStatusCondition(connection.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
@@ -164,10 +159,9 @@ func resultOf(connection *v1alpha1.Connection) Result {
 	}
 }
 
-// probeDone reports whether the check that was asked for with token is done, on
-// a connection that is as new as that request, which was stored as version asked.
-// If another replica's request has taken the place of ours, its answer counts: that
-// check began after ours was asked for.
+// probeDone reports whether the check with this token is done. The connection must be at least as new as the request,
+// which was stored with the version asked. If another replica has overwritten the request, the result of its check
+// counts: that check started after this one was requested.
 func probeDone(connection *v1alpha1.Connection, token string, asked uint64) bool {
 	version, err := postindex.ParseVersion(connection.ResourceVersion)
 	handled := connection.Status.LastHandledProbe

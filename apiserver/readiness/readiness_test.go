@@ -25,7 +25,7 @@ import (
 // world is one connection as the Kubernetes API and this process see it.
 type world struct {
 	mu       sync.Mutex
-	seen     *v1alpha1.Connection // what the watch has told
+	seen     *v1alpha1.Connection // reported by the watch
 	version  uint64
 	requests []string
 	err      error
@@ -62,7 +62,7 @@ func (w *world) RequestProbe(_ context.Context, _, _, token string) (uint64, err
 	return w.version, nil
 }
 
-// tell lets the watch tell of the connection after a delay.
+// tell makes the watch report the connection after a delay.
 func (w *world) tell(after time.Duration, edit func(*v1alpha1.Connection)) {
 	time.Sleep(after) //nolint:forbidigo // inside a synctest bubble, where it takes no time
 	w.mu.Lock()
@@ -82,7 +82,7 @@ func condition(status metav1.ConditionStatus, reason, message string) func(*v1al
 	}
 }
 
-// handled is the manager's answer to a request.
+// handled returns the manager's result of a check.
 func handled(token string, result func(*v1alpha1.Connection)) func(*v1alpha1.Connection) {
 	return func(c *v1alpha1.Connection) {
 		c.Annotations = map[string]string{v1alpha1.ProbeAnnotation: token}
@@ -99,7 +99,7 @@ func TestCheck(t *testing.T) {
 		reason     string
 		connection func(c *v1alpha1.Connection, now time.Time)
 		err        error                        // of the request
-		answer     func(w *world, token string) // what happens after it
+		answer     func(w *world, token string) // runs after it
 		want       readiness.Result
 		took       time.Duration
 		asked      int
@@ -225,9 +225,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckTogether shows that many who ask about one connection share one
-// request, that one who leaves does not end it for the others, and that the
-// next one asks anew.
+// TestCheckTogether verifies that concurrent checks of a connection share one request, that a cancelled caller does not
+// end it for the others, and that the next check sends a new request.
 func TestCheckTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
