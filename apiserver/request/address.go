@@ -11,12 +11,11 @@ import (
 	"strings"
 )
 
-// networkBits is how much of an address of version 6 a visitor is counted by: one has at
-// least the 64 bits behind it.
+// networkBits is the prefix length that identifies an IPv6 client: a client has at least the 64 bits below it.
 const networkBits = 64
 
-// Address is what one visitor is counted by: an address, or the network of 64 bits that one
-// has in version 6. Behind a proxy that is not trusted all visitors have one.
+// Address returns the rate limit key of a client: its IPv4 address or its 64-bit IPv6 network. Behind a proxy that is
+// not trusted, all clients share one.
 func Address(r *http.Request) string {
 	address := From(r.Context()).Client
 	if !address.IsValid() {
@@ -28,16 +27,16 @@ func Address(r *http.Request) string {
 	return visitor(address)
 }
 
-// visitor is what the requests and the connections of one visitor are counted by.
+// visitor returns the key of an address.
 func visitor(address netip.Addr) string {
 	if address.Is4() {
 		return address.String()
 	}
-	network, _ := address.Prefix(networkBits) // it has 128 bits
+	network, _ := address.Prefix(networkBits) // an IPv6 address has 128 bits
 	return network.String()
 }
 
-// Peer is what the connections from an address are counted by; "" for a proxy, which has those of many visitors.
+// Peer returns the connection limit key of an address; "" for a proxy, which has connections of many clients.
 func (p Proxies) Peer(from net.Addr) string {
 	address := parse(from.String())
 	switch {
@@ -49,8 +48,8 @@ func (p Proxies) Peer(from net.Addr) string {
 	return visitor(address)
 }
 
-// Remote is where a request comes from, for the log: the address of the client that proxies
-// in front of this server speak for, or else that of the connection with its port.
+// Remote returns the source of a request for the log: the client's address according to the trusted proxies, or else
+// the connection's address with its port.
 func Remote(r *http.Request) string {
 	if client := From(r.Context()).Client; client.IsValid() && client != parse(r.RemoteAddr) {
 		return client.String()
@@ -58,16 +57,13 @@ func Remote(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// Proxies are the networks of the proxies that stand in front of this server. What they say
-// of their clients is believed, and what anybody else says is not.
+// Proxies are the networks of the trusted proxies in front of this server. Only they may set the client address.
 type Proxies []netip.Prefix
 
-// Client returns the address of who sent a request: that of the connection, or, if a proxy
-// made that, the last address of X-Forwarded-For that is not a proxy's. Each proxy adds the
-// address that it was called from at the end, so that what a client wrote there itself stands
-// before its own address and is never read. The field Forwarded (RFC 7239) is not read: a
-// proxy that does not know it passes on what its client wrote. The address is zero if the
-// connection has none.
+// Client returns the client address of a request: the connection's address or, for a connection from a proxy, the last
+// address of X-Forwarded-For that is not a proxy. Each proxy appends the address of its peer, so that entries from the
+// client itself precede its address and are never read. The header Forwarded (RFC 7239) is ignored: a proxy that does
+// not support it passes on the client's value. The address is zero if the connection has none.
 func (p Proxies) Client(r *http.Request) netip.Addr {
 	address := parse(r.RemoteAddr)
 	if !p.include(address) {
@@ -79,7 +75,7 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 			comma := strings.LastIndexByte(rest, ',')
 			said := parse(strings.TrimSpace(rest[comma+1:]))
 			if !said.IsValid() {
-				return address // what stands before it was said by strangers, for all that is known
+				return address // entries before it may be forged
 			}
 			if address = said; !p.include(address) {
 				return address
@@ -99,7 +95,7 @@ func (p Proxies) include(address netip.Addr) bool {
 	return false
 }
 
-// parse reads an address, with or without a port.
+// parse parses an address, with or without a port.
 func parse(text string) netip.Addr {
 	address, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	if err != nil {

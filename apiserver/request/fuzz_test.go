@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// FuzzClient holds that nobody chooses the address that they are counted by, whatever they write into X-Forwarded-For: a stranger is
-// who called, and who comes by a proxy is whom the proxy saw. first and second are lines of the field.
+// FuzzClient verifies that no client can choose its rate limit key by X-Forwarded-For: the key is the peer's address
+// or, behind a proxy, the address that the proxy saw. first and second are lines of the header.
 func FuzzClient(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"", ""},
@@ -57,7 +57,7 @@ func FuzzClient(f *testing.F) {
 	})
 }
 
-// stands reports whether one of a list's items is an address, as one reads it who takes away all that is not part of it.
+// stands reports whether an item of a list is the address, with a lenient parser of addresses.
 func stands(address netip.Addr, list string) bool {
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.Trim(strings.TrimSpace(item), "[]")

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// AcceptsGzip reports whether a client takes gzip (RFC 9110, section 12.5.3). One that takes anything without naming gzip gets
-// what is not compressed, which is allowed.
+// AcceptsGzip reports whether a client accepts gzip (RFC 9110, section 12.5.3). A client that accepts any encoding
+// without naming gzip receives the uncompressed form, which is allowed.
 func AcceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, weight, _ := strings.Cut(part, ";")
@@ -26,14 +26,14 @@ func AcceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// Fixed is an answer that never changes. It is compressed once.
+// Fixed is a constant response, compressed once.
 type Fixed struct {
 	plain []byte
-	// compacted is nil if it would not be smaller.
+	// compacted is the compressed body; nil if it is not smaller.
 	compacted []byte
 }
 
-// NewFixed returns the answer with that body.
+// NewFixed returns the response with a body.
 func NewFixed(body []byte) Fixed {
 	f := Fixed{plain: body}
 	var out bytes.Buffer
@@ -50,7 +50,7 @@ func NewFixed(body []byte) Fixed {
 	return f
 }
 
-// PackedSize is how many bytes of the body go to those who take gzip.
+// PackedSize returns the size of the body for clients that accept gzip.
 func (f Fixed) PackedSize() int {
 	if f.compacted == nil {
 		return len(f.plain)
@@ -58,7 +58,7 @@ func (f Fixed) PackedSize() int {
 	return len(f.compacted)
 }
 
-// Write writes the answer, compressed for those who take it. Its headers are set before.
+// Write writes the response, compressed if the client accepts it. Set the headers first.
 func (f Fixed) Write(w http.ResponseWriter, r *http.Request) {
 	body := f.plain
 	if f.compacted != nil {
@@ -68,5 +68,5 @@ func (f Fixed) Write(w http.ResponseWriter, r *http.Request) {
 			body = f.compacted
 		}
 	}
-	_, _ = w.Write(body) // the client may have gone
+	_, _ = w.Write(body) // ignore: the client may be gone
 }

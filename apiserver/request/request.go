@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package request carries what is learnt of a request on its way inwards back
-// out to the log and the metrics.
+// Package request carries data about a request from its handlers back to the log and the metrics.
 package request
 
 import (
@@ -12,30 +11,28 @@ import (
 	"strings"
 )
 
-// Info is what is known of one request. It belongs to the goroutine that
-// serves the request.
+// Info is the data about one request. Only the goroutine that serves the request may use it.
 type Info struct {
 	// ID is the request's X-Request-Id.
 	ID string
-	// Operation is the operationId of the API, "" if none was reached.
+	// Operation is the operationId of the API, or "".
 	Operation string
-	// Namespace and Key say who called, "" before that is known.
+	// Namespace and Key identify the caller; empty before authentication.
 	Namespace string
 	Key       string
-	// Client is the address of who asks; it is behind trusted proxies, if there are any.
-	// The zero one is not known.
+	// Client is the address of the client, according to the trusted proxies; zero if unknown.
 	Client netip.Addr
-	// Header is that of the answer.
+	// Header is the header of the response.
 	Header http.Header
-	// Authenticated says that whoever asks has shown a good key, token or session; all others are strangers. Know sets it.
+	// Authenticated is true after the client has presented a valid key, token or session. MarkAuthenticated sets it.
 	Authenticated bool
-	// Vouch, which may be nil, is called then.
+	// Vouch, which may be nil, is called by MarkAuthenticated.
 	Vouch func()
 	// Err is the cause of an internal error, for the log only.
 	Err error
 }
 
-// MarkAuthenticated notes that whoever asks has shown a good key, token or session.
+// MarkAuthenticated records that the client has presented a valid key, token or session.
 func (i *Info) MarkAuthenticated() {
 	if i.Authenticated = true; i.Vouch != nil {
 		i.Vouch()
@@ -44,12 +41,12 @@ func (i *Info) MarkAuthenticated() {
 
 type infoKey struct{}
 
-// With returns a context that carries info.
+// With returns a context with info.
 func With(ctx context.Context, info *Info) context.Context {
 	return context.WithValue(ctx, infoKey{}, info)
 }
 
-// From returns the Info that the context carries, or a new one without effect.
+// From returns the Info of a context, or a new one without effect.
 func From(ctx context.Context) *Info {
 	if info, ok := ctx.Value(infoKey{}).(*Info); ok {
 		return info
@@ -57,17 +54,16 @@ func From(ctx context.Context) *Info {
 	return &Info{Header: http.Header{}}
 }
 
-// How much of what a client wrote goes into a log or an answer, in bytes: enough to know it
-// again.
+// Limits of client input in logs and responses, in bytes: enough to recognise it.
 const (
 	maxShown  = 256
 	maxMethod = 16
 )
 
-// Short is the beginning of what a client wrote, such as a path.
+// Short truncates client input, such as a path.
 func Short(text string) string { return cut(text, maxShown) }
 
-// Method is the method of a request, which a client may make up.
+// Method returns the truncated method of a request, which a client may invent.
 func Method(r *http.Request) string { return cut(r.Method, maxMethod) }
 
 func cut(text string, most int) string {

@@ -15,24 +15,21 @@ import (
 	"github.com/herald-social/herald/apiserver/wire"
 )
 
-// Answer is what an operation answers at another door than HTTP.
+// Answer is the response of an operation that was called without HTTP.
 type Answer struct {
-	// Status is the one that HTTP has for it; an error has 400 or more.
+	// Status is the HTTP status; an error has 400 or more.
 	Status int
-	// Body is the envelope: the same bytes that HTTP answers.
+	// Body is the envelope, with the same bytes as the HTTP response.
 	Body []byte
-	// Waits says that the post which was to be published is a draft, until a person
-	// publishes it.
+	// Waits is true if the post became a draft for a person's review.
 	Waits bool
-	// Ignored are the names of arguments that the operation does not have, escaped, with commas between them; empty if it has
-	// all of them.
+	// Ignored lists the unknown arguments, escaped and separated by commas; empty if there are none.
 	Ignored string
 }
 
-// Call performs an operation, by its operationId, for a caller that was admitted. Its
-// arguments are one JSON object with the fields of body, query and path by their names;
-// none, or null, is an empty one. They are part of a body that ReadBody has charged. The keys are
-// the Idempotency-Keys of the request, of which it may have one.
+// Call runs an operation, by its operationId, for an authenticated caller. arguments is a JSON object with the fields
+// of body, query and path; empty or null means no arguments. ReadBody has charged them as part of a body. keys are the
+// Idempotency-Keys of the request, which may have at most one.
 func (h *Handler) Call(ctx context.Context, id string, caller bridge.Caller, arguments []byte, keys ...string) Answer {
 	i := slices.IndexFunc(operations, func(o operation) bool { return o.id == id })
 	if i < 0 {
@@ -50,7 +47,7 @@ func (h *Handler) Call(ctx context.Context, id string, caller bridge.Caller, arg
 	return Answer{Status: of.status, Body: bytes.Clone(out.body), Waits: out.created.waits, Ignored: listed(c.ignored)}
 }
 
-// Refusal is the answer to a caller for whom nothing was done.
+// Refusal returns the Answer for an error.
 func Refusal(ctx context.Context, err error) Answer {
 	f := failureOf(ctx, err)
 	return Answer{Status: f.status, Body: wire.AppendError(nil, f.code, f.message)}
@@ -62,7 +59,7 @@ func (c *call) refusal(ctx context.Context, err error) Answer {
 	return answer
 }
 
-// parseArguments reads the arguments of an operation.
+// parseArguments parses the arguments of an operation.
 func (c *call) parseArguments(h *Handler, of *operation, arguments []byte, keys []string) error {
 	if of.creates {
 		if err := h.service.RequireSubscription(c.caller); err != nil {
@@ -78,7 +75,7 @@ func (c *call) parseArguments(h *Handler, of *operation, arguments []byte, keys 
 	}
 	switch {
 	case of.creates:
-		return nil // the operation itself reads its body
+		return nil // the operation parses its body
 	case of.lists:
 		c.query = url.Values{}
 		for _, name := range of.words {
@@ -97,7 +94,7 @@ func (c *call) parseArguments(h *Handler, of *operation, arguments []byte, keys 
 	c.ignoredInBody()
 	c.wrong, c.moreWrong = c.body.Problems()
 	if of.lists {
-		return nil // its parameters are read together
+		return nil // the parameters are parsed together
 	}
 	return c.refused()
 }

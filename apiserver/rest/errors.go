@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	// errNotJSON and errEncoded say why a body is not read.
+	// errNotJSON and errEncoded reject a body unread.
 	errNotJSON = errors.New("the body is not application/json")
 	errEncoded = errors.New("the body is encoded")
 )
@@ -27,12 +27,10 @@ func invalid(format string, args ...any) *bridge.Error {
 	return &bridge.Error{Code: bridge.CodeValidation, Message: fmt.Sprintf(format, args...)}
 }
 
-// checkAgainAfter is after how many seconds a platform that could not tell whether an
-// account is good may be asked again, and a server that cannot tell whether a key is.
+// checkAgainAfter is the Retry-After, in seconds, of a failed readiness check and of a server that cannot verify keys.
 const checkAgainAfter = "30"
 
-// WriteError answers with the envelope that every error has. A 401 asks for a token, unless
-// the header says so already.
+// WriteError writes an error envelope. A 401 gets a challenge for a bearer token, unless the header has one.
 func WriteError(w http.ResponseWriter, httpStatus int, code bridge.Code, message string) {
 	const challenge = "WWW-Authenticate"
 	if httpStatus == http.StatusUnauthorized && w.Header().Get(challenge) == "" {
@@ -44,37 +42,36 @@ func WriteError(w http.ResponseWriter, httpStatus int, code bridge.Code, message
 func writeJSON(w http.ResponseWriter, httpStatus int, body []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(httpStatus)
-	_, _ = w.Write(body) //nolint:gosec // G705: it is JSON and says so, with nosniff; the client may have gone
+	_, _ = w.Write(body) //nolint:gosec // G705: the response is application/json, with nosniff; the client may be gone
 }
 
-// WriteInternal answers 500 without the cause, which goes to the log.
+// WriteInternal writes a 500 without the cause, which is logged.
 func WriteInternal(ctx context.Context, w http.ResponseWriter, cause error) {
 	WriteFailure(ctx, w, internalError{cause})
 }
 
-// internalError is an error of which the client learns nothing but that it was one.
+// internalError is an error whose details are hidden from the client.
 type internalError struct{ error }
 
-// WriteNotFound answers to a path that there is not.
+// WriteNotFound writes the response for an unknown path.
 func WriteNotFound(w http.ResponseWriter, r *http.Request) {
 	WriteError(w, http.StatusNotFound, bridge.CodeNotFound, "there is nothing at "+request.Short(r.URL.Path))
 }
 
-// WriteMethodNotAllowed answers to a method that a path does not have.
+// WriteMethodNotAllowed writes the response for a method that the path does not support.
 func WriteMethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed string) {
 	w.Header().Set("Allow", allowed)
 	WriteError(w, http.StatusMethodNotAllowed, bridge.CodeValidation,
 		fmt.Sprintf("%s does not take %s; it takes %s", request.Short(r.URL.Path), request.Method(r), allowed))
 }
 
-// WriteTooMany answers to a stranger from whose address too much was asked.
+// WriteTooMany writes the response for an unauthenticated client above its rate limit.
 func WriteTooMany(w http.ResponseWriter, _ *http.Request, wait time.Duration) {
 	WriteError(w, http.StatusTooManyRequests, bridge.CodeRateLimited,
 		"too many requests from this address; try again in "+wholeSeconds(wait)+" seconds")
 }
 
-// WriteFailure answers for every error of an operation and of what comes before
-// it.
+// WriteFailure writes the response for an error of an operation or of the checks before it.
 func WriteFailure(ctx context.Context, w http.ResponseWriter, err error) {
 	f := failureOf(ctx, err)
 	for _, field := range f.header {
@@ -83,16 +80,16 @@ func WriteFailure(ctx context.Context, w http.ResponseWriter, err error) {
 	WriteError(w, f.status, f.code, f.message)
 }
 
-// failure is how an error is answered.
+// failure is the response for an error.
 type failure struct {
 	status  int
 	code    bridge.Code
 	message string
-	// header are fields, by name and value, that the answer has besides.
+	// header has additional response headers, by name and value.
 	header [][2]string
 }
 
-// archiveAway is how it is answered that the archive cannot be read.
+// archiveAway returns the response for an unreadable archive.
 func archiveAway(ctx context.Context, err error, known *bridge.Error) failure {
 	request.From(ctx).Err = err
 	return failure{
@@ -100,7 +97,7 @@ func archiveAway(ctx context.Context, err error, known *bridge.Error) failure {
 	}
 }
 
-// failureOf words an error for the client. What is of no use to clients goes to the log.
+// failureOf returns the response for an error. Internal details are logged only.
 func failureOf(ctx context.Context, err error) failure {
 	var (
 		known    *bridge.Error

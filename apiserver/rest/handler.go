@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest serves the operations of apiserver/bridge over HTTP, as
-// apiserver/openapi describes them: routes, the order of the checks, status
-// codes. Bodies are read and written by apiserver/wire.
+// Package rest serves the operations of apiserver/bridge over HTTP, as described in apiserver/openapi: routes, the
+// order of the checks, status codes. apiserver/wire encodes and decodes the bodies.
 package rest
 
 import (
@@ -31,64 +30,60 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// Prefix is the path below which the API lies.
+// Prefix is the path prefix of the API.
 const Prefix = "/api/v1"
 
-// KeyHeader names the key under which a request takes effect once.
+// KeyHeader is the header of the Idempotency-Key, which makes a request idempotent.
 const KeyHeader = "Idempotency-Key"
 
 const (
-	// maxBody is the greatest size of a request's body in bytes.
+	// maxBody limits the body of a request, in bytes.
 	maxBody = 1 << 20
-	// maxKey is the greatest length of an Idempotency-Key in characters.
+	// maxKey limits an Idempotency-Key, in characters.
 	maxKey = 255
-	// answerWithin bounds how long an operation may wait for others: for the
-	// check of a connection, at most five seconds, and for the Kubernetes API,
-	// should it not answer at all. It is shorter than the server's own timeout,
-	// which would cut the client off without a word.
+	// answerWithin is the timeout of an operation, which waits for connection checks, at most five seconds each, and for
+	// the Kubernetes API. It is shorter than the server's own timeout, which would close the connection without a
+	// response.
 	answerWithin = 20 * time.Second
-	// maxPooledBody is how large a body may be whose memory is used again, in bytes: about four
-	// pages of a hundred posts. One long answer must not be paid for as long as the
-	// process lives.
+	// maxPooledBody limits the buffers that return to the pool, in bytes: about four pages of a hundred posts. One long
+	// response must not occupy memory for the life of the process.
 	maxPooledBody = 128 << 10
 )
 
-// Limits bound what callers cost. Fields that are nil bound nothing.
+// Limits are the rate limits of callers. A nil field means no limit.
 type Limits struct {
-	// Teams counts what the callers of each team ask for, by its namespace: all its keys,
-	// agents and people together.
+	// Teams limits the requests of each team, by its namespace, with all its keys, agents and people together.
 	Teams *ratelimit.Limiter
-	// Anonymous counts requests without a good token, by address.
+	// Anonymous limits unauthenticated requests, by address.
 	Anonymous *anonymous.Guard
-	// Bodies has room for bodies of requests.
+	// Bodies limits the memory of request bodies.
 	Bodies *bodylimit.Limiter
 }
 
-// Handler serves everything below Prefix.
+// Handler serves all paths below Prefix.
 type Handler struct {
 	service *bridge.Service
 	limits  Limits
-	// answers holds *answer for use again.
+	// answers is a pool of *answer.
 	answers sync.Pool
 }
 
-// answer is what an operation writes. It is used again for later requests: the
-// slowest hundredth of lists (B4 in docs/performance.md) is what meets a garbage
-// collection, and of a list of 100 posts this is four fifths of all garbage.
+// answer is the output of an operation. It is reused: the slowest hundredth of lists (B4 in docs/performance.md)
+// coincides with a garbage collection, and for a list of 100 posts this is four fifths of all garbage.
 type answer struct {
 	body []byte
 	page []postindex.Summary
-	// created says more of what was created; it is zero for every other operation.
+	// created describes a created object; it is zero for other operations.
 	created created
 }
 
-// created is what there is to say of what was created, beside the body.
+// created holds the response headers for a new object.
 type created struct {
-	// location is its path, for a post.
+	// location is the path of the new post; empty for other objects.
 	location string
-	// replayed says that an earlier request under the same Idempotency-Key has made it.
+	// replayed is true if an earlier request with the same Idempotency-Key created the object.
 	replayed bool
-	// waits says that it is a draft, although it was to be published.
+	// waits is true if the post became a draft for a person's review.
 	waits bool
 }
 
@@ -97,42 +92,42 @@ func NewHandler(service *bridge.Service, limits Limits) *Handler {
 	return &Handler{service: service, limits: limits, answers: sync.Pool{New: func() any { return &answer{} }}}
 }
 
-// call is one request of an operation, authenticated.
+// call is an authenticated request of an operation.
 type call struct {
 	caller bridge.Caller
-	// id is that of the post in the path.
+	// id is the post's id in the path.
 	id string
-	// query is that of an operation that has one.
+	// query is set for an operation with a query.
 	query url.Values
-	// body and key, the Idempotency-Key, are those of an operation that creates.
+	// body and key, the Idempotency-Key, are set for an operation that creates.
 	body strictjson.Value
 	key  string
-	// wrong say what was found wrong with the request before its operation reads the body, with paths, and moreWrong how much
-	// else there is.
+	// wrong lists the problems found before the operation parses the body, with paths; moreWrong is the number of further
+	// ones.
 	wrong     []string
 	moreWrong int
-	// ignored are the names of what the request says and the operation has no use for.
+	// ignored are the names of fields and parameters without effect.
 	ignored []string
 }
 
-// operation is one of the description's; Call has its fields by their names in JSON.
+// operation is an operation of the OpenAPI document. Call takes its parameters by their JSON names.
 type operation struct {
 	id     string
 	method string
-	// path is below Prefix; {id} stands for the id of a post.
+	// path is relative to Prefix; {id} is the id of a post.
 	path string
-	// status is that of the answer if all went well.
+	// status is the status of a successful response.
 	status int
-	// creates says that it takes a body and needs a subscription; lists, that it
-	// takes a query and answers from memory.
+	// creates is true for an operation with a body, which needs a subscription; lists is true for an operation with a
+	// query, which reads from memory.
 	creates, lists bool
-	// words and numbers are the parameters of its query.
+	// words and numbers are the query parameters.
 	words, numbers []string
-	// serve sets the body of out, which holds what an earlier answer left there.
+	// serve sets the body of out, which is reused and may have old content.
 	serve func(h *Handler, ctx context.Context, c *call, out *answer) error
 }
 
-// operations are all that there are, in the order in which Allow names methods.
+// operations are all operations, in the order of the methods in Allow.
 var operations = []operation{
 	{id: "listConnections", method: http.MethodGet, path: "/connections", status: http.StatusOK, lists: true, words: []string{"platform"}, serve: (*Handler).listConnections},
 	{id: "createMediaUploadUrl", method: http.MethodPost, path: "/media/upload-url", status: http.StatusCreated, creates: true, serve: (*Handler).createMediaUpload},
@@ -145,12 +140,11 @@ var operations = []operation{
 	{id: "getPost", method: http.MethodGet, path: "/posts/{id}", status: http.StatusOK, serve: (*Handler).getPost},
 }
 
-// route finds the operation of a request and the id in its path. Without one it
-// is nil, and allowed are the methods that the path has. http.ServeMux would
-// redirect unclean paths and answer in plain text.
+// route returns the operation of a request and the id in its path. Without an operation, allowed are the methods of the
+// path. http.ServeMux would redirect unclean paths and respond with plain text.
 func route(r *http.Request) (found *operation, id string, allowed []string) {
 	path := strings.TrimPrefix(r.URL.Path, Prefix)
-	// A slash that is escaped belongs to the id.
+	// An escaped slash is part of the id.
 	if escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), Prefix+"/posts/"); ok && escaped != "" && !strings.Contains(escaped, "/") {
 		unescaped, err := url.PathUnescape(escaped)
 		if err != nil {
@@ -160,7 +154,7 @@ func route(r *http.Request) (found *operation, id string, allowed []string) {
 	}
 	method := r.Method
 	if method == http.MethodHead {
-		method = http.MethodGet // net/http leaves the body out
+		method = http.MethodGet // net/http omits the body
 	}
 	for i := range operations {
 		o := &operations[i]
@@ -177,8 +171,8 @@ func route(r *http.Request) (found *operation, id string, allowed []string) {
 	return nil, "", allowed
 }
 
-// ServeHTTP answers a request. 401 comes first, so that strangers
-// learn nothing, then 429, 404 or 405, 403, 400, and what the operation refuses.
+// ServeHTTP serves a request. The 401 comes first, so that unauthenticated clients learn nothing, then 429, 404 or 405,
+// 403, 400, and the errors of the operation.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	found, id, allowed := route(r)
@@ -198,8 +192,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// authenticate returns who calls, unless the key is not good or the team asks too
-// often.
+// authenticate returns the caller, or an error if the key is invalid or the team exceeds its rate limit.
 func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	token, ok := BearerToken(r)
 	if !ok {
@@ -214,9 +207,9 @@ func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	return caller, h.LimitTeam(r.Context(), caller)
 }
 
-// RejectUnauthenticated counts a request whose token is not good, which err says, and returns what it is
-// answered: err, or 429 if too many came from its address. A good token is taken from every
-// address: who shares one with a stranger is not locked out.
+// RejectUnauthenticated counts a request with an invalid token and returns the error for it: err, or a 429 above the
+// limit of its address. Valid tokens are not limited by address, so that clients that share an address with an attacker
+// are not locked out.
 func (h *Handler) RejectUnauthenticated(r *http.Request, err error) error {
 	if known, ok := errors.AsType[*bridge.Error](err); !ok || known.Code != bridge.CodeUnauthorized {
 		return err
@@ -232,10 +225,10 @@ func (h *Handler) RejectUnauthenticated(r *http.Request, err error) error {
 	}
 }
 
-// Guard counts what strangers ask of this handler.
+// Guard returns the limiter of unauthenticated requests.
 func (h *Handler) Guard() *anonymous.Guard { return h.limits.Anonymous }
 
-// wholeSeconds rounds up, to one at least.
+// wholeSeconds rounds up to whole seconds, at least one.
 func wholeSeconds(d time.Duration) string { return strconv.Itoa(max(int(math.Ceil(d.Seconds())), 1)) }
 
 // BearerToken returns the token of a request; false if it has none (RFC 6750, section 2.1).
@@ -244,8 +237,8 @@ func BearerToken(r *http.Request) (token string, ok bool) {
 	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
 }
 
-// LimitTeam notes who calls, for the log, and refuses a caller whose team asks for too much. Every
-// door that lets in callers with tokens counts them here.
+// LimitTeam records the caller for the log, and rejects a caller whose team exceeds its rate limit. Every protocol with
+// tokens counts its callers here.
 func (h *Handler) LimitTeam(ctx context.Context, caller bridge.Caller) error {
 	info := request.From(ctx)
 	info.Namespace, info.Key = caller.Namespace, caller.Key
@@ -260,7 +253,7 @@ func (h *Handler) LimitTeam(ctx context.Context, caller bridge.Caller) error {
 	}
 }
 
-// serve reads what an operation takes, calls it and writes its answer.
+// serve parses the input of an operation, runs it and writes its response.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c *call) {
 	ctx := r.Context()
 	var err error
@@ -296,16 +289,16 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 	writeJSON(w, of.status, out.body)
 }
 
-// perform calls an operation. What it returns may be used until done is called.
+// perform runs an operation. out is valid until done is called.
 func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *answer, done func(), err error) {
 	var spent *cost.Meter
-	if !of.lists { // those answer from memory
+	if !of.lists { // lists read from memory
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()
 		ctx, spent = cost.With(ctx)
 	}
-	out = h.answers.Get().(*answer) //nolint:forcetypeassert // the pool holds nothing else
+	out = h.answers.Get().(*answer) //nolint:forcetypeassert // the pool has only *answer values
 	out.body, out.created = out.body[:0], created{}
 	err = of.serve(h, ctx, c, out)
 	h.limits.Teams.Charge(c.caller.Namespace, spent.Requests(), request.From(ctx).Header)
@@ -319,7 +312,7 @@ func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *ans
 	}, nil
 }
 
-// readBody reads the body and the Idempotency-Key. The body is held until done is called.
+// readBody reads the body and the Idempotency-Key. The body is valid until done is called.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *call) (done func(), err error) {
 	c.parseKey(r.Header.Values(KeyHeader))
 	body, done, err := h.ReadBody(w, r, c.caller, maxBody)
@@ -329,7 +322,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *call) (don
 	return done, c.parse(body)
 }
 
-// parse reads the JSON of a body.
+// parse parses the JSON of a body.
 func (c *call) parse(body []byte) (err error) {
 	if c.body, err = strictjson.Parse(body); err != nil {
 		c.wrong = append(c.wrong, err.Error())
@@ -338,7 +331,7 @@ func (c *call) parse(body []byte) (err error) {
 	return nil
 }
 
-// refused is the error of a request with which something is wrong; nil if nothing is.
+// refused returns the error of an invalid request, or nil.
 func (c *call) refused() error {
 	if len(c.wrong) == 0 {
 		return nil
@@ -346,8 +339,8 @@ func (c *call) refused() error {
 	return invalid("%s", bridge.JoinFirst(c.wrong, c.moreWrong))
 }
 
-// parseKey takes the Idempotency-Key of a request, if it has one. A second key is refused: the same request may come again
-// with one of the two, and would then be another request.
+// parseKey stores the Idempotency-Key of a request, if it has one. It rejects several keys: a retry might send only one
+// of them, and would then count as another request.
 func (c *call) parseKey(keys []string) {
 	switch len(keys) {
 	case 0:
@@ -361,8 +354,8 @@ func (c *call) parseKey(keys []string) {
 	}
 }
 
-// isJSON reports whether a request says that its body is JSON. A second line may differ from the first, and proxies choose
-// either, so each line must say it.
+// isJSON reports whether every Content-Type line of a request is JSON. Proxies may use any of several lines, so that
+// all must agree.
 func isJSON(r *http.Request) bool {
 	lines := r.Header.Values("Content-Type")
 	for _, line := range lines {
@@ -373,19 +366,18 @@ func isJSON(r *http.Request) bool {
 	return len(lines) > 0
 }
 
-// byteOrderMark is U+FEFF in UTF-8. A reader of JSON may pass over one before the text (RFC 8259, section 8.1); programs for
-// Windows write it.
+// byteOrderMark is U+FEFF in UTF-8. A JSON parser may ignore it at the start of a text (RFC 8259, section 8.1);
+// programs for Windows write it.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// ReadBody reads the body of a caller's request, which has to be JSON of at most so many bytes. A byte order mark is left out.
-// Its room is taken until done is called, which is never nil. Its errors are for WriteFailure.
-// What was read is charged here, whatever comes of it: the worst bodies are those that are refused
-// before an operation sees them.
+// ReadBody reads the body of a caller's request, which must be JSON of at most most bytes, without a byte order mark.
+// The body's memory is reserved until done is called, which is never nil. Its errors are for WriteFailure. The bytes
+// are charged here in any case: the most expensive bodies are rejected before an operation runs.
 func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge.Caller, most int64) (body []byte, done func(), err error) {
 	if !isJSON(r) {
 		return nil, func() {}, errNotJSON
 	}
-	// RFC 9110, section 15.5.16. What is compressed has no size to bound.
+	// RFC 9110, section 15.5.16. A compressed body has no size to limit.
 	for _, encoding := range r.Header.Values("Content-Encoding") {
 		if encoding != "" && !strings.EqualFold(encoding, "identity") {
 			return nil, func() {}, errEncoded

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// anyKey lets everybody in.
+// anyKey accepts every key.
 type anyKey struct{}
 
 func (anyKey) Authenticate(string) (*v1alpha1.APIKey, error) { return &v1alpha1.APIKey{}, nil }

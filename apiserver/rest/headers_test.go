@@ -15,8 +15,8 @@ import (
 
 const draftForX = `{"category":"text","draft":true,"targets":[{"connection_id":"x-1","caption":"hi"}]}`
 
-// TestRepeatedHeaders shows what becomes of a header that a request has twice: a proxy or a client library adds one to the
-// one that is there.
+// TestRepeatedHeaders verifies the handling of duplicate headers, which occur when a proxy or a client library adds one
+// to an existing one.
 func TestRepeatedHeaders(t *testing.T) {
 	t.Parallel()
 	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})
@@ -51,7 +51,7 @@ func TestRepeatedHeaders(t *testing.T) {
 	}
 }
 
-// TestJSONAsAllowed takes what RFC 8259 lets clients send, whichever program wrote it.
+// TestJSONAsAllowed verifies that all JSON that RFC 8259 allows is accepted, from any serializer.
 func TestJSONAsAllowed(t *testing.T) {
 	t.Parallel()
 	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})

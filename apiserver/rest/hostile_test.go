@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// maxAllocated is what the answer to one body of 1 MiB may allocate, in bytes.
+// maxAllocated limits the allocations for one body of 1 MiB, in bytes.
 const maxAllocated = 8 << 20
 
 type activeTeam struct{}
@@ -30,13 +30,13 @@ func (activeTeam) Owner(string) *v1alpha1.Team {
 	return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive}}}
 }
 
-// full is a body of 1 MiB that repeats an item.
+// full returns a body of 1 MiB that repeats an item.
 func full(prefix, item, suffix string) string {
 	n := (maxBody - len(prefix) - len(suffix) - len(item)) / (len(item) + 1)
 	return prefix + strings.Repeat(item+",", n) + item + suffix
 }
 
-// names are objects of as many members as one may have.
+// names returns an object with the maximum number of members.
 func names() string {
 	var b strings.Builder
 	for i := range strictjson.MaxNames {
@@ -45,7 +45,7 @@ func names() string {
 	return "{" + strings.TrimSuffix(b.String(), ",") + "}"
 }
 
-// TestHostileBodies bounds what a body of 1 MiB costs, whatever is in it.
+// TestHostileBodies limits the cost of a body of 1 MiB, for any content.
 func TestHostileBodies(t *testing.T) {
 	handler := NewHandler(bridge.New(bridge.Config{
 		Key: anyKey{}.Authenticate, Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Owner: activeTeam{}.Owner,

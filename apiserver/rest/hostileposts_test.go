@@ -36,7 +36,7 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// accounts are one for each name: its platform is what stands before the dash.
+// accounts holds a connection for each name: its platform is the part before the dash.
 type accounts struct{ bridge.ConnectionReader }
 
 func (accounts) Get(_, name string) *v1alpha1.Connection {
@@ -53,7 +53,7 @@ func (accounts) Live(_ context.Context, _, name string) (*v1alpha1.Connection, e
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, name)
 }
 
-// pictures are all there.
+// pictures has every file.
 type pictures struct{ bridge.Media }
 
 func (pictures) Get(_ context.Context, _, name string) (*v1alpha1.Media, error) {
@@ -62,7 +62,7 @@ func (pictures) Get(_ context.Context, _, name string) (*v1alpha1.Media, error) 
 	}, nil
 }
 
-// taken stores posts nowhere.
+// taken discards created posts.
 type taken struct{ bridge.PostClient }
 
 func (taken) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
@@ -74,7 +74,7 @@ func (taken) Get(_ context.Context, _, name string) (*v1alpha1.Post, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "posts"}, name)
 }
 
-// serving answers posts as the API does, for accounts of all platforms that are good.
+// serving returns a handler like the API's, with ready accounts of all platforms.
 func serving(limits Limits) *Handler {
 	client := transport.New(transport.Options{})
 	return NewHandler(bridge.New(bridge.Config{
@@ -101,7 +101,7 @@ func post(ctx context.Context, body io.Reader, length int) *http.Request {
 	return r
 }
 
-// items are so many, numbered, with commas between them.
+// items returns the given number of numbered items, separated by commas.
 func items(format string, count int) string {
 	var b strings.Builder
 	for i := range count {
@@ -113,8 +113,7 @@ func items(format string, count int) string {
 	return b.String()
 }
 
-// TestHostilePosts bounds what a body of up to 1 MiB costs that is a post in form, and is judged
-// by all rules.
+// TestHostilePosts limits the cost of a body of up to 1 MiB that is a well-formed post, and is validated by all rules.
 func TestHostilePosts(t *testing.T) {
 	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})
 	caption := func(piece string, bytes int) string { return strings.Repeat(piece, bytes/len(piece)) }
@@ -183,7 +182,7 @@ func TestHostilePosts(t *testing.T) {
 	}
 }
 
-// stuck is a body of which nothing arrives until it is let go, and that says when it is read.
+// stuck is a body that blocks until it is released, and signals its first read.
 type stuck struct {
 	reading chan<- struct{}
 	let     <-chan struct{}
@@ -199,7 +198,7 @@ func (s *stuck) Read([]byte) (int, error) {
 	return 0, errors.New("the client left")
 }
 
-// TestManyBodiesAtOnce holds how many bodies of 1 MiB are read at once: more are refused unread.
+// TestManyBodiesAtOnce verifies the number of bodies of 1 MiB that are read concurrently: more are rejected unread.
 func TestManyBodiesAtOnce(t *testing.T) {
 	t.Parallel()
 	const sent, most = 64, 2
@@ -222,7 +221,7 @@ func TestManyBodiesAtOnce(t *testing.T) {
 		}
 	}
 	for range most {
-		<-reading // those that were let in come to it when they do
+		<-reading // admitted requests arrive here in any order
 	}
 	if n := len(reading); n != 0 {
 		t.Errorf("%d bodies more than %d are read at once", n, most)

@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// IgnoredHeader names the fields and parameters of a request that had no effect.
+// IgnoredHeader lists the fields and parameters of a request that had no effect.
 const IgnoredHeader = "Herald-Ignored"
 
 const (
-	// maxIgnored bounds the value of IgnoredHeader in bytes. Proxies hold the whole header of an answer in as little as 4 KiB
-	// (nginx, proxy_buffer_size).
+	// maxIgnored limits the value of IgnoredHeader, in bytes. Proxies buffer the whole header of a response in as little
+	// as 4 KiB (nginx, proxy_buffer_size).
 	maxIgnored = 1 << 10
-	// manyIgnored is how many names are looked for: as many as fit if each has two letters.
+	// manyIgnored limits the collected names: the number that fits if each has two letters.
 	manyIgnored = maxIgnored / 4
 )
 
-// ignoredInQuery notes the parameters that the operation does not have, sorted: a query is a set.
+// ignoredInQuery adds the unknown query parameters, sorted because a query is a set.
 func (c *call) ignoredInQuery(r *http.Request, of *operation) {
 	if r.URL.RawQuery == "" {
 		return
 	}
-	values, _ := url.ParseQuery(r.URL.RawQuery) // what it cannot read is no name
+	values, _ := url.ParseQuery(r.URL.RawQuery) // invalid parts have no names
 	first := len(c.ignored)
 	for name := range values {
 		if !slices.Contains(of.words, name) && !slices.Contains(of.numbers, name) {
@@ -36,18 +36,18 @@ func (c *call) ignoredInQuery(r *http.Request, of *operation) {
 	slices.Sort(c.ignored[first:])
 }
 
-// ignoredInBody notes the fields that an operation did not ask for, once it has read its body.
+// ignoredInBody adds the fields that the operation did not read. Call it after the operation has parsed its body.
 func (c *call) ignoredInBody() { c.ignored = append(c.ignored, c.body.Ignored(manyIgnored)...) }
 
-// setIgnoredHeader sets the header of an answer.
+// setIgnoredHeader sets IgnoredHeader.
 func (c *call) setIgnoredHeader(w http.ResponseWriter) {
 	if len(c.ignored) > 0 {
 		w.Header().Set(IgnoredHeader, listed(c.ignored))
 	}
 }
 
-// listed is what IgnoredHeader says of names: as many of the first as have room. Clients chose the names, and they are echoed
-// into a header and to models, so every byte is escaped, as in an address, that is no part of a plain name or path.
+// listed returns the value of IgnoredHeader: the first names that fit. Clients choose the names, which are returned in
+// a header and to models, so that every byte outside plain names and paths is percent-encoded.
 func listed(names []string) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -63,7 +63,8 @@ func listed(names []string) string {
 	return b.String()
 }
 
-// escapedName is a name, of its first maxEscaped bytes, in characters that mean nothing in a header or in a sentence.
+// escapedName returns the first maxEscaped bytes of a name, with all characters escaped that have a meaning in a header
+// or a sentence.
 func escapedName(name string) string {
 	const (
 		hex        = "0123456789ABCDEF"

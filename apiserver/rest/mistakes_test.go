@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// TestAllMistakes shows that one answer names every mistake of a request, whichever check finds it, and none that follows from
-// another.
+// TestAllMistakes verifies that one response names every mistake of a request, from all checks, and no consequence of
+// another mistake.
 func TestAllMistakes(t *testing.T) {
 	t.Parallel()
 	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})

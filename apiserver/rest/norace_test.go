@@ -5,5 +5,5 @@
 
 package rest
 
-// slack is how much more a program may allocate that looks for races, and keeps what it saw.
+// slack is the factor for allocations with the race detector, which adds its own.
 const slack = 1

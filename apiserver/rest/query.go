@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// readQuery reads a query whole or not at all: what net/url cannot read it
-// leaves out, which would drop a filter.
+// readQuery parses a query, or returns an error: net/url omits the invalid parts, which would drop a filter.
 func readQuery(r *http.Request) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -20,10 +19,10 @@ func readQuery(r *http.Request) (url.Values, error) {
 	return values, nil
 }
 
-// refuse notes what is wrong with a parameter.
+// refuse adds a problem of a parameter.
 func (c *call) refuse(name, problem string) { c.wrong = append(c.wrong, name+": "+problem) }
 
-// parameter returns a parameter of a query; false if it was left out or cannot be read.
+// parameter returns a query parameter; false if it is missing or given more than once.
 func (c *call) parameter(name string) (value string, given bool) {
 	values := c.query[name]
 	switch len(values) {
@@ -37,7 +36,7 @@ func (c *call) parameter(name string) (value string, given bool) {
 	}
 }
 
-// oneOf reads a parameter that is one of those known; "" if it was left out.
+// oneOf returns a parameter with one of the known values; "" if it is missing.
 func oneOf[S ~string](c *call, name string, known ...S) S {
 	value, given := c.parameter(name)
 	if !given {
@@ -54,9 +53,8 @@ func oneOf[S ~string](c *call, name string, known ...S) S {
 	return ""
 }
 
-// whole reads a parameter that is a whole number, or returns the number for one
-// that was left out. A number that no int can hold becomes the nearest that one
-// can: it is as far beyond its bound.
+// whole returns an integer parameter, or otherwise if it is missing. A value outside the range of int becomes the
+// nearest int, which is beyond the bounds as well.
 func (c *call) whole(name string, otherwise int) int {
 	value, given := c.parameter(name)
 	if !given {
@@ -70,6 +68,6 @@ func (c *call) whole(name string, otherwise int) int {
 		c.refuse(name, "must be a whole number")
 		return otherwise
 	}
-	n, _ := strconv.Atoi(value) // it can only be out of range
+	n, _ := strconv.Atoi(value) // the only possible error is a range error
 	return n
 }

@@ -25,14 +25,13 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// wholeNumber is one as people write it, of any size.
+// wholeNumber matches an integer of any size.
 var wholeNumber = regexp.MustCompile(`^[+-]?[0-9]+$`)
 
-// plainName are the characters of what a header and a model are told of the names of a query.
+// plainName holds the characters of names in a header and in texts for models.
 const plainName = `ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.[]%"`
 
-// wantPage is what a query asks for, read by the contract's words: false if it
-// is to be refused.
+// wantPage returns the page and limit of a query, according to the contract; false if the query must be rejected.
 func wantPage(query string) (page, limit string, ok bool) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -71,8 +70,8 @@ func wantPage(query string) (page, limit string, ok bool) {
 	return page, limit, ok
 }
 
-// FuzzListQuery shows that a list understands exactly the queries that the
-// contract describes, and answers all others with the envelope.
+// FuzzListQuery verifies that a list accepts exactly the queries that the contract describes, and rejects all others
+// with an error envelope.
 func FuzzListQuery(f *testing.F) {
 	for _, seed := range []string{
 		"", "page=2&limit=100", "page=0&limit=-3", "page=1e3", "page=9223372036854775808", "limit=abc", "limit=", "page=%2B1", "page=1&page=1",

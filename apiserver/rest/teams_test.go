@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// counted serves teams whose keys are named TEAM.KEY, each team with so many requests a minute.
+// counted serves teams with keys named TEAM.KEY, each team with a limit of perMinute requests.
 func counted(perMinute int) http.Handler {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
 	return NewHandler(bridge.New(bridge.Config{
@@ -35,8 +35,8 @@ func counted(perMinute int) http.Handler {
 	}), Limits{Teams: ratelimit.New(perMinute, clock), Bodies: bodylimit.New(bodylimit.MaxBytes)})
 }
 
-// TestTeamsAreCounted holds that all keys of a team have one limit, and that a request which costs
-// much is charged for it.
+// TestTeamsAreCounted verifies that all keys of a team share a limit, and that an expensive request is charged for its
+// cost.
 func TestTeamsAreCounted(t *testing.T) {
 	t.Parallel()
 	handler := counted(20)
@@ -72,11 +72,11 @@ func TestTeamsAreCounted(t *testing.T) {
 	}
 }
 
-// padded is a body of exactly 1 MiB.
+// padded returns a body of exactly 1 MiB.
 func padded(body string) string { return body + strings.Repeat(" ", maxBody-len(body)) }
 
-// TestRefusedBodiesAreCharged holds that a body is charged by its bytes, once, whatever comes of it: the worst ones are those
-// that no operation ever sees.
+// TestRefusedBodiesAreCharged verifies that the bytes of a body are charged once, regardless of the result: the most
+// expensive bodies never reach an operation.
 func TestRefusedBodiesAreCharged(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -3,9 +3,9 @@
 
 package strictjson
 
-// Ignored returns the paths of the members that no reader has asked for, in the order of the document, at most so many. It
-// looks into the objects alone of which a member was asked for: what an ignored value holds is ignored with it, and of what
-// was refused before anything in it was read nothing is known.
+// Ignored returns the paths of at most most members that no reader has requested, in document order. It descends only
+// into objects of which a member was requested: the content of an ignored value is not listed, and neither is the
+// content of a value that was rejected before its members were read.
 func (v Value) Ignored(most int) []string {
 	var ignored []string
 	for i := 0; i < len(v.doc.nodes) && len(ignored) < most; {
@@ -17,7 +17,7 @@ func (v Value) Ignored(most int) []string {
 		case n.kind == object && !n.entered:
 			i = n.next
 		default:
-			i++ // its members follow
+			i++ // continue with its members
 		}
 	}
 	return ignored

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// maxExponent bounds exponents before anything is added to them. No body has as many digits.
+// maxExponent limits exponents before additions. No body has as many digits.
 const maxExponent = 1 << 40
 
-// wholeOf reads a JSON number as a whole number, in every notation of RFC 8259, section 6: 1000, 1000.0 and 1e3 are one number,
-// and serializers of languages with one number type write any of them. A number beyond int64 becomes the nearest that one can
-// hold, and fits is false. No exponent costs more than its digits.
+// wholeOf parses a JSON number as an integer, in every notation of RFC 8259, section 6: 1000, 1000.0 and 1e3 are equal,
+// and serializers of languages with one number type write any of them. A number beyond int64 becomes the nearest int64,
+// and fits is false. The cost depends on the digits only, not on the exponent.
 func wholeOf(raw []byte) (n int64, whole, fits bool) {
 	text, negative := strings.CutPrefix(string(raw), "-")
 	mantissa, power := text, 0
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
 		mantissa = text[:i]
-		power, _ = strconv.Atoi(text[i+1:]) // beyond its range it is the nearest in it
+		power, _ = strconv.Atoi(text[i+1:]) // out of range: the nearest value
 		power = min(max(power, -maxExponent), maxExponent)
 	}
 	before, after, _ := strings.Cut(mantissa, ".")
@@ -33,7 +33,7 @@ func wholeOf(raw []byte) (n int64, whole, fits bool) {
 	case power < 0:
 		return 0, false, false
 	}
-	const most = 20 // digits: one more than the greatest int64 has
+	const most = 20 // digits: one more than the largest int64
 	sign := ""
 	if negative {
 		sign = "-"
@@ -42,7 +42,7 @@ func wholeOf(raw []byte) (n int64, whole, fits bool) {
 	return n, true, err == nil
 }
 
-// Integer reads a whole number, in any notation.
+// Integer returns an integer, in any notation.
 func (v Value) Integer(least int64) int64 {
 	raw, ok := v.read(number, "an integer")
 	if !ok {
@@ -60,8 +60,8 @@ func (v Value) Integer(least int64) int64 {
 	return 0
 }
 
-// Nearest reads a whole number, in any notation, for a reader with bounds of its own: one beyond int64 is the nearest that
-// int64 can hold.
+// Nearest returns an integer, in any notation, for a caller with its own bounds: a number beyond int64 becomes the
+// nearest int64.
 func (v Value) Nearest() int64 {
 	raw, ok := v.read(number, "a whole number")
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestInteger reads whole numbers as RFC 8259, section 6, lets clients write them.
+// TestInteger verifies integers in every notation of RFC 8259, section 6.
 func TestInteger(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -59,10 +59,10 @@ func TestInteger(t *testing.T) {
 	}
 }
 
-// plainNumber is a JSON number with an exponent that math/big may expand.
+// plainNumber matches a JSON number whose exponent math/big can expand.
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9]\d{0,999})(\.\d{1,999})?([eE][+-]?\d{1,3})?$`)
 
-// FuzzWhole holds the reader of whole numbers against rational numbers of any size.
+// FuzzWhole compares wholeOf with rational numbers of arbitrary precision.
 func FuzzWhole(f *testing.F) {
 	for _, seed := range []string{"0", "-0", "1.0", "1e1", "1E+2", "10.0e-1", "0.001e3", "-12.50e1", "9223372036854775807", "-9223372036854775808", "9223372036854775808.0", "1e19", "1e-1", "0e999", "1.e1"} {
 		f.Add(seed)

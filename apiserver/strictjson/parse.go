@@ -1,15 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strictjson reads JSON objects from strangers. It refuses what two
-// readers could understand differently (RFC 7493): names that occur twice in
-// an object, bytes that are not UTF-8, halves of surrogate pairs; and the NUL
-// character, which cannot be stored. It counts while it reads, so that the
-// memory for a document is bounded by a few times its size.
+// Package strictjson parses JSON objects from untrusted clients. It rejects input that two parsers could interpret
+// differently (RFC 7493): duplicate names in an object, invalid UTF-8, unpaired surrogates; and the NUL character,
+// which cannot be stored. Its limits apply during parsing, so that the memory for a document is at most a few times its
+// size.
 //
-// Parse reads a document in one pass. The methods of Value then read it as
-// what it should be and collect what is wrong with it, with paths. All errors
-// and problems are worded for the client. The package knows no HTTP.
+// Parse parses a document in one pass. The methods of Value then convert it to the expected types and collect problems,
+// with paths. All errors and problems are worded for the client. The package is independent of HTTP.
 package strictjson
 
 import (
@@ -22,23 +20,20 @@ import (
 )
 
 const (
-	// MaxDepth is how many levels of objects and arrays a document may have. The
-	// deepest value that the API describes, a media id of a card, lies in four;
-	// what is ignored may lie deeper.
+	// MaxDepth limits the levels of objects and arrays in a document. The deepest value of the API, a media id of a card,
+	// is at level four; ignored values may be deeper.
 	MaxDepth = 64
-	// MaxValues is how many values a document may hold, objects and arrays
-	// included. The largest post that the API describes, a tree of 100 cards with
-	// 100 media ids each to 100 targets, has 10,506.
+	// MaxValues limits the values of a document, including objects and arrays. The largest post of the API, a tree of 100
+	// cards with 100 media ids each to 100 targets, has 10,506.
 	MaxValues = 1 << 14
-	// MaxNames is how many members an object may have: so few that comparing each
-	// name with all before it needs no map. The API describes up to ten.
+	// MaxNames limits the members of an object: few enough to compare each name with all previous ones without a map. The
+	// API has at most ten.
 	MaxNames = 256
-	// firstNodes is for how many nodes there is space at first; a usual post has
-	// about ten.
+	// firstNodes is the initial capacity in nodes; a usual post has about ten.
 	firstNodes = 16
-	// ShownProblems is how many problems of a document are worded, as many as an answer
-	// names (bridge.JoinFirst). Further ones are counted only: a document of MaxValues wrong values would otherwise cost more in
-	// words than in bytes.
+	// ShownProblems limits the formatted problems of a document, to the number that a response shows (bridge.JoinFirst).
+	// Further ones are only counted: otherwise the messages for a document of MaxValues invalid values would be larger
+	// than the document.
 	ShownProblems = 20
 )
 
@@ -54,30 +49,30 @@ const (
 	null
 )
 
-// node is one value. A document keeps its nodes in the order in which they
-// begin, so the first member of an object or array directly follows it.
+// node is one value. Nodes are stored in the order of their start, so that the first member of an object or array
+// directly follows it.
 type node struct {
 	kind kind
-	// used says that a reader has asked for the value by its name, and entered that one has asked for a member of it.
+	// used is set when a reader requests the value by its name, entered when it requests a member of it.
 	used, entered bool
-	// name is the value's name in its object, decoded.
+	// name is the decoded name of the value in its object.
 	name []byte
-	// text is a string, decoded, or another scalar as it is written.
+	// text is the decoded string, or the source text of another scalar.
 	text []byte
-	// parent is the object or array that holds the value, -1 for the root; next is
-	// the first node after the value and everything in it.
+	// parent is the index of the enclosing object or array, -1 for the root; next is the index of the first node after the
+	// value and its content.
 	parent, next int
 }
 
-// document is what Parse read, and what was found wrong with it since.
+// document is the parsed input, with the problems found since.
 type document struct {
 	nodes []node
-	// problems are the first ones, and more says how many followed.
+	// problems are the first problems, and more is the number of further ones.
 	problems []string
 	more     int
 }
 
-// parser reads a document from its first byte to its last.
+// parser parses a document from its first byte to its last.
 type parser struct {
 	document
 
@@ -85,11 +80,11 @@ type parser struct {
 	at   int
 }
 
-// errSyntax says that a body is not JSON; Parse words why.
+// errSyntax means that a body is not JSON; Parse adds the details.
 var errSyntax = errors.New("not valid JSON")
 
-// Parse reads a body that has to be one JSON object. The result refers to the
-// body, which must not change afterwards.
+// Parse parses a body, which must be one JSON object. The result refers to the body, which must not be modified
+// afterwards.
 func Parse(body []byte) (Value, error) {
 	if len(body) == 0 {
 		return Value{}, errors.New("the body is empty; send a JSON object")
@@ -112,7 +107,7 @@ func Parse(body []byte) (Value, error) {
 	return Value{doc: &p.document}, nil
 }
 
-// invalidUTF8 is the number of the first byte, counted from 1, that belongs to no character; -1 if there is none.
+// invalidUTF8 returns the position of the first invalid byte, counted from 1; -1 if there is none.
 func invalidUTF8(body []byte) int {
 	if utf8.Valid(body) {
 		return -1
@@ -127,8 +122,7 @@ func invalidUTF8(body []byte) int {
 	}
 }
 
-// syntaxError words what makes a body invalid JSON in the words of
-// encoding/json.
+// syntaxError returns the syntax error of a body, in the words of encoding/json.
 func syntaxError(body []byte) error {
 	var value json.RawMessage
 	err := json.NewDecoder(bytes.NewReader(body)).Decode(&value)
@@ -138,7 +132,7 @@ func syntaxError(body []byte) error {
 	return errors.New("the body is not valid JSON: it ends too early")
 }
 
-// more skips white space and reports whether anything follows.
+// more skips white space and reports whether there is more input.
 func (p *parser) more() bool {
 	for ; p.at < len(p.body); p.at++ {
 		if c := p.body[p.at]; c != ' ' && c != '\t' && c != '\n' && c != '\r' {
@@ -148,17 +142,17 @@ func (p *parser) more() bool {
 	return false
 }
 
-// consume skips white space and reads the byte c, if it follows.
+// consume skips white space and consumes the byte c, if it is next.
 func (p *parser) consume(c byte) bool { return p.more() && p.skip(c) }
 
-// value reads one value, depth levels deep.
+// value parses one value, at level depth.
 func (p *parser) value(parent int, name []byte, depth int) error {
 	i := len(p.nodes)
 	if i == MaxValues {
 		return fmt.Errorf("the body holds more than %d values", MaxValues)
 	}
 	if i == cap(p.nodes) {
-		p.nodes = slices.Grow(p.nodes, max(i, firstNodes)) // append would make more, smaller steps
+		p.nodes = slices.Grow(p.nodes, max(i, firstNodes)) // append would grow in more and smaller steps
 	}
 	p.nodes = append(p.nodes, node{name: name, parent: parent})
 	if !p.more() {
@@ -185,8 +179,7 @@ func (p *parser) value(parent int, name []byte, depth int) error {
 	return err
 }
 
-// items reads what stands between brackets, up to the closing one: items, separated
-// by commas.
+// items parses a comma-separated list of items, up to and including the closing bracket.
 func (p *parser) items(closing byte, item func() error) error {
 	if p.consume(closing) {
 		return nil
@@ -223,7 +216,7 @@ func (p *parser) object(i, depth int) error {
 			return errSyntax
 		}
 		if escaped {
-			raw, _ = unescape(raw) // a name that stands for no text is the name of no field
+			raw, _ = unescape(raw) // a name with invalid escapes matches no field
 		}
 		if p.repeats(i, raw) {
 			p.nodes = append(p.nodes, node{name: raw, parent: i})
@@ -236,7 +229,7 @@ func (p *parser) object(i, depth int) error {
 	})
 }
 
-// repeats reports whether object i has a member of this name already.
+// repeats reports whether object i already has a member of this name.
 func (p *parser) repeats(i int, name []byte) bool {
 	for j := i + 1; j < len(p.nodes); j = p.nodes[j].next {
 		if bytes.Equal(p.nodes[j].name, name) {
@@ -262,7 +255,7 @@ func (p *parser) string(i int) error {
 	return nil
 }
 
-// scalar reads a number, true, false or null.
+// scalar parses a number, true, false or null.
 func (p *parser) scalar(i int) error {
 	rest := p.body[p.at:]
 	if end := bytes.IndexAny(rest, " \t\r\n,:\"[]{}"); end >= 0 {
@@ -285,7 +278,7 @@ func (p *parser) scalar(i int) error {
 	return nil
 }
 
-// skip reads the byte c, if it follows at once.
+// skip consumes the byte c, if it is next.
 func (p *parser) skip(c byte) bool {
 	if p.at == len(p.body) || p.body[p.at] != c {
 		return false
@@ -294,7 +287,7 @@ func (p *parser) skip(c byte) bool {
 	return true
 }
 
-// refuse is the error of a value that cannot be accepted, with its path.
+// refuse returns the error for an invalid value, with its path.
 func (p *parser) refuse(i int, problem string) error {
 	path := p.path(i)
 	if i == 0 {

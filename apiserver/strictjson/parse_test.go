@@ -20,7 +20,7 @@ func nested(levels int) string {
 	return strings.Repeat("[", levels) + strings.Repeat("]", levels)
 }
 
-// parse is what Parse says of a body.
+// parse returns the error message of Parse, or "".
 func parse(body string) string {
 	if _, err := Parse([]byte(body)); err != nil {
 		return err.Error()
@@ -83,9 +83,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse holds the parser against a slow check that is made of the standard
-// library's tokens: it takes exactly the objects that the standard library
-// takes, but for what slowCheck finds.
+// FuzzParse compares the parser with a slow check based on the standard library's tokens: it accepts exactly the
+// objects that the standard library accepts, except for the findings of slowCheck.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", `{"a":1,"a":2}`, `{"a":{"b":1},"b":[{"b":1}]}`, `["\u0000"]`, `{"\u0000":"\ud83d\ude00"}`, `"\ud83d"`, nested(64), nested(65),
@@ -105,7 +104,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		// The standard library reads half a pair as U+FFFD, which may as well stand there itself.
+		// The standard library decodes an unpaired surrogate as U+FFFD, which may also be in the source text.
 		if bytes.Contains(body, []byte(`\u`)) && bytes.ContainsAny(body, "dD") && strings.Contains(got, "surrogate") {
 			return
 		}
@@ -119,8 +118,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// sameAsStandard expects the values of a document to be those that the standard
-// library reads.
+// sameAsStandard expects the same values as the standard library reads.
 func sameAsStandard(t *testing.T, body []byte) {
 	t.Helper()
 	var want any
@@ -138,7 +136,7 @@ func sameAsStandard(t *testing.T, body []byte) {
 	}
 }
 
-// plain is a node as encoding/json reads it into an empty interface.
+// plain returns a node as encoding/json decodes it into an empty interface.
 func plain(nodes []node, i int) any {
 	n := &nodes[i]
 	switch n.kind {
@@ -165,15 +163,14 @@ func plain(nodes []node, i int) any {
 	return nil
 }
 
-// slowCheck reports whether a JSON value nests too deep, has a name twice or
-// holds NUL or bytes that are no UTF-8.
+// slowCheck reports whether a JSON value is nested too deep, has a duplicate name, NUL or invalid UTF-8.
 func slowCheck(body []byte) bool {
 	type object struct {
 		names map[string]bool
-		name  bool // a name comes next
+		name  bool // a name is next
 	}
 	var open []*object
-	value := func() { // a value has ended
+	value := func() { // after a value
 		if len(open) > 0 && open[len(open)-1].names != nil {
 			open[len(open)-1].name = true
 		}
@@ -185,7 +182,7 @@ func slowCheck(body []byte) bool {
 		switch {
 		case errors.Is(err, io.EOF):
 			return !utf8.Valid(body)
-		case err != nil: // the tokenizer nests less deep than Valid
+		case err != nil: // the tokenizer has a lower nesting limit than Valid
 			return true
 		}
 		switch v := token.(type) {

@@ -11,13 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// escapes are the characters that stand for themselves or for another one
-// behind a backslash. \u is read apart.
+// escapes maps the character after a backslash to the character that it represents. \u is handled separately.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// quoted reads a string up to its closing quote and returns what is between
-// the quotes, as it is written, and whether there are escapes in it. Those are
-// well-formed then.
+// quoted parses a string up to its closing quote. It returns the source text between the quotes, and whether it has
+// escapes, which are then well-formed.
 func (p *parser) quoted() (raw []byte, escaped, ok bool) {
 	if !p.consume('"') {
 		return nil, false, false
@@ -45,9 +43,8 @@ func (p *parser) quoted() (raw []byte, escaped, ok bool) {
 	return nil, false, false
 }
 
-// unescape decodes a string with well-formed escapes. It also says which is
-// the first that stands for no character that can be stored and published; ""
-// if none is.
+// unescape decodes a string with well-formed escapes. problem describes the first escape whose character cannot be
+// stored and published; "" if there is none.
 func unescape(raw []byte) (decoded []byte, problem string) {
 	decoded = make([]byte, 0, len(raw))
 	for {
@@ -78,8 +75,7 @@ func unescape(raw []byte) (decoded []byte, problem string) {
 	}
 }
 
-// codeUnit reads the escape, such as \u00e4, at the beginning of a text; -1 if
-// there is none.
+// codeUnit parses the escape at the start of a text, such as \u00e4; -1 if there is none.
 func codeUnit(s []byte) rune {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return -1

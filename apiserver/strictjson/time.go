@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// rfc3339 is the grammar of RFC 3339, section 5.6, in which T and Z may be small. The
-// parser of package time also takes a comma, an hour of one digit and an offset of
-// more than a day.
+// rfc3339 is the grammar of RFC 3339, section 5.6, where T and Z may be lower case. The parser of package time also
+// accepts a comma, an hour of one digit and an offset of more than a day.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// timeOf reads a time. A leap second is that before midnight UTC at the end of a
-// month (RFC 3339, appendix D); it is taken for the second that follows it.
+// timeOf parses a time. A leap second is valid only before midnight UTC at the end of a month (RFC 3339, appendix D);
+// it becomes the following second.
 func timeOf(text string) (t time.Time, ok bool) {
 	text = strings.ToUpper(text)
 	found := rfc3339.FindStringSubmatch(text)

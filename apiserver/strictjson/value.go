@@ -11,23 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is how many characters of a name a path shows.
+// maxName limits the characters of a name in a path.
 const maxName = 64
 
-// Value is a value of a document, or the place of one that is missing. Its
-// methods that read it as a type record a problem in the document and return
-// the zero value if it is not what it has to be.
+// Value is a value of a document, or the place of a missing one. If a value does not have the type that a method reads,
+// the method records a problem in the document and returns the zero value.
 type Value struct {
 	doc *document
-	// node is the value's; of a missing one, its parent's.
+	// node is the index of the value; for a missing value, of its parent.
 	node int
-	// name is that of a missing value.
+	// name is the name of a missing value.
 	name string
-	// optional values may be missing, nullable ones null.
+	// optional allows a missing value, nullable allows null.
 	missing, optional, nullable bool
 }
 
-// Field returns a member of an object that has to be there.
+// Field returns a required member of an object.
 func (v Value) Field(name string) Value {
 	if !v.missing {
 		v.doc.nodes[v.node].entered = true
@@ -41,27 +40,25 @@ func (v Value) Field(name string) Value {
 	return Value{doc: v.doc, node: v.node, name: name, missing: true}
 }
 
-// Optional returns a member of an object that may be missing. Read as a type,
-// it is zero then.
+// Optional returns an optional member of an object. A missing one reads as zero.
 func (v Value) Optional(name string) Value {
 	field := v.Field(name)
 	field.optional = true
 	return field
 }
 
-// OrNull returns the same value, which may be null. Read as a type, it is zero
-// then.
+// OrNull returns the same value, with null allowed. Null reads as zero.
 func (v Value) OrNull() Value {
 	v.nullable = true
 	return v
 }
 
-// IsSet reports whether the value is there, and not a null that is allowed.
+// IsSet reports whether the value is present, and not an allowed null.
 func (v Value) IsSet() bool {
 	return !v.missing && (!v.nullable || v.doc.nodes[v.node].kind != null)
 }
 
-// Text reads a string of so many characters (code points); least is 0 or 1.
+// Text returns a string of least to most code points; least is 0 or 1.
 func (v Value) Text(least, most int) string {
 	raw, ok := v.read(text, "a string")
 	if !ok {
@@ -78,7 +75,7 @@ func (v Value) Text(least, most int) string {
 	return ""
 }
 
-// OneOf reads a string that is one of those known.
+// OneOf returns a string with one of the known values.
 func OneOf[S ~string](v Value, known ...S) S {
 	switch {
 	case v.IsSet() && v.doc.nodes[v.node].kind == text:
@@ -107,7 +104,7 @@ func join[S ~string](words []S) string {
 	return b.String()
 }
 
-// Time reads a time in RFC 3339 form.
+// Time returns a time in RFC 3339 format.
 func (v Value) Time() time.Time {
 	raw, ok := v.read(text, "a string")
 	if !ok {
@@ -120,13 +117,13 @@ func (v Value) Time() time.Time {
 	return t
 }
 
-// Bool reads true or false.
+// Bool returns a boolean.
 func (v Value) Bool() bool {
 	raw, ok := v.read(boolean, "a boolean")
 	return ok && raw[0] == 't'
 }
 
-// Number reads a number within bounds.
+// Number returns a number within bounds.
 func (v Value) Number(least, most float64) float64 {
 	raw, ok := v.read(number, "a number")
 	if !ok {
@@ -152,8 +149,8 @@ func (v Value) Object() bool {
 	return ok
 }
 
-// List reads an array of so many items; least is 0 or 1. It is nil if the array
-// is missing, empty or has another number of items.
+// List returns an array of least to most items; least is 0 or 1. It is nil if the array is missing, empty or has
+// another number of items.
 func List[T any](v Value, least, most int, item func(Value) T) []T {
 	if _, ok := v.read(array, "an array"); !ok {
 		return nil
@@ -179,7 +176,7 @@ func List[T any](v Value, least, most int, item func(Value) T) []T {
 	return list
 }
 
-// Pointer reads an optional value and returns nil if it was not given.
+// Pointer returns a pointer to an optional value, or nil if it is not set.
 func Pointer[T any](v Value, read func(Value) T) *T {
 	if !v.IsSet() {
 		return nil
@@ -187,9 +184,8 @@ func Pointer[T any](v Value, read func(Value) T) *T {
 	return new(read(v))
 }
 
-// read returns the text of a value that has to be of a kind. It is false, after
-// a problem has been recorded, for another kind, and for a value that is
-// missing or null.
+// read returns the text of a value of the given kind. It returns false for a missing or null value, and records a
+// problem unless that is allowed; for another kind it records a problem and returns false.
 func (v Value) read(want kind, called string) (raw []byte, ok bool) {
 	switch {
 	case v.missing && v.optional:
@@ -220,7 +216,7 @@ func (v Value) Refuse(problem string) {
 	v.doc.problems = append(v.doc.problems, v.Path()+": "+problem)
 }
 
-// Path is where the value is in its document, such as targets[1].caption.
+// Path returns the path of the value in its document, such as targets[1].caption.
 func (v Value) Path() string {
 	path := v.doc.path(v.node)
 	if v.missing {
@@ -229,12 +225,11 @@ func (v Value) Path() string {
 	return path
 }
 
-// Problems are those that have been recorded of the whole document, in the
-// order in which it was read: the first ShownProblems in words, and how many
-// there are more.
+// Problems returns the problems of the whole document in reading order: the first ShownProblems as text, and the number
+// of further ones.
 func (v Value) Problems() (first []string, more int) { return v.doc.problems, v.doc.more }
 
-// path is where a node is in the document.
+// path returns the path of a node in the document.
 func (d *document) path(i int) string {
 	parent := d.nodes[i].parent
 	if parent < 0 {
@@ -255,7 +250,7 @@ func (d *document) path(i int) string {
 	return path + "." + name
 }
 
-// short keeps a path short that shows a name of the client's making.
+// short truncates a client's name in a path.
 func short(name string) string {
 	if runes := []rune(name); len(runes) > maxName {
 		return string(runes[:maxName]) + "…"
