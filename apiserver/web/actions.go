@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// cancel withdraws a post.
+// cancel cancels a post.
 func (s *Site) cancel(w http.ResponseWriter, v *visit) error {
 	id := v.PathValue("id")
 	if err := s.Service.CancelPost(v.Context(), v.caller, id); err != nil {
@@ -21,7 +21,7 @@ func (s *Site) cancel(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// reschedule gives a scheduled post another time.
+// reschedule moves a scheduled post to another time.
 func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 	written, err := s.readForm(w, v)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// localPath is an address of a form, if it is that page of ours and not one elsewhere; otherwise it is empty.
+// localPath returns an address from a form if it has this path of our site; otherwise "".
 func localPath(address, page string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Path != page {

@@ -13,13 +13,13 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The rights to the grants of others. One's own are always seen, and can be ended.
+// The rights to the grants of others. A person can always see and revoke their own.
 var (
 	seeGrants    = right{verbList, "oauthgrants"}
 	updateGrants = right{"update", "oauthgrants"}
 )
 
-// agents shows which agents may act for the team.
+// agents shows the team's agents.
 func (s *Site) agents(w http.ResponseWriter, v *visit) error {
 	all, err := s.allowed(v.Context(), v, seeGrants)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Site) agents(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// isOwnGrant reports whether the visitor has allowed an agent.
+// isOwnGrant reports whether the visitor has allowed the agent.
 func isOwnGrant(v *visit, grant *v1alpha1.OAuthGrant) bool {
 	return grant.Spec.Person.Name == v.person.Name
 }
@@ -84,7 +84,7 @@ func (s *Site) agentCard(v *visit, grant *v1alpha1.OAuthGrant, mayEnd bool) g.No
 	)
 }
 
-// revocationReasons are the words for why Herald ended a grant.
+// revocationReasons are the display texts for why Herald ended a grant.
 var revocationReasons = map[string]string{
 	v1alpha1.GrantReuse:     "Its token was used twice, as if somebody had stolen it",
 	v1alpha1.GrantReplay:    "Its code was used twice, as if somebody had stolen it",
@@ -92,7 +92,7 @@ var revocationReasons = map[string]string{
 	v1alpha1.GrantExpired:   "Its time was over",
 }
 
-// origin says where an agent comes from, and whether that is known.
+// origin returns where an agent comes from, and whether that is verified.
 func origin(client *v1alpha1.OAuthGrantClient) string {
 	if client.Verified {
 		return client.ID + ", verified"
@@ -100,7 +100,7 @@ func origin(client *v1alpha1.OAuthGrantClient) string {
 	return client.RedirectHost + ", not verified"
 }
 
-// levelOf words what an agent may do.
+// levelOf returns the display text for the agent's highest scope.
 func levelOf(grant *v1alpha1.OAuthGrant) string {
 	words := ""
 	for _, level := range levels {
@@ -118,7 +118,7 @@ func lastCall(v *visit, grant *v1alpha1.OAuthGrant) g.Node {
 	return g.Text("never")
 }
 
-// revokeAgent revokes an agent: one's own, or any with the right to.
+// revokeAgent revokes one of the visitor's own agents, or any agent with the right to update grants.
 func (s *Site) revokeAgent(w http.ResponseWriter, v *visit) error {
 	may, err := s.allowed(v.Context(), v, updateGrants)
 	if err != nil {

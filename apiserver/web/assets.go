@@ -18,24 +18,24 @@ import (
 //go:embed assets/*.css assets/*.js assets/*.svg
 var files embed.FS
 
-// asset is a file that pages load. Its name holds a hash of its content, so that browsers keep it for good.
+// asset is a static file. Its name contains a hash of its content, so that browsers can cache it forever.
 type asset struct {
 	contentType string
 	body        request.Fixed
 }
 
-// assets holds the files by the names in their addresses, and the addresses by the names of the files.
+// assets maps the hashed names to the files, and the file names to their addresses.
 type assets struct {
 	byName map[string]asset
 	paths  map[string]string
 }
 
-// hashLength is how many hex digits of its hash a file's name holds: enough to tell two versions apart.
+// hashLength is the number of hex digits of the hash in a file's name: enough to distinguish versions.
 const hashLength = 12
 
 func newAssets() assets {
 	all := assets{map[string]asset{}, map[string]string{}}
-	entries, _ := files.ReadDir("assets") // it is in the program
+	entries, _ := files.ReadDir("assets") // the folder is embedded
 	for _, entry := range entries {
 		data, _ := files.ReadFile("assets/" + entry.Name())
 		name := hashed(entry.Name(), data)
@@ -45,17 +45,17 @@ func newAssets() assets {
 	return all
 }
 
-// hashed is the name of a file in its address.
+// hashed returns a file's name with its hash.
 func hashed(name string, data []byte) string {
 	sum := sha256.Sum256(data)
 	extension := path.Ext(name)
 	return strings.TrimSuffix(name, extension) + "-" + hex.EncodeToString(sum[:])[:hashLength] + extension
 }
 
-// path is the address of a file.
+// path returns the address of a file.
 func (a assets) path(name string) string { return a.paths[name] }
 
-// ServeHTTP serves a file.
+// ServeHTTP serves a file by its hashed name.
 func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found, ok := a.byName[r.PathValue("file")]
 	if !ok {

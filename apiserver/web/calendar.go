@@ -16,22 +16,22 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// Forms of the calendar's addresses and fields.
+// Time layouts in the calendar's addresses and fields.
 const (
 	monthForm = "2006-01"
 	dateForm  = "2006-01-02"
 )
 
-// perMonth is how many posts a calendar shows at most: with more, a page that can move them all has more than 50 KB.
+// perMonth limits the posts in a calendar: with more posts that can all be moved, the page exceeds 50 KB.
 const perMonth = 300
 
-// perDay is how many posts of a day the calendar shows; the others are behind a link.
+// perDay limits the posts shown in a day; the others are in a collapsed list.
 const perDay = 5
 
-// calendar shows the posts of a month, by the days of the viewer's zone.
+// calendar shows the posts of a month, by day in the viewer's time zone.
 func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 	f := filtersOf(v.URL.Query())
-	// Days are counted in UTC: there are zones whose clocks skip a midnight.
+	// Days are counted in UTC: in some time zones the clocks skip a midnight.
 	month, err := time.Parse(monthForm, v.URL.Query().Get("month"))
 	if err != nil || month.Year() < 2000 || month.Year() > 2900 {
 		today := v.now.In(v.zone)
@@ -72,12 +72,12 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// midnight is when a day of the calendar begins for the viewer.
+// midnight returns the start of a calendar day in the viewer's time zone.
 func (v *visit) midnight(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, v.zone)
 }
 
-// months leads to the months around.
+// months returns the links to the adjacent months.
 func (s *Site) months(v *visit, month time.Time, f filters) g.Node {
 	step := func(to time.Time, icon, label string) g.Node {
 		return h.A(h.Class("button square"), h.Href(v.path("calendar")+f.query("month", to.Format(monthForm))), h.Aria("label", label), drawing(icon))
@@ -89,7 +89,7 @@ func (s *Site) months(v *visit, month time.Time, f filters) g.Node {
 	)
 }
 
-// month is the table of days.
+// month returns the table of days.
 func (s *Site) month(v *visit, month, first time.Time, weeks int, byDay map[string][]postindex.Summary) g.Node {
 	return h.Table(h.Class("month"),
 		h.Caption(h.Class("hidden"), g.Text("Posts of "+month.Format("January 2006"))),
@@ -108,7 +108,7 @@ func (s *Site) month(v *visit, month, first time.Time, weeks int, byDay map[stri
 func (s *Site) day(v *visit, month, day time.Time, byDay map[string][]postindex.Summary) g.Node {
 	date := day.Format(dateForm)
 	posts := byDay[date]
-	slices.Reverse(posts) // lists have the newest first, days the earliest
+	slices.Reverse(posts) // lists are newest first, days earliest first
 	class := "day"
 	if day.Month() != month.Month() {
 		class += " outside"
@@ -128,7 +128,8 @@ func (s *Site) day(v *visit, month, day time.Time, byDay map[string][]postindex.
 	)
 }
 
-// entry is a post on its day. One that is scheduled can be dragged: the page's script sends the form with the day it was dropped on.
+// entry is a post on its day. A scheduled post can be dragged: the page's script submits the form with the day it was
+// dropped on.
 func (s *Site) entry(v *visit, p *postindex.Summary) g.Node {
 	moves := v.may.update && p.Status == v1alpha1.PhaseScheduled
 	at, stands := p.DisplayAt.In(v.zone), displayStatusOf(p)
@@ -141,7 +142,7 @@ func (s *Site) entry(v *visit, p *postindex.Summary) g.Node {
 	)
 }
 
-// moveForm gives a scheduled post another time. The page's script sends it for a post that is dragged to another day.
+// moveForm is the form that moves a scheduled post. The page's script submits it when a post is dragged to another day.
 func (s *Site) moveForm(v *visit, p *postindex.Summary, at time.Time) g.Node {
 	has := p.DisplayAt.UTC().Format(time.RFC3339Nano)
 	return form(v.path("posts/"+p.ID+"/reschedule"), "",

@@ -14,18 +14,18 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// storing is how long a new account may lack its Secret. The apiserver creates the Connection first, since it owns the Secret, so the
-// manager may look at it in between.
+// storing is the maximum age of a new account without its Secret. The apiserver creates the Connection first, since it
+// owns the Secret, so the manager may check it in between.
 const storing = 15 * time.Second
 
-// beingChecked reports whether nothing is known of an account yet.
+// beingChecked reports whether the account's state is still unknown.
 func beingChecked(c *v1alpha1.Connection, now time.Time) bool {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	return ready == nil || ready.Reason == v1alpha1.ReasonCredentialsNotFound && now.Sub(c.CreationTimestamp.Time) < storing
 }
 
-// watch lets a list of accounts load itself again while one of them is being checked: a person who has just connected an account sees
-// what became of it.
+// watch makes a list of accounts reload while one of them is being checked, so that a person who has just connected an
+// account sees the result.
 func (s *Site) watch(v *visit, accounts []*v1alpha1.Connection) g.Node {
 	waits := slices.ContainsFunc(accounts, func(c *v1alpha1.Connection) bool { return !c.Spec.Disabled && beingChecked(c, v.now) })
 	return g.If(waits, g.Group{

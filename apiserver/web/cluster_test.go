@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// cluster is a Kubernetes API in memory, with what the pages need of one.
+// cluster is a fake Kubernetes API with the objects that the pages need.
 type cluster struct {
 	mu          sync.Mutex
 	posts       map[string]*v1alpha1.Post
@@ -31,9 +31,9 @@ type cluster struct {
 	connections map[string][]*v1alpha1.Connection
 	teams       []*v1alpha1.Team
 	versions    int
-	// writes counts everything that was written.
+	// writes counts all writes.
 	writes int
-	// signals are those of the pages that follow a post, and followed counts them.
+	// signals are the channels of the pages that follow a post, and followed counts them.
 	signals  map[string]chan struct{}
 	followed int
 }
@@ -129,7 +129,7 @@ func (c keysOf) Update(ctx context.Context, _, after *v1alpha1.APIKey) (*v1alpha
 	return c.Create(ctx, after)
 }
 
-// grantsOf are what people have allowed agents.
+// grantsOf implements oauth.Grants.
 type grantsOf struct{ *cluster }
 
 func (grantsOf) HasSynced() bool { return true }
@@ -255,7 +255,7 @@ func (c connectionsOf) DeleteFor(context.Context, *v1alpha1.Connection, string, 
 	return nil
 }
 
-// store signs addresses of a store that there is not.
+// store signs URLs of a fictional store.
 type store struct{}
 
 func (store) PresignPut(_ context.Context, key, _ string, _ int64) (string, time.Time, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// What a form says that no post can be made of.
+// Errors of a form that cannot be turned into a post.
 var (
 	errNoTime     = errors.New("choose a day and a time, or publish now")
 	errNoAudience = errors.New("choose who can see the post on TikTok")
@@ -26,7 +26,7 @@ var (
 	errTwice      = errors.New("this post names an account twice, which this form cannot show; edit it with kubectl")
 )
 
-// compose is the page on which a post is written: an empty one, or one like another.
+// compose shows the page for a new post: empty, or prefilled from another post.
 func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 	form := &composer{writing: newWriting(v.zone), title: "New post", action: v.path("posts/new"), check: v.path("compose/check")}
 	query := v.URL.Query()
@@ -58,7 +58,7 @@ func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// create makes a post of the form.
+// create creates a post from the form.
 func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	written, err := s.readForm(w, v)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// wordFor names what was done with a form.
+// wordFor returns the key of the confirmation after the form was submitted.
 func wordFor(when string) string {
 	switch when {
 	case whenLater:
@@ -97,7 +97,7 @@ func wordFor(when string) string {
 	}
 }
 
-// readForm reads what was written.
+// readForm parses the submitted form.
 func (s *Site) readForm(w http.ResponseWriter, v *visit) (*writing, error) {
 	done, err := s.parseForm(w, v.Request, v.namespace)
 	v.done = done
@@ -111,7 +111,7 @@ func (s *Site) readForm(w http.ResponseWriter, v *visit) (*writing, error) {
 	return written, nil
 }
 
-// changesParts adds or takes away a part of a thread, if that is what was asked for.
+// changesParts adds or removes a part of a thread, if the form requests it.
 func (s *Site) changesParts(w http.ResponseWriter, v *visit, form *composer) bool {
 	switch v.PostForm.Get("do") {
 	case "add":
@@ -125,7 +125,8 @@ func (s *Site) changesParts(w http.ResponseWriter, v *visit, form *composer) boo
 	return true
 }
 
-// again shows the form as it was sent, and why nothing came of it; for a repetition it asks first. Other errors than those that a person can do something about go up.
+// again shows the submitted form with its errors; for a repeated post it asks for confirmation. It returns errors that
+// the person cannot correct.
 func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error) error {
 	var (
 		known    *bridge.Error
@@ -146,7 +147,8 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	return nil
 }
 
-// platforms finds the platform of an account, which is shown to everyone who may see the posts that go there.
+// platforms returns a lookup of an account's platform, which is visible to everyone who may see the posts that go
+// there.
 func (s *Site) platforms(v *visit) func(string) v1alpha1.Platform {
 	return func(name string) v1alpha1.Platform {
 		if account := s.Service.Connections.Get(v.namespace, name); account != nil {
@@ -156,7 +158,7 @@ func (s *Site) platforms(v *visit) func(string) v1alpha1.Platform {
 	}
 }
 
-// edit is the page on which a draft or a scheduled post is written again.
+// edit shows the page for a draft or a scheduled post.
 func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 	post, err := s.Service.ReadPost(v.Context(), v.caller, v.PathValue("id"))
 	if err != nil {
@@ -178,7 +180,7 @@ func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// editor is the form for a post that exists.
+// editor returns the form for an existing post.
 func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer {
 	title := "Edit scheduled post"
 	if post.Spec.Draft {
@@ -188,7 +190,7 @@ func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer
 	return &composer{writing: written, title: title, action: at + "/edit", check: at + "/check", exists: true, scheduled: !post.Spec.Draft}
 }
 
-// twice reports whether a post names an account twice.
+// twice reports whether two targets of a post have the same connection.
 func twice(spec *v1alpha1.PostSpec) bool {
 	seen := map[string]bool{}
 	for i := range spec.Targets {
@@ -200,7 +202,7 @@ func twice(spec *v1alpha1.PostSpec) bool {
 	return false
 }
 
-// change stores what was written again: as a draft, to be published now, or at a time.
+// change stores the edited post: as a draft, published now, or scheduled.
 func (s *Site) change(w http.ResponseWriter, v *visit) error {
 	id := v.PathValue("id")
 	written, err := s.readForm(w, v)
@@ -244,10 +246,10 @@ func (s *Site) change(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// maxUploadRequest is the greatest size of the request for an upload address in bytes.
+// maxUploadRequest is the maximum size of a request for an upload address, in bytes.
 const maxUploadRequest = 16 << 10
 
-// upload registers a file and answers with the address that it is to be uploaded to.
+// upload registers a file and responds with its upload address.
 func (s *Site) upload(w http.ResponseWriter, v *visit) error {
 	var in struct {
 		Name     string `json:"name"`
@@ -282,15 +284,15 @@ func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
 	return nil
 }
 
-// answerError tells the page's script what is wrong.
+// answerError sends an error to the page's script.
 func answerError(w http.ResponseWriter, status int, message string) {
 	answer(w, status, map[string]any{"error": map[string]string{"message": message}})
 }
 
-// answer writes JSON, for the page's script.
+// answer writes JSON for the page's script.
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the reader may have gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }

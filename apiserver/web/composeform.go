@@ -13,33 +13,33 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// composer is the form for writing a post, and for editing one.
+// composer is the form for a new post or for editing one.
 type composer struct {
 	*writing
 
 	title string
-	// action is where the form is sent to, and check where it is sent while it is written.
+	// action is the URL of the form, check the URL of the previews while the person writes.
 	action, check string
-	// exists says that the post exists: its kind cannot be changed.
+	// exists reports that the post exists, so that its kind cannot be changed.
 	exists bool
-	// scheduled says that it has a time: it cannot become a draft again.
+	// scheduled reports that the post is scheduled, so that it cannot become a draft again.
 	scheduled bool
-	// fresh says that the form is new, so the browser fills in the text that it kept of an earlier attempt.
+	// fresh reports that the form is empty: the browser restores text that it saved from an earlier attempt.
 	fresh bool
-	// omitted is what a duplicate cannot take over.
+	// omitted lists the parts that a duplicate cannot copy.
 	omitted []string
-	// notice is what is said before the form: of the post that was sent last, or of the one that is sent again.
+	// notice is shown above the form. It is about the post that was just sent, or the one that is sent again.
 	notice g.Node
-	// problems are the reasons why the server did not take the post.
+	// problems are the reasons why the server rejected the post.
 	problems []string
 }
 
-// composer shows the form beside the previews.
+// composer returns the page with the form and the previews.
 func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
 	return view{title: c.title, place: placePosts, wide: true, uploads: true, content: []g.Node{
 		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
-			// Enter in a field presses the first button of a form.
+			// Enter in a field activates the form's first button.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
 			hidden("key", c.key), hidden("version", c.version), hidden("zone", v.zone.String()), hidden("cards", strconv.Itoa(len(c.cards))),
 			h.Div(h.Class("write"),
@@ -66,7 +66,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 	}}
 }
 
-// usable are the accounts that a post may go to, by platform and name.
+// usable returns the accounts that are not disabled, sorted by platform and name.
 func (s *Site) usable(v *visit) []*v1alpha1.Connection {
 	return slices.DeleteFunc(s.accounts(v), func(c *v1alpha1.Connection) bool { return c.Spec.Disabled })
 }
@@ -90,7 +90,7 @@ func (s *Site) kindFields(c *composer) g.Node {
 		}))
 }
 
-// class marks fields that only some kinds of posts have. The style shows the fields of the chosen kind.
+// class marks fields that exist only for some kinds of posts. CSS shows the fields of the chosen kind.
 func (c *composer) class(of string) g.Node {
 	if c.exists {
 		return h.Class(of + " chosen-" + string(c.category))
@@ -130,12 +130,12 @@ func (s *Site) targetFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	}
 }
 
-// privacies are the words for the levels of privacy that posts of Herald can have. TikTok has more.
+// privacies are the labels of the privacy levels that Herald supports. TikTok has more.
 var privacies = map[v1alpha1.TikTokPrivacyLevel]string{v1alpha1.TikTokPublicToEveryone: "Everyone", v1alpha1.TikTokSelfOnly: "Only you"}
 
-// privacyOptions are the levels that the account offers. The post's own level stays even if the account no longer offers it:
-// otherwise the browser would silently choose another one, and the rules already say what is wrong with it. No level is chosen
-// beforehand, because TikTok wants a person to choose (Content Sharing Guidelines).
+// privacyOptions are the levels that the account offers. The post's own level stays in the list even if the account no
+// longer offers it: otherwise the browser would silently choose another one, and the checks already report the problem.
+// No level is preselected, because TikTok requires a person to choose (Content Sharing Guidelines).
 func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
 	if has != "" && !slices.Contains(offered, string(has)) {
 		offered = append(slices.Clone(offered), string(has))
@@ -150,7 +150,8 @@ func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
 	}
 }
 
-// tiktokFields are the fields for TikTok alone. They offer only what the account can choose (TikTok's Content Sharing Guidelines).
+// tiktokFields are the TikTok-specific fields. They offer only the options of the account (TikTok's Content Sharing
+// Guidelines).
 func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	may := a.Status.TikTok
 	if may == nil {
@@ -182,7 +183,7 @@ func (s *Site) textFields(c *composer) g.Node {
 		h.Textarea(h.ID("caption"), h.Name("caption"), h.Rows("7"), h.Placeholder("What do you want to say?"), typed(c.caption)))
 }
 
-// cardFields are the parts of a chain of posts.
+// cardFields are the parts of a thread.
 func (s *Site) cardFields(v *visit, c *composer) g.Node {
 	return h.FieldSet(c.class("only-tree parts"), h.Legend(g.Text("Parts of the thread")),
 		h.Ol(g.Map(indexes(len(c.cards)), func(i int) g.Node {
@@ -216,7 +217,7 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 	}
 }
 
-// placeRule says whether files are sent with the place where they were taken.
+// placeRule returns the text about whether files are published with the location where they were taken.
 func (v *visit) placeRule() string {
 	if v.team.Spec.Media.KeepLocation {
 		return "Your team sends pictures and videos with the place where they were taken, if their files tell it."
@@ -224,7 +225,7 @@ func (v *visit) placeRule() string {
 	return "Platforms get pictures and videos without the place where they were taken."
 }
 
-// dropZone takes files, which the page's script uploads. It lists the files that were uploaded before.
+// dropZone is a file field whose files the page's script uploads. It lists the files that are already uploaded.
 func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []string) g.Node {
 	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", name), h.Legend(g.Text(label)),
 		h.Label(h.Class("choose"),
@@ -239,7 +240,7 @@ func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []
 	)
 }
 
-// file is one in a drop zone.
+// file is one file in a drop zone.
 func file(preview, field g.Node, name string) g.Node {
 	of := func(what string) g.Node { return g.If(name != "", h.Aria("label", what+" "+name)) }
 	return h.Li(h.Span(h.Data("preview", ""), preview), h.Span(h.Data("file", ""), h.Class("soft"), g.Text(name)), field,

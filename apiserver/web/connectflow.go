@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
-// visitor is the person of a session, for the flow that connects accounts.
+// visitor returns the session's person for package connect.
 func (s *Site) visitor(of session.Session) connect.Visitor {
 	return connect.Visitor{Session: of.ID, Person: of.Person.Name, May: func(ctx context.Context, namespace string, verb connect.Verb) error {
 		may, err := s.Access.May(ctx, of.Person, namespace, string(verb), "connections")
@@ -29,7 +29,7 @@ func (s *Site) visitor(of session.Session) connect.Visitor {
 	}}
 }
 
-// connect sends a person to a platform, to let Herald into an account.
+// connect sends a person to a platform's consent page.
 func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	http.SetCookie(w, started.Cookie)
-	// Browsers hold redirects after a form to the policy's form-action, those of the platform to other hosts of its own too, and those
-	// are not known. A page that leads on is no form.
+	// Browsers apply form-action to all redirects after a form, including the platform's redirects to further hosts,
+	// and these hosts are unknown. A page with a Refresh header is not a form.
 	to := started.Platform.Title()
 	w.Header().Set("Refresh", "0; url="+started.Address)
 	s.page(w, http.StatusOK, "On to "+to, paragraph("You choose the account there, and come back."),
@@ -49,7 +49,7 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// callback takes a person back from a platform.
+// callback completes a flow after the platform's redirect.
 func (s *Site) callback(w http.ResponseWriter, r *http.Request) {
 	of, ok := session.From(r.Context())
 	if !ok {
@@ -105,7 +105,7 @@ func (s *Site) connected(w http.ResponseWriter, r *http.Request, who person.Pers
 	}
 }
 
-// notConnected says why an account was not connected, and leads back.
+// notConnected shows why an account was not connected, with a link back.
 func (s *Site) notConnected(w http.ResponseWriter, r *http.Request, namespace string, err error) {
 	known, ok := asError(err)
 	if !ok {
@@ -119,7 +119,7 @@ func (s *Site) notConnected(w http.ResponseWriter, r *http.Request, namespace st
 	s.page(w, httpcode.Of(known.Code), "The account is not connected", paragraph(sentence(known.Message)), link(back, "To the accounts", "primary"))
 }
 
-// choices asks the person which of several accounts to connect.
+// choices lets the person choose one of several accounts.
 func (s *Site) choices(w http.ResponseWriter, r *http.Request, out connect.Outcome) {
 	platform := v1alpha1.Platform(r.PathValue("platform"))
 	s.page(w, http.StatusOK, "Which account of "+platform.Title()+"?",
@@ -139,7 +139,7 @@ func (s *Site) choices(w http.ResponseWriter, r *http.Request, out connect.Outco
 	)
 }
 
-// disconnect removes an account.
+// disconnect disconnects an account.
 func (s *Site) disconnect(w http.ResponseWriter, v *visit) error {
 	out, err := s.Connect.Disconnect(v.Context(), s.visitor(v.session), v.namespace, v.PathValue("id"))
 	if err != nil {

@@ -19,18 +19,18 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// warnBefore is how early a page warns that an account has to be connected again.
+// warnBefore is the lead time of the warning that an account has to be connected again.
 const warnBefore = 14 * 24 * time.Hour
 
-// accountState is the state of an account, in words.
+// accountState is the display form of an account's state.
 type accountState struct {
 	tone        tone
 	label, text string
-	// reconnect says that connecting the account again helps.
+	// reconnect reports that connecting the account again helps.
 	reconnect bool
 }
 
-// stateOf puts the state of an account into words.
+// stateOf returns the display state of an account.
 func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	switch by := c.Status.ReconnectBy; {
@@ -56,8 +56,8 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	}
 }
 
-// restricted is why the platform does not let an account publish until its owner acts
-// there; empty if it does.
+// restricted returns why the platform blocks an account from publishing until its owner acts there; empty if it does
+// not.
 func restricted(c *v1alpha1.Connection) string {
 	if refused := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionPublishingRefused); refused != nil && refused.Reason == v1alpha1.ReasonAccountRestricted {
 		return refused.Message
@@ -65,7 +65,7 @@ func restricted(c *v1alpha1.Connection) string {
 	return ""
 }
 
-// accounts are those of the team, by platform and name; none if the person may not see them.
+// accounts returns the team's accounts, sorted by platform and name; none if the person may not see them.
 func (s *Site) accounts(v *visit) []*v1alpha1.Connection {
 	if !v.may.seeAccounts {
 		return nil
@@ -77,7 +77,7 @@ func (s *Site) accounts(v *visit) []*v1alpha1.Connection {
 	return all
 }
 
-// connections is the page of the accounts.
+// connections shows the page of the accounts.
 func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 	accounts := s.accounts(v)
 	view := view{title: "Accounts", place: placeAccounts}
@@ -96,7 +96,7 @@ func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// roomFor says how much of a plan's room for accounts is taken. Those that are disabled take none.
+// roomFor returns the text about the plan's used and total accounts. Disabled accounts do not count.
 func roomFor(limit int, accounts []*v1alpha1.Connection) string {
 	used := 0
 	for _, c := range accounts {
@@ -111,7 +111,7 @@ func roomFor(limit int, accounts []*v1alpha1.Connection) string {
 	return text + "."
 }
 
-// connectButtons leads to the consent of each platform that this installation has an app of.
+// connectButtons are the buttons for the platforms that this installation has an app for.
 func (s *Site) connectButtons(v *visit) g.Node {
 	offered := s.Connect.Available()
 	if len(offered) == 0 {
@@ -151,7 +151,7 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 	)
 }
 
-// handleOn tells an account apart from others of the same name.
+// handleOn returns the platform and username of an account, to distinguish accounts of the same name.
 func handleOn(c *v1alpha1.Connection) string {
 	if c.Status.Username == "" {
 		return c.Spec.Platform.Title()
@@ -159,13 +159,13 @@ func handleOn(c *v1alpha1.Connection) string {
 	return c.Spec.Platform.Title() + ", @" + c.Status.Username
 }
 
-// limitNames are the words for the platforms' limits.
+// limitNames are the display names of the platforms' limits.
 var limitNames = map[string]string{
 	"postsPerDay": "Posts left in 24 hours", "repliesPerDay": "Replies left in 24 hours", "postsPerWindow": "Posts left in this window",
 	"appPostsPerDay": "Posts left for all accounts", "usage": "Calls left, percent", "appUsage": "Calls left for all accounts, percent",
 }
 
-// limit is what remains of one of the platform's limits.
+// limit shows the remainder of a platform's limit.
 func (s *Site) limit(v *visit, l v1alpha1.RateLimit) g.Node {
 	left := strconv.Itoa(int(l.Remaining))
 	if l.Limit > 0 {

@@ -18,10 +18,10 @@ import (
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
-// teamParameter names the team that a person has chosen, in the address of the consent page.
+// teamParameter is the query parameter of the consent page with the chosen team.
 const teamParameter = "team"
 
-// levels are the scopes as people choose them: each includes those before it.
+// levels are the scopes as offered to people: each includes those before it.
 var levels = []struct {
 	scope       bridge.Scope
 	label, text string
@@ -31,9 +31,9 @@ var levels = []struct {
 	{bridge.ScopePublish, "Read, write and publish", "It also publishes and schedules posts, and cancels them, without asking."},
 }
 
-// authorize asks a person whether an agent may act for a team. Nothing changes by it.
+// authorize shows the consent page for an agent. It changes nothing.
 func (s *Site) authorize(w http.ResponseWriter, r *http.Request) {
-	// An agent that is a page itself waits for the answer in the window that opened this one.
+	// An agent that runs in a web page waits for the answer in the window that opened this one.
 	w.Header().Set("Cross-Origin-Opener-Policy", "unsafe-none")
 	of, ok := session.From(r.Context())
 	if !ok {
@@ -67,7 +67,7 @@ func (s *Site) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// chooseTeam lets a person choose the team that an agent acts for.
+// chooseTeam lets a person choose the agent's team.
 func (s *Site) chooseTeam(w http.ResponseWriter, asked *oauth.Request, teams []*v1alpha1.Team, query url.Values) {
 	s.page(w, http.StatusOK, "For which team?",
 		h.P(h.Strong(g.Text(asked.Client.Shown())), g.Text(" wants to act for one of your teams.")),
@@ -77,7 +77,7 @@ func (s *Site) chooseTeam(w http.ResponseWriter, asked *oauth.Request, teams []*
 		})))
 }
 
-// renderConsent shows who asks for what, and where the answer goes.
+// renderConsent shows the requesting agent, the scopes, and the destination of the answer.
 func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.Session, asked *oauth.Request, team *v1alpha1.Team, several bool) {
 	offered, err := s.Agents.Offer(r.Context(), asked, of.Person, team.Spec.Namespace)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 	}
 	again := r.URL.Query()
 	again.Del(teamParameter)
-	// Browsers hold the redirect that answers this form to the policy too.
+	// Browsers apply form-action to the redirect after this form too.
 	w.Header().Set("Content-Security-Policy", strings.Replace(s.policy, "form-action 'self'", "form-action 'self' "+oauth.FormAction(asked.Redirect), 1))
 	s.page(w, http.StatusOK, "Allow "+quoted(asked.Client.Shown())+"?",
 		requester(asked),
@@ -102,7 +102,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 		),
 		h.Form(h.Method("post"), h.Action(oauth.AuthorizePath), h.Class("pick"),
 			hidden("consent", s.Agents.Seal(asked, of, team.Spec.Namespace)),
-			// Nothing is chosen beforehand, so that no single click allows anything.
+			// No level is preselected, so that a single click cannot allow anything.
 			h.FieldSet(h.Legend(g.Text("It may")), h.Ul(g.Map(indexes(len(offered)), func(i int) g.Node {
 				level := levels[i]
 				id := "level-" + string(level.scope)
@@ -117,7 +117,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 		))
 }
 
-// requester says how far an agent's name can be believed.
+// requester shows how trustworthy the agent's name is.
 func requester(asked *oauth.Request) g.Node {
 	c := &asked.Client
 	if !c.Verified {
@@ -131,7 +131,7 @@ func requester(asked *oauth.Request) g.Node {
 		g.Text(" The answer goes to a program here, and its site cannot say which. Allow it only if you have just started it yourself.")))}
 }
 
-// whereTo says where the answer goes.
+// whereTo shows the destination of the answer.
 func whereTo(asked *oauth.Request) []g.Node {
 	where := h.Strong(g.Text(asked.RedirectHost()))
 	switch application := asked.Application(); {
@@ -144,7 +144,7 @@ func whereTo(asked *oauth.Request) []g.Node {
 	}
 }
 
-// decide takes the answer of a person.
+// decide handles a person's decision.
 func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cross-Origin-Opener-Policy", "unsafe-none")
 	of, ok := session.From(r.Context())
@@ -168,8 +168,8 @@ func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, location, http.StatusSeeOther)
 }
 
-// invalidRequest shows what is wrong with a question that comes from a stranger. The address of the answer is a stranger's too: the
-// person goes on there, and not the browser.
+// invalidRequest shows the error of an unverified client. The redirect URI is unverified too, so the page has a link
+// instead of a redirect.
 func (s *Site) invalidRequest(w http.ResponseWriter, refused *oauth.Refused) {
 	known := " (not verified)"
 	if host := refused.Client.Host(); host != "" {
@@ -182,7 +182,7 @@ func (s *Site) invalidRequest(w http.ResponseWriter, refused *oauth.Refused) {
 			h.A(h.Class("button"), h.Href(refused.Location), h.Rel("noreferrer nofollow"), g.Text("Back to "+refused.Host))))
 }
 
-// notAllowed shows what an agent, or the person, did wrong; or lets the agent know.
+// notAllowed shows an error of the agent or of the person, or redirects to the agent with the error.
 func (s *Site) notAllowed(w http.ResponseWriter, r *http.Request, err error) {
 	var (
 		shown   *oauth.PageError

@@ -23,10 +23,10 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// agentCallback is where agents of these tests wait.
+// agentCallback is the redirect URI of the tests' agents.
 const agentCallback = "http://127.0.0.1:33418/callback"
 
-// agentID registers an agent of a name.
+// agentID registers an agent with a name, and returns its id.
 func (w *world) agentID(t *testing.T, name, redirect string) string {
 	t.Helper()
 	body, _ := json.Marshal(map[string]any{"client_name": name, "redirect_uris": []string{redirect}})
@@ -43,7 +43,7 @@ func (w *world) agentID(t *testing.T, name, redirect string) string {
 	return made.ID
 }
 
-// consentPath is the address that an agent sends a person to.
+// consentPath returns the path of an agent's authorization request.
 func consentPath(client, redirect, scope string) string {
 	sum := sha256.Sum256([]byte("verifier"))
 	return oauth.AuthorizePath + "?" + url.Values{
@@ -52,7 +52,7 @@ func consentPath(client, redirect, scope string) string {
 	}.Encode()
 }
 
-// levelsOf are those that a page offers, and what its form carries.
+// levelsOf returns the levels that a page offers, and the sealed content of its form.
 func levelsOf(t *testing.T, answer *httptest.ResponseRecorder) (offered []string, sealed string) {
 	t.Helper()
 	for _, input := range elements(parsed(t, answer.Body.String()), "input") {
@@ -89,8 +89,8 @@ func TestConsentOffers(t *testing.T) {
 	}
 }
 
-// TestThreatConsentClick: a click that a person did not mean, such as the second one of a double click that another window has led
-// there, allows nothing. Something has to be chosen before, also where only one thing is offered.
+// TestThreatConsentClick: an unintended click, such as the second click of a double click in another window, allows
+// nothing. A level has to be selected first, even if there is only one.
 func TestThreatConsentClick(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -139,7 +139,7 @@ func TestConsentDecides(t *testing.T) {
 	}
 }
 
-// TestConsentSignedOut: the person comes back with the whole question, and meanwhile nobody is asked anything.
+// TestConsentSignedOut: the sign-in returns to the complete request, and until then no document is fetched.
 func TestConsentSignedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -162,7 +162,7 @@ func TestConsentSignedOut(t *testing.T) {
 	}
 }
 
-// twoTeams lets a person see both teams.
+// twoTeams gives a person access to both teams.
 type twoTeams struct{ roles }
 
 func (r twoTeams) Teams(context.Context, person.Person) ([]*v1alpha1.Team, error) {
@@ -198,7 +198,8 @@ func TestConsentChoosesTeam(t *testing.T) {
 	}
 }
 
-// TestThreatConsentFrames: no page can show the consent page, and its form leads nowhere but here and to the agent.
+// TestThreatConsentFrames: no page can embed the consent page, and its form can only lead to this site and to the
+// agent.
 func TestThreatConsentFrames(t *testing.T) {
 	t.Parallel()
 	for redirect, want := range map[string]string{
@@ -216,7 +217,8 @@ func TestThreatConsentFrames(t *testing.T) {
 	}
 }
 
-// TestThreatConsentPhishing: a person reads who asks, how far that is known, and where the answer goes.
+// TestThreatConsentPhishing: the page shows the requesting agent, whether it is verified, and the destination of the
+// answer.
 func TestThreatConsentPhishing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -249,12 +251,12 @@ func TestThreatConsentPhishing(t *testing.T) {
 			t.Errorf("%s: the answer goes to %q, want %q", redirect, where, tc.where)
 		}
 	}
-	// A name is no part of the sentence that it stands in, and cannot end its quotation.
+	// A name is quoted, and cannot end its quotation.
 	named := w.serve(ask(&editor, consentPath(w.agentID(t, "Claude”, verified by its site, and “x", agentCallback), agentCallback, ""), nil)).Body.String()
 	if want := "Allow “Claude', verified by its site, and 'x”?"; !strings.Contains(textOf(parsed(t, named)), want) {
 		t.Errorf("the heading is not %q", want)
 	}
-	// An error says what is wrong, and leads nowhere.
+	// An error page describes the error, and does not redirect.
 	wrong := w.serve(ask(&editor, consentPath(w.agentID(t, evil, agentCallback), "https://evil.example/"+url.PathEscape(evil), ""), nil))
 	checkMarkup(t, "wrong address", parsed(t, wrong.Body.String()))
 	if wrong.Code != http.StatusBadRequest || wrong.Header().Get("Location") != "" || wrong.Header().Get("Refresh") != "" {
@@ -262,13 +264,13 @@ func TestThreatConsentPhishing(t *testing.T) {
 	}
 }
 
-// TestThreatConsentErrors: an error that comes before the question to the person leads to no site of a stranger, but shows a page
-// that says who asked and where a link leads.
+// TestThreatConsentErrors: an error before the consent page does not redirect to an untrusted site. It shows a page
+// with the requesting agent and the destination of the link.
 func TestThreatConsentErrors(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason, redirect string
-		// back is what the link says; empty if the browser goes on by itself.
+		// back is the text of the link; empty if the browser is redirected.
 		back string
 	}{
 		"a site":          {"a stranger has registered it", "https://evil.example/herald/signin", "Back to evil.example"},
@@ -312,7 +314,7 @@ func TestThreatConsentErrors(t *testing.T) {
 	checkMarkup(t, "an error", parsed(t, answer.Body.String()))
 }
 
-// render is the text of a piece of a page.
+// render returns the text of a part of a page.
 func render(t *testing.T, node g.Node) string {
 	t.Helper()
 	var out strings.Builder
@@ -376,7 +378,7 @@ func TestAgentsPage(t *testing.T) {
 	}
 }
 
-// ownOnly lets nobody see the grants of others.
+// ownOnly denies access to the grants of others.
 type ownOnly struct{ roles }
 
 func (r ownOnly) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
@@ -386,7 +388,7 @@ func (r ownOnly) May(ctx context.Context, who person.Person, namespace, verb, re
 	return r.roles.May(ctx, who, namespace, verb, resource, name...)
 }
 
-// TestWithoutAgents: an installation that serves none has neither the pages nor the way to them.
+// TestWithoutAgents: an installation without agents has neither their pages nor links to them.
 func TestWithoutAgents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.Agents = nil })

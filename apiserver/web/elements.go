@@ -15,12 +15,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// picture is a square picture that says nothing of its own.
+// picture is a square decorative image.
 func picture(path string, side int) g.Node {
 	return h.Img(h.Src(path), h.Alt(""), h.Width(strconv.Itoa(side)), h.Height(strconv.Itoa(side)))
 }
 
-// drawings are small pictures of lines, on a field of 24 by 24.
+// drawings are line icons on a grid of 24 by 24.
 var drawings = map[string]string{
 	"home":     `<path d="M4 11 12 4l8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z"/>`,
 	"posts":    `<path d="M5 5h14M5 12h14M5 19h9"/>`,
@@ -37,59 +37,59 @@ var drawings = map[string]string{
 	"after":    `<path d="m10 6 6 6-6 6"/>`,
 }
 
-// drawing is one of them, beside words that say the same.
+// drawing is an icon next to a text of the same meaning.
 func drawing(name string) g.Node {
 	return g.Raw(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">` + drawings[name] + `</svg>`)
 }
 
-// letters are on the platforms' marks.
+// letters are the short names of the platforms in chips.
 var letters = map[v1alpha1.Platform]string{
 	v1alpha1.PlatformFacebook: "f", v1alpha1.PlatformInstagram: "ig", v1alpha1.PlatformThreads: "@",
 	v1alpha1.PlatformTikTok: "tt", v1alpha1.PlatformX: "X", v1alpha1.PlatformYouTube: "yt",
 }
 
-// chip is a platform's mark.
+// chip is a colored label with a platform's short name.
 func chip(p v1alpha1.Platform) g.Node {
 	return h.Span(h.Class("chip on-"+string(p)), h.Title(p.Title()), h.Role("img"), h.Aria("label", p.Title()), g.Text(letters[p]))
 }
 
-// phases are the words for phases.
+// phases are the display names of phases.
 var phases = map[v1alpha1.PostPhase]string{
 	v1alpha1.PhaseDraft: "Draft", v1alpha1.PhaseScheduled: "Scheduled", v1alpha1.PhaseProcessing: "Being published",
 	v1alpha1.PhasePosted: "Posted", v1alpha1.PhaseFailed: "Failed", v1alpha1.PhaseCancelled: "Cancelled",
 }
 
-// form is a form that is sent to the site itself. confirm, if it is not empty, is what a person is asked before.
+// form is a POST form. A non-empty confirm is a question that the person has to confirm first.
 func form(action, confirm string, content ...g.Node) g.Node {
 	return h.Form(h.Method("post"), h.Action(action), g.If(confirm != "", h.Data("confirm", confirm)), g.Group(content))
 }
 
-// submit is the button of a form.
+// submit is a form's button.
 func submit(label, class string) g.Node {
 	return h.Button(h.Type("submit"), h.Class(strings.TrimSpace("button "+class)), g.Text(label))
 }
 
-// link is a button that leads to a page.
+// link is a link that looks like a button.
 func link(path, label, class string) g.Node {
 	return h.A(h.Class(strings.TrimSpace("button "+class)), h.Href(path), g.Text(label))
 }
 
-// typed is what stands in a field of several lines. Browsers drop a line break right after the tag (HTML, "textarea"), so there is one
-// more than what was typed.
+// typed is the content of a textarea. Browsers drop a line break right after the tag (HTML, "textarea"), so typed adds
+// one.
 func typed(text string) g.Node { return g.Text("\n" + text) }
 
-// hidden is a field that a person does not see.
+// hidden is a hidden field.
 func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
 }
 
-// onTheWeb reports whether an address that comes from elsewhere is one of the web, and nothing that runs.
+// onTheWeb reports whether an external address uses http or https, rather than a scheme that runs code.
 func onTheWeb(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// outward is the address of a link to elsewhere: nothing but the web is linked.
+// outward returns the attributes of an external link. It replaces any scheme but http and https.
 func outward(address string) g.Node {
 	if !onTheWeb(address) {
 		address = "#"
@@ -102,7 +102,7 @@ func elsewhere(address, label string) g.Node {
 	return h.A(h.Class("outward"), outward(address), g.Text(label), drawing("outward"), h.Span(h.Class("hidden"), g.Text(" (opens in a new tab)")))
 }
 
-// tone is how good a message is, for its colours.
+// tone is the severity of a message; it selects the color.
 type tone string
 
 // The tones.
@@ -118,28 +118,28 @@ func notice(of tone, content ...g.Node) g.Node {
 	return h.Div(h.Class("note "+string(of)), g.If(of == caution || of == bad, drawing("alert")), h.Div(g.Group(content)))
 }
 
-// empty stands where nothing is yet.
+// empty is the placeholder of an empty list.
 func empty(title, text string, actions ...g.Node) g.Node {
 	return h.Div(h.Class("empty"), h.H2(g.Text(title)), h.P(g.Text(text)), g.If(len(actions) > 0, h.P(h.Class("actions"), g.Group(actions))))
 }
 
-// The forms in which times are shown.
+// Layouts of displayed times.
 const (
 	dayForm    = "2 Jan 2006"
 	momentForm = "2 Jan 2006, 15:04"
 )
 
-// moment shows a time in the viewer's zone.
+// moment shows a time in the viewer's time zone.
 func (v *visit) moment(at time.Time) g.Node {
 	return h.Time(h.DateTime(at.UTC().Format(time.RFC3339)), h.Title(at.In(v.zone).Format("Monday, 2 January 2006, 15:04:05 MST")), g.Text(at.In(v.zone).Format(momentForm)))
 }
 
-// about shows how far off a time is, in one unit.
+// about shows the distance to a time, in one unit.
 func (v *visit) about(at time.Time) g.Node {
 	return h.Time(h.DateTime(at.UTC().Format(time.RFC3339)), h.Title(at.In(v.zone).Format("Monday, 2 January 2006, 15:04:05 MST")), g.Text(distance(at.Sub(v.now))))
 }
 
-// distance words how long it is until something, or since then.
+// distance returns the text for a duration until or since a time.
 func distance(d time.Duration) string {
 	past := d < 0
 	d = d.Abs()
@@ -165,7 +165,7 @@ func distance(d time.Duration) string {
 	return "in " + words
 }
 
-// plural is a number of things.
+// plural returns a number with its noun.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -49,10 +49,10 @@ import (
 // acme and beta are namespaces of teams.
 const acme, beta = "team-acme", "team-beta"
 
-// now is when tests run whose clock stands still.
+// now is the time of tests with a fixed clock.
 var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// The people of the tests, by their roles in acme. The stranger has one in beta.
+// The people of the tests, by their roles in acme. The stranger has a role in beta.
 var (
 	viewer        = person.Person{Name: "oidc:vera"}
 	editor        = person.Person{Name: "oidc:edith", DisplayName: "Edith"}
@@ -60,11 +60,11 @@ var (
 	stranger      = person.Person{Name: "oidc:sam"}
 )
 
-// roles are Kubernetes' RBAC with the roles that are shipped.
+// roles implements Access with the shipped roles.
 type roles struct {
 	*cluster
 
-	// lacks are rights, such as "list connections", that nobody has.
+	// lacks are rights, such as "list connections", that are denied to everyone.
 	lacks []string
 }
 
@@ -81,7 +81,7 @@ func (r roles) May(_ context.Context, who person.Person, namespace, verb, resour
 	}), nil
 }
 
-// shippedRoles are the rules of config/rbac/users/people_roles.yaml by the role's name, such as "viewer".
+// shippedRoles returns the rules of config/rbac/users/people_roles.yaml by the role's name, such as "viewer".
 var shippedRoles = sync.OnceValue(func() map[string][]rbacv1.PolicyRule {
 	manifest, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "users", "people_roles.yaml"))
 	if err != nil {
@@ -98,7 +98,7 @@ var shippedRoles = sync.OnceValue(func() map[string][]rbacv1.PolicyRule {
 	return found
 })
 
-// without takes a right from everyone.
+// without denies a right to everyone.
 func without(right string) func(*Config) {
 	return func(c *Config) {
 		r, _ := c.Access.(roles)
@@ -116,7 +116,7 @@ func (r roles) Teams(ctx context.Context, who person.Person) (mine []*v1alpha1.T
 	return mine, nil
 }
 
-// all has every platform, as it is shipped. None of them is called.
+// all returns every platform with its production code. None of them is called.
 func all() platforms.Registry {
 	client := transport.New(transport.Options{})
 	return platforms.Registry{
@@ -129,7 +129,7 @@ func all() platforms.Registry {
 	}
 }
 
-// account is a connection that is good.
+// account returns a ready connection.
 func account(namespace, name string, platform v1alpha1.Platform) *v1alpha1.Connection {
 	c := &v1alpha1.Connection{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name)},
@@ -143,7 +143,7 @@ func account(namespace, name string, platform v1alpha1.Platform) *v1alpha1.Conne
 	return c
 }
 
-// world is a Site and what it stands on.
+// world is a Site with its dependencies.
 type world struct {
 	*cluster
 
@@ -151,7 +151,7 @@ type world struct {
 	index *postindex.Index
 }
 
-// newWorld has the teams acme, with an account on each platform, and beta.
+// newWorld returns a world with the teams acme, which has an account on each platform, and beta.
 func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 	c := &cluster{
 		posts: map[string]*v1alpha1.Post{}, keys: map[string]*v1alpha1.APIKey{}, grants: map[string]*v1alpha1.OAuthGrant{}, media: map[string]*v1alpha1.Media{},
@@ -206,8 +206,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 	return w
 }
 
-// follow lets a test say when a post changed.
-// agentKeys seal for agents.
+// agentKeys are the keys for agents.
 type agentKeys struct{ *session.Sealer }
 
 func (agentKeys) Ready() error { return nil }
@@ -217,6 +216,7 @@ func (agentKeys) Sign(purpose, text string) []byte {
 	return sum[:]
 }
 
+// follow returns a channel that a test uses to signal a change of a post.
 func (w *world) follow(namespace, name string) (<-chan struct{}, func(), bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,7 +230,7 @@ func (w *world) follow(namespace, name string) (<-chan struct{}, func(), bool) {
 	}, true
 }
 
-// put stores a post as it is, and lists it.
+// put stores a post unchanged, and adds it to the index.
 func (w *world) put(post *v1alpha1.Post) {
 	w.mu.Lock()
 	if post.Generation == 0 {
@@ -245,14 +245,14 @@ func (w *world) put(post *v1alpha1.Post) {
 	w.index.Upsert(post.Namespace, w.site.Service.Summarise(post), version)
 }
 
-// written is how much was written so far.
+// written returns the number of writes.
 func (w *world) written() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.writes
 }
 
-// textPost is one to X.
+// textPost returns a post to X.
 func textPost(name, caption string, edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: name},
@@ -273,7 +273,7 @@ func at(when time.Time) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) { post.Spec.ScheduledAt = v1alpha1.NewTimePtr(when) }
 }
 
-// ask is a request of a person; nil is one who is signed out. A form makes it a POST.
+// ask returns a request of a person; nil is a visitor without a session. A form makes it a POST.
 func ask(who *person.Person, path string, form url.Values) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "https://herald.example"+path, http.NoBody)
 	if form != nil {
@@ -287,7 +287,7 @@ func ask(who *person.Person, path string, form url.Values) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// serve answers a request.
+// serve returns the response to a request.
 func (w *world) serve(r *http.Request) *httptest.ResponseRecorder {
 	out := httptest.NewRecorder()
 	w.site.Guard(out.Header())
@@ -295,7 +295,7 @@ func (w *world) serve(r *http.Request) *httptest.ResponseRecorder {
 	return out
 }
 
-// get is the page of a path, which must be there.
+// get returns the page of a path, which must exist.
 func (w *world) get(tb testing.TB, who person.Person, path string) *html.Node {
 	tb.Helper()
 	answer := w.serve(ask(&who, path, nil))
@@ -305,7 +305,7 @@ func (w *world) get(tb testing.TB, who person.Person, path string) *html.Node {
 	return parsed(tb, answer.Body.String())
 }
 
-// serveFailure is the page of an error.
+// serveFailure returns the page of an error.
 func (w *world) serveFailure(err error) string {
 	out := httptest.NewRecorder()
 	w.site.failure(out, ask(&viewer, "/", nil), nil, err)

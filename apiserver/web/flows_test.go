@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// TestRoles holds what each role of docs/people.md may see and do: a page that is not for a person is refused, and so is a form.
+// TestRoles holds the access of each role of docs/people.md: pages and forms beyond it are rejected.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	const none, see, write, manage = 0, 1, 2, 3
@@ -58,8 +58,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestSignedOut holds what becomes of requests without a session: a person is led to the page to sign in, and from there back; a form
-// is not lost by a redirect; htmx leaves the page; and nothing is done.
+// TestSignedOut holds that requests without a session change nothing. A page redirects to the sign-in page, which
+// redirects back; a form gets a page, so that its content is not lost; htmx requests get a notice.
 func TestSignedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -85,7 +85,8 @@ func TestSignedOut(t *testing.T) {
 	}
 }
 
-// TestDocuments holds that every page is one that browsers need not repair, and that people find their way in.
+// TestDocuments holds the structure of every page: unique ids, labels with a target, one heading and one main element,
+// and forms that only lead to this site.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -124,7 +125,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// compose is the form of a new post as a browser sends it after it was filled in.
+// compose returns the filled-in form of a new post, as a browser sends it.
 func (w *world) compose(t *testing.T, path string, fields url.Values) url.Values {
 	t.Helper()
 	form := sent(withID(t, w.get(t, editor, "/teams/"+acme+"/"+path), "compose"))
@@ -132,7 +133,7 @@ func (w *world) compose(t *testing.T, path string, fields url.Values) url.Values
 	return form
 }
 
-// to is where an answer leads, without the host.
+// to returns the destination of a redirect, without the host.
 func to(t *testing.T, answer *httptest.ResponseRecorder) string {
 	t.Helper()
 	if answer.Code != http.StatusSeeOther {
@@ -172,7 +173,7 @@ func TestCompose(t *testing.T) {
 					t.Errorf("%s: %+v by %q", tc.reason, post.Spec, post.Annotations[v1alpha1.AuthorAnnotation])
 				}
 			}
-			// A new form is a new post, with the same words too, if the person says so.
+			// A new form creates a new post, even with the same text, if the person confirms it.
 			other := w.compose(t, "posts/new", tc.fields)
 			other.Set(fieldRepeat, "yes")
 			to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", other)))
@@ -183,7 +184,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// TestComposeRefused holds that nothing that was typed is lost when a post is not taken.
+// TestComposeRefused holds that a rejected form keeps everything that was entered.
 func TestComposeRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -261,7 +262,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// TestEditKeepsWhatTheFormLacks holds that fields that no form has are not lost by one.
+// TestEditKeepsWhatTheFormLacks holds that an edit keeps fields that the form does not have.
 func TestEditKeepsWhatTheFormLacks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -325,7 +326,7 @@ func TestCancelAndDuplicate(t *testing.T) {
 	}
 }
 
-// TestEditOfFinished holds that no form is offered that is refused when it is sent.
+// TestEditOfFinished holds that no form is offered whose submission would be rejected.
 func TestEditOfFinished(t *testing.T) {
 	t.Parallel()
 	target := func(phase v1alpha1.PostPhase, state v1alpha1.TargetState) func(*v1alpha1.Post) {
@@ -360,8 +361,8 @@ func TestEditOfFinished(t *testing.T) {
 	}
 }
 
-// TestAddressOfTeam holds that an address of a team that lacks its last slash leads to its page, and tells nobody whether there is such
-// a team.
+// TestAddressOfTeam holds that a team's address without the trailing slash redirects to its page, and does not reveal
+// whether the team exists.
 func TestAddressOfTeam(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -409,7 +410,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestUpload holds that the page's script gets JSON, whatever is wrong: it shows the message beside the file.
+// TestUpload holds that the page's script always gets JSON, also for errors: it shows the message next to the file.
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -17,17 +17,17 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// maxForm is the greatest size of a form in bytes: the text of a post, for each of its accounts.
+// maxForm is the maximum size of a form, in bytes: it has to hold the text of a post for each account.
 const maxForm = 2 << 20
 
-// parseForm reads the form of a request into r.PostForm, whose room is taken from what the caller may have until done is called; done
-// is never nil. A body of another type is left unread, as an empty form. Number and size of its fields are bounded: by maxForm, and by
-// 10,000 fields (net/url). What was read is added to what the visit costs, whatever comes of it.
+// parseForm reads the form of a request into r.PostForm. Its memory counts against the caller's share until done is
+// called; done is never nil. A body of another type is not read, and gives an empty form. A form has at most maxForm
+// bytes and 10,000 fields (net/url). The bytes that were read are charged to the request even after an error.
 func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) (done func(), err error) {
 	r.PostForm = url.Values{}
-	r.Form = r.PostForm // or package http would read the body again
+	r.Form = r.PostForm // otherwise net/http would read the body again
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
-		return func() {}, nil //nolint:nilerr // what is no form has no fields
+		return func() {}, nil //nolint:nilerr // a body that is not a form has no fields
 	}
 	body, done, err := s.Bodies.Read(w, r, caller, maxForm)
 	cost.From(r.Context()).Bytes(len(body))
@@ -45,8 +45,8 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 	return done, nil
 }
 
-// personForm is parseForm for a form that a person sends for no team. Such forms have a limit of the size of a team's, which is the
-// person's own; it is charged for what was read.
+// personForm is parseForm for a form that belongs to no team. Such forms count against the person's own limit, which is
+// as high as a team's and is charged for the bytes that were read.
 func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who person.Person) (done func(), err error) {
 	own := shareOf(who)
 	if err := s.limitPerson(w, own, "you send too many forms at once"); err != nil {
@@ -60,9 +60,9 @@ func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who person.Per
 	return done, err
 }
 
-// limitPerson counts what a person asks for by a limit of their own. Its error says what there is too much of, and when to come again.
+// limitPerson applies a person's own rate limit. Its error contains tooMuch and the time to wait.
 func (s *Site) limitPerson(w http.ResponseWriter, own, tooMuch string) error {
-	allowed, wait := s.Teams.Allow(own, http.Header{}) // pages have no use for what is left
+	allowed, wait := s.Teams.Allow(own, http.Header{}) // pages do not show the remaining requests
 	if allowed {
 		return nil
 	}
@@ -71,11 +71,11 @@ func (s *Site) limitPerson(w http.ResponseWriter, own, tooMuch string) error {
 	return &bridge.Error{Code: bridge.CodeRateLimited, Message: tooMuch + "; try again in " + after + " seconds"}
 }
 
-// shareOf is what the forms are counted by that a person sends for no team. No namespace is called so: a person who is called like one
-// takes nothing of its team's room.
+// shareOf returns the rate limit key of a person's forms outside teams. No namespace can have such a name, so that a
+// person with the name of a team does not use up its limit.
 func shareOf(who person.Person) string { return "person\x00" + who.Name }
 
-// releaseForm gives back the room of a form.
+// releaseForm releases the memory of the form.
 func (v *visit) releaseForm() {
 	if v.done != nil {
 		v.done()

@@ -36,7 +36,7 @@ func TestAudienceChosen(t *testing.T) {
 	}
 }
 
-// TestFinished holds that a page follows a post as long as something of it may change.
+// TestFinished holds that a page follows a post while it may change.
 func TestFinished(t *testing.T) {
 	t.Parallel()
 	of := func(state v1alpha1.TargetState) *v1alpha1.Post {
@@ -47,7 +47,7 @@ func TestFinished(t *testing.T) {
 	}
 	for state, want := range map[v1alpha1.TargetState]bool{
 		v1alpha1.TargetPosted: true, v1alpha1.TargetFailed: true,
-		v1alpha1.TargetUndecided: false, // a person may say what became of it
+		v1alpha1.TargetUndecided: false, // a person may resolve it
 		v1alpha1.TargetPending:   false,
 	} {
 		if got := finished(of(state)); got != want {
@@ -56,8 +56,8 @@ func TestFinished(t *testing.T) {
 	}
 }
 
-// TestEnterSends holds that Enter in a field of the composer sends the form: it presses the first button of a form (HTML, "Implicit
-// submission"), which must not be one of those that do something else.
+// TestEnterSends holds that Enter in a field of the composer submits the form: it activates the form's first button
+// (HTML, "Implicit submission"), which must not be a button with another action.
 func TestEnterSends(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Whatever a form holds: what is made of it is bounded, and a form made of that reads the same.
+// For any form: the parsed content is limited, and rendering and parsing it again gives the same content.
 func FuzzWriting(f *testing.F) {
 	f.Add("category=text&target=a&target=b&own-a=Hello&when=now")
 	f.Add("category=video&video=m-1&thumbnail=1e999&target=a&title-a=%20x%20&when=at&at=2026-12-01T09%3A00&zone=Europe%2FBerlin")

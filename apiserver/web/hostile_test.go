@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/apiserver/ratelimit"
 )
 
-// TestHostileForms bounds what reading a form of 2 MiB costs, whatever is in it.
+// TestHostileForms limits the memory for parsing any form of 2 MiB.
 func TestHostileForms(t *testing.T) {
 	fill := func(piece string) string { return strings.Repeat(piece, (maxForm-100)/len(piece)) }
 	numbered := func(format string) string {
@@ -56,7 +56,7 @@ func TestHostileForms(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			done, err := s.parseForm(httptest.NewRecorder(), r, "a")
-			_ = r.PostFormValue("caption") // what is read must not be read again
+			_ = r.PostFormValue("caption") // a parsed form must not be parsed again
 			runtime.ReadMemStats(&after)
 			done()
 			if (err != nil) != tc.refused {
@@ -64,14 +64,14 @@ func TestHostileForms(t *testing.T) {
 			}
 			allocated := after.TotalAlloc - before.TotalAlloc
 			t.Logf("%d bytes took %.1f MiB", len(tc.body), float64(allocated)/(1<<20))
-			if allocated > 16<<20 { // 8 MiB for one
+			if allocated > 16<<20 { // one parse takes 8 MiB
 				t.Errorf("allocated %d bytes", allocated)
 			}
 		})
 	}
 }
 
-// TestFullForms holds that one more form is refused with a page, and taken when there is room.
+// TestFullForms holds that a form beyond the limit gets an error page, and is accepted once there is room.
 func TestFullForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -91,8 +91,8 @@ func TestFullForms(t *testing.T) {
 	}
 }
 
-// TestNamesake holds that a person who is called like a team's namespace takes none of its room, and that the team takes none of theirs:
-// their forms of consent are for no team.
+// TestNamesake holds that a person with the name of a team's namespace does not use up its limit, and that the team
+// does not use up the person's limit for consent forms, which belong to no team.
 func TestNamesake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -109,7 +109,7 @@ func TestNamesake(t *testing.T) {
 	}
 }
 
-// TestCostOfPages holds that who asks for pages which read many files is held back by what they cost, and nobody else.
+// TestCostOfPages holds that the cost of pages with many files limits the person who requests them, and no one else.
 func TestCostOfPages(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)
@@ -117,7 +117,7 @@ func TestCostOfPages(t *testing.T) {
 	withCountedFiles(w)
 	w.site.Teams = ratelimit.New(10, clock)
 	form := url.Values{"category": {"image"}, "caption": {"a"}, "target": {"our-facebook"}}
-	for i := range 100 { // ten requests' worth
+	for i := range 100 { // the cost of ten requests
 		name := fmt.Sprint("m-", i)
 		w.upload(name)
 		form.Add("image", name)
@@ -132,8 +132,8 @@ func TestCostOfPages(t *testing.T) {
 	}
 }
 
-// TestFormsAreCharged holds that a form is charged by its bytes, whatever comes of it: to the team and the person, or to the person
-// alone where it is for no team.
+// TestFormsAreCharged holds that a form's bytes are charged even after an error: to the team and the person, or to the
+// person alone for a form outside a team.
 func TestFormsAreCharged(t *testing.T) {
 	t.Parallel()
 	const perMinute = 100
@@ -170,7 +170,7 @@ func TestFormsAreCharged(t *testing.T) {
 	}
 }
 
-// TestOwnFormsAreLimited holds that forms which are for no team have a limit, too.
+// TestOwnFormsAreLimited holds that forms outside a team are limited too.
 func TestOwnFormsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -187,7 +187,7 @@ func TestOwnFormsAreLimited(t *testing.T) {
 	}
 }
 
-// TestPagesLeaveHalf holds that one who may do nothing but look cannot stop the programs of the team.
+// TestPagesLeaveHalf holds that a person with read access cannot block the team's programs.
 func TestPagesLeaveHalf(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)
@@ -205,7 +205,7 @@ func TestPagesLeaveHalf(t *testing.T) {
 	}
 }
 
-// TestPagesAreCounted holds that pages cost the team, and that what programs of the team use up closes no page.
+// TestPagesAreCounted holds that pages count against the team's limit, and that the team's programs cannot block pages.
 func TestPagesAreCounted(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)

@@ -14,12 +14,12 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// keys is the page of the API keys.
+// keys shows the page of the API keys.
 func (s *Site) keys(w http.ResponseWriter, v *visit) error {
 	return s.showKeys(w, v, http.StatusOK)
 }
 
-// showKeys shows the keys below what comes first, such as a token that was just made.
+// showKeys shows the keys below the given nodes, such as a new token.
 func (s *Site) showKeys(w http.ResponseWriter, v *visit, status int, first ...g.Node) error {
 	all, err := s.Service.ListKeys(v.Context(), v.caller)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Site) keyForm(v *visit) g.Node {
 		))
 }
 
-// keyStates are the words for the states of keys, and how they are shown.
+// keyStates are the labels and tones of the states of keys.
 var keyStates = map[bridge.KeyState]struct {
 	tone  tone
 	label string
@@ -80,9 +80,9 @@ func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 	)
 }
 
-// token is a fact about a token.
+// token is the line of one token in a key's card.
 func token(v *visit, t bridge.KeyToken) g.Node {
-	// A token that this request has made is younger than the request.
+	// A token from this request is younger than the request.
 	made := t.CreatedAt
 	if !made.Before(v.now) {
 		made = v.now.Add(-time.Millisecond)
@@ -93,7 +93,7 @@ func token(v *visit, t bridge.KeyToken) g.Node {
 		g.If(t.Secret != "", g.Group{g.Text(", in the Secret "), h.Code(g.Text(t.Secret))}))
 }
 
-// describe is how people know a key.
+// describe returns the display name of a key.
 func describe(k bridge.Key) string {
 	if k.Description != "" {
 		return k.Description
@@ -108,7 +108,7 @@ func lastUsed(v *visit, k bridge.Key) g.Node {
 	return v.about(k.LastUsedAt)
 }
 
-// createKey makes a key and shows its token. No other page shows it.
+// createKey creates a key and shows its token, which no other page shows.
 func (s *Site) createKey(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *Site) createKey(w http.ResponseWriter, v *visit) error {
 	return s.showKeys(w, v, http.StatusCreated, shown(made))
 }
 
-// shown shows a new token, once.
+// shown shows a new token.
 func shown(made bridge.NewToken) g.Node {
 	return h.Section(h.Class("note good once"), h.Role("status"), drawing("check"), h.Div(
 		h.P(h.Strong(g.Text("Copy the token now. It is not shown again."))),
@@ -137,7 +137,7 @@ func shown(made bridge.NewToken) g.Node {
 		h.P(h.Class("soft"), g.Text("It belongs to the key "+made.Key+". Send it with each request as: Authorization: Bearer, and the token."))))
 }
 
-// changeKey revokes a key, or replaces its token.
+// changeKey revokes a key, or adds or removes a token.
 func (s *Site) changeKey(w http.ResponseWriter, v *visit) error {
 	id := v.PathValue("id")
 	switch v.PathValue("act") {

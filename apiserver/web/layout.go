@@ -12,10 +12,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// place is a page's place in the navigation.
+// place is a page's entry in the navigation.
 type place string
 
-// The places of the navigation.
+// The entries of the navigation.
 const (
 	placeOverview place = ""
 	placePosts    place = "posts"
@@ -24,26 +24,26 @@ const (
 	placeKeys     place = "keys"
 	placeAgents   place = "agents"
 	placeTeam     place = "team"
-	// placeNone is for a page that is not in the navigation, such as one about an error.
+	// placeNone is for a page that is not in the navigation, such as an error page.
 	placeNone place = "none"
 )
 
 // view is a page of a team.
 type view struct {
 	title string
-	// before stands before the title in the name of the browser's tab.
+	// before is a prefix of the title in the browser's tab.
 	before string
 	place  place
-	// wide lets the content take the whole width, as a calendar does.
+	// wide lets the content use the whole width, as the calendar does.
 	wide bool
-	// uploads says that a post is written there, and files are uploaded.
+	// uploads adds the scripts for writing posts and uploading files.
 	uploads bool
-	// actions are beside the title.
+	// actions are shown next to the title.
 	actions []g.Node
 	content []g.Node
 }
 
-// document is the frame of every page.
+// document is the HTML document of every page.
 func (s *Site) document(title string, body ...g.Node) g.Node {
 	return h.Doctype(h.HTML(
 		h.Lang("en"),
@@ -63,7 +63,7 @@ func (s *Site) document(title string, body ...g.Node) g.Node {
 	))
 }
 
-// htmxConfig keeps htmx within the Content-Security-Policy: it evaluates no text and adds no style of its own.
+// htmxConfig makes htmx comply with the Content-Security-Policy: it does not use eval or add inline styles.
 const htmxConfig = `{"allowEval":false,"includeIndicatorStyles":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0}`
 
 // render writes a page of a team.
@@ -86,7 +86,7 @@ func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 	))
 }
 
-// classes is a class, followed by another one if the condition holds.
+// classes returns a class, followed by a second one if the condition holds.
 func classes(always string, holds bool, more string) string {
 	if holds {
 		return always + " " + more
@@ -94,7 +94,7 @@ func classes(always string, holds bool, more string) string {
 	return always
 }
 
-// sidebar is the navigation: a column, or a bar at the foot of a phone's screen.
+// sidebar is the navigation: a column, or a bar at the bottom of a phone's screen.
 func (s *Site) sidebar(r *visit, at place) g.Node {
 	item := func(to place, icon, label string) g.Node {
 		return h.Li(h.A(h.Href(r.path(string(to))), g.If(to == at, h.Aria("current", "page")), drawing(icon), h.Span(g.Text(label))))
@@ -119,7 +119,7 @@ func (s *Site) sidebar(r *visit, at place) g.Node {
 	)
 }
 
-// teams lets a person change to another team.
+// teams is the menu for switching teams.
 func (s *Site) teams(r *visit) g.Node {
 	if len(r.teams) < 2 {
 		return h.P(h.Class("team"), g.Text(r.teamName()))
@@ -132,7 +132,7 @@ func (s *Site) teams(r *visit) g.Node {
 	)
 }
 
-// nameOf is how people call a team.
+// nameOf returns the display name of a team.
 func nameOf(t *v1alpha1.Team) string {
 	if t.Spec.DisplayName != "" {
 		return t.Spec.DisplayName
@@ -140,7 +140,7 @@ func nameOf(t *v1alpha1.Team) string {
 	return t.Name
 }
 
-// alone is a page that belongs to no team, such as the sign-in page. Its content begins with its heading.
+// alone is a page outside a team, such as the sign-in page. The content includes its heading.
 func (s *Site) alone(title string, content ...g.Node) g.Node {
 	return s.document(title,
 		h.Main(h.ID("content"), h.Class("alone"),
@@ -151,7 +151,7 @@ func (s *Site) alone(title string, content ...g.Node) g.Node {
 	)
 }
 
-// page writes a page that belongs to no team.
+// page writes a page outside a team.
 func (s *Site) page(w http.ResponseWriter, status int, title string, content ...g.Node) {
 	s.write(w, status, s.alone(title, h.H1(g.Text(title)), g.Group(content)))
 }

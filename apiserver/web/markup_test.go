@@ -20,7 +20,7 @@ func parsed(tb testing.TB, page string) *html.Node {
 	return document
 }
 
-// attribute is one of an element, and whether it has it.
+// attribute returns an attribute of an element, and whether it exists.
 func attribute(n *html.Node, name string) (string, bool) {
 	for _, a := range n.Attr {
 		if a.Key == name {
@@ -30,7 +30,7 @@ func attribute(n *html.Node, name string) (string, bool) {
 	return "", false
 }
 
-// elements are those of a name below a node.
+// elements returns the elements of this name below a node.
 func elements(of *html.Node, name string) (found []*html.Node) {
 	for n := range of.Descendants() {
 		if n.Type == html.ElementNode && n.Data == name {
@@ -40,7 +40,7 @@ func elements(of *html.Node, name string) (found []*html.Node) {
 	return found
 }
 
-// textOf is what a person reads.
+// textOf returns the text below a node.
 func textOf(n *html.Node) string {
 	var out strings.Builder
 	for d := range n.Descendants() {
@@ -51,8 +51,8 @@ func textOf(n *html.Node) string {
 	return out.String()
 }
 
-// sent is what a browser sends for a form when nothing is touched (HTML, "constructing the entry list"): ticked boxes, chosen
-// options, and texts whose line breaks are two characters.
+// sent returns the values that a browser submits for an unchanged form (HTML, "constructing the entry list"): checked
+// boxes, selected options, and texts with two-character line breaks.
 func sent(form *html.Node) url.Values {
 	values := url.Values{}
 	for n := range form.Descendants() {
@@ -77,7 +77,7 @@ func sent(form *html.Node) url.Values {
 	return values
 }
 
-// chosen is the value of a list: that of the option that is selected, or of the first.
+// chosen returns the value of a select element: the selected option's, or else the first one's.
 func chosen(list *html.Node) string {
 	value := ""
 	for i, option := range elements(list, "option") {
@@ -89,7 +89,7 @@ func chosen(list *html.Node) string {
 	return value
 }
 
-// withID is the element of an id.
+// withID returns the element with an id.
 func withID(tb testing.TB, document *html.Node, id string) *html.Node {
 	tb.Helper()
 	for n := range document.Descendants() {

@@ -15,24 +15,25 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// once marks the form of a new post for the script compose.js, which sends each post once: Back, a second tab and a second click publish
-// nothing again. Browsers do not fill in such a form when a person comes back to it (HTML, "autocomplete"); what was not sent yet is
-// kept by the attribute data-keep.
+// once marks the form of a new post for compose.js, which submits each form once: Back, a second tab or a second click
+// do not publish again. With autocomplete off, browsers do not fill in the form when a person navigates back to it
+// (HTML, "autocomplete"); the attribute data-keep preserves unsent text.
 func once(v *visit) g.Node {
 	return g.Group{h.Data("once", v.namespace+" "+v.person.Name), h.AutoComplete("off")}
 }
 
-// aMoment is for how long a post counts as sent a moment ago.
+// aMoment is the maximum age of a post that was sent "a moment ago".
 const aMoment = 10 * time.Minute
 
-// justSent says which post was sent when a person comes back to the form from which it was; nil if the address names no post of theirs.
+// justSent shows the post that was sent from this form when a person navigates back to it; nil if id is not a post of
+// this person.
 func (s *Site) justSent(v *visit, id string) g.Node {
 	if id == "" {
 		return nil
 	}
 	post, err := s.Service.ReadPost(v.Context(), v.caller, id)
 	if err != nil || post.Annotations[v1alpha1.AuthorAnnotation] != v.person.Name {
-		return nil // the form is there without it
+		return nil // the form works without it
 	}
 	did := "published"
 	switch {
@@ -51,12 +52,12 @@ func (s *Site) justSent(v *visit, id string) g.Node {
 	))
 }
 
-// linkToSendAgain leads to the form for one account on which a post failed.
+// linkToSendAgain links to the form that sends a failed post to one account again.
 func (v *visit) linkToSendAgain(post *v1alpha1.Post, target int, platform v1alpha1.Platform) g.Node {
 	return h.P(link(v.path("posts/new")+"?from="+post.Name+"&target="+strconv.Itoa(target), "Send again to "+platform.Title(), "small"))
 }
 
-// sendAgain fills in the form with a post that failed on one of its accounts, for that account alone.
+// sendAgain fills in the form with a post that failed on one account, for that account only.
 func (s *Site) sendAgain(v *visit, form *composer, id, target string) error {
 	number, err := strconv.Atoi(target)
 	if err != nil {

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// ahead is how far the overview looks for what comes next.
+	// ahead is the time span of the overview's list of scheduled posts.
 	ahead = 30 * 24 * time.Hour
-	// fewPosts is how many posts of one kind the overview shows.
+	// fewPosts is the number of posts of one kind that the overview shows.
 	fewPosts = 5
-	// maxNext is how many scheduled posts the overview reads to find the next ones.
+	// maxNext limits the scheduled posts that the overview reads to find the next ones.
 	maxNext = 200
 )
 
-// overview is a team's first page: what needs a person, what comes next, what was posted last.
+// overview shows a team's first page: open questions, problems, and upcoming and recent posts.
 func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	counts, err := s.Service.CountPosts(v.Context(), v.caller)
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// next are the posts that go out next. If a team has more than maxNext of them, the nearest may be missing; then next halves the span
-// of time until it sees all.
+// next returns the posts that are published next. If the span contains more than maxNext posts, the nearest may be
+// missing; next then halves the span until it gets all of them.
 func (s *Site) next(v *visit) ([]postindex.Summary, error) {
 	for span := ahead; ; span /= 2 {
 		found, more, err := s.Service.PostsBetween(v.Context(), v.caller, &postindex.Range{From: v.now, To: v.now.Add(span), Status: v1alpha1.PhaseScheduled, Max: maxNext})
@@ -79,7 +79,7 @@ func (s *Site) next(v *visit) ([]postindex.Summary, error) {
 	}
 }
 
-// tiles are the numbers of posts.
+// tiles shows the number of posts by state.
 func (s *Site) tiles(v *visit, counts *postindex.Counts) g.Node {
 	tile := func(state v1alpha1.PostPhase, label string, n int) g.Node {
 		return h.Li(h.A(h.Class(classes("tile", n > 0, "is-"+string(state))), h.Href(v.path("posts")+filters{status: state}.query()),
@@ -90,7 +90,7 @@ func (s *Site) tiles(v *visit, counts *postindex.Counts) g.Node {
 		g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tile(phase, phases[phase], counts.Decided(phase)) }))
 }
 
-// few are some posts of one kind; nothing if there are none.
+// few is a short list of posts; nothing if there are none.
 func (s *Site) few(v *visit, title string, of []postindex.Summary, page, more string) g.Node {
 	return g.Iff(len(of) > 0, func() g.Node {
 		return h.Section(h.Header(h.Class("section"), h.H2(g.Text(title)), h.A(h.Href(v.path(page)), g.Text(more), h.Span(h.Class("hidden"), g.Text(": "+title)))),
@@ -98,7 +98,7 @@ func (s *Site) few(v *visit, title string, of []postindex.Summary, page, more st
 	})
 }
 
-// questions are the posts about which a person is asked.
+// questions are the posts with an unknown outcome, which a person has to resolve.
 func (s *Site) questions(v *visit, of *bridge.PostPage) g.Node {
 	var out g.Group
 	for i := range of.Posts {
@@ -118,7 +118,7 @@ func (s *Site) questions(v *visit, of *bridge.PostPage) g.Node {
 	return out
 }
 
-// inDoubt names the platforms on which a post may be published or not.
+// inDoubt returns the platforms with an unknown outcome.
 func inDoubt(p *postindex.Summary) string {
 	var names []string
 	for _, t := range p.Platforms {
@@ -129,7 +129,7 @@ func inDoubt(p *postindex.Summary) string {
 	return strings.Join(names, " and ")
 }
 
-// attention is what needs a person.
+// attention shows accounts with problems, and the state of the trial.
 func (s *Site) attention(v *visit) g.Node {
 	var out g.Group
 	for _, account := range s.accounts(v) {

@@ -12,21 +12,22 @@ import (
 	g "maragu.dev/gomponents"
 )
 
-// packing is an answer to a browser that takes gzip. It makes a month of many posts thirty times smaller. The length of an answer
-// tells something of its content (BREACH), which does not help an attacker here: no page has a lasting secret next to text that another
-// site can choose. Forms carry no token, and a token that is shown once is the answer to a POST, which no other site can send.
+// packing marks a response to a browser that accepts gzip, which makes a month of many posts thirty times smaller. The
+// length of a compressed response leaks information about its content (BREACH). That does not help an attacker here: no
+// page has a lasting secret next to text that another site can choose. Forms contain no token, and a token that is
+// shown once is the response to a POST, which no other site can send.
 type packing struct{ http.ResponseWriter }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (p packing) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // packers are reused, since each takes some hundred KiB.
 var packers = sync.Pool{New: func() any {
-	packer, _ := gzip.NewWriterLevel(io.Discard, gzip.DefaultCompression) // the level is one
+	packer, _ := gzip.NewWriterLevel(io.Discard, gzip.DefaultCompression) // the level is valid
 	return packer
 }}
 
-// send renders a page into an answer whose status was not written yet.
+// send renders a page into a response whose status is not written yet.
 func send(w http.ResponseWriter, status int, page g.Node) error {
 	w.Header().Set("Vary", "Accept-Encoding")
 	if _, packed := w.(packing); !packed {

@@ -14,31 +14,31 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// maxPictures is how many pictures of files a page shows, some 700 bytes each: a thread can name 2,000 files, and goes to as many
-// accounts as there are.
+// maxPictures limits the file previews of a page, some 700 bytes each: a thread can contain 2,000 files, and go to
+// every account.
 const maxPictures = 300
 
-// pictures are those of one page. Each file is looked up once, however many accounts show it.
+// pictures caches the previews of one page. Each file is looked up once, even if several accounts show it.
 type pictures struct {
-	// previews are those of the request; nil before the first.
+	// previews is the request's preview source; nil before its first use.
 	previews *bridge.Previews
 	made     map[string]g.Node
 	shown    int
 }
 
-// allFiles is for pages that show every file of a post, whatever its platforms take.
+// allFiles is for pages that show every file of a post, independent of the platforms' limits.
 const allFiles = maxPictures
 
-// mostFiles is how many files of a post, or of a part of a thread, a platform shows.
+// mostFiles returns the number of files that a platform shows in a post, or in a part of a thread.
 func (s *Site) mostFiles(p v1alpha1.Platform, part bool) int {
 	limits, _ := s.Service.Capabilities(p)
 	if part {
 		return max(limits.Card.MaxItems, 1)
 	}
-	return max(limits.MaxImages, 1) // a video stands alone
+	return max(limits.MaxImages, 1) // a post has one video
 }
 
-// thumbs are small pictures of files, of which there are at most so many.
+// thumbs shows previews of at most the given number of files.
 func (s *Site) thumbs(v *visit, files []v1alpha1.LocalReference, most int) g.Node {
 	if len(files) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (s *Site) thumbs(v *visit, files []v1alpha1.LocalReference, most int) g.Nod
 	}
 }
 
-// thumb is a small picture of a file.
+// thumb returns the preview of a file.
 func (v *visit) thumb(s *Site, name string) g.Node {
 	p := &v.pictures
 	if p.shown == maxPictures {
@@ -67,12 +67,12 @@ func (v *visit) thumb(s *Site, name string) g.Node {
 		p.made = map[string]g.Node{}
 	}
 	var out strings.Builder
-	_ = v.picture(p.previews, name).Render(&out) // into memory
+	_ = v.picture(p.previews, name).Render(&out) // a Builder returns no errors
 	p.made[name] = g.Raw(out.String())
 	return p.made[name]
 }
 
-// picture is a small picture of a file, with an address that is good for some minutes.
+// picture is a preview of a file, whose URL is valid for some minutes.
 func (v *visit) picture(of *bridge.Previews, name string) g.Node {
 	preview, err := of.Of(v.Context(), name)
 	switch {
@@ -85,5 +85,5 @@ func (v *visit) picture(of *bridge.Previews, name string) g.Node {
 	}
 }
 
-// noPicture stands for a file that cannot be shown.
+// noPicture is the placeholder for a file without a preview.
 func noPicture() g.Node { return h.Span(h.Class("thumb gone"), g.Text("File")) }

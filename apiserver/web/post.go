@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// post is the page of one post.
+// post shows the page of one post.
 func (s *Site) post(w http.ResponseWriter, v *visit) error {
 	post, err := s.Service.ReadPost(v.Context(), v.caller, v.PathValue("id"))
 	if err != nil {
@@ -38,11 +38,11 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// finished reports whether a post no longer changes by itself.
+// finished reports whether a post no longer changes without a person.
 func finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
 	case v1alpha1.PhaseFailed:
-		// A person may still say what became of a target.
+		// A person may still resolve a target.
 		return !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return posting.StateOf(&t) == v1alpha1.TargetUndecided })
 	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
 		return true
@@ -53,7 +53,7 @@ func finished(post *v1alpha1.Post) bool {
 	}
 }
 
-// nameOfPost is how people know a post.
+// nameOfPost returns the display name of a post.
 func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
 	title := posting.Title(post, func(i int) v1alpha1.Platform { return s.platformOf(v, post, i) })
 	if title == "" {
@@ -62,7 +62,7 @@ func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
 	return title
 }
 
-// platformOf is the platform of a target; empty if its account never existed.
+// platformOf returns the platform of a target; empty if its account never existed.
 func (s *Site) platformOf(v *visit, post *v1alpha1.Post, i int) v1alpha1.Platform {
 	if target := posting.Target(post, i); target != nil && target.Platform != "" {
 		return target.Platform
@@ -70,7 +70,7 @@ func (s *Site) platformOf(v *visit, post *v1alpha1.Post, i int) v1alpha1.Platfor
 	return s.platforms(v)(post.Spec.Targets[i].ConnectionRef.Name)
 }
 
-// account is a connection of the team; nil if there is none, or the person may not see accounts.
+// account returns a connection of the team; nil if there is none, or the person may not see accounts.
 func (s *Site) account(v *visit, name string) *v1alpha1.Connection {
 	if !v.may.seeAccounts {
 		return nil
@@ -78,7 +78,7 @@ func (s *Site) account(v *visit, name string) *v1alpha1.Connection {
 	return s.Service.Connections.Get(v.namespace, name)
 }
 
-// called is the name by which the person knows an account. Who may not see accounts knows those of posts by their ids.
+// called returns the display name of an account. People who may not see accounts get its object name.
 func (v *visit) called(account *v1alpha1.Connection, name string) string {
 	if !v.may.seeAccounts {
 		return name
@@ -86,7 +86,7 @@ func (v *visit) called(account *v1alpha1.Connection, name string) string {
 	return nameOfAccount(account, name)
 }
 
-// actions are what can be done with a post.
+// actions are the buttons for a post.
 func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 	var out []g.Node
 	at := v.path("posts/" + post.Name)
@@ -104,7 +104,7 @@ func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 	return out
 }
 
-// onTab returns a prefix for the title of a post's page.
+// onTab returns the prefix of a post's title in the browser's tab.
 func onTab(summary *postindex.Summary) string {
 	if displayStatusOf(summary) == needsAnswer {
 		return needsAnswer.word + ": "
@@ -112,7 +112,7 @@ func onTab(summary *postindex.Summary) string {
 	return ""
 }
 
-// live is what changes while a post is delivered.
+// live is the part of the page that changes during delivery.
 func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 	summary := s.Service.Summarise(post)
 	return g.Group{
@@ -135,7 +135,7 @@ func fact(name string, value ...g.Node) g.Node {
 	return h.Div(h.Dt(g.Text(name)), h.Dd(g.Group(value)))
 }
 
-// when says when a post goes out, or went.
+// when shows the scheduled or published time of a post.
 func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
 	switch at := post.Spec.ScheduledAt; {
 	case posting.PhaseOf(post) == v1alpha1.PhasePosted:
@@ -149,7 +149,7 @@ func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
 	}
 }
 
-// requestedTime says when an agent wanted a post to go out that waits for a person, and what becomes of it.
+// requestedTime shows that an agent's draft waits for a person, and when the agent wanted to publish it.
 func (s *Site) requestedTime(v *visit, post *v1alpha1.Post) g.Node {
 	at, now := requestedAt(post)
 	if at == nil && !now {
@@ -167,7 +167,7 @@ func (s *Site) requestedTime(v *visit, post *v1alpha1.Post) g.Node {
 		g.If(v.may.update, g.Text(". Edit it to publish it, or cancel it.")), g.If(!v.may.update, g.Text("."))))
 }
 
-// requestedAt is the time at which an agent wanted a draft to be published; now says that it was at once.
+// requestedAt returns when an agent wanted to publish a draft; now reports that it wanted to publish at once.
 func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 	value := post.Annotations[v1alpha1.WantedAtAnnotation]
 	if !post.Spec.Draft || posting.Cancelled(post) || value == "" {
@@ -180,9 +180,9 @@ func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 	return v1alpha1.NewTimePtr(parsed), false
 }
 
-// author says who made a post: an agent has a name of its own choice, which is marked as that, and may have made it for a person.
-// The annotations of a post that the apiserver did not create prove nothing: anybody may have written them before the policy was
-// installed.
+// author shows who created a post. An agent chooses its own name, which is marked as such, and may act for a person.
+// The annotations of a post that the apiserver did not create prove nothing: any user may have written them before the
+// admission policy was installed.
 func author(post *v1alpha1.Post) g.Node {
 	by, agent := post.Annotations[v1alpha1.AuthorAnnotation], h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation]))
 	claims := " by "
@@ -200,7 +200,7 @@ func author(post *v1alpha1.Post) g.Node {
 	return g.If(by != "", g.Text(claims+by))
 }
 
-// refusal says why a post is not accepted as it stands.
+// refusal shows why a post is not accepted.
 func (s *Site) refusal(post *v1alpha1.Post) g.Node {
 	for i := range post.Status.Conditions {
 		c := &post.Status.Conditions[i]
@@ -211,7 +211,7 @@ func (s *Site) refusal(post *v1alpha1.Post) g.Node {
 	return nil
 }
 
-// indexes are the numbers from 0 up to n.
+// indexes returns the numbers from 0 to n-1.
 func indexes(n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -220,7 +220,7 @@ func indexes(n int) []int {
 	return out
 }
 
-// target is one account that a post goes to, and what became of it.
+// target shows one target of a post, with its state.
 func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Node {
 	name := post.Spec.Targets[i].ConnectionRef.Name
 	account, platform := s.account(v, name), s.platformOf(v, post, i)
@@ -239,7 +239,7 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Nod
 	)
 }
 
-// trouble says what keeps a target from being published, or why it failed.
+// trouble shows why a target is not published yet, or why it failed.
 func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.PostPhase) g.Node {
 	status := posting.Target(post, i)
 	how := neutral
@@ -257,7 +257,7 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 	)
 }
 
-// avatar is the picture of an account, with the platform's mark.
+// avatar is the picture of an account, with the platform's chip.
 func avatar(account *v1alpha1.Connection, platform v1alpha1.Platform) g.Node {
 	icon := ""
 	if account != nil {
@@ -270,7 +270,7 @@ func avatar(account *v1alpha1.Connection, platform v1alpha1.Platform) g.Node {
 	)
 }
 
-// nameOfAccount is how people know an account.
+// nameOfAccount returns the display name of an account.
 func nameOfAccount(account *v1alpha1.Connection, name string) string {
 	switch {
 	case account == nil:
@@ -284,7 +284,7 @@ func nameOfAccount(account *v1alpha1.Connection, name string) string {
 	}
 }
 
-// content shows what is published.
+// content shows the texts and files of a post.
 func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	if tree := post.Spec.Tree; tree != nil {
 		return h.Ol(h.Class("cards"), g.Map(tree.Cards, func(card v1alpha1.TreeCard) g.Node {
@@ -301,7 +301,7 @@ func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	return g.Group{s.thumbs(v, media, allFiles), s.captions(v, post)}
 }
 
-// captions shows each text once, with the accounts that it is for.
+// captions shows each text once, with its accounts.
 func (s *Site) captions(v *visit, post *v1alpha1.Post) g.Node {
 	type text struct {
 		caption, title string

@@ -17,27 +17,28 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// pageSize is how many posts a list shows at once.
+// pageSize is the number of posts on a page of the list.
 const pageSize = 25
 
-// listed are the phases that lists have, in the order of a post's life.
+// listed are the phases that lists offer, in the order of a post's life.
 var listed = []v1alpha1.PostPhase{
 	v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed,
 }
 
-// platformOrder is the order of platforms in choices.
+// platformOrder is the order of platforms in menus.
 var platformOrder = []v1alpha1.Platform{
 	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram, v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
 }
 
-// filters narrow a list.
+// filters are the filters of a list.
 type filters struct {
 	// status is a phase, or stateUndecided.
 	status   v1alpha1.PostPhase
 	platform v1alpha1.Platform
 }
 
-// states are the phase and the question that lists are narrowed to. Each post that needs an answer is under that state alone.
+// states returns the phase and the undecided filter of the query. An undecided post is listed under stateUndecided
+// only.
 func (f filters) states() (v1alpha1.PostPhase, postindex.UndecidedFilter) {
 	if f.status == "" {
 		return "", postindex.IncludeUndecided
@@ -48,7 +49,7 @@ func (f filters) states() (v1alpha1.PostPhase, postindex.UndecidedFilter) {
 	return f.status, postindex.ExcludeUndecided
 }
 
-// filtersOf reads the filters of an address. It ignores unknown values.
+// filtersOf parses the filters of an address. It ignores unknown values.
 func filtersOf(query url.Values) filters {
 	var f filters
 	if status := v1alpha1.PostPhase(query.Get("status")); status == stateUndecided || slices.Contains(listed, status) {
@@ -60,7 +61,7 @@ func filtersOf(query url.Values) filters {
 	return f
 }
 
-// query is the query of an address with these filters, and with more parameters.
+// query returns the query string of these filters, with additional parameters.
 func (f filters) query(more ...string) string {
 	q := url.Values{}
 	if f.status != "" {
@@ -78,7 +79,7 @@ func (f filters) query(more ...string) string {
 	return "?" + q.Encode()
 }
 
-// posts is the list of posts.
+// posts shows the list of posts.
 func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	query := v.URL.Query()
 	f := filtersOf(query)
@@ -99,7 +100,7 @@ func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// narrow are the filters of a list or calendar.
+// narrow is the filter bar of a list or calendar.
 func (s *Site) narrow(v *visit, page string, f filters, more ...string) (g.Node, error) {
 	counts, err := s.Service.CountPosts(v.Context(), v.caller)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *Site) narrow(v *visit, page string, f filters, more ...string) (g.Node,
 	), nil
 }
 
-// pairs are hidden fields of names and values.
+// pairs returns hidden fields for names and values.
 func pairs(of []string) g.Node {
 	var out g.Group
 	for i := 0; i+1 < len(of); i += 2 {
@@ -161,7 +162,7 @@ func (s *Site) list(v *visit, page bridge.PostPage, f filters) g.Node {
 	}
 }
 
-// nothingYet shows a team without posts what to do first.
+// nothingYet shows the first step for a team without posts.
 func (s *Site) nothingYet(v *visit) g.Node {
 	if v.may.seeAccounts && len(s.accounts(v)) == 0 {
 		return empty("Connect an account first", "A post goes to accounts of yours on X, Threads, Instagram, Facebook, TikTok or YouTube.",
@@ -179,15 +180,15 @@ func (s *Site) row(v *visit, p *postindex.Summary) g.Node {
 	))
 }
 
-// byAgent names the agent that made a post, if one did, as it calls itself.
+// byAgent shows the self-reported name of the agent that created a post, if any.
 func byAgent(name string) g.Node { return g.If(name != "", g.Text(" by "+quoted(name))) }
 
-// categories are the words for them.
+// categories are the display names of categories.
 var categories = map[v1alpha1.Category]string{
 	v1alpha1.CategoryText: "Text", v1alpha1.CategoryImage: "Images", v1alpha1.CategoryVideo: "Video", v1alpha1.CategoryTree: "Thread",
 }
 
-// titleOfPost is what a list shows of a post.
+// titleOfPost returns the title of a post in lists.
 func titleOfPost(p *postindex.Summary) string {
 	if p.Title == "" {
 		return "Without a caption"

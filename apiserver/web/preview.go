@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// check answers what a post would look like on each platform, how much of its text each takes, and what is in the way: while it is
-// being written. The rules are those that decide when it is sent.
+// check renders the preview of a post while it is being written: its look on each platform, the used length of its
+// text, and its problems. It uses the same rules as publishing.
 func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	if allowed, wait := s.checks.Allow(v.person.Name, http.Header{}); !allowed {
 		s.tooOften(w, v, wait)
@@ -32,7 +32,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	spec, err := written.spec(s.platforms(v))
 	var missing []string
 	if errors.Is(err, errNoTime) {
-		// A time that was not chosen yet is said below the preview, not instead of it.
+		// A missing time is reported below the preview, not instead of it.
 		written.when = whenNow
 		spec, err = written.spec(s.platforms(v))
 		missing = []string{sentence(errNoTime.Error())}
@@ -56,11 +56,11 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// checksPerMinute is how often one person may ask for a check: more than the page does for somebody who never stops typing, at each
-// pause of 300 ms.
+// checksPerMinute limits the checks of one person. The page sends fewer even while a person types without stopping: one
+// per 300 ms.
 const checksPerMinute = 300
 
-// tooOften takes the place of a preview that was asked for too often. htmx shows no answer that is an error.
+// tooOften replaces a preview above the limit. The status is 200 for htmx, which does not show error responses.
 func (s *Site) tooOften(w http.ResponseWriter, v *visit, wait time.Duration) {
 	status := http.StatusTooManyRequests
 	if v.Header.Get("HX-Request") != "" {
@@ -70,11 +70,11 @@ func (s *Site) tooOften(w http.ResponseWriter, v *visit, wait time.Duration) {
 	s.write(w, status, notice(caution, paragraph("The preview was asked for too often, and rests for a moment. What you wrote is still here: the preview comes back when you go on writing.")))
 }
 
-// stops are what keeps a post from being published that no account or part has by itself.
+// stops shows the problems that concern the whole post rather than one account or part.
 func stops(written *writing, spec *v1alpha1.PostSpec, missing []string, found *bridge.Check) g.Node {
 	problems := missing
 	for _, p := range slices.Concat(found.Problems, found.BeforePublishing) {
-		// That nothing is chosen yet is not said before a person could.
+		// Before an account is chosen, the missing choice is not reported.
 		if p.Target == bridge.NoIndex && p.Card == bridge.NoIndex && len(spec.Targets) > 0 {
 			problems = append(problems, sentence(p.Message))
 		}
@@ -89,7 +89,7 @@ func stops(written *writing, spec *v1alpha1.PostSpec, missing []string, found *b
 	return notice(neutral, h.P(h.Strong(g.Text(title))), items(problems))
 }
 
-// warnings are what a platform may refuse of some accounts.
+// warnings shows why a platform may refuse the post from some accounts.
 func warnings(found *bridge.Check) g.Node {
 	if len(found.Warnings) == 0 {
 		return nil
@@ -101,7 +101,8 @@ func warnings(found *bridge.Check) g.Node {
 	return notice(caution, h.P(h.Strong(g.Text("It can be published, and a platform may refuse it from this account:"))), items(texts))
 }
 
-// lengthMeter says how much of a platform's room a text takes. It replaces what the form shows beside the account.
+// lengthMeter shows how much of a platform's maximum length a text uses. It replaces the element next to the account in
+// the form.
 func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 	texts, class := []string{}, "count"
 	add := func(name string, l bridge.Length) {
@@ -134,7 +135,7 @@ func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 		g.Text(strings.Join(texts, ", ")))
 }
 
-// mock looks like the post will on its platform.
+// mock shows the post in the style of its platform.
 func (s *Site) mock(v *visit, spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 	t, name := found.Targets[i], spec.Targets[i].ConnectionRef.Name
 	account := s.account(v, name)
@@ -155,7 +156,8 @@ func (s *Site) mock(v *visit, spec *v1alpha1.PostSpec, found *bridge.Check, i in
 	)
 }
 
-// problemsOf are those of one target, and of the parts of a thread, in words. Those of a draft stop it only later.
+// problemsOf returns the problems of one target and of the parts of a thread, as text. It includes those that matter
+// only once a draft is published.
 func problemsOf(found *bridge.Check, i int) []string {
 	var of []bridge.Problem
 	for _, p := range slices.Concat(found.Problems, found.BeforePublishing) {
@@ -167,7 +169,7 @@ func problemsOf(found *bridge.Check, i int) []string {
 	return inSentences(of, nil)
 }
 
-// mockPost is one that is not a chain. Where pictures come first and the text below, it is so here.
+// mockPost is the mock of a post that is not a thread. It puts pictures before or after the text, as the platform does.
 func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, head g.Node, i int) g.Node {
 	var media []v1alpha1.LocalReference
 	if spec.Image != nil {
@@ -192,7 +194,7 @@ func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, 
 	}
 }
 
-// mockText shows a text with its tags, names and addresses as platforms do.
+// mockText shows a text with highlighted tags, mentions and links, as platforms do.
 func mockText(text string) g.Node {
 	if text == "" {
 		return h.P(h.Class("mock-text soft"), g.Text("No text yet."))

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// counted files tell how often they were read and signed. No two addresses are the same.
+// countedFiles counts the reads and signatures of files. It signs a different URL each time.
 type countedFiles struct {
 	mediaOf
 	store
@@ -47,7 +47,7 @@ func (c *countedFiles) PresignGet(_ context.Context, key string, _ time.Duration
 	return fmt.Sprintf("https://store.example/%s?signature=%d", key, c.signs), nil
 }
 
-// upload is a file that is in the store.
+// upload stores an uploaded file.
 func (w *world) upload(name string, edits ...func(*v1alpha1.Media)) {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: name, UID: types.UID("uid-" + name)},
@@ -60,14 +60,14 @@ func (w *world) upload(name string, edits ...func(*v1alpha1.Media)) {
 	w.media[acme+"/"+name] = media
 }
 
-// withCountedFiles counts what a world asks of its files.
+// withCountedFiles counts a world's accesses to files.
 func withCountedFiles(w *world) *countedFiles {
 	files := &countedFiles{mediaOf: mediaOf{w.cluster}}
 	w.site.Service.Media, w.site.Service.Files = files, files
 	return files
 }
 
-// images are the addresses of the pictures of a page.
+// images returns the URLs of a page's file previews.
 func images(page *html.Node) (found []string) {
 	for _, img := range elements(page, "img") {
 		if class, _ := attribute(img, "class"); class == "thumb" {
@@ -78,8 +78,8 @@ func images(page *html.Node) (found []string) {
 	return found
 }
 
-// TestPreviewReadsOnce holds that a preview reads each file once, whatever the number of accounts, and that the next one shows it under
-// the address that the browser has loaded.
+// TestPreviewReadsOnce holds that a preview reads each file once, independent of the number of accounts, and that the
+// next preview uses the URL that the browser has already loaded.
 func TestPreviewReadsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -110,8 +110,8 @@ func TestPreviewReadsOnce(t *testing.T) {
 	}
 }
 
-// TestPreviewOfVideo says what is known of a video: what a platform refuses keeps the post from being published, and what it may
-// refuse is only said.
+// TestPreviewOfVideo holds that a property of a video that a platform rejects prevents publishing, and one that it may
+// reject causes only a warning.
 func TestPreviewOfVideo(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -153,7 +153,7 @@ func TestPreviewOfVideo(t *testing.T) {
 	}
 }
 
-// TestPreviewIsBounded holds that a preview shows no more files than a platform does, and a page no more than a bound.
+// TestPreviewIsBounded holds that a preview shows no more files than the platform, and a page no more than maxPictures.
 func TestPreviewIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -181,7 +181,8 @@ func TestPreviewIsBounded(t *testing.T) {
 	}
 }
 
-// TestChecksAreBounded holds that a preview that is asked for without end says so in its place, for one person alone, and comes back.
+// TestChecksAreBounded holds that a person above the limit gets a notice instead of the preview, that others are not
+// affected, and that the preview returns.
 func TestChecksAreBounded(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakeClock(now)
@@ -212,7 +213,7 @@ func TestChecksAreBounded(t *testing.T) {
 	}
 }
 
-// TestCheckOfEditor holds that the page on which a post is edited asks for the right to edit, and not for that to create.
+// TestCheckOfEditor holds that the edit page requires the right to update, not the right to create.
 func TestCheckOfEditor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -225,7 +226,7 @@ func TestCheckOfEditor(t *testing.T) {
 	}
 }
 
-// writers may write posts and upload nothing.
+// writers may write posts but not upload files.
 type writers struct{ roles }
 
 func (r writers) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
@@ -235,8 +236,8 @@ func (r writers) May(ctx context.Context, who person.Person, namespace, verb, re
 	return r.roles.May(ctx, who, namespace, verb, resource, name...)
 }
 
-// TestThreatUploadAddresses holds that nobody gets an address that takes a file but who may create files: who has one can replace a
-// file until it is verified.
+// TestThreatUploadAddresses holds that only people who may create files get upload URLs: with one, a file can be
+// replaced until it is verified.
 func TestThreatUploadAddresses(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*Config){
@@ -276,7 +277,7 @@ func TestThreatUploadAddresses(t *testing.T) {
 	}
 }
 
-// slowAccess takes a second for each answer.
+// slowAccess delays each answer by a second.
 type slowAccess struct{ roles }
 
 func (r slowAccess) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
@@ -284,7 +285,7 @@ func (r slowAccess) May(ctx context.Context, who person.Person, namespace, verb,
 	return r.roles.May(ctx, who, namespace, verb, resource, name...)
 }
 
-// TestRightsAreAskedSideBySide holds that a page does not wait for one answer of the Kubernetes API after the other.
+// TestRightsAreAskedSideBySide holds that a page checks its rights concurrently.
 func TestRightsAreAskedSideBySide(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -293,7 +294,7 @@ func TestRightsAreAskedSideBySide(t *testing.T) {
 		if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts", nil)); answer.Code != http.StatusOK {
 			t.Fatal(answer.Code)
 		}
-		if took := time.Since(begun); took > 2*time.Second { // what the page offers, and the page's own right
+		if took := time.Since(begun); took > 2*time.Second { // the offers of the page, and the page's own right
 			t.Errorf("a page waits %s for answers of a second each", took)
 		}
 	})

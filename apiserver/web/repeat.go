@@ -14,11 +14,12 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// fieldRepeat is the field by which a person confirms that the same is published again.
+// fieldRepeat is the form field that confirms a repeated post.
 const fieldRepeat = "repeat"
 
-// confirmRepeat asks a person who is about to publish what they published a moment ago. They may have pressed Back, or have the form open in
-// a second tab. The form stays as it was sent, with its key, so that it publishes one post however often it is sent from here, to action.
+// confirmRepeat asks for confirmation when a person repeats a recent post. They may have pressed Back, or have the form
+// open in a second tab. The fields are submitted to action unchanged, including the idempotency key, so that repeated
+// submissions publish one post.
 func (s *Site) confirmRepeat(w http.ResponseWriter, v *visit, repeated *bridge.RepeatedError, action string) {
 	fields := g.Group{hidden(fieldRepeat, "yes")}
 	for _, name := range slices.Sorted(maps.Keys(v.PostForm)) {

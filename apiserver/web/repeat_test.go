@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// TestRepeated holds that a person is asked before they publish again what they published a moment ago.
+// TestRepeated holds that publishing a recent post again requires a confirmation.
 func TestRepeated(t *testing.T) {
 	t.Parallel()
 	text := func(caption string, more url.Values) url.Values {
@@ -96,7 +96,7 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestSameFormTwice holds that the form of one page leads to its one post, without a question.
+// TestSameFormTwice holds that submitting a form twice leads to its one post, without a question.
 func TestSameFormTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -107,7 +107,7 @@ func TestSameFormTwice(t *testing.T) {
 	}
 }
 
-// TestTwoTabs holds that clicks in many tabs at one moment make one post.
+// TestTwoTabs holds that concurrent submissions in many tabs create one post.
 func TestTwoTabs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -134,16 +134,16 @@ func TestTwoTabs(t *testing.T) {
 	}
 }
 
-// TestRepeatedDraft holds that a person is asked as well before a draft repeats what they published a moment ago, and that a draft which
-// they published is remembered from then on, however old it is.
+// TestRepeatedDraft holds that publishing a draft that repeats a recent post also requires a confirmation, and that a
+// published draft counts as recent from its publication, independent of its age.
 func TestRepeatedDraft(t *testing.T) {
 	t.Parallel()
 	hello := url.Values{"caption": {"hello"}, "target": {"our-x"}}
 	for name, tc := range map[string]struct {
 		reason string
-		// byProgram makes the drafts those that a program left.
+		// byProgram creates the drafts as a program would.
 		byProgram bool
-		// then is the second post: a draft if set, else a new one.
+		// draft makes the second post a draft; otherwise it is a new post.
 		draft bool
 		after time.Duration
 		asks  bool
@@ -202,7 +202,7 @@ func TestRepeatedDraft(t *testing.T) {
 	}
 }
 
-// isOut reports whether the post of an edit page is no draft any more.
+// isOut reports whether the post of an edit page is published.
 func isOut(w *world, page string) bool {
 	for _, post := range w.posts {
 		if page == "posts/"+post.Name+"/edit" {

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// TestShippedRolesSuffice holds that the pages ask for no right that no role gives, and that each is there for the least role that
-// docs/people.md promises it to.
+// TestShippedRolesSuffice holds that each right that the pages require is part of a shipped role, and that each page is
+// accessible to the lowest role that docs/people.md assigns it to.
 func TestShippedRolesSuffice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -47,7 +47,8 @@ func TestShippedRolesSuffice(t *testing.T) {
 	}
 }
 
-// TestEachRightIsAskedFor takes one right away: what needs it is refused, and nothing else that a neighbouring right gives.
+// TestEachRightIsAskedFor removes one right: actions that need it are rejected, and others with a related right are
+// not.
 func TestEachRightIsAskedFor(t *testing.T) {
 	t.Parallel()
 	const upload = `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`
@@ -94,7 +95,7 @@ func TestEachRightIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestWithoutAccounts: who may see posts, and not accounts, learns of accounts no more than posts themselves say.
+// TestWithoutAccounts: a person with access to posts but not to accounts sees only the account data that posts contain.
 func TestWithoutAccounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), without("list connections"))
@@ -114,7 +115,7 @@ func TestWithoutAccounts(t *testing.T) {
 	}
 }
 
-// TestWithoutUploads: who may write posts, and not upload, is told so before they choose a file.
+// TestWithoutUploads: a person who may write posts but not upload files is informed before they choose a file.
 func TestWithoutUploads(t *testing.T) {
 	t.Parallel()
 	for lacks, offered := range map[string]bool{"create media": false, "delete posts": true} {
@@ -126,7 +127,7 @@ func TestWithoutUploads(t *testing.T) {
 	}
 }
 
-// TestWithoutUsage: the counts are those of Usages.
+// TestWithoutUsage: the counts require the right to list Usages.
 func TestWithoutUsage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), without("list usages"))
@@ -135,7 +136,7 @@ func TestWithoutUsage(t *testing.T) {
 	}
 }
 
-// TestNamesOfRoles: the roles of a release are called by it.
+// TestNamesOfRoles: the names of the roles start with the name of the release.
 func TestNamesOfRoles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.RolePrefix = "outreach" })
@@ -148,7 +149,7 @@ func TestNamesOfRoles(t *testing.T) {
 	}
 }
 
-// TestUsageOnTheTeamsPage holds what is counted, each with its limit.
+// TestUsageOnTheTeamsPage holds the counts on the team's page, each with its limit.
 func TestUsageOnTheTeamsPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

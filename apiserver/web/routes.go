@@ -36,14 +36,14 @@ func (s *Site) routes() {
 	}
 }
 
-// page is one of a team's: it is for people who have all rights that it needs.
+// page is a page of a team, with the rights that it requires.
 type page struct {
 	handle   handler
 	requires []right
 }
 
-// pages are those of a team, by method and path. Who connects an account needs the right to create a connection, or to patch one that
-// there is: package connect asks for it when it knows which.
+// pages returns the pages of a team, by method and path. Connecting an account requires the right to create a
+// connection or to patch an existing one: package connect checks it once it knows which applies.
 func (s *Site) pages() map[string]page {
 	of := func(handle handler, needs ...right) page { return page{handle, needs} }
 	return map[string]page{
@@ -72,12 +72,12 @@ func (s *Site) pages() map[string]page {
 	}
 }
 
-// overviewOf leads from the address of a team without its last slash to its overview, whether or not there is such a team.
+// overviewOf redirects from a team's address without the trailing slash, whether or not the team exists.
 func overviewOf(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/teams/"+url.PathEscape(r.PathValue("namespace"))+"/", http.StatusSeeOther)
 }
 
-// start leads to the first of the person's teams.
+// start redirects to the person's first team.
 func (s *Site) start(w http.ResponseWriter, r *http.Request) {
 	of, ok := session.From(r.Context())
 	if !ok {
@@ -95,7 +95,7 @@ func (s *Site) start(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// roleNames are those of the roles that Herald is installed with for people.
+// roleNames returns the names of the roles that Herald installs for people.
 func (s *Site) roleNames() string {
 	return s.RolePrefix + "-viewer, " + s.RolePrefix + "-editor or " + s.RolePrefix + "-admin"
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// The answers of the form about a target whose outcome is unknown.
+// The answers of the form about a target with an unknown outcome.
 const (
 	verdictCandidate = "candidate"
 	verdictPosted    = "posted"
@@ -22,7 +22,7 @@ const (
 	verdictRelist    = "look-again"
 )
 
-// settle takes a person's word on what became of a target.
+// settle applies a person's resolution of a target.
 func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 		}
 		v.redirect(w, "posts/"+id, "looking")
 		return nil
-	default: // what may be sent again is said in words
+	default: // an answer that allows sending again must be explicit
 		return &bridge.Error{Code: bridge.CodeValidation, Message: "the form does not say whether the post was published; load the page again"}
 	}
 	if err := s.Service.Settle(v.Context(), v.caller, id, target, verdict); err != nil {
@@ -60,7 +60,7 @@ func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// found is the verdict of a person who found a post and named it, by its address or its id.
+// found returns the verdict for a post that a person identified by its address or id.
 func (s *Site) found(v *visit, post string, target int, entered string) (none bridge.Verdict, _ error) {
 	of, err := s.Service.ReadPost(v.Context(), v.caller, post)
 	if err != nil {
@@ -84,12 +84,12 @@ func (s *Site) found(v *visit, post string, target int, entered string) (none br
 	}
 	verdict := bridge.Verdict{Posted: true, ExternalID: name.ID}
 	if name.ID == "" {
-		verdict.ExternalURL = name.URL // the manager finds its id
+		verdict.ExternalURL = name.URL // the manager looks up its id
 	}
 	return verdict, nil
 }
 
-// reader reads the names of posts on a platform; nil if this installation has nothing that does.
+// reader returns the parser for addresses and ids of a platform's posts; nil if this installation has none.
 func (s *Site) reader(p v1alpha1.Platform) platforms.PostParser {
 	if s.PostReader == nil {
 		return nil

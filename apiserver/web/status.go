@@ -14,22 +14,22 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// displayStatus is how a post, or one of its targets, stands: in a word, and in a class for styles.
+// displayStatus is the displayed status of a post or of one of its targets: a text, and a CSS class.
 type displayStatus struct{ class, word string }
 
-// Standings that no phase has.
+// Statuses without a phase of their own.
 var (
 	needsAnswer = displayStatus{string(stateUndecided), "Needs your answer"}
-	// notKnown is for a post that has left the cluster, about which no answer is taken any more.
+	// notKnown is the status of an archived post with an unknown outcome, which can no longer be resolved.
 	notKnown          = displayStatus{string(stateUndecided), "Not known"}
 	waitsForAnAccount = displayStatus{"waiting", "Waiting for an account"}
 )
 
-// stateUndecided narrows lists to the posts that need an answer. It is no phase.
+// stateUndecided filters lists by undecided posts. It is not a phase.
 const stateUndecided v1alpha1.PostPhase = "undecided"
 
-// displayStatusOf is how a post stands. Its phase is failed while a person is asked about it, when a part of its targets failed, and processing while
-// it waits for an account.
+// displayStatusOf returns the status of a post. It differs from the phase for undecided and partly posted posts, whose
+// phase is failed, and for posts that wait for an account, whose phase is processing.
 func displayStatusOf(p *postindex.Summary) displayStatus {
 	posted, waits := 0, false
 	for _, t := range p.Platforms {
@@ -54,7 +54,7 @@ func displayStatusOf(p *postindex.Summary) displayStatus {
 	}
 }
 
-// targetStatusOf is how one target of a post stands.
+// targetStatusOf returns the status of a target.
 func targetStatusOf(t postindex.PlatformStatus, archived bool) displayStatus {
 	switch {
 	case t.Mark == v1alpha1.MarkUndecided && archived:
@@ -68,16 +68,16 @@ func targetStatusOf(t postindex.PlatformStatus, archived bool) displayStatus {
 	}
 }
 
-// badge shows how something stands.
+// badge shows the status.
 func (s displayStatus) badge() g.Node { return h.Span(h.Class("badge is-"+s.class), g.Text(s.word)) }
 
-// signs say on the chip of a platform what became of a target there. A target that goes its way has none.
+// signs are the symbols for a target's status on its platform's chip. A target that is still on its way has none.
 var signs = map[string]string{
 	string(v1alpha1.PhasePosted): "✓", string(v1alpha1.PhaseFailed): "✕", string(stateUndecided): "?", waitsForAnAccount.class: "!",
 }
 
-// chips are the marks of the accounts that a post goes to, each with what became of it there. Accounts of one platform that stand alike
-// share one.
+// chips shows the platform chips of a post's targets, each with its status. Targets with the same platform and status
+// share a chip.
 func chips(p *postindex.Summary) g.Node {
 	type account struct {
 		postindex.PlatformStatus

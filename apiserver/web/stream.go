@@ -19,40 +19,40 @@ import (
 )
 
 const (
-	// maxStreams is how many pages may follow a post at once: each holds a connection and a few KiB. maxOfOne is how many of one
-	// person may.
+	// maxStreams limits the concurrent streams: each holds a connection and a few KiB. maxOfOne limits the streams of
+	// one person.
 	maxStreams = 1000
 	maxOfOne   = 20
-	// streamFor is how long a page follows a post over one connection. The page's script connects anew, which spreads the pages
-	// over the replicas that there are then.
+	// streamFor is the lifetime of a stream's connection. The page's script then reconnects, which distributes the
+	// pages over the current replicas.
 	streamFor = 5 * time.Minute
-	// streamPause is how soon after one change the next one is shown.
+	// streamPause is the minimum time between two updates.
 	streamPause = 250 * time.Millisecond
-	// heartbeat keeps a quiet connection open: load balancers end those that are silent for a minute.
+	// heartbeat is the interval of heartbeats: load balancers close connections that are silent for a minute.
 	heartbeat = 20 * time.Second
-	// recheckInterval is how often it is asked whether a person may still follow a post. The session is asked in memory. An answer about a
-	// right is used for five seconds (package access), for all pages of a person in a team: this often, a right that is gone
-	// ends a stream a second after the answer, and costs the Kubernetes API one question in five seconds for each person and
-	// team, however many pages follow.
+	// recheckInterval is the interval of the checks whether a person may still follow a post. The session check reads
+	// only the cache. The answer about the right is cached for five seconds (package access), for all pages of a person
+	// in a team. With this interval, a withdrawn right ends a stream within a second after that, and the Kubernetes API
+	// receives one review in five seconds for each person and team, independent of the number of pages.
 	recheckInterval = time.Second
-	// readAgain is how soon a page that may not follow asks how its post stands.
+	// readAgain is the polling interval of a page that is not allowed to stream.
 	readAgain = 30 * time.Second
 )
 
-// streams counts the pages that follow posts.
+// streams counts the open streams.
 type streams struct {
 	mu  sync.Mutex
 	all int
 	of  map[string]int
 }
 
-// Why a page may not follow a post.
+// Reasons why a page may not follow a post.
 var (
 	errStreams = errors.New("too many pages follow posts; load the page again later")
 	errOfOne   = errors.New("too many pages of one person follow posts")
 )
 
-// enter counts one page more of a person, or says why not.
+// enter counts a new stream of a person. It returns errStreams or errOfOne if a limit is reached.
 func (s *streams) enter(who string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *streams) enter(who string) error {
 	return nil
 }
 
-// release counts it no more.
+// release removes a stream of a person from the count.
 func (s *streams) release(who string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *streams) release(who string) {
 	}
 }
 
-// events sends what changes of a post as it happens (HTML, "Server-sent events").
+// events streams the changes of a post (HTML, "Server-sent events").
 func (s *Site) events(w http.ResponseWriter, v *visit) error {
 	id := v.PathValue("id")
 	out := &stream{w: w, control: http.NewResponseController(w), clock: s.Clock}
@@ -117,7 +117,7 @@ func (s *Site) events(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// glance tells how a post stands, and when the page may ask again: for a person who has too many pages that follow posts.
+// glance sends the current state of a post, and the time of the next poll: for a person at the limit of streams.
 func (s *Site) glance(v *visit, out *stream, id string) error {
 	out.setHeaders()
 	post, err := s.Service.ReadPost(v.Context(), v.caller, id)
@@ -130,17 +130,18 @@ func (s *Site) glance(v *visit, out *stream, id string) error {
 	return out.later()
 }
 
-// stays reports whether a person may go on following a post: neither the session nor the right to see posts has ended.
+// stays reports whether a person may continue to follow a post: neither the session nor the right to see posts has
+// ended.
 func (s *Site) stays(v *visit) bool {
 	if !s.Sessions.IsValid(v.session) {
 		return false
 	}
 	may, err := s.allowed(v.Context(), v, seePosts)
-	return may && err == nil // what is not known allows nothing
+	return may && err == nil // on an error the answer is no
 }
 
-// waitForChange waits until a post may have changed; false means that the page is gone, may not follow any more, or has to connect
-// anew.
+// waitForChange waits until a post may have changed. It returns false if the page has disconnected, lost its
+// permission, or has to reconnect.
 func (s *Site) waitForChange(v *visit, out *stream, changes <-chan struct{}, end <-chan time.Time) bool {
 	pause := s.Clock.After(streamPause)
 	select {
@@ -152,7 +153,7 @@ func (s *Site) waitForChange(v *visit, out *stream, changes <-chan struct{}, end
 	}
 	beat := s.Clock.After(heartbeat)
 	for {
-		// It is taken before it is asked, so that no change in between is missed.
+		// The channel is read before the check, so that no change in between is missed.
 		sessions := s.Sessions.Changed()
 		if !s.stays(v) {
 			return false
@@ -177,33 +178,33 @@ func (s *Site) waitForChange(v *visit, out *stream, changes <-chan struct{}, end
 	}
 }
 
-// Events without a piece of a page.
+// Events without a part of the page.
 const (
-	// finishedEvent is the event after which a page does not connect again.
+	// finishedEvent instructs the page not to reconnect.
 	finishedEvent = "stop"
-	// laterEvent is the one after which a page connects again as many milliseconds later as its data say.
+	// laterEvent makes the page reconnect after a delay; its data is the delay in milliseconds.
 	laterEvent = "later"
 )
 
-// stream is a connection that events are sent over.
+// stream is a connection for server-sent events.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	clock   interface{ Now() time.Time }
 }
 
-// setHeaders says what follows.
+// setHeaders sets the response headers.
 func (o *stream) setHeaders() {
 	o.w.Header().Set("Content-Type", "text/event-stream")
 	o.w.Header().Set("Cache-Control", "no-store")
-	o.w.Header().Set("X-Accel-Buffering", "no") // NGINX's Ingress would hold events back
+	o.w.Header().Set("X-Accel-Buffering", "no") // ingress-nginx would buffer events
 }
 
-// patience is how long a reader may take for one event.
+// patience is the write timeout of one event.
 const patience = 30 * time.Second
 
 func (o *stream) flush(data []byte) error {
-	// The server's own limit is for whole answers.
+	// The server's own write timeout is for whole responses.
 	if err := o.control.SetWriteDeadline(o.clock.Now().Add(patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -213,17 +214,17 @@ func (o *stream) flush(data []byte) error {
 	return o.control.Flush()
 }
 
-// lineBreaks makes one kind of the three line breaks.
+// lineBreaks normalizes the three kinds of line breaks.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// send sends an event with a piece of a page.
+// send sends an event with a part of the page.
 func (o *stream) send(node g.Node) error {
 	var piece strings.Builder
 	if err := node.Render(&piece); err != nil {
 		return err
 	}
 	var event bytes.Buffer
-	// A carriage return ends a line of the stream too (HTML, "server-sent events"): no text may write fields.
+	// A carriage return also ends a line of the stream (HTML, "server-sent events"), and no text may inject fields.
 	for line := range strings.SplitSeq(lineBreaks.Replace(piece.String()), "\n") {
 		fmt.Fprintf(&event, "data: %s\n", line)
 	}
@@ -231,25 +232,25 @@ func (o *stream) send(node g.Node) error {
 	return o.flush(event.Bytes())
 }
 
-// beat sends a comment, which pages do not see.
+// beat sends a comment, which pages ignore.
 func (o *stream) beat() error { return o.flush([]byte(": still here\n\n")) }
 
-// stop ends the stream for good, unless the reader has gone.
+// stop ends the stream for good, unless the reader has disconnected.
 func (o *stream) stop(err error) error {
 	if err == nil {
 		err = o.flush([]byte("event: " + finishedEvent + "\ndata: \n\n"))
 	}
-	_ = err // a reader that has gone needs no end
+	_ = err // a disconnected reader needs no end
 	return nil
 }
 
-// later ends the stream for a while.
+// later ends the stream until the next poll.
 func (o *stream) later() error {
 	_ = o.flush([]byte("event: " + laterEvent + "\ndata: " + strconv.FormatInt(readAgain.Milliseconds(), 10) + "\n\n")) // as above
 	return nil
 }
 
-// fail ends the stream. What is gone is gone for good; anything else the page may try again.
+// fail ends the stream. A missing post ends it for good; after any other error the page may reconnect.
 func (o *stream) fail(err error) error {
 	if known, ok := errors.AsType[*bridge.Error](err); ok && known.Code == bridge.CodeNotFound {
 		return o.stop(nil)

@@ -23,13 +23,13 @@ import (
 	"github.com/herald-social/herald/test/sessiontest"
 )
 
-// reader takes what a stream sends.
+// reader receives the events of a stream.
 type reader struct {
 	mu     sync.Mutex
 	head   http.Header
 	text   strings.Builder
 	status int
-	// broken says that nothing arrives any more.
+	// broken makes all writes fail.
 	broken bool
 }
 
@@ -48,14 +48,14 @@ func (r *reader) Write(b []byte) (int, error) {
 
 func (r *reader) Flush() {}
 
-// breaks lets nothing arrive any more.
+// breaks makes all further writes fail.
 func (r *reader) breaks() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broken = true
 }
 
-// got is what came since the last look.
+// got returns the data since the last call.
 func (r *reader) got() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,13 +77,13 @@ func follow(t *testing.T, w *world, who person.Person, id string) (*reader, cont
 	return out, leave, done
 }
 
-// pass lets time pass.
+// pass advances the time.
 func pass(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // in a bubble of synctest
 	synctest.Wait()
 }
 
-// ended reports whether a stream is over.
+// ended reports whether a stream has ended.
 func ended(done chan struct{}) bool {
 	select {
 	case <-done:
@@ -93,8 +93,8 @@ func ended(done chan struct{}) bool {
 	}
 }
 
-// eventsOf are the data of the events of a stream, as a browser reads them (HTML, "interpreting an event stream"): each of the three
-// line breaks ends a line.
+// eventsOf returns the data of the events of a stream, parsed as in a browser (HTML, "interpreting an event stream"):
+// each of the three line breaks ends a line.
 func eventsOf(stream string) (data, named []string) {
 	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(stream), "\n")
 	var of []string
@@ -206,8 +206,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// TestStreamsOfOnePerson holds that one person cannot take the places of all: a page too many learns how the post stands now and
-// then, and another person's pages go on.
+// TestStreamsOfOnePerson holds that one person cannot use up all streams: a page above the person's limit polls the
+// post, and the pages of others continue.
 func TestStreamsOfOnePerson(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestStreamsOfOnePerson(t *testing.T) {
 	})
 }
 
-// changing are rights that a test takes away, as package access tells them: an answer is used for five seconds.
+// changing simulates rights that a test revokes, with the cache of package access: an answer is valid for five seconds.
 type changing struct {
 	roles
 
@@ -277,8 +277,8 @@ func (c *changing) questions() int {
 	return c.asked
 }
 
-// TestStreamAsksForTheRight holds what docs/people.md says of a right that is taken away, of pages that are open too, and that many
-// pages of a person ask the Kubernetes API no more than one does.
+// TestStreamAsksForTheRight holds the delay of a revocation that docs/people.md promises for open pages, and that many
+// pages of a person cause no more requests to the Kubernetes API than one.
 func TestStreamAsksForTheRight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestStreamAsksForTheRight(t *testing.T) {
 	})
 }
 
-// TestStreamEndsAtSignOut holds that who signs out everywhere sees nothing more, at any replica, in pages that are open.
+// TestStreamEndsAtSignOut holds that signing out everywhere ends the streams of open pages at all replicas.
 func TestStreamEndsAtSignOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestStreamEndsAtSignOut(t *testing.T) {
 	})
 }
 
-// TestThreatStreamText holds that no text in a post writes events: a carriage return ends a line there too.
+// TestThreatStreamText holds that a post's text cannot inject events: a carriage return also ends a line.
 func TestThreatStreamText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})
@@ -359,7 +359,7 @@ func TestThreatStreamText(t *testing.T) {
 	}
 }
 
-// TestStreamSignedOut holds that a browser whose person signed out is not led to another page, which a stream cannot show.
+// TestStreamSignedOut holds that a stream without a session is not redirected, because it cannot show a page.
 func TestStreamSignedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})

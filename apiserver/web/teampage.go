@@ -17,21 +17,21 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// subscriptions are the words for the states of subscriptions.
+// subscriptions are the display names of subscription states.
 var subscriptions = map[v1alpha1.SubscriptionState]string{
 	v1alpha1.SubscriptionActive: "Active", v1alpha1.SubscriptionTrialing: "Trial",
 	v1alpha1.SubscriptionPastDue: "Past due", v1alpha1.SubscriptionCancelled: "Cancelled",
 }
 
-// plans are the words for plans.
+// plans are the display names of plans.
 var plans = map[v1alpha1.Plan]string{v1alpha1.PlanStarter: "Starter", v1alpha1.PlanUnlimited: "Unlimited"}
 
-// publishing are the words for what becomes of the posts of agents.
+// publishing are the display texts for the handling of agents' posts.
 var publishing = map[v1alpha1.AgentPublishing]string{
 	"": "Goes out like any other post", v1alpha1.AgentsMayPublish: "Goes out like any other post", v1alpha1.AgentsDraft: "Waits as a draft until a person publishes it",
 }
 
-// teamPage shows the plan of a team and what it has used of it.
+// teamPage shows the plan of a team and its usage.
 func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 	t, err := s.Service.ViewTeam(v.Context(), v.caller)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// trial tells of a trial that runs, or why the team may create nothing.
+// trial shows a running trial, or why the team may not create anything.
 func (s *Site) trial(v *visit) g.Node {
 	if err := s.Service.RequireSubscription(v.caller); err != nil {
 		return notice(bad, paragraph(sentence(err.Error())))
@@ -87,7 +87,7 @@ func (s *Site) trial(v *visit) g.Node {
 	return notice(neutral, h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
 }
 
-// suspended says on every page of a team that nothing of it is published, and since when; nothing if it is.
+// suspended shows on every page of a suspended team that nothing is published, and since when; nil otherwise.
 func (v *visit) suspended() g.Node {
 	if !v.team.Suspended() {
 		return nil
@@ -100,7 +100,8 @@ func (v *visit) suspended() g.Node {
 		paragraph("Posts are taken and prepared, and none is sent. They go out once it is lifted; the time until then does not make them too late. The people who run Herald decide this."))
 }
 
-// used is a number, and the part of a limit that it is. Nothing is counted where there is no limit.
+// used shows a number and its share of a limit. Without a limit it omits a zero, because unlimited use is not always
+// counted.
 func used(what string, m bridge.Meter) g.Node {
 	if m.Limit == 0 {
 		return h.P(h.Class("usage"), g.Text(what+": "), g.If(m.Used > 0, h.Strong(g.Text(strconv.Itoa(m.Used)+", "))), g.Text("without a limit"))
@@ -109,7 +110,7 @@ func used(what string, m bridge.Meter) g.Node {
 		h.Meter(h.Min("0"), h.Max(strconv.Itoa(m.Limit)), h.Value(strconv.Itoa(min(m.Used, m.Limit))), h.Aria("label", what)))
 }
 
-// budgetWords say what the fields of a budget are.
+// budgetWords are the display names of the fields of a budget.
 var budgetWords = map[v1alpha1.BudgetItem]string{
 	v1alpha1.BudgetPosts: "Stored posts, finished and cancelled ones counted", v1alpha1.BudgetPostBytes: "Their size",
 	v1alpha1.BudgetUnfinishedPosts: "Drafts, and posts that are scheduled or being delivered",
@@ -117,7 +118,7 @@ var budgetWords = map[v1alpha1.BudgetItem]string{
 	v1alpha1.BudgetKeys: "API keys, revoked and expired ones counted",
 }
 
-// budgeted is a field of a budget, and how much of it is used. A limit of zero is one.
+// budgeted shows a field of a budget and its use. A limit of zero is a limit.
 func budgeted(u v1alpha1.BudgetUse) g.Node {
 	what, amount := budgetWords[u.Item], func(n int64) string { return strconv.FormatInt(n, 10) }
 	if u.Item == v1alpha1.BudgetPostBytes || u.Item == v1alpha1.BudgetPendingFileBytes {
@@ -127,7 +128,7 @@ func budgeted(u v1alpha1.BudgetUse) g.Node {
 		h.Meter(h.Min("0"), h.Max(strconv.FormatInt(max(u.Limit, 1), 10)), h.Value(strconv.FormatInt(min(u.Used, u.Limit), 10)), h.Aria("label", what)))
 }
 
-// inBytes writes a number of bytes for people: with one digit behind the point below ten.
+// inBytes formats a number of bytes, with one decimal place below ten.
 func inBytes(n int64) string {
 	value, unit := float64(n), "bytes"
 	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
@@ -142,7 +143,7 @@ func inBytes(n int64) string {
 	return strconv.FormatFloat(math.Trunc(value*10)/10, 'f', 1, 64) + " " + unit
 }
 
-// abilities are what a person may do, in words.
+// abilities returns the display texts of a person's rights.
 func (v *visit) abilities() []string {
 	out := []string{"see posts"}
 	for _, ability := range []struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// hostile is a world in which every text that comes from elsewhere tries to be markup, and every address to be a script.
+// hostile is a world where every external text contains markup, and every external address a script.
 func hostile() *world {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.teams[0].Spec.DisplayName = evil
@@ -56,10 +56,11 @@ func hostile() *world {
 	return w
 }
 
-// evil is a text that leaves an element, an attribute, a comment and a script.
+// evil is a text that tries to end an element, an attribute, a comment and a script.
 const evil = `"'></title></textarea></script><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}-->`
 
-// checkMarkup holds that a page has no script but ours, nothing that runs, and leads and loads only from the web.
+// checkMarkup holds that a page has only its own scripts, nothing else that runs, and only links and sources on the
+// web.
 func checkMarkup(t *testing.T, what string, page *html.Node) {
 	t.Helper()
 	for n := range page.Descendants() {
@@ -90,7 +91,8 @@ func checkMarkup(t *testing.T, what string, page *html.Node) {
 	}
 }
 
-// TestThreatMarkup is cross-site scripting by captions, names of teams, accounts, files and keys, and messages of platforms.
+// TestThreatMarkup tests cross-site scripting by captions, names of teams, accounts, files and keys, and messages of
+// platforms.
 func TestThreatMarkup(t *testing.T) {
 	t.Parallel()
 	w := hostile()
@@ -112,7 +114,8 @@ func TestThreatMarkup(t *testing.T) {
 	checkMarkup(t, "not found", parsed(t, w.serve(ask(&administrator, "/teams/"+url.PathEscape(evil)+"/posts", nil)).Body.String()))
 }
 
-// TestThreatPictures holds that no picture is loaded but from the web: what a platform calls the picture of an account may be anything.
+// TestThreatPictures holds that pictures are loaded from the web only: the picture URL of an account comes from a
+// platform and is untrusted.
 func TestThreatPictures(t *testing.T) {
 	t.Parallel()
 	for address, shown := range map[string]bool{
@@ -132,7 +135,7 @@ func TestThreatPictures(t *testing.T) {
 	}
 }
 
-// TestThreatOpenRedirect holds that no parameter and no header leads a person elsewhere.
+// TestThreatOpenRedirect holds that no parameter or header redirects to another site.
 func TestThreatOpenRedirect(t *testing.T) {
 	t.Parallel()
 	const page = "/teams/team-acme/calendar"
@@ -165,7 +168,7 @@ func TestThreatOpenRedirect(t *testing.T) {
 			t.Errorf("Referer %q leads back to %q, want %q", referer, href, want)
 		}
 	}
-	// The way to sign in carries where a person was, as a parameter that package signin looks at again.
+	// The redirect to the sign-in page carries the current page in a parameter that package signin validates again.
 	w := newWorld(clocktesting.NewFakeClock(now))
 	answer := w.serve(ask(nil, "/teams/team-acme/posts?status=draft&x=//evil.example", nil))
 	to, err := url.Parse(answer.Header().Get("Location"))
@@ -174,7 +177,7 @@ func TestThreatOpenRedirect(t *testing.T) {
 	}
 }
 
-// TestThreatClickjacking holds that no answer can be framed, runs what is not ours, or is kept by a cache.
+// TestThreatClickjacking holds that no response can be framed, runs foreign code, or is cached.
 func TestThreatClickjacking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -207,7 +210,7 @@ func TestThreatClickjacking(t *testing.T) {
 	}
 }
 
-// TestThreatPlainHTTP holds that a site without HTTPS does not ask browsers for HTTPS, which would end it for a year.
+// TestThreatPlainHTTP holds that a site without HTTPS does not send HSTS, which would make it unreachable for a year.
 func TestThreatPlainHTTP(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.SignIn.SiteURL = "http://127.0.0.1:8080" })
@@ -216,7 +219,7 @@ func TestThreatPlainHTTP(t *testing.T) {
 	}
 }
 
-// pages are those that are read, and changes the addresses to which forms are sent.
+// pages are the paths of pages, changes the paths of forms.
 var (
 	pages   = []string{"", "posts", "calendar", "posts/new", "posts/p-1", "posts/p-1/edit", "connections", "keys", "agents", "team", "posts/new?from=p-1"}
 	changes = []string{
@@ -225,8 +228,8 @@ var (
 	}
 )
 
-// TestThreatCrossSite holds that no GET changes anything, which is what a link or a picture of another site can make a browser send.
-// That a POST of another site is refused before it gets here, the suite of package apiserver has.
+// TestThreatCrossSite holds that no GET changes anything: a link or a picture of another site can make a browser send
+// one. The suite of package apiserver tests that POST requests of other sites are rejected.
 func TestThreatCrossSite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -250,7 +253,7 @@ func TestThreatCrossSite(t *testing.T) {
 	}
 }
 
-// TestThreatHeaders holds that nothing that a person sends becomes a header of ours.
+// TestThreatHeaders holds that no input becomes a response header.
 func TestThreatHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -278,7 +281,7 @@ func TestThreatHeaders(t *testing.T) {
 	}
 }
 
-// TestThreatLongForms holds that forms are bounded, whatever they are full of.
+// TestThreatLongForms holds that forms of any content are limited.
 func TestThreatLongForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -311,7 +314,7 @@ func TestThreatLongForms(t *testing.T) {
 	}
 }
 
-// TestThreatOtherTeams holds that a person learns nothing of a team that is not theirs: neither that it is there, nor what it has.
+// TestThreatOtherTeams holds that a person learns nothing about another team: neither its existence nor its content.
 func TestThreatOtherTeams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -329,7 +332,7 @@ func TestThreatOtherTeams(t *testing.T) {
 			t.Errorf("POST %s: %d, or another text than for what there is not", path, answer.Code)
 		}
 	}
-	// Ids of another team are none of one's own.
+	// Ids of another team do not exist in one's own.
 	for _, path := range []string{"posts/p-1", "posts/p-1/edit", "posts/new?from=p-1"} {
 		if answer := w.serve(ask(&stranger, "/teams/"+beta+"/"+path, nil)); answer.Code != http.StatusNotFound || strings.Contains(answer.Body.String(), "secret plan") {
 			t.Errorf("%s of another team: %d", path, answer.Code)
@@ -343,7 +346,7 @@ func TestThreatOtherTeams(t *testing.T) {
 	}
 }
 
-// TestThreatPlatformErrors holds that the text of an error, which a platform or the Kubernetes API wrote, is shown as text.
+// TestThreatPlatformErrors holds that an error's text from a platform or the Kubernetes API is shown as text.
 func TestThreatPlatformErrors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

@@ -26,7 +26,7 @@ type step struct {
 	what string
 }
 
-// timeline tells what happened to a post, from what its status records.
+// timeline shows the history of a post, according to its status.
 func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
 	steps := []step{{posting.Created(post), neutral, "Created"}}
 	for i := range post.Spec.Targets {
@@ -43,8 +43,8 @@ func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
 	}))
 }
 
-// inOrder keeps the steps of one target in their order. A platform's clock may be behind ours, or count whole seconds, so that a post
-// seems to be published before it was sent.
+// inOrder makes the times of one target's steps ascending. A platform's clock may be behind, or count whole seconds, so
+// that a post seems to be published before it was sent.
 func inOrder(steps []step) []step {
 	for i := 1; i < len(steps); i++ {
 		if steps[i].at.Before(steps[i-1].at) {
@@ -54,7 +54,7 @@ func inOrder(steps []step) []step {
 	return steps
 }
 
-// stepsOf are the steps of one target.
+// stepsOf returns the steps of one target.
 func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetStatus) (steps []step) {
 	id := post.Spec.Targets[i].ConnectionRef.Name
 	name := v.called(s.account(v, id), id)
@@ -93,7 +93,8 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 	return steps
 }
 
-// callSteps are the steps of the latest call. The attempts of a thread also count its parts, so their number is left out.
+// callSteps returns the steps of the latest call. In a thread, the attempt number also counts the parts, so it is
+// omitted.
 func callSteps(to string, a *v1alpha1.Attempt, thread bool) (steps []step) {
 	if a == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// verdict asks a person what became of a target, because the platform cannot tell.
+// verdict is the form for a person's resolution of an undecided target.
 func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
 		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
@@ -35,15 +35,15 @@ func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	)
 }
 
-// inPlainWords leaves out of a problem what is for people with kubectl: the number of the target, and how an answer is written in
-// an annotation.
+// inPlainWords removes the parts of a problem that are for users of kubectl: the number of the target, and the syntax
+// of the annotation.
 func inPlainWords(problem string) string {
 	return notation.ReplaceAllString(problem, "")
 }
 
 var notation = regexp.MustCompile(`^target [0-9]+: | \("[0-9]+=posted"\)|: "[0-9]+=posted:<[^>]*>"`)
 
-// verdictForm is the question about one target.
+// verdictForm is the form for one target.
 type verdictForm struct {
 	s      *Site
 	v      *visit
@@ -51,12 +51,12 @@ type verdictForm struct {
 	target int
 }
 
-// form is a form that answers with a verdict. confirm is as in form.
+// form returns a form that submits a verdict. confirm is as in the function form.
 func (a *verdictForm) form(verdict, confirm string, content ...g.Node) g.Node {
 	return form(a.v.path("posts/"+a.post.Name+"/settle"), confirm, hidden("target", strconv.Itoa(a.target)), hidden("verdict", verdict), g.Group(content))
 }
 
-// candidates shows the account's posts that may be the one in doubt.
+// candidates shows the account's posts that may be the result of the target.
 func (a *verdictForm) candidates(found []v1alpha1.Candidate) g.Node {
 	again := a.form(verdictRelist, "", submit("Look again", "small"))
 	if a.post.Annotations[v1alpha1.ListCandidatesAnnotation] != "" {
@@ -87,7 +87,7 @@ func (a *verdictForm) candidate(c v1alpha1.Candidate) g.Node {
 	)
 }
 
-// byName takes the address of a post.
+// byName is the form for the address of the post.
 func (a *verdictForm) byName() g.Node {
 	id := "found-" + strconv.Itoa(a.target)
 	help := "the platform's own id of the post"
@@ -102,8 +102,8 @@ func (a *verdictForm) byName() g.Node {
 	}
 }
 
-// unnamed takes that a post is out of which the person has no address. The next part of a thread replies to the part in doubt, for which
-// Herald needs its id.
+// unnamed is the form for a published post without a known address. It is not offered if parts of the thread follow:
+// the next part replies to this one, and needs its id.
 func (a *verdictForm) unnamed(partsFollow bool) g.Node {
 	if partsFollow {
 		return h.P(h.Class("soft"), g.Text("The next part of the thread replies to this one, so Herald needs its address to go on."))
@@ -112,7 +112,7 @@ func (a *verdictForm) unnamed(partsFollow bool) g.Node {
 		submit("It was published, but I have no address", "small"))
 }
 
-// notSent takes that a post is not out.
+// notSent is the form for a post that was not published.
 func (a *verdictForm) notSent() g.Node {
 	return g.Group{
 		h.P(h.Class("soft"), g.Text("Herald may publish it then. If it is there after all, it is published twice.")),

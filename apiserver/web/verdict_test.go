@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// undecidedPost is a post to an account of a platform of which only a person can tell whether it was published.
+// undecidedPost returns a post with an undecided target on a platform.
 func undecidedPost(platform v1alpha1.Platform, edits ...func(*v1alpha1.TargetStatus)) *v1alpha1.Post {
 	return textPost("p-1", "text", func(post *v1alpha1.Post) {
 		post.Spec.Targets[0].ConnectionRef.Name = "our-" + string(platform)
@@ -68,7 +68,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleSaysWhatToEnter holds that a person learns, before and after a wrong answer, what names a post on its platform.
+// TestSettleSaysWhatToEnter holds that the page explains, before and after a wrong answer, how to identify a post of
+// its platform.
 func TestSettleSaysWhatToEnter(t *testing.T) {
 	t.Parallel()
 	for platform, want := range map[v1alpha1.Platform]string{
@@ -89,7 +90,7 @@ func TestSettleSaysWhatToEnter(t *testing.T) {
 	}
 }
 
-// TestVerdictPage holds what a person is asked, and what they can answer.
+// TestVerdictPage holds the questions and the possible answers of the form.
 func TestVerdictPage(t *testing.T) {
 	t.Parallel()
 	listed := func(target *v1alpha1.TargetStatus) {
@@ -147,7 +148,7 @@ func TestVerdictPage(t *testing.T) {
 	}
 }
 
-// TestSettleEndsWithTheCluster holds that a person is asked while an answer is taken, and not about a post that has left the cluster.
+// TestSettleEndsWithTheCluster holds that the form is shown while an answer is possible, and not for an archived post.
 func TestSettleEndsWithTheCluster(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

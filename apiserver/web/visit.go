@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-	_ "time/tzdata" // images from scratch have no zones
+	_ "time/tzdata" // images from scratch have no time zone database
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
-// visit is one request of a person who is signed in, for a team.
+// visit is a signed-in person's request for a team.
 type visit struct {
 	*http.Request
 
@@ -34,23 +34,23 @@ type visit struct {
 	zone      *time.Location
 	now       time.Time
 	pictures  pictures
-	// settled is true on the page of a post of which nothing is on its way any more.
+	// settled is true on the page of a post that has no delivery in progress.
 	settled bool
-	// done gives back the room of the form that was read; nil while none was.
+	// done releases the memory of the form; nil before a form is read.
 	done func()
 }
 
-// rights say what a page offers to a person.
+// rights are the visitor's rights. A page omits actions that they do not allow.
 type rights struct {
 	create, update, upload, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage bool
 }
 
-// compose and edit are those of the form for posts, in which people choose among the accounts.
+// compose and edit report whether the person may use the form for posts, which lists the accounts.
 func (has *rights) compose() bool { return has.create && has.seeAccounts }
 
 func (has *rights) edit() bool { return has.update && has.seeAccounts }
 
-// byRight says of each of the rights what Kubernetes is asked.
+// byRight maps the rights that Kubernetes checks to the fields.
 func (has *rights) byRight() map[right]*bool {
 	return map[right]*bool{
 		createPosts: &has.create, updatePosts: &has.update, createMedia: &has.upload, seeConnections: &has.seeAccounts,
@@ -61,22 +61,22 @@ func (has *rights) byRight() map[right]*bool {
 
 func (v *visit) teamName() string { return nameOf(v.team) }
 
-// path is the path of a page of the team.
+// path returns the path of a page of the team.
 func (v *visit) path(page string) string { return "/teams/" + v.namespace + "/" + page }
 
-// handler answers a visit. An error of package bridge is shown as it is; any other goes to the log.
+// handler serves a visit. An error of package bridge is shown to the person; any other is logged.
 type handler func(w http.ResponseWriter, v *visit) error
 
-// right is what a person must be allowed to do to get a page: a verb and a resource of Herald.
+// right is a right that a page requires: a verb and a resource of Herald.
 type right struct{ verb, resource string }
 
-// Words of Kubernetes that several rights have.
+// Kubernetes terms that several rights share.
 const (
 	verbList, verbCreate = "list", "create"
 	ofConnections        = "connections"
 )
 
-// The rights that pages ask for.
+// The rights that pages require.
 var (
 	seePosts         = right{verbList, "posts"}
 	createPosts      = right{verbCreate, "posts"}
@@ -92,8 +92,8 @@ var (
 	seeUsages        = right{verbList, "usages"}
 )
 
-// team makes an http.Handler of a handler for the pages of a team. A person who may see nothing of a team learns no more than
-// that there is nothing.
+// team converts a handler for a team's pages to an http.HandlerFunc. A person without access to the team gets the same
+// page as for a missing team.
 func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, ok := session.From(r.Context())
@@ -111,7 +111,7 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 			s.absent(w, r)
 			return
 		default:
-			err = s.serveLimited(w, v, handle) //nolint:contextcheck // the visit has that of the request
+			err = s.serveLimited(w, v, handle) //nolint:contextcheck // the visit carries the request's context
 		}
 		if err != nil {
 			s.failure(w, r, v, err)
@@ -119,9 +119,9 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	}
 }
 
-// serveLimited handles a visit and charges the team and the person for what it cost. The limit that refuses a visit is the person's own,
-// of the same size: a program that uses up the team's does not close the pages to the people who want to see what it does. Nor do people stop the team's
-// programs, whatever they may do else: pages leave half of the team's limit.
+// serveLimited handles a visit and charges its cost to the team and the person. Only the person's own limit, as high as
+// the team's, can reject a visit: a program that exhausts the team's limit does not lock out the people who want to
+// investigate it. Conversely, people cannot block the team's programs: pages leave half of the team's limit.
 func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) error {
 	own := "person\x00" + v.namespace + "\x00" + v.person.Name
 	if err := s.limitPerson(w, own, "you open too many pages at once"); err != nil {
@@ -138,7 +138,8 @@ func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) err
 	return handle(w, v)
 }
 
-// visit finds the person, the team and the rights of a request. The team is nil if the person may not see anything in the namespace.
+// visit returns the person, the team and the rights of a request. The team is nil if the person may not see anything in
+// the namespace.
 func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	ctx, who := r.Context(), of.Person
 	v := &visit{Request: r, session: of, person: who, namespace: r.PathValue("namespace"), now: s.Clock.Now(), zone: zoneOf(r)}
@@ -156,7 +157,7 @@ func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	if v.team == nil {
 		return v, nil
 	}
-	// Side by side: each may be a question to the Kubernetes API.
+	// In parallel, since each may be a request to the Kubernetes API.
 	group, ctx := errgroup.WithContext(ctx)
 	for need, has := range v.may.byRight() {
 		group.Go(func() (err error) {
@@ -167,7 +168,7 @@ func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	return v, group.Wait()
 }
 
-// require refuses a person who lacks one of the rights that a page needs.
+// require returns an error if the person lacks a right that the page requires.
 func (s *Site) require(ctx context.Context, v *visit, needs []right) error {
 	for _, need := range needs {
 		switch allowed, err := s.allowed(ctx, v, need); {
@@ -184,7 +185,7 @@ func (s *Site) allowed(ctx context.Context, v *visit, need right) (bool, error) 
 	return s.Access.May(ctx, v.person, v.namespace, need.verb, need.resource)
 }
 
-// errForbidden says that a person may not do something.
+// errForbidden is returned for a missing right.
 type errForbidden struct{ message string }
 
 func (e *errForbidden) Error() string { return e.message }
@@ -194,10 +195,10 @@ func forbidden(need right, v *visit) error {
 		". Ask the people who run Herald for a role in the namespace " + v.namespace + "."}
 }
 
-// zoneCookie names the cookie with the viewer's time zone, which the page's script sets.
+// zoneCookie is the cookie with the viewer's time zone, which the page's script sets.
 const zoneCookie = "zone"
 
-// zoneOf is the viewer's time zone; UTC while it is not known.
+// zoneOf returns the viewer's time zone; UTC while it is unknown.
 func zoneOf(r *http.Request) *time.Location {
 	cookie, err := r.Cookie(zoneCookie)
 	if err != nil || len(cookie.Value) > 64 {
@@ -210,7 +211,7 @@ func zoneOf(r *http.Request) *time.Location {
 	return zoneNamed(name)
 }
 
-// zoneNamed finds a zone of the IANA's database; UTC if there is none of that name.
+// zoneNamed returns a time zone of the IANA database; UTC for an unknown name.
 func zoneNamed(name string) *time.Location {
 	if name == "" || name == "Local" {
 		return time.UTC

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// byClaude is a post that an agent made, as the bridge stores it.
+// byClaude makes a post one that an agent created, as the bridge stores it.
 func byClaude(author, wanted string) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) {
 		post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
@@ -30,8 +30,8 @@ func byClaude(author, wanted string) func(*v1alpha1.Post) {
 	}
 }
 
-// TestAgentsPosts holds that a post names the agent that made it, and for whom, where people look at posts; and that one which waits
-// says what was wanted.
+// TestAgentsPosts holds that pages with posts name the agent that created a post, and its person, and that a waiting
+// post shows the agent's request.
 func TestAgentsPosts(t *testing.T) {
 	t.Parallel()
 	const note = "This post waits for a person."
@@ -39,7 +39,7 @@ func TestAgentsPosts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		post   *v1alpha1.Post
-		// says and not are on the page of the post.
+		// The page of the post contains the text in says, and does not contain the text in not.
 		says, not string
 	}{
 		"ForAPerson":  {"who allowed it answers for it", textPost(made, "text", byClaude("oidc:ada@example.com", "")), "by <strong>Claude &lt;b&gt;</strong> for oidc:ada@example.com", note},
@@ -72,8 +72,8 @@ func TestAgentsPosts(t *testing.T) {
 	}
 }
 
-// TestPromote holds that the time which an agent wanted stands ready for the person who publishes its draft, in their zone, and that
-// nothing is published by opening or saving the form.
+// TestPromote holds that the form proposes the agent's requested time, in the person's time zone, and that opening or
+// saving the form publishes nothing.
 func TestPromote(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, wanted, utc, local string }{
@@ -105,7 +105,7 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// TestTeamPageTellsOfAgents holds that people see whether agents may publish.
+// TestTeamPageTellsOfAgents holds that the team's page shows whether agents may publish.
 func TestTeamPageTellsOfAgents(t *testing.T) {
 	t.Parallel()
 	for publishing, want := range map[v1alpha1.AgentPublishing]string{

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web is the web application: what people do in a browser. It renders pages on the server, and everything that they do goes
-// through package bridge, as in the REST API. Package session tells who a person is. Kubernetes' own RBAC in a team's namespace says
-// what the person may see and do there.
+// Package web is the web application. It renders pages on the server, and performs all actions through package bridge,
+// as the REST API does. Package session authenticates people. Kubernetes RBAC in a team's namespace controls access to
+// its pages and actions.
 package web
 
 import (
@@ -34,37 +34,39 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Access tells what a person may do in the namespaces of teams.
+// Access checks people's rights in the namespaces of teams.
 type Access interface {
-	// May asks about a resource of Herald, such as "posts", and a verb of Kubernetes, such as "create".
+	// May reports whether a person may use a Kubernetes verb, such as "create", on a resource of Herald, such as
+	// "posts".
 	May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error)
-	// Teams are those whose posts a person may list, by name.
+	// Teams returns the teams whose posts a person may list, sorted by name.
 	Teams(ctx context.Context, who person.Person) ([]*v1alpha1.Team, error)
 }
 
-// Config is what a Site needs. Every field is required unless it says otherwise.
+// Config is the configuration of a Site. Every field is required unless its comment makes it optional.
 type Config struct {
 	Service  *bridge.Service
 	Sessions *session.Manager
 	Access   Access
-	// SignIn are the options of the pages to sign in and out, without their layout.
+	// SignIn are the options of the sign-in and sign-out pages, without Page.
 	SignIn signin.Options
-	// Connect leads people through the consent of the platforms.
+	// Connect connects accounts of the platforms.
 	Connect *connect.Service
-	// RolePrefix begins the names of the roles that Herald is installed with for people: RolePrefix-viewer, -editor and -admin.
+	// RolePrefix is the prefix of the roles that Herald installs for people: RolePrefix-viewer, -editor and -admin.
 	RolePrefix string
-	// Agents lets agents act for teams; nil if this installation serves none.
+	// Agents authorizes agents; nil if this installation serves none.
 	Agents *oauth.Server
-	// PostReader returns what reads the names of posts on a platform; nil if nothing does. It may be nil itself.
+	// PostReader returns the parser for addresses and ids of a platform's posts; nil if there is none. The function
+	// itself may be nil.
 	PostReader func(v1alpha1.Platform) platforms.PostParser
-	// Teams counts what is asked for in the name of each team, and what each person asks for; nil counts nothing.
+	// Teams limits the requests of each team and of each person; nil disables the limits.
 	Teams *ratelimit.Limiter
-	// Bodies has room for forms; nil has room for all.
+	// Bodies limits the memory of forms; nil disables the limit.
 	Bodies *bodylimit.Limiter
-	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
+	// StoreOrigins are the origins of the store for uploads by browsers, separated by spaces; empty without a store.
 	StoreOrigins string
-	// ConsentOrigins are the origins of the pages where people let Herald into their accounts. Simulated platforms have no HTTPS and
-	// serve the pictures of accounts from there.
+	// ConsentOrigins are the origins of the platforms' consent pages. Simulated platforms use plain HTTP and serve the
+	// accounts' pictures from there.
 	ConsentOrigins []string
 	Clock          clock.Clock
 	Log            *slog.Logger
@@ -74,16 +76,16 @@ type Config struct {
 type Site struct {
 	Config
 
-	// SignIn are the pages to sign in and out.
+	// SignIn serves the sign-in and sign-out pages.
 	SignIn *signin.Handlers
 
 	assets  assets
 	mux     *http.ServeMux
 	policy  string
 	streams streams
-	// checks bounds how often one person asks what a post will look like.
+	// checks limits the previews per person.
 	checks *ratelimit.Limiter
-	// closing is closed when this process stops: pages that follow a post connect anew, to another replica.
+	// closing is closed on shutdown: pages that follow a post then reconnect, to another replica.
 	closing chan struct{}
 }
 
@@ -97,8 +99,8 @@ func New(config Config) *Site {
 	return s
 }
 
-// policyOf is the Content-Security-Policy of all pages. Pictures of accounts come from the platforms; files go to the store and
-// come from it, and what was just chosen is shown from the browser's memory.
+// policyOf returns the Content-Security-Policy of all pages. Pictures of accounts come from the platforms, files from
+// the store, and previews of newly chosen files from the browser's memory.
 func policyOf(store string, consent []string) string {
 	if store != "" {
 		store = " " + store
@@ -108,7 +110,7 @@ func policyOf(store string, consent []string) string {
 		"; connect-src 'self'" + store + "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// Guard sets the headers that keep other sites away from a page, and the page out of caches. It must run before any handler answers.
+// Guard sets the headers that isolate a page from other sites and disable caching. Call it before any handler.
 func (s *Site) Guard(head http.Header) {
 	head.Set("Cache-Control", "no-store")
 	head.Set("Content-Security-Policy", s.policy)
@@ -121,10 +123,11 @@ func (s *Site) Guard(head http.Header) {
 	}
 }
 
-// Close ends the connections over which pages follow posts. It is called once.
+// Close ends the streams of pages that follow posts. Call it only once.
 func (s *Site) Close() { close(s.closing) }
 
-// ServeHTTP serves a page. http.CrossOriginProtection, which refuses what other sites send, and the sessions come before it.
+// ServeHTTP serves a page. It must run behind http.CrossOriginProtection, which rejects requests of other sites, and
+// behind the sessions.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := s.mux.Handler(r)
 	if pattern == "" {
@@ -138,23 +141,23 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// write writes a page. Another site that sends a request with a person's cookie gets no page and cannot see its length
-// (SameSite, Cross-Origin-Opener-Policy), so the length of a compressed page tells it nothing.
+// write writes a page. Another site that sends a request with a person's cookie does not receive the page and cannot
+// observe its length (SameSite, Cross-Origin-Opener-Policy), so the length of a compressed page reveals nothing to it.
 func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = send(w, status, page) // the reader may have gone
+	_ = send(w, status, page) // the client may have disconnected
 }
 
-// toSignIn leads to the sign-in page, which leads back.
+// toSignIn redirects to the sign-in page, which redirects back.
 func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("HX-Request") != "" {
-		// The answer replaces a preview. A redirect would lose the text that the person is writing.
+		// The response replaces a preview. A redirect would lose the text that the person is writing.
 		s.write(w, http.StatusOK, notice(caution, h.P(g.Text("You are signed out. What you wrote is still here. "), h.A(h.Href("/signin"), h.Target("_blank"), g.Text("Open another tab to sign in")),
 			g.Text(", then go on."))))
 		return
 	}
 	if r.Header.Get("Accept") == "text/event-stream" {
-		w.WriteHeader(http.StatusNoContent) // the end of an EventSource, which can show no page
+		w.WriteHeader(http.StatusNoContent) // ends an EventSource, which cannot show a page
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -200,13 +203,13 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 	s.render(w, v, status, view{title: title, place: placeNone, content: []g.Node{notice(bad, paragraph(message)), backLink(r)}})
 }
 
-// TooMany answers a stranger from whose address too much was asked.
+// TooMany shows that an anonymous visitor's address has exceeded its limit.
 func (s *Site) TooMany(w http.ResponseWriter, _ *http.Request, wait time.Duration) {
 	s.page(w, http.StatusTooManyRequests, "Too many requests",
 		paragraph("Visitors who are not signed in have sent too many requests from your address. Try again in "+plural(int(math.Ceil(wait.Seconds())), "second")+"."))
 }
 
-// absent is the answer for an address without a page.
+// absent shows that an address has no page.
 func (s *Site) absent(w http.ResponseWriter, _ *http.Request) {
 	s.page(w, http.StatusNotFound, "There is nothing here",
 		paragraph("The address is wrong, what it named is gone, or you may not see it."), link("/", "To the start", "primary"))

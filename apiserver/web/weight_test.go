@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// maxWeight is how much a page with all that it loads of ours may weigh on its way, in bytes.
+// maxWeight is the maximum transfer size of a page with its own scripts and styles, in bytes.
 const maxWeight = 50 << 10
 
 // crowded has 10,000 posts, half of them in the month of now, and ten accounts.
@@ -35,7 +35,7 @@ func crowded() *world {
 		w.index.Upsert(acme, postindex.Summary{
 			ID: idNumber(i), Title: fmt.Sprintf("Post %d: what we have learnt this week, and why it matters to all of you", i),
 			Status: states[i%len(states)], Category: v1alpha1.CategoryText,
-			// Posts of which some accounts failed show the most.
+			// Partly failed posts have the longest display.
 			Platforms: []postindex.PlatformStatus{
 				{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhasePosted},
 				{Platform: v1alpha1.PlatformThreads, Status: states[i%len(states)]},
@@ -48,13 +48,13 @@ func crowded() *world {
 	return w
 }
 
-// idNumber is an id as posts have them: nothing in it can be compressed.
+// idNumber returns an id in the format of posts, which does not compress.
 func idNumber(i int) string {
 	sum := sha256.Sum256([]byte(strconv.Itoa(i)))
 	return "p-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
 }
 
-// crowdedPages are those that could be large.
+// crowdedPages are the pages that may be large.
 var crowdedPages = map[string]string{
 	"Overview": "", "List": "posts", "LastPage": "posts?page=401", "Calendar": "calendar", "Scheduled": "calendar?status=scheduled", "Composer": "posts/new",
 	"Post": "posts/p-1", "Accounts": "connections", "Team": "team",
@@ -84,7 +84,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// BenchmarkPages is how long the server takes for a page of a team with 10,000 posts.
+// BenchmarkPages measures the pages of a team with 10,000 posts.
 func BenchmarkPages(b *testing.B) {
 	w := crowded()
 	for name, path := range crowdedPages {
@@ -98,7 +98,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// BenchmarkCheck is how long the preview takes of a post to ten accounts, which is made anew while it is written.
+// BenchmarkCheck measures the preview of a post to ten accounts, which is rendered again while the person writes.
 func BenchmarkCheck(b *testing.B) {
 	w := crowded()
 	form := url.Values{"category": {"text"}, "caption": {"What we have learnt this week"}, "when": {"now"}}
@@ -112,7 +112,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// TestPagesWithoutGzip holds that who takes no gzip gets the same page.
+// TestPagesWithoutGzip holds that a client without gzip gets the same page.
 func TestPagesWithoutGzip(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})

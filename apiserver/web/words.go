@@ -22,12 +22,12 @@ import (
 
 func paragraph(text string) g.Node { return h.P(g.Text(text)) }
 
-// quoted is a name that a stranger chose for itself, as it stands in a sentence of ours. It cannot end its quotation.
+// quoted returns an untrusted name in quotation marks, without quotation marks inside.
 func quoted(name string) string {
 	return "“" + strings.NewReplacer("“", "'", "”", "'", "„", "'", "‟", "'", "\"", "'").Replace(name) + "”"
 }
 
-// sentence makes a sentence of a message: a capital letter, and a full stop.
+// sentence turns a message into a sentence: a capital letter, and a full stop.
 func sentence(message string) string {
 	if message == "" {
 		return ""
@@ -40,7 +40,7 @@ func sentence(message string) string {
 	return message
 }
 
-// titleOfError is the heading of a page that shows an error.
+// titleOfError returns the heading of an error page.
 func titleOfError(err *bridge.Error) string {
 	switch err.Code {
 	case bridge.CodeNotFound:
@@ -60,7 +60,7 @@ func titleOfError(err *bridge.Error) string {
 	}
 }
 
-// backLink leads to the page that a request came from, if that is one of ours.
+// backLink links to the page that a request came from, if it is on this site.
 func backLink(r *http.Request) g.Node {
 	from, err := url.Parse(r.Referer())
 	if err != nil || from.Host != r.Host || !strings.HasPrefix(from.Path, "/") || strings.HasPrefix(from.Path, "//") {
@@ -69,8 +69,8 @@ func backLink(r *http.Request) g.Node {
 	return h.P(link(from.RequestURI(), "Back", ""))
 }
 
-// flashMessages are the messages that a page shows once after something was done. An address names one by its word and never holds the text,
-// so that no link can put words into our mouth.
+// flashMessages are the messages that a page shows once after an action. An address contains only the key of a message,
+// so that a link cannot make the site show other text.
 var flashMessages = map[string]string{
 	"ended":        "The agent is revoked. It may do nothing here any more.",
 	wordCreated:    "The post is on its way.",
@@ -90,13 +90,13 @@ var flashMessages = map[string]string{
 }
 
 const (
-	// wordFinal says that nothing was done: a post cannot be edited any more.
+	// wordFinal is the message that a post can no longer be edited.
 	wordFinal = "final"
-	// wordCreated holds until the post is settled. Then its state says what came of it.
+	// wordCreated is shown until the post is settled. After that, its state shows the result.
 	wordCreated = "created"
 )
 
-// flash is the message that the address asks for.
+// flash shows the message that the address selects.
 func (v *visit) flash() g.Node {
 	word := v.URL.Query().Get("said")
 	text, ok := flashMessages[word]
@@ -110,7 +110,7 @@ func (v *visit) flash() g.Node {
 	return h.Div(h.Class("note "+string(how)), h.Role("status"), g.If(word == wordCreated, h.Data("until-settled", "")), drawing(icon), h.Div(paragraph(text)))
 }
 
-// go leads to a page of the team, which says what was done.
+// redirect redirects to a page of the team with a message.
 func (v *visit) redirect(w http.ResponseWriter, page, word string) {
 	if word != "" {
 		page += "?said=" + word
@@ -118,7 +118,7 @@ func (v *visit) redirect(w http.ResponseWriter, page, word string) {
 	http.Redirect(w, v.Request, v.path(page), http.StatusSeeOther) //nolint:gosec // G710: it is a page of the team
 }
 
-// condition is one of a post, or nil.
+// condition returns a condition of a post, or nil.
 func condition(post *v1alpha1.Post, kind string) *metav1.Condition {
 	for i := range post.Status.Conditions {
 		if post.Status.Conditions[i].Type == kind {
@@ -128,7 +128,7 @@ func condition(post *v1alpha1.Post, kind string) *metav1.Condition {
 	return nil
 }
 
-// asError is what a person can do something about, if an error is that.
+// asError returns the error to show to a person, if they can correct it.
 func asError(err error) (*bridge.Error, bool) {
 	if denied, ok := errors.AsType[*errForbidden](err); ok {
 		return &bridge.Error{Code: bridge.CodeSubscriptionRequired, Message: denied.message}, true
@@ -136,7 +136,7 @@ func asError(err error) (*bridge.Error, bool) {
 	return errors.AsType[*bridge.Error](err)
 }
 
-// inWords are the problems of a form, each a sentence.
+// inWords returns the problems of a form, each as a sentence.
 func (s *Site) inWords(v *visit, written *writing, refused *bridge.Error) []string {
 	spec, err := written.spec(s.platforms(v))
 	if err == nil && refused.Code == bridge.CodeValidation {
@@ -147,7 +147,7 @@ func (s *Site) inWords(v *visit, written *writing, refused *bridge.Error) []stri
 	return []string{sentence(refused.Message)}
 }
 
-// inSentences words problems, with the account or the part of a thread that each concerns.
+// inSentences formats problems, each with its account or its part of the thread.
 func inSentences(problems []bridge.Problem, nameOf func(target int) string) []string {
 	out := make([]string, 0, len(problems))
 	for _, p := range problems {
@@ -163,7 +163,7 @@ func inSentences(problems []bridge.Problem, nameOf func(target int) string) []st
 	return out
 }
 
-// items are sentences, one below the other.
+// items shows sentences as a list.
 func items(of []string) g.Node {
 	return h.Ul(g.Map(of, func(text string) g.Node { return h.Li(g.Text(text)) }))
 }

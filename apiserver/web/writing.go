@@ -15,16 +15,17 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The choices of the form for the time of a post.
+// The form's choices for the time of a post.
 const (
 	whenNow   = "now"
 	whenLater = "later"
 	whenDraft = "draft"
 )
 
-// writing is the content of the form for writing a post. Nothing is lost when a person changes the kind of the post and comes back.
+// writing is the content of the post form. It keeps the fields of every kind, so that a person can change the kind and
+// change it back.
 type writing struct {
-	// key makes it safe to send the form twice.
+	// key is the idempotency key of the form.
 	key string
 	// version is the version of the edited post; empty for a new one.
 	version  string
@@ -33,32 +34,32 @@ type writing struct {
 	images   []string
 	video    string
 	cards    []v1alpha1.TreeCard
-	// thumbnail is the moment of the video's cover picture, in seconds, as the person typed it.
+	// thumbnail is the time of the video's cover picture, in seconds, as entered.
 	thumbnail string
-	// targets are the accounts that were chosen, in the order of the form.
+	// targets are the chosen accounts, in the order of the form.
 	targets []targetWriting
 	when    string
-	// at is the chosen time in UTC, which the page's script computes. Without the script at is empty; then local, a day and a time as
-	// browsers write them, counts in zone.
+	// at is the chosen time in UTC, which the page's script computes. Without the script at is empty; then local, the
+	// browser's date and time, applies in zone.
 	at, local, zone string
 }
 
 // targetWriting is the part of the form for one account.
 type targetWriting struct {
 	connection string
-	// already says why the account is not chosen, although the post like which this one is written goes there.
+	// already is the reason why the account is not preselected, although the duplicated post goes there.
 	already string
-	// caption is the account's own text; empty if it gets the common one.
+	// caption is the account's own text; empty if it uses the common one.
 	caption string
 	title   string
 	tiktok  v1alpha1.TikTokOptions
 }
 
-// localForm is how browsers write a day and a time (HTML, "valid local date and time string").
+// localForm is the layout of browsers' date and time (HTML, "valid local date and time string").
 const localForm = "2006-01-02T15:04"
 
-// These bound how much the server reads of a form, since it looks up each account and each file. No post can have more
-// (api/v1alpha1); all parts of a thread together have at most the 2,000 files of posting/rules.
+// Limits of the fields that the server reads from a form, since it looks up each account and each file. They equal the
+// limits of a post (api/v1alpha1); all parts of a thread together have at most the 2,000 files of posting/rules.
 const (
 	maxCards   = 100
 	maxMedia   = 100
@@ -66,14 +67,14 @@ const (
 	maxTargets = 100
 )
 
-// newWriting is an empty form.
+// newWriting returns an empty form.
 func newWriting(zone *time.Location) *writing {
 	return &writing{
 		key: rand.Text(), category: v1alpha1.CategoryText, when: whenNow, zone: zone.String(), cards: make([]v1alpha1.TreeCard, 2),
 	}
 }
 
-// readWriting reads a form.
+// readWriting parses a form.
 func readWriting(form url.Values) *writing {
 	w := &writing{
 		key: form.Get("key"), version: form.Get("version"), category: v1alpha1.Category(form.Get("category")),
@@ -102,7 +103,8 @@ func readWriting(form url.Values) *writing {
 	return w
 }
 
-// text is the text that a person typed. Browsers send line breaks as two characters (HTML, "normalize newlines"); platforms count one.
+// text returns an entered text. Browsers send a line break as two characters (HTML, "normalize newlines"); platforms
+// count one.
 func text(typed string) string { return strings.ReplaceAll(typed, "\r\n", "\n") }
 
 func readTikTok(form url.Values, name string) v1alpha1.TikTokOptions {
@@ -111,7 +113,7 @@ func readTikTok(form url.Values, name string) v1alpha1.TikTokOptions {
 		PrivacyLevel: v1alpha1.TikTokPrivacyLevel(form.Get("privacy-" + name)),
 		Draft:        has("inbox"), AutoAddMusic: has("music"), IsAIGenerated: has("ai"),
 	}
-	// Browsers do not send a box that is not ticked. This field says that the form had the boxes.
+	// Browsers do not send unchecked boxes. This field reports that the form contained the boxes.
 	if has("tiktok") {
 		options.AllowComment, options.AllowDuet, options.AllowStitch = new(has("comment")), new(has("duet")), new(has("stitch"))
 	}
@@ -141,29 +143,29 @@ func (w *writing) on(day, now time.Time) {
 	w.when, w.at, w.local = whenLater, at.UTC().Format(time.RFC3339), at.Format(localForm)
 }
 
-// propose has the time stand ready at which an agent wanted a draft to go out, for the person who decides. The draft stays a draft
-// unless they do.
+// propose prefills the time that an agent requested for a draft. The draft stays a draft unless the person chooses to
+// schedule it.
 func (w *writing) propose(at, now time.Time) {
 	if at.After(now) {
 		w.at, w.local = at.UTC().Format(time.RFC3339Nano), at.In(zoneNamed(w.zone)).Format(localForm)
 	}
 }
 
-// target is what is written for an account, and whether it was chosen.
+// target returns the fields of an account, and whether it is chosen.
 func (w *writing) target(name string) (targetWriting, bool) {
 	i := slices.IndexFunc(w.targets, func(t targetWriting) bool { return t.connection == name })
 	if i < 0 {
-		// TikTok wants a person to allow comments, duets and stitches (Content Sharing Guidelines).
+		// TikTok requires a person to enable comments, duets and stitches (Content Sharing Guidelines).
 		return targetWriting{connection: name, tiktok: v1alpha1.TikTokOptions{AllowComment: new(false), AllowDuet: new(false), AllowStitch: new(false)}}, false
 	}
 	return w.targets[i], w.targets[i].already == ""
 }
 
-// time is when the post goes out; nil for at once. A time in the hour that a clock skips does not exist; it moves on by an hour, as
-// the clock does.
+// time returns the scheduled time; nil to publish at once. A time in the hour that a clock change skips does not exist;
+// it moves forward by an hour, as the clock does.
 func (w *writing) time() (*time.Time, error) {
 	if w.when != whenLater {
-		return nil, nil //nolint:nilnil // nil is at once
+		return nil, nil //nolint:nilnil // nil means at once
 	}
 	at, err := time.Parse(time.RFC3339, w.at)
 	if err != nil {
@@ -175,8 +177,8 @@ func (w *writing) time() (*time.Time, error) {
 	return &at, nil
 }
 
-// audienceChosen is an error if the form does not say who may see the post on TikTok. A person chooses that later for a draft, and for
-// what goes to the inbox of the app.
+// audienceChosen returns an error if the TikTok audience is missing. For drafts, and for posts to the app's inbox, a
+// person chooses it later.
 func audienceChosen(spec *v1alpha1.PostSpec) error {
 	for i := range spec.Targets {
 		if options := spec.Targets[i].TikTok; options != nil && !spec.Draft && !options.Draft && options.PrivacyLevel == "" {
@@ -186,7 +188,7 @@ func audienceChosen(spec *v1alpha1.PostSpec) error {
 	return nil
 }
 
-// spec is the post that the form describes.
+// spec returns the post that the form describes.
 func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1alpha1.PostSpec, error) {
 	spec := v1alpha1.PostSpec{Category: w.category, Draft: w.when == whenDraft}
 	at, err := w.time()
@@ -213,13 +215,13 @@ func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1
 	return spec, nil
 }
 
-// videoContent is the video of the form.
+// videoContent returns the video of the form.
 func (w *writing) videoContent() (*v1alpha1.VideoContent, error) {
 	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: w.video}}
 	if w.thumbnail != "" {
 		seconds, err := strconv.ParseFloat(strings.Replace(w.thumbnail, ",", ".", 1), 64)
 		millis := math.Round(seconds * 1000)
-		// NaN is not even smaller than itself.
+		// NaN fails every comparison, so the condition is negated as a whole.
 		if err != nil || !(millis >= 0 && millis <= math.MaxInt32) {
 			return nil, errNoMoment
 		}
@@ -228,7 +230,7 @@ func (w *writing) videoContent() (*v1alpha1.VideoContent, error) {
 	return video, nil
 }
 
-// filledCards are the cards of a tree without the empty ones at its end.
+// filledCards returns the cards of a tree without the empty ones at its end.
 func (w *writing) filledCards() []v1alpha1.TreeCard {
 	last := len(w.cards)
 	for last > 1 && w.cards[last-1].Caption == "" && len(w.cards[last-1].MediaRefs) == 0 {
@@ -237,7 +239,8 @@ func (w *writing) filledCards() []v1alpha1.TreeCard {
 	return w.cards[:last]
 }
 
-// target is what goes to one account. Its options are only those that its platform has for this kind of post.
+// target returns the post's target for one account. It omits options that the platform does not have for this kind of
+// post.
 func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.PostTarget {
 	out := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: t.connection}}
 	if w.category == v1alpha1.CategoryTree {
@@ -265,7 +268,7 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 	return out
 }
 
-// writingOf is the form of a post that exists: to edit it, or to write another one like it.
+// writingOf returns the form of an existing post, to edit or duplicate it.
 func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	w := newWriting(zone)
 	w.category = spec.Category
@@ -304,8 +307,8 @@ func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	return w
 }
 
-// commonCaption is the text of all accounts that have none of their own. The form cannot show an own text that is empty, so there is no
-// common text if the text of any account is empty.
+// commonCaption returns the text of all accounts without their own. The form cannot show an empty own text, so there is
+// no common text if the text of any account is empty.
 func commonCaption(targets []v1alpha1.PostTarget) string {
 	if len(targets) == 0 || slices.ContainsFunc(targets, func(t v1alpha1.PostTarget) bool { return t.Caption == "" }) {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// zoneIn is a zone of the tests.
+// zoneIn returns a time zone for the tests.
 func zoneIn(name string) *time.Location {
 	zone, err := time.LoadLocation(name)
 	if err != nil {
@@ -26,7 +26,7 @@ func zoneIn(name string) *time.Location {
 	return zone
 }
 
-// written renders the form of a post, sends it as a browser does, and returns the post that comes of it.
+// written renders the form of a post, submits it as a browser does, and returns the resulting post.
 func written(tb testing.TB, w *world, spec *v1alpha1.PostSpec, zone *time.Location) v1alpha1.PostSpec {
 	tb.Helper()
 	v := &visit{Request: ask(&administrator, "/teams/"+acme+"/posts/new", nil), namespace: acme, team: w.teams[0], zone: zone, now: now, may: rights{seeAccounts: true}}
@@ -45,7 +45,7 @@ func written(tb testing.TB, w *world, spec *v1alpha1.PostSpec, zone *time.Locati
 	return got
 }
 
-// TestFormOfAnyPost holds that whoever opens a post to edit it, and sends it as it is, changes nothing.
+// TestFormOfAnyPost holds that opening a post in the editor and submitting it unchanged does not change the post.
 func TestFormOfAnyPost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})
@@ -69,7 +69,7 @@ func TestFormOfAnyPost(t *testing.T) {
 			for range rapid.IntRange(1, 5).Draw(r, "cards") {
 				spec.Tree.Cards = append(spec.Tree.Cards, v1alpha1.TreeCard{Caption: captions.Draw(r, "card"), MediaRefs: references(names.Draw(r, "files"))})
 			}
-			// A part that says nothing, at the end, is one that was not needed.
+			// An empty part at the end would be omitted.
 			last := &spec.Tree.Cards[len(spec.Tree.Cards)-1]
 			last.Caption += "."
 		case v1alpha1.CategoryText:
@@ -94,7 +94,7 @@ func TestFormOfAnyPost(t *testing.T) {
 
 func sameTime(a, b *v1alpha1.Time) bool { return a.Equal(b) }
 
-// targetOf draws what goes to one account, as the form has it.
+// targetOf draws a target, with the options that the form has.
 func targetOf(r *rapid.T, category v1alpha1.Category, platform v1alpha1.Platform, captions *rapid.Generator[string]) v1alpha1.PostTarget {
 	t := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "our-" + string(platform)}}
 	if category == v1alpha1.CategoryTree {
@@ -302,7 +302,8 @@ func TestReadWriting(t *testing.T) {
 	}
 }
 
-// TestManyFilesOfParts holds that a form does not make the server ask for more files than a post can have, however it spreads them.
+// TestManyFilesOfParts holds that a form, however it distributes its files, does not make the server look up more files
+// than a post can have.
 func TestManyFilesOfParts(t *testing.T) {
 	t.Parallel()
 	form := url.Values{"cards": {"100"}}
@@ -321,7 +322,7 @@ func TestManyFilesOfParts(t *testing.T) {
 	}
 }
 
-// TestPlaceRule: whoever chooses a file reads what becomes of the place where it was taken.
+// TestPlaceRule: the form shows whether the location of a photo is published.
 func TestPlaceRule(t *testing.T) {
 	t.Parallel()
 	for keeps, want := range map[bool]string{false: "without the place where they were taken", true: "with the place where they were taken"} {

@@ -12,10 +12,11 @@ import (
 	"testing"
 )
 
-// ownLimit is how large a script of ours may be, in bytes, with its comments. What a page needs is to stay readable.
+// ownLimit is the maximum size of a script of this project, in bytes, including comments. It keeps the scripts small
+// enough to read.
 const ownLimit = 10 * 1024
 
-// TestForeign compares a file that others wrote with what the README says of it.
+// TestForeign compares a third-party file with its entry in the README.
 func TestForeign(t *testing.T) {
 	readme := read(t, "README.md")
 	rows := regexp.MustCompile(`\| \[([^\]]+)\]\([^)]*\) \| ([0-9.]+) \| [^|]+ \| [^|]+ \| ([0-9a-f]{64}) \|`).FindAllSubmatch(readme, -1)
@@ -33,7 +34,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestOwn holds what every script of ours promises.
+// TestOwn holds the rules for the scripts of this project.
 func TestOwn(t *testing.T) {
 	forbidden := regexp.MustCompile(`\beval\(|new Function|document\.write|outerHTML|insertAdjacentHTML|window\.(confirm|alert|prompt)|\.style\b`)
 	for _, name := range []string{"app.js", "upload.js", "compose.js"} {
@@ -45,7 +46,7 @@ func TestOwn(t *testing.T) {
 			if found := forbidden.Find(content); found != nil {
 				t.Errorf("it uses %q, which a strict policy refuses or which turns text into markup", found)
 			}
-			// The one place takes what our own server sends as an event.
+			// The one place inserts the server's own events.
 			if writes := bytes.Count(content, []byte("innerHTML =")); writes > 1 || name != "app.js" && writes > 0 {
 				t.Errorf("it writes innerHTML at %d places", writes)
 			}
