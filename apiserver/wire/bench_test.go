@@ -18,9 +18,8 @@ const (
 	onThreads = "We launched. It took a while, but here it is, and we are proud of it."
 )
 
-// The figures of docs/adr/0009-own-json-decoder.md: a usual post of two
-// targets, from the body to what is created, and from what was created to the
-// answer. B1 of docs/performance.md is the goal that they serve.
+// The benchmarks measure the figures of docs/adr/0009-own-json-decoder.md: a usual post with two targets, from the body
+// to the request and from the post to the response. They serve goal B1 of docs/performance.md.
 
 func BenchmarkDecode(b *testing.B) {
 	body := `{"category":"text","scheduled_at":"2026-12-01T09:00:00.000Z","targets":[` +

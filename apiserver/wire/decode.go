@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire is the JSON form of what clients send and what they are
-// answered, as apiserver/openapi describes it. It knows no HTTP.
+// Package wire encodes and decodes the JSON of requests and responses, as described in apiserver/openapi. It is
+// independent of HTTP.
 package wire
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// Bounds of apiserver/openapi.
+// Limits of apiserver/openapi.
 const (
-	maxName    = 253 // characters of an id, as Kubernetes has them
+	maxName    = 253 // characters of an id, the limit of Kubernetes
 	maxCaption = 1 << 16
 	maxTitle   = 4096
-	maxFile    = 1024 // characters of a file's name
-	maxImages  = 35   // of an image post; the strictest target may take fewer
+	maxFile    = 1024 // characters of a file name
+	maxImages  = 35   // of an image post; the strictest target may allow fewer
 	maxItems   = 100  // targets, cards, and media of a card
-	// maxSecond is the last second of a video that milliseconds in an int32 reach.
+	// maxSecond is the largest offset in a video, in seconds, whose milliseconds fit in an int32.
 	maxSecond = math.MaxInt32 / 1000
 )
 
-// CreatePost reads the body of createPost. What is wrong with it is a
-// *bridge.Error, beside which the parts that can be read are returned.
+// CreatePost decodes the body of createPost. The error is a *bridge.Error; the parts that could be decoded are returned
+// with it.
 func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	var out bridge.CreatePost
 	spec := &out.Spec
@@ -39,7 +39,7 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	target := treeTarget
 	switch spec.Category {
 	case "":
-		target = unsortedTarget // the category decides which other fields there are
+		target = unsortedTarget // the category determines the other fields
 	case v1alpha1.CategoryTree:
 	case v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo:
 		target = func(v strictjson.Value) v1alpha1.PostTarget {
@@ -64,7 +64,7 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	return out, refused(body)
 }
 
-// refused is the error of a body with problems; nil if there are none.
+// refused returns the error of a body with problems, or nil.
 func refused(body strictjson.Value) error {
 	problems, more := body.Problems()
 	if len(problems) == 0 {
@@ -73,8 +73,8 @@ func refused(body strictjson.Value) error {
 	return &bridge.Error{Code: bridge.CodeValidation, Message: bridge.JoinFirst(problems, more)}
 }
 
-// CreateMediaUpload reads the body of createMediaUploadUrl. What is wrong with
-// it is a *bridge.Error, beside which the parts that can be read are returned.
+// CreateMediaUpload decodes the body of createMediaUploadUrl. The error is a *bridge.Error; the parts that could be
+// decoded are returned with it.
 func CreateMediaUpload(body strictjson.Value) (bridge.CreateMediaUpload, error) {
 	out := bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{
 		MimeType: strictjson.OneOf(body.Field("mime_type"),
@@ -103,7 +103,7 @@ func card(v strictjson.Value) v1alpha1.TreeCard {
 	}
 }
 
-// anyTarget reads what a target has in every category.
+// anyTarget decodes the fields of a target that every category has.
 func anyTarget(v strictjson.Value) v1alpha1.PostTarget {
 	if !v.Object() {
 		return v1alpha1.PostTarget{}
@@ -111,7 +111,7 @@ func anyTarget(v strictjson.Value) v1alpha1.PostTarget {
 	return v1alpha1.PostTarget{ConnectionRef: reference(v.Field("connection_id"))}
 }
 
-// unsortedTarget reads the target of a post without a category.
+// unsortedTarget decodes the target of a post without a valid category.
 func unsortedTarget(v strictjson.Value) v1alpha1.PostTarget {
 	if !v.Object() {
 		return v1alpha1.PostTarget{}
@@ -128,8 +128,7 @@ func accept(v strictjson.Value, names ...string) {
 	}
 }
 
-// treeTarget reads the target of a tree, which refuses five fields of other
-// targets, whatever their value.
+// treeTarget decodes the target of a tree, which rejects five fields of other targets with any value.
 func treeTarget(v strictjson.Value) v1alpha1.PostTarget {
 	if !v.Object() {
 		return v1alpha1.PostTarget{}
@@ -142,7 +141,7 @@ func treeTarget(v strictjson.Value) v1alpha1.PostTarget {
 	return anyTarget(v)
 }
 
-// postTarget reads the target of any other post.
+// postTarget decodes the target of any other post.
 func postTarget(v strictjson.Value) v1alpha1.PostTarget {
 	if !v.Object() {
 		return v1alpha1.PostTarget{}
@@ -163,7 +162,7 @@ func postTarget(v strictjson.Value) v1alpha1.PostTarget {
 	return target
 }
 
-// tiktokFields are what only TikTok asks for.
+// tiktokFields are the fields for TikTok only.
 var tiktokFields = []string{
 	"is_ai_generated", "tiktok_auto_add_music", "tiktok_draft", "tiktok_privacy_level",
 	"tiktok_allow_comment", "tiktok_allow_duet", "tiktok_allow_stitch",
@@ -181,9 +180,8 @@ func tiktokOptions(v strictjson.Value) *v1alpha1.TikTokOptions {
 	}
 }
 
-// combinations words which of TikTok's options cannot stand together, or not in
-// a post of this category. The contract refuses them whatever the platform of
-// the target, and some whatever their value.
+// combinations returns the problems of TikTok options that contradict each other or the category. The contract rejects
+// them for every platform, and some with any value.
 func combinations(v strictjson.Value, category v1alpha1.Category, options *v1alpha1.TikTokOptions) []string {
 	if options == nil {
 		return nil

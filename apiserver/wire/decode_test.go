@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// readPost reads the body of createPost.
+// readPost decodes the body of createPost.
 func readPost(body []byte) (bridge.CreatePost, error) {
 	value, err := strictjson.Parse(body)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestCreatePost(t *testing.T) {
 	}
 }
 
-// TestCombinations names the combinations of options that the contract refuses.
+// TestCombinations verifies the combinations of options that the contract rejects.
 func TestCombinations(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -155,8 +155,7 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// TestTreeTarget shows that the five fields which the contract names are
-// refused on the target of a tree, whatever their value.
+// TestTreeTarget verifies that the five fields in the contract are rejected on the target of a tree, with any value.
 func TestTreeTarget(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"caption", "youtube_title", "is_ai_generated", "tiktok_draft", "tiktok_auto_add_music"} {

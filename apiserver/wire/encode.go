@@ -14,19 +14,19 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// Every function here appends to b and returns the result, as append does.
+// Every function here appends to b and returns the result, like append.
 
-// AppendError appends the answer of a request that failed.
+// AppendError appends an error response.
 func AppendError(b []byte, code bridge.Code, message string) []byte {
 	b = appendString(append(b, `{"error":{"code":`...), code)
 	b = appendString(append(b, `,"message":`...), message)
 	return append(b, `}}`...)
 }
 
-// AppendText appends a text, such as JSON within JSON, as a string.
+// AppendText appends a text as a JSON string, such as JSON within JSON.
 func AppendText(b, text []byte) []byte { return appendString(b, string(text)) }
 
-// AppendConnections appends the answer of listConnections.
+// AppendConnections appends the response of listConnections.
 func AppendConnections(b []byte, connections []bridge.Connection) []byte {
 	b = append(b, `{"data":`...)
 	b = appendList(b, connections, func(b []byte, c *bridge.Connection) []byte {
@@ -40,7 +40,7 @@ func AppendConnections(b []byte, connections []bridge.Connection) []byte {
 	return append(b, '}')
 }
 
-// AppendMediaUpload appends the answer of createMediaUploadUrl.
+// AppendMediaUpload appends the response of createMediaUploadUrl.
 func AppendMediaUpload(b []byte, upload *bridge.MediaUpload) []byte {
 	b = appendString(append(b, `{"data":{"media_id":`...), upload.ID)
 	b = appendString(append(b, `,"upload_url":`...), upload.UploadURL)
@@ -48,7 +48,7 @@ func AppendMediaUpload(b []byte, upload *bridge.MediaUpload) []byte {
 	return append(b, `}}`...)
 }
 
-// AppendPostPage appends the answer of listPosts.
+// AppendPostPage appends the response of listPosts.
 func AppendPostPage(b []byte, page *bridge.PostPage) []byte {
 	b = append(b, `{"data":`...)
 	b = appendList(b, page.Posts, func(b []byte, s *postindex.Summary) []byte {
@@ -72,7 +72,7 @@ func AppendPostPage(b []byte, page *bridge.PostPage) []byte {
 	return append(b, `}}`...)
 }
 
-// AppendPost appends the answer of createPost and getPost.
+// AppendPost appends the response of createPost and getPost.
 func AppendPost(b []byte, p *bridge.PostDetail) []byte {
 	b = appendString(append(b, `{"data":{"id":`...), p.ID)
 	b = appendString(append(b, `,"status":`...), p.Status)
@@ -109,7 +109,7 @@ func appendPlatformDetail(b []byte, p *bridge.PlatformDetail) []byte {
 	return append(b, '}')
 }
 
-// AppendCancelled appends the answer of cancelPost.
+// AppendCancelled appends the response of cancelPost.
 func AppendCancelled(b []byte, id string) []byte {
 	b = appendString(append(b, `{"data":{"id":`...), id)
 	return append(b, `,"status":"cancelled"}}`...)
@@ -130,7 +130,7 @@ func appendReferences(b []byte, list []v1alpha1.LocalReference) []byte {
 	return appendList(b, list, func(b []byte, of *v1alpha1.LocalReference) []byte { return appendString(b, of.Name) })
 }
 
-// appendTime writes a time in UTC with milliseconds.
+// appendTime appends a time in UTC with milliseconds.
 func appendTime(b []byte, t time.Time) []byte {
 	return t.UTC().AppendFormat(b, `"2006-01-02T15:04:05.000Z07:00"`)
 }
@@ -142,8 +142,8 @@ func appendStringOrNull(b []byte, s string) []byte {
 	return appendString(b, s)
 }
 
-// appendString writes a string with no more escapes than JSON needs. Bytes that
-// are not UTF-8, as an id in a path may hold, become U+FFFD.
+// appendString appends a string with the minimum of escapes. Bytes that are not UTF-8, which an id in a path may have,
+// become U+FFFD.
 func appendString[S ~string](b []byte, of S) []byte {
 	s := string(of)
 	if !utf8.ValidString(s) {

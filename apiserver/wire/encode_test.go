@@ -76,7 +76,7 @@ func TestAppendPost(t *testing.T) {
 	}
 }
 
-// FuzzAppendString shows that every string arrives, whatever is in it.
+// FuzzAppendString verifies that every string is preserved, with any content.
 func FuzzAppendString(f *testing.F) {
 	for _, seed := range []string{"", "a", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "ä😀\u2028", "\xff\xc3\x28"} {
 		f.Add(seed)
@@ -94,7 +94,7 @@ func FuzzAppendString(f *testing.F) {
 		if err := json.Unmarshal(encoded, &want); err != nil {
 			t.Fatal(err)
 		}
-		if !utf8.ValidString(s) { // how many U+FFFD stand for how many bytes is free
+		if !utf8.ValidString(s) { // the number of U+FFFD for invalid bytes is unspecified
 			got, want = strings.ReplaceAll(got, "\ufffd", ""), strings.ReplaceAll(want, "\ufffd", "")
 		}
 		if got != want {

@@ -104,9 +104,8 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-// FuzzCreatePost holds the decoder against the published description: a body
-// that can be parsed is taken if and only if it fits its schema, or the two rules
-// that a schema cannot express.
+// FuzzCreatePost compares the decoder with the published schema: a body that can be parsed is accepted if and only if
+// it matches the schema and two rules that a schema cannot express (see describes).
 func FuzzCreatePost(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", with(`"draft":true`), with(`"scheduled_at":null`), with(`"scheduled_at":"2026-12-01T09:00:00.5+01:00","x":[{}]`),
@@ -133,8 +132,7 @@ func FuzzCreatePost(f *testing.F) {
 	})
 }
 
-// FuzzCreateMediaUpload holds the decoder against the published description, and that what it takes of a body is what stands
-// there.
+// FuzzCreateMediaUpload compares the decoder with the published schema, and the decoded values with the body.
 func FuzzCreateMediaUpload(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", `{"mime_type":"image/png","size_bytes":48213,"name":"launch.png"}`,
@@ -166,14 +164,14 @@ func FuzzCreateMediaUpload(f *testing.F) {
 	})
 }
 
-// describedUpload reports whether the description allows a body, and what it says then. A size has to fit into 64 bits, which the validator
-// does not look at.
+// describedUpload reports whether the schema accepts a body, and returns its values. The size must fit into 64 bits,
+// which the validator does not check.
 func describedUpload(t *testing.T, schema *openapi3.Schema, body []byte) (spec v1alpha1.MediaSpec, ok bool) {
 	t.Helper()
 	if !describes(t, schema, body) {
 		return spec, false
 	}
-	var said map[string]json.RawMessage // in a struct, names of other capitals would count
+	var said map[string]json.RawMessage // a struct would also match names with other capitals
 	var mime v1alpha1.MimeType
 	var name string
 	if err := errors.Join(json.Unmarshal(body, &said), json.Unmarshal(said["mime_type"], &mime), json.Unmarshal(said["name"], &name)); err != nil {
@@ -181,7 +179,7 @@ func describedUpload(t *testing.T, schema *openapi3.Schema, body []byte) (spec v
 	}
 	size, ok := new(big.Float).SetPrec(1 << 12).SetString(string(said["size_bytes"]))
 	if !ok {
-		return spec, false // its exponent is beyond 32 bits
+		return spec, false // the exponent exceeds 32 bits
 	}
 	whole, exactly := size.Int64()
 	return v1alpha1.MediaSpec{MimeType: mime, SizeBytes: whole, FileName: name}, exactly == big.Exact
@@ -196,7 +194,8 @@ func schemaOf(tb testing.TB, name string) *openapi3.Schema {
 	return document.Components.Schemas[name].Value
 }
 
-// describes reports whether the description allows a body.
+// describes reports whether a body matches the schema and two rules that it cannot express: the grammar of times, and
+// the fields that the target of a tree rejects.
 func describes(t *testing.T, schema *openapi3.Schema, body []byte) bool {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(string(body)))
@@ -209,7 +208,7 @@ func describes(t *testing.T, schema *openapi3.Schema, body []byte) bool {
 		if _, err := time.Parse(time.RFC3339, at); err != nil {
 			return false
 		}
-		delete(value, "scheduled_at") // the validator wants two digits for hours, Go one
+		delete(value, "scheduled_at") // the validator requires two digits for hours, Go one
 	}
 	if schema.VisitJSON(value) != nil {
 		return false

@@ -16,24 +16,24 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Why a one-time link does not sign in.
+// Reasons why a one-time link does not sign in.
 var (
 	ErrLinkUnknown = errors.New("there is no such link")
 	ErrLinkUsed    = errors.New("the link was used already")
 	ErrLinkExpired = errors.New("the link has expired")
 )
 
-// tokenBytes makes 256 bits of a link's token: too many to guess.
+// tokenBytes is the length of a link's token: 256 bits cannot be guessed.
 const tokenBytes = 32
 
-// tokenLength is the length of the token's text.
+// tokenLength is the length of the encoded token.
 var tokenLength = base64.RawURLEncoding.EncodedLen(tokenBytes)
 
-// AddLink makes a one-time link with a limited life, stores it in the Secret of that name, and
-// returns its token. Only the token's hash is stored. The Secret must be there.
+// AddLink creates a one-time link with a TTL, stores it in the named Secret, and returns its token. Only the token's
+// hash is stored. The Secret must exist.
 func AddLink(ctx context.Context, secrets SecretClient, name string, clk clock.Clock, valid time.Duration) (token string, err error) {
 	random := make([]byte, tokenBytes)
-	_, _ = rand.Read(random) // it never fails
+	_, _ = rand.Read(random) // crypto/rand.Read never returns an error
 	token = base64.RawURLEncoding.EncodeToString(random)
 	err = newStore(secrets, name, clk, slog.New(slog.DiscardHandler)).update(ctx, func(next *state) error {
 		next.links[hashOf(token)] = link{Until: clk.Now().Add(valid).UTC()}
@@ -45,15 +45,15 @@ func AddLink(ctx context.Context, secrets SecretClient, name string, clk clock.C
 	return token, err
 }
 
-// HasLink reports whether there is such a link, good or not, as far as this replica has
-// heard: it asks memory alone. A link that was made a moment ago may still be unknown.
+// HasLink reports whether a link exists, valid or not, according to the cache. A link that was just created may still
+// be missing.
 func (m *Manager) HasLink(token string) bool {
 	_, found := m.store.current.Load().links[hashOf(token)]
 	return found
 }
 
-// CheckLink says whether a link would sign in; it uses nothing up. The error is one of the
-// three above, or says why it cannot be known.
+// CheckLink returns nil if the link would sign in; it does not use the link. The error is one of the three above, or an
+// error of the Kubernetes API.
 func (m *Manager) CheckLink(ctx context.Context, token string) error {
 	if len(token) != tokenLength {
 		return ErrLinkUnknown
@@ -62,7 +62,7 @@ func (m *Manager) CheckLink(ctx context.Context, token string) error {
 	if known, found := m.store.current.Load().links[hash]; found {
 		return known.check(m.clock.Now())
 	}
-	// It may have been made a moment ago.
+	// The link may be newer than the cache.
 	err := m.store.update(ctx, func(live *state) error {
 		found, ok := live.links[hash]
 		if !ok {
@@ -76,15 +76,15 @@ func (m *Manager) CheckLink(ctx context.Context, token string) error {
 	return err
 }
 
-// UseLink uses a link up. Of all tries with one token, over all replicas, one returns nil.
-// It returns the errors of CheckLink.
+// UseLink marks a link as used. Of all attempts with one token, across all replicas, one returns nil. It returns the
+// errors of CheckLink.
 func (m *Manager) UseLink(ctx context.Context, token string) error {
 	if len(token) != tokenLength {
 		return ErrLinkUnknown
 	}
 	hash := hashOf(token)
 	if known, found := m.store.current.Load().links[hash]; found {
-		// A link that is over stays so: nothing needs to be asked, however often it is tried.
+		// A used or expired link stays so: no request to the Kubernetes API is needed.
 		if err := known.check(m.clock.Now()); err != nil {
 			return err
 		}

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session keeps people signed in to the web application. A session is a sealed
-// cookie, so that no replica stores any. One Secret holds what the replicas share: the keys
-// for sealing, the hashes of one-time links, and the names of people who signed out everywhere.
+// Package session keeps people signed in to the web application. A session is a sealed cookie, so that replicas store
+// no sessions. One Secret holds the state that the replicas share: the sealing keys, the hashes of one-time links, and
+// the names of people who signed out everywhere.
 package session
 
 import (
@@ -24,28 +24,28 @@ import (
 )
 
 const (
-	// renewAfter is how old a cookie is when it is issued again, sealed with the key of now.
-	// Its end stays.
+	// renewAfter is the minimum age of a cookie that Renew reissues, sealed with the current key. The end of its
+	// session does not change.
 	renewAfter = time.Hour
-	// maxCookie is how long a cookie's value may be. Browsers take 4,096 bytes with name and
-	// attributes (RFC 6265, section 6.1).
+	// maxCookie is the maximum length of a cookie's value. Browsers accept 4,096 bytes including name and attributes
+	// (RFC 6265, section 6.1).
 	maxCookie = 3800
-	// purpose is what session cookies are sealed for.
+	// purpose is the sealing purpose of session cookies.
 	purpose = "session"
 	// base is the name of the cookie.
 	base = "herald_session"
 )
 
-// ErrTooLarge says that a person has so many groups that no cookie holds them.
+// ErrTooLarge is returned if a person's groups do not fit into a cookie.
 var ErrTooLarge = errors.New("the name and the groups of the person are too long for a cookie")
 
-// Options is what a Manager is made of. All fields are required.
+// Options is the configuration of a Manager. All fields are required.
 type Options struct {
-	// Secrets is the way to the Secrets of Herald's namespace, and Name the Secret.
+	// Secrets is the client for Secrets in Herald's namespace, and Name the name of the Secret.
 	Secrets   SecretClient
 	Namespace string
 	Name      string
-	// Secure says that people reach the site by HTTPS only.
+	// Secure reports that the site is served over HTTPS only.
 	Secure bool
 	Clock  clock.Clock
 	Log    *slog.Logger
@@ -62,20 +62,20 @@ type Manager struct {
 
 // Session is one sign-in of a person.
 type Session struct {
-	// ID is a random name of the session. What is sealed for this session alone has it inside.
+	// ID is the random id of the session. Values that are sealed for one session contain it.
 	ID string
-	// Person is who signed in.
+	// Person is the signed-in person.
 	Person person.Person
 	// SignedIn is the time of the sign-in, to the millisecond; the session ends Life after it.
 	SignedIn time.Time
 
 	issued time.Time
 	mark   string
-	// sealed is the value of the cookie that it was read from.
+	// sealed is the value of the cookie of this session.
 	sealed string
 }
 
-// content is what the cookie holds.
+// content is the sealed content of the cookie.
 type content struct {
 	ID       string        `json:"i"`
 	Person   person.Person `json:"p"`
@@ -92,10 +92,10 @@ func NewManager(o Options) *Manager {
 	return m
 }
 
-// Run watches the Secret, and fills it when it is empty, until ctx ends.
+// Run watches the Secret, and adds missing keys, until ctx ends.
 func (m *Manager) Run(ctx context.Context) { m.store.run(ctx) }
 
-// Ready returns nil when sessions can be issued and read. The error says what to do.
+// Ready returns nil when sessions can be issued and read. The error contains the remedy.
 func (m *Manager) Ready() error {
 	if m.ready() {
 		return nil
@@ -104,21 +104,21 @@ func (m *Manager) Ready() error {
 		m.namespace, m.store.name, m.store.err())
 }
 
-// Sign returns a code that proves that this installation knew a text, for one purpose (HMAC-SHA256, RFC 2104). Its key is not
-// replaced as those of Seal are, so that a code stays good for as long as the Secret is there. Without a key it is nil, and no
-// code is good.
+// Sign returns the HMAC-SHA256 (RFC 2104) of a text for one purpose. Unlike the keys of Seal, its key is not rotated,
+// so that a signature stays valid as long as the Secret exists. Without a key, Sign returns nil, and no signature is
+// valid.
 func (m *Manager) Sign(purpose, text string) []byte {
 	key := m.store.current.Load().lasting
 	if len(key) != keyBytes {
 		return nil
 	}
 	mac := hmac.New(sha256.New, key)
-	_, _ = mac.Write([]byte("herald/1\x00" + purpose + "\x00" + text)) // it never fails
+	_, _ = mac.Write([]byte("herald/1\x00" + purpose + "\x00" + text)) // a hash never returns an error
 	return mac.Sum(nil)
 }
 
-// CookieName returns the full name of a cookie of the web application: with HTTPS the prefix
-// makes browsers refuse one that another host or a page without HTTPS has set.
+// CookieName returns the full name of a cookie of the web application. With HTTPS it has the prefix __Host-, so that
+// browsers reject a cookie of another host or of a page without HTTPS.
 func (m *Manager) CookieName(base string) string {
 	if m.secure {
 		return "__Host-" + base
@@ -126,10 +126,10 @@ func (m *Manager) CookieName(base string) string {
 	return base
 }
 
-// SetCookie sets a cookie that scripts and other sites do not get, for so long; it is removed
-// if life is not positive. Lax lets it come along when another site links here.
+// SetCookie sets a cookie that scripts and other sites cannot read, with the given lifetime; a lifetime of 0 or less
+// removes it. SameSite=Lax sends it when another site links here.
 func (m *Manager) SetCookie(w http.ResponseWriter, base, value string, life time.Duration) {
-	cookie := &http.Cookie{ //nolint:gosec // G124: browsers keep no secure cookie of plain HTTP, which is for this machine and for trials
+	cookie := &http.Cookie{ //nolint:gosec // G124: browsers reject a Secure cookie over plain HTTP, which is for this machine and for trials
 		Name: m.CookieName(base), Value: value, Path: "/", Secure: m.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		MaxAge: int(life.Seconds()),
 	}
@@ -139,22 +139,22 @@ func (m *Manager) SetCookie(w http.ResponseWriter, base, value string, life time
 	http.SetCookie(w, cookie)
 }
 
-// Issue begins a session and replaces the one that the browser has now, which another site may
-// have planted. The error is ErrTooLarge, or an error of Ready.
+// Issue starts a session and replaces the browser's current one, which another site may have planted. The error is
+// ErrTooLarge, or an error of Ready.
 func (m *Manager) Issue(w http.ResponseWriter, p person.Person) (Session, error) {
 	now := m.clock.Now().Truncate(time.Millisecond)
 	s := Session{ID: rand.Text(), Person: p, SignedIn: now, issued: now, mark: m.store.current.Load().signedOut[p.Name].Mark}
 	return s, m.set(w, s)
 }
 
-// Renew issues the cookie of a session again if it is old. The session's end stays.
+// Renew reissues an old cookie of a session. The session's end does not change.
 func (m *Manager) Renew(w http.ResponseWriter, s Session) {
 	now := m.clock.Now().Truncate(time.Millisecond)
 	if now.Sub(s.issued) < renewAfter {
 		return
 	}
 	s.issued = now
-	_ = m.set(w, s) // the cookie that there is stays good
+	_ = m.set(w, s) // the existing cookie stays valid
 }
 
 func (m *Manager) set(w http.ResponseWriter, s Session) error {
@@ -172,8 +172,7 @@ func (m *Manager) set(w http.ResponseWriter, s Session) error {
 	return nil
 }
 
-// Read returns the session of a request; false if there is none, or none that is good any
-// more.
+// Read returns the session of a request; false without a valid session.
 func (m *Manager) Read(r *http.Request) (Session, bool) {
 	for _, cookie := range r.CookiesNamed(m.CookieName(base)) {
 		var c content
@@ -187,14 +186,14 @@ func (m *Manager) Read(r *http.Request) (Session, bool) {
 	return Session{}, false
 }
 
-// signedOut reports whether a person has signed out everywhere since a session with this mark began.
+// signedOut reports whether a person has signed out everywhere since a session with this mark was issued.
 func (m *Manager) signedOut(name, mark string) bool {
 	out, ok := m.store.current.Load().signedOut[name]
 	return ok && out.Mark != mark
 }
 
-// IsValid reports whether a session that was read a while ago is still good: for answers that go on for minutes. It asks memory
-// alone.
+// IsValid reports whether a session is still valid. It is for responses that last for minutes, and reads only the
+// cache.
 func (m *Manager) IsValid(s Session) bool {
 	if s.sealed != "" && m.Open(purpose, s.sealed, &content{}) != nil {
 		return false
@@ -202,15 +201,14 @@ func (m *Manager) IsValid(s Session) bool {
 	return !m.signedOut(s.Person.Name, s.mark) && m.clock.Now().Before(s.SignedIn.Add(Life))
 }
 
-// Changed returns a channel that is closed when a session that holds now may do so no more, for another reason than its age. It is
-// closed now and then without a reason.
+// Changed returns a channel that is closed when a session may have become invalid for a reason other than its age. It
+// may also be closed without a reason.
 func (m *Manager) Changed() <-chan struct{} { return m.store.next() }
 
-// Clear signs out here: it removes the cookie from this browser.
+// Clear removes the cookie from this browser.
 func (m *Manager) Clear(w http.ResponseWriter) { m.SetCookie(w, base, "", 0) }
 
-// SignOutEverywhere ends every session that the person has, at all replicas within a moment.
-// An error says that it did not.
+// SignOutEverywhere ends every session of a person, at all replicas within a moment. On an error the sessions continue.
 func (m *Manager) SignOutEverywhere(ctx context.Context, name string) error {
 	return m.store.update(ctx, func(next *state) error {
 		next.signOutEverywhere(name, m.clock.Now())
@@ -225,14 +223,13 @@ func With(ctx context.Context, s Session) context.Context {
 	return context.WithValue(person.With(ctx, s.Person), key{}, s)
 }
 
-// From returns the session that the context carries; false without one.
+// From returns the session of the context; false without one.
 func From(ctx context.Context) (Session, bool) {
 	s, ok := ctx.Value(key{}).(Session)
 	return s, ok
 }
 
-// Handler passes requests on with the session that they have, if any, in their context, and
-// renews it.
+// Handler adds the request's session, if any, to its context, and renews it.
 func (m *Manager) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s, ok := m.Read(r); ok {

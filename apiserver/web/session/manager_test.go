@@ -27,8 +27,7 @@ import (
 
 var ada = person.Person{Name: "oidc:ada@example.com", Groups: []string{"oidc:marketing"}, DisplayName: "Ada"}
 
-// replica runs a manager on the Secret, in a bubble of synctest, whose clock is the real one
-// there.
+// replica runs a manager on the Secret, in a bubble of synctest, where the real clock shows the bubble's time.
 func replica(t *testing.T, secrets session.SecretClient, edits ...func(*session.Options)) *session.Manager {
 	t.Helper()
 	o := session.Options{
@@ -44,13 +43,13 @@ func replica(t *testing.T, secrets session.SecretClient, edits ...func(*session.
 	return m
 }
 
-// bubble runs a test whose time passes by itself.
+// bubble runs a test with synctest's fake time.
 func bubble(t *testing.T, test func(*testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
 }
 
-// pass lets time pass.
+// pass advances the time.
 func pass(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // in a bubble of synctest
 	synctest.Wait()
@@ -155,8 +154,8 @@ func TestLife(t *testing.T) {
 	})
 }
 
-// TestFixation: what another has planted in a browser is replaced by a sign-in, and a cookie
-// of another installation or of another use is none.
+// TestFixation: a sign-in replaces a session that an attacker has planted in the browser. A cookie of another
+// installation or for another purpose is not a session.
 func TestFixation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m, elsewhere := replica(t, sessiontest.New()), replica(t, sessiontest.New())
@@ -230,7 +229,8 @@ func TestSignOutEverywhere(t *testing.T) {
 	})
 }
 
-// TestHolds holds that what goes on for minutes can ask whether its session is still good, and hears when it may not be.
+// TestHolds holds that a long response can check whether its session is still valid, and is notified when it may have
+// become invalid.
 func TestHolds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -414,7 +414,7 @@ func TestTooManyGroups(t *testing.T) {
 	})
 }
 
-// TestLinks: of many tries with one link, over two replicas, one succeeds.
+// TestLinks: of many attempts with one link, at two replicas, one succeeds.
 func TestLinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()
@@ -507,7 +507,7 @@ func TestLinksThatSignNobodyIn(t *testing.T) {
 	})
 }
 
-// TestLinkBeforeKeys: an administrator may be quicker than the apiserver.
+// TestLinkBeforeKeys: an administrator may create a link before the apiserver has created the keys.
 func TestLinkBeforeKeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()
@@ -525,7 +525,7 @@ func TestLinkBeforeKeys(t *testing.T) {
 	})
 }
 
-// TestSign: replicas share the key of codes that last, and it stays when those of sessions are replaced.
+// TestSign: replicas share the signing key, and it stays when the session keys are rotated.
 func TestSign(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()
@@ -552,7 +552,7 @@ func TestSign(t *testing.T) {
 	})
 }
 
-// TestSignAfterUpgrade: a Secret that an older version has filled gets the key at once.
+// TestSignAfterUpgrade: a Secret from an older version gets the signing key immediately.
 func TestSignAfterUpgrade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()

@@ -19,64 +19,61 @@ import (
 )
 
 const (
-	// keyBytes makes AES-256 of the cipher.
+	// keyBytes is the key length of AES-256.
 	keyBytes = 32
-	// idBytes is the length of a key's id, which stands before what the key has sealed.
+	// idBytes is the length of a key's id, which precedes the texts that the key has sealed.
 	idBytes = 8
-	// endBytes is the length of the end, in milliseconds since 1970, which stands before the
-	// sealed value.
+	// endBytes is the length of the expiry time, in milliseconds since 1970, which precedes the sealed value.
 	endBytes = 8
-	// maxText is how long a sealed text may be: longer ones are refused unread. A person may
-	// manage a thousand Pages, whose tokens wait in a form until one is chosen: about
-	// 500 bytes each.
+	// maxText is the maximum length of a sealed text; longer ones are rejected without decoding. A person may manage a
+	// thousand Pages, whose tokens are in a form until one is chosen: about 500 bytes each.
 	maxText = 1 << 20
-	// settle is how long a new key only opens texts, so that every replica knows it before the
-	// first one seals with it.
+	// settle is the delay before a new key is used for sealing. Until then it only opens texts, so that every replica
+	// has it before the first one seals with it.
 	settle = time.Minute
 )
 
 // Errors of Sealer.Open.
 var (
-	// ErrNotSealed says that a text was not sealed for this purpose, by any key that there is.
+	// ErrNotSealed is returned for a text that no current key has sealed for this purpose.
 	ErrNotSealed = errors.New("not sealed by this installation for this purpose, or by a key that it no longer has")
-	// ErrExpired says that a text was sealed for this purpose, and its time is over.
+	// ErrExpired is returned for a text that was sealed for this purpose and has expired.
 	ErrExpired = errors.New("its time is over")
 )
 
-// Key is one of the keys that texts are sealed with.
+// Key is a sealing key.
 type Key struct {
-	// ID tells it from the others.
+	// ID is the unique id of the key.
 	ID string `json:"id"`
-	// Secret are the 256 bits.
+	// Secret is the key's 256 bits.
 	Secret []byte `json:"secret"`
-	// CreatedAt is when it was made.
+	// CreatedAt is the time of its creation.
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-// NewKey makes a key.
+// NewKey returns a new random key.
 func NewKey(now time.Time) Key {
 	secret := make([]byte, keyBytes)
-	_, _ = rand.Read(secret) // it never fails
+	_, _ = rand.Read(secret) // crypto/rand.Read never returns an error
 	return Key{ID: rand.Text()[:idBytes], Secret: secret, CreatedAt: now.UTC()}
 }
 
 func (k Key) valid() bool { return len(k.ID) == idBytes && len(k.Secret) == keyBytes }
 
-// Sealer seals values into texts that a browser keeps and can neither read nor change. All
-// replicas open what one of them has sealed. It is safe for concurrent use.
+// Sealer seals values into texts that a browser stores but can neither read nor change. All replicas can open a sealed
+// text. It is safe for concurrent use.
 type Sealer struct {
 	clock clock.PassiveClock
 	keys  atomic.Pointer[[]opener]
 }
 
-// opener is a key that is ready for use.
+// opener is a key with its cipher.
 type opener struct {
 	Key
 	cipher cipher.AEAD
 }
 
-// NewSealer returns a Sealer with keys of its own, for tests. A Manager has a Sealer that shares
-// its keys with other replicas.
+// NewSealer returns a Sealer with its own keys, for tests. The Sealer of a Manager shares its keys with other replicas.
 func NewSealer(clk clock.PassiveClock, keys ...Key) *Sealer {
 	s := &Sealer{clock: clk}
 	s.setKeys(keys)
@@ -104,7 +101,7 @@ func (s *Sealer) setKeys(keys []Key) {
 // ready reports whether there is a key.
 func (s *Sealer) ready() bool { return len(*s.keys.Load()) > 0 }
 
-// sealing is the newest key that all replicas know by now, or else the oldest one.
+// sealing returns the newest key that all replicas have by now, or else the oldest one.
 func (s *Sealer) sealing() *opener {
 	known := s.clock.Now().Add(-settle)
 	var chosen *opener
@@ -125,10 +122,9 @@ func (s *Sealer) sealing() *opener {
 	return chosen
 }
 
-// Seal returns a text that Open takes for the same purpose, for as long as life, and that
-// says nothing to others. It has letters, digits, - and _ only. The value must be one that
-// encoding/json takes. Without a key, which Manager.Ready tells, the text is "", which
-// nothing opens.
+// Seal returns a sealed text that Open accepts for the same purpose during its lifetime, and that reveals nothing to
+// others. It contains only letters, digits, - and _. encoding/json must be able to marshal the value. Without a key,
+// which Manager.Ready reports, the text is "", which Open rejects.
 func (s *Sealer) Seal(purpose string, v any, life time.Duration) string {
 	value, err := json.Marshal(v)
 	key := s.sealing()
@@ -137,14 +133,13 @@ func (s *Sealer) Seal(purpose string, v any, life time.Duration) string {
 	}
 	plain := binary.BigEndian.AppendUint64(make([]byte, 0, endBytes+len(value)), uint64(s.clock.Now().Add(life).UnixMilli()))
 	plain = append(plain, value...)
-	sealed := key.cipher.Seal([]byte(key.ID), nil, plain, bound(purpose, key.ID)) //nolint:gosec // G407: the cipher makes the nonce
+	sealed := key.cipher.Seal([]byte(key.ID), nil, plain, bound(purpose, key.ID)) //nolint:gosec // G407: the cipher generates the nonce
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// Open copies a sealed value into v. The error is ErrNotSealed or ErrExpired; v is left as
-// it was then.
+// Open unmarshals a sealed value into v. The error is ErrNotSealed or ErrExpired, and v is then unchanged.
 func (s *Sealer) Open(purpose, text string, v any) error {
-	// The decoder passes over line breaks; one text has one spelling.
+	// The decoder ignores line breaks; a text must have exactly one encoding.
 	if len(text) > maxText || strings.ContainsAny(text, "\r\n") {
 		return ErrNotSealed
 	}
@@ -173,5 +168,5 @@ func (s *Sealer) Open(purpose, text string, v any) error {
 	return ErrNotSealed
 }
 
-// bound binds a text to its purpose and its key: a text for one purpose opens for no other.
+// bound binds a text to its purpose and its key, so that it opens for no other purpose.
 func bound(purpose, id string) []byte { return []byte("herald/1\x00" + id + "\x00" + purpose) }

@@ -80,8 +80,7 @@ func TestSealSaysNothing(t *testing.T) {
 	}
 }
 
-// FuzzOpen gives what a browser may send: nothing opens but what was sealed, and nothing
-// panics.
+// FuzzOpen tests any text from a browser: only sealed texts open, and none panics.
 func FuzzOpen(f *testing.F) {
 	s := session.NewSealer(clocktesting.NewFakeClock(begin), session.Key{ID: "ABCDEFGH", Secret: make([]byte, 32), CreatedAt: begin})
 	good := s.Seal("cookie", value{"hello"}, time.Hour)
@@ -95,7 +94,7 @@ func FuzzOpen(f *testing.F) {
 		if s.Open("cookie", text, &got) != nil {
 			return
 		}
-		// Each process of a fuzz run seals a text of its own with the key; nothing but hello is ever sealed.
+		// Each process of a fuzz run seals a different text with the key; nothing but hello is ever sealed.
 		raw, err := base64.RawURLEncoding.DecodeString(text)
 		if got.Text != "hello" || err != nil || base64.RawURLEncoding.EncodeToString(raw) != text {
 			t.Errorf("%q opened as %+v", text, got)

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// Life is how long a session lasts, whatever a person does.
+	// Life is the lifetime of a session, independent of activity.
 	Life = 12 * time.Hour
-	// keyAge is how old a key is when the next one is made.
+	// keyAge is the interval between new keys.
 	keyAge = 7 * 24 * time.Hour
-	// margin is how far the clocks of replicas may differ.
+	// margin is the maximum clock skew between replicas.
 	margin = time.Hour
-	// linkRetention is how long a used or expired link is remembered, so that the answer can say why
-	// it does not work; maxLinks bounds the number of links.
+	// linkRetention is the retention of a link after its expiry, so that the error can explain why it does not work;
+	// maxLinks limits the number of links.
 	linkRetention = 24 * time.Hour
 	maxLinks      = 100
 )
@@ -37,32 +37,32 @@ const (
 	lastingField   = "lasting"
 )
 
-// state is what all replicas share. It is never changed in place.
+// state is the state that all replicas share. It is immutable once stored.
 type state struct {
-	// keys are the keys of the Sealer, the oldest first.
+	// keys are the keys of the Sealer, oldest first.
 	keys []Key
-	// lasting is the key of Manager.Sign, which is made once and not replaced.
+	// lasting is the key of Manager.Sign, which is never rotated.
 	lasting []byte
 	// links are the one-time links by their hashes.
 	links map[string]link
-	// signedOut holds the marks of people who signed out everywhere, by their names.
+	// signedOut has the marks of people who signed out everywhere, by name.
 	signedOut map[string]signOut
 }
 
-// link is one one-time link. Its token is not known here.
+// link is a one-time link. Its token is not stored.
 type link struct {
 	Until time.Time `json:"until"`
 	Used  bool      `json:"used,omitempty"`
 }
 
-// signOut ends all sessions of a person that do not carry its mark. A mark, and not the
-// time, decides: the clocks of two replicas differ.
+// signOut ends all sessions of a person that do not carry its mark. It uses a mark instead of a time, because the
+// clocks of two replicas differ.
 type signOut struct {
 	Mark string    `json:"mark"`
 	At   time.Time `json:"at"`
 }
 
-// parse reads the Secret.
+// parse parses the Secret.
 func parse(secret *corev1.Secret) (*state, error) {
 	s := &state{links: map[string]link{}, signedOut: map[string]signOut{}}
 	for field, into := range map[string]any{keysField: &s.keys, lastingField: &s.lasting, linksField: &s.links, signedOutField: &s.signedOut} {
@@ -71,7 +71,7 @@ func parse(secret *corev1.Secret) (*state, error) {
 			continue
 		}
 		if err := json.Unmarshal(text, into); err != nil {
-			// The text is a secret, and the error of a decoder may hold a part of it.
+			// The text is secret, and a decoder's error may contain a part of it.
 			return nil, fmt.Errorf("its key %q holds no JSON of Herald; remove that key, and Herald writes it anew", field)
 		}
 	}
@@ -85,7 +85,7 @@ func parse(secret *corev1.Secret) (*state, error) {
 	return s, nil
 }
 
-// store writes the state into the Secret, and leaves what else is there.
+// store writes the state into the Secret, and keeps its other keys.
 func (s *state) store(secret *corev1.Secret) error {
 	data := maps.Clone(secret.Data)
 	if data == nil {
@@ -102,12 +102,12 @@ func (s *state) store(secret *corev1.Secret) error {
 	return nil
 }
 
-// keyDue reports whether it is time to make a key: there is none, or the newest is old.
+// keyDue reports whether a new key is needed: there is none, or the newest is too old.
 func (s *state) keyDue(now time.Time) bool {
 	return len(s.keys) == 0 || now.Sub(newest(s.keys).CreatedAt) >= keyAge
 }
 
-// lacksSigningKey reports whether the lasting key is to be made.
+// lacksSigningKey reports whether the key of Manager.Sign is missing.
 func (s *state) lacksSigningKey() bool { return len(s.lasting) != keyBytes }
 
 func newest(keys []Key) Key {
@@ -117,7 +117,7 @@ func newest(keys []Key) Key {
 // prune drops keys, links and marks that no longer have an effect.
 func (s *state) prune(now time.Time) {
 	slices.SortStableFunc(s.keys, func(a, b Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	// A key seals until its successor has settled, and what it sealed lasts as long as a session.
+	// A key seals until its successor has settled, and the sealed texts last as long as a session.
 	for len(s.keys) > 1 && now.Sub(s.keys[1].CreatedAt) > settle+Life+margin {
 		s.keys = s.keys[1:]
 	}
@@ -125,7 +125,7 @@ func (s *state) prune(now time.Time) {
 	for len(s.links) > maxLinks {
 		delete(s.links, s.oldestLink())
 	}
-	// All sessions from before have ended by themselves.
+	// All earlier sessions have expired.
 	maps.DeleteFunc(s.signedOut, func(_ string, o signOut) bool { return now.Sub(o.At) > Life+margin })
 }
 
@@ -138,12 +138,12 @@ func (s *state) oldestLink() (hash string) {
 	return hash
 }
 
-// signOutEverywhere ends the sessions that a person has now.
+// signOutEverywhere ends the current sessions of a person.
 func (s *state) signOutEverywhere(name string, now time.Time) {
 	s.signedOut[name] = signOut{Mark: rand.Text(), At: now.UTC()}
 }
 
-// hashOf is the hash that is stored in place of a link's token.
+// hashOf returns the hash that is stored in place of a link's token.
 func hashOf(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

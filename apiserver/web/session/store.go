@@ -25,21 +25,20 @@ import (
 )
 
 const (
-	// tries is how often a write is repeated after a conflict. Each conflict means that another
-	// write succeeded, so more than a handful means that something else is wrong.
+	// tries limits the attempts of a write after conflicts. Each conflict means that another write succeeded, so more
+	// than a handful indicates a different problem.
 	tries = 20
-	// tendEvery is how often the store checks whether a key is due, and retryEvery how soon it
-	// tries again after a failure.
+	// tendEvery is the interval of the checks whether a key is due, retryEvery the interval after a failure.
 	tendEvery  = 10 * time.Minute
 	retryEvery = 5 * time.Second
-	// ownWriteWindow is how long after a write of this process the store ignores an older version from
-	// the watch. Later, an older version is a restored one, and counts.
+	// ownWriteWindow is the period after a write of this process during which the store ignores older versions from the
+	// watch. After that, an older version comes from a restore, and is applied.
 	ownWriteWindow = 10 * time.Second
-	// patience bounds one exchange with the Kubernetes API.
+	// patience is the timeout of one update, including its retries.
 	patience = 10 * time.Second
 )
 
-// SecretClient is how the Secret is reached; the typed client of a namespace is one.
+// SecretClient accesses Secrets; the typed client of a namespace implements it.
 type SecretClient interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error)
 	Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error)
@@ -48,14 +47,14 @@ type SecretClient interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// fieldOwner is the owner of what is written into the Secret.
+// fieldOwner is the field manager of writes to the Secret.
 const fieldOwner = "herald-apiserver"
 
-// store keeps the Secret in memory, and writes it.
+// store caches the Secret, and writes it.
 type store struct {
 	secrets SecretClient
 	name    string
-	// creates says that the Secret is made if there is none.
+	// creates makes the store create a missing Secret.
 	creates bool
 	clock   clock.Clock
 	log     *slog.Logger
@@ -63,14 +62,14 @@ type store struct {
 	changed func(*state)
 
 	current atomic.Pointer[state]
-	// awake asks tend to look again.
+	// awake makes run call tend again.
 	awake chan struct{}
 
 	mu sync.Mutex
-	// version is the resourceVersion of current, and wrote when this process wrote it.
+	// version is the resourceVersion of the last applied Secret, and wrote the time of this process's last write.
 	version uint64
 	wrote   time.Time
-	// trouble is why there is no state, or why it can no longer be written.
+	// trouble is the error that prevents reading or writing the state.
 	trouble error
 	// news is closed with the next state.
 	news chan struct{}
@@ -82,7 +81,7 @@ func newStore(secrets SecretClient, name string, clk clock.Clock, log *slog.Logg
 	return s
 }
 
-// run watches the Secret and makes keys when they are due, until ctx ends.
+// run watches the Secret and creates keys when they are due, until ctx ends.
 func (s *store) run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -101,7 +100,7 @@ func (s *store) run(ctx context.Context) {
 	}
 }
 
-// informer watches the one Secret. The account may read no other.
+// informer watches only this Secret. The service account may read no other.
 func (s *store) informer() cache.SharedIndexInformer {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
@@ -114,19 +113,19 @@ func (s *store) informer() cache.SharedIndexInformer {
 			return s.secrets.Watch(ctx, options)
 		},
 	}, &corev1.Secret{}, 0, cache.Indexers{})
-	// Both fail only once the informer runs. A broken watch starts again by itself; tend reports
-	// a Secret that cannot be read at all.
+	// Both return errors only after the informer has started. A broken watch restarts by itself; tend reports a Secret
+	// that cannot be read at all.
 	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    s.seen,
 		UpdateFunc: func(_, obj any) { s.seen(obj) },
-		// The state in memory stays; tend makes the Secret again if it may.
+		// The cached state stays; tend creates the Secret again if allowed.
 		DeleteFunc: func(any) { s.wake() },
 	})
 	return informer
 }
 
-// seen takes what the watch brings.
+// seen handles a Secret from the watch.
 func (s *store) seen(obj any) {
 	secret, ok := obj.(*corev1.Secret)
 	if !ok || secret.Name != s.name {
@@ -144,13 +143,13 @@ func (s *store) wake() {
 	}
 }
 
-// apply makes a Secret the state, unless this process has just written a newer one.
+// apply replaces the state, unless this process has just written a newer Secret.
 func (s *store) apply(secret *corev1.Secret, own bool) error {
 	next, err := parse(secret)
 	if err != nil {
 		return fmt.Errorf("the Secret %s cannot be used: %w", s.name, err)
 	}
-	version, _ := postindex.ParseVersion(secret.ResourceVersion) // one that is no number is older than all
+	version, _ := postindex.ParseVersion(secret.ResourceVersion) // a version that is not a number counts as the oldest
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
@@ -162,7 +161,7 @@ func (s *store) apply(secret *corev1.Secret, own bool) error {
 	}
 	s.version = version
 	if len(next.keys) == 0 {
-		// The state in memory stays until there is a key.
+		// The cached state stays until there is a key.
 		s.wake()
 		return nil
 	}
@@ -177,15 +176,14 @@ func (s *store) apply(secret *corev1.Secret, own bool) error {
 	return nil
 }
 
-// next is closed when there is another state than now.
+// next returns a channel that is closed with the next state.
 func (s *store) next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.news
 }
 
-// tend makes a key if one is due, and a Secret if there is none. While it cannot, what is in
-// memory holds.
+// tend creates a key if one is due, and the Secret if it is missing. If it fails, the cached state stays in use.
 func (s *store) tend(ctx context.Context) {
 	err := s.update(ctx, func(next *state) error {
 		now := s.clock.Now()
@@ -214,7 +212,7 @@ func (s *store) fail(err error) {
 	s.trouble = err
 }
 
-// err is why there is no key.
+// err returns why there is no key.
 func (s *store) err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,13 +222,12 @@ func (s *store) err() error {
 	return s.trouble
 }
 
-// errUnchanged says that an update has nothing to write.
+// errUnchanged is returned by a change that has nothing to write.
 var errUnchanged = errors.New("nothing to write")
 
-// update reads the Secret, lets change edit it, and writes it on the condition that it was
-// not written in between; after a conflict it begins again. So exactly one of several
-// replicas uses a link up, and all end with the same keys. An error of change ends it
-// without a write; update returns nil for errUnchanged.
+// update reads the Secret, applies change, and writes the result with its resourceVersion; after a conflict it retries.
+// So exactly one of several replicas uses a link, and all get the same keys. An error of change ends update without a
+// write; for errUnchanged, update returns nil.
 func (s *store) update(ctx context.Context, change func(*state) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

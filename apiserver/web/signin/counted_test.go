@@ -15,7 +15,8 @@ import (
 	"github.com/herald-social/herald/apiserver/web/signin"
 )
 
-// TestCounted holds how sign-ins are counted: what an administrator has to mend apart from what is the affair of those who try.
+// TestCounted holds the metric of sign-ins: problems for the administrator are counted separately from errors of the
+// person.
 func TestCounted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -77,7 +78,7 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// manyGroups are too many for a cookie.
+// manyGroups returns more groups than a cookie can hold.
 func manyGroups() []string {
 	groups := make([]string, 400)
 	for i := range groups {
@@ -86,18 +87,18 @@ func manyGroups() []string {
 	return groups
 }
 
-// TestReadyByLink: with keys for sessions a link suffices.
+// TestReadyByLink: for one-time links, session keys are sufficient.
 func TestReadyByLink(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		if err := w.handlers.Ready(); err != nil {
 			t.Errorf("people can sign in: %v", err)
 		}
-		w.handlers.Watch(t.Context(), time.After) // returns at once
+		w.handlers.Watch(t.Context(), time.After) // returns immediately
 	})
 }
 
-// TestWatch holds that an installation knows of a provider that is away before a person finds out, and when it is back.
+// TestWatch holds that Ready detects an unavailable provider before a person does, and its return.
 func TestWatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, ada)

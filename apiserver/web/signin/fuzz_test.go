@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Whatever stands in an address as the page to go on to: a browser stays on this site.
+// For any return address: the browser stays on this site.
 func FuzzLocalPath(f *testing.F) {
 	for _, wanted := range []string{"/t/acme/posts?page=2", "//evil.example", "/\\evil.example", "/%2f/evil.example", "/%255cevil.example", "\thttps://evil.example", "/a#b", "/signin/callback", ""} {
 		f.Add(wanted)
@@ -37,7 +37,7 @@ func FuzzLocalPath(f *testing.F) {
 	})
 }
 
-// Whatever a provider says of a person: nobody becomes one of Kubernetes' own names, and an address that nobody vouches for is nobody.
+// For any claims of a provider: no person gets a reserved name of Kubernetes, and an unverified email is rejected.
 func FuzzClaims(f *testing.F) {
 	f.Add(`{"email":"ann@acme.example","email_verified":true,"groups":["a","b"]}`)
 	f.Add(`{"email":"ann@acme.example","email_verified":"true","groups":"a"}`)

@@ -16,9 +16,8 @@ import (
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
-// link is the address of a one-time link. Opening it changes nothing, since mail and chat
-// programs open what they see; the button, which posts to the same address, signs in. The
-// address is the secret, so the post needs no body.
+// link serves a one-time link. A GET changes nothing, since mail and chat programs open links automatically; the button
+// posts to the same address and signs in. The address is the secret, so the POST needs no body.
 func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	if h.provider != nil {
 		h.refuse(w, r, refusal{http.StatusNotFound, "No one-time links here", "People sign in here with " + h.provider.name + ".", nil})
@@ -28,7 +27,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, ByLink, notReady(err))
 		return
 	}
-	// Behind a proxy all visitors have one address: a link that is known counts for none of them.
+	// Behind a proxy all visitors have the same address, so known links do not count against its limit.
 	token := r.PathValue("token")
 	if !h.Sessions.HasLink(token) {
 		if allowed, wait := h.limit.Allow(request.Address(r), http.Header{}); !allowed {
@@ -65,21 +64,22 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, ByLink, back)
 }
 
-// returning is the cookie with the page that a person wanted when they were asked to sign in, and what it is sealed for: a one-time
-// link comes by another way than the browser's, and brings nothing along.
+// returning is the name and sealing purpose of the cookie with the page to return to after the sign-in: a one-time link
+// arrives outside the browser, and carries no such address.
 const returning = "herald_return"
 
-// remember keeps the page that a person wanted until they open a link.
+// remember stores the requested page until the person opens a link.
 func (h *Handlers) remember(w http.ResponseWriter, back string) {
 	if sealed := h.Sessions.Seal(returning, back, roundTrip); len(sealed) < maxReturn {
 		h.Sessions.SetCookie(w, returning, sealed, roundTrip)
 	}
 }
 
-// maxReturn is how long the cookie may be. Browsers keep 4,096 bytes with name and attributes (RFC 6265, section 6.1).
+// maxReturn is the maximum length of the cookie. Browsers accept 4,096 bytes including name and attributes (RFC 6265,
+// section 6.1).
 const maxReturn = 3800
 
-// backOf is the page that a person wanted; "/" if it is not known.
+// backOf returns the requested page; "/" if it is unknown.
 func (h *Handlers) backOf(cookie *http.Cookie) string {
 	var back string
 	if h.Sessions.Open(returning, cookie.Value, &back) != nil {
@@ -88,7 +88,7 @@ func (h *Handlers) backOf(cookie *http.Cookie) string {
 	return localPath(back)
 }
 
-// linkRefusal is the page for a link that does not sign in.
+// linkRefusal returns the page for a link that does not sign in.
 func (h *Handlers) linkRefusal(err error) refusal {
 	again := " An administrator makes a new one with: " + h.LinkCommand
 	switch {

@@ -8,22 +8,21 @@ import (
 	"strings"
 )
 
-// localPath returns the path and query of the page of this site to go on to; "/" for everything
-// else. Browsers read //host, /\host and what decodes to these as another site, and drop tabs
-// and line breaks first.
+// localPath returns the path and query of an address on this site; "/" for everything else. Browsers treat //host,
+// /\host and their encodings as another site, and drop tabs and line breaks first.
 func localPath(wanted string) string {
 	const start = "/"
 	address, err := url.Parse(wanted)
 	if err != nil || address.Scheme != "" || address.Host != "" || address.User != nil || address.Opaque != "" {
 		return start
 	}
-	// A proxy on the way may decode what was encoded twice.
+	// A proxy may decode an address that was encoded twice.
 	for _, text := range []string{wanted, address.Path, decoded(address.Path)} {
 		if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\") || strings.ContainsFunc(text, isControl) {
 			return start
 		}
 	}
-	// A redirect back to this page would be a loop.
+	// A redirect back to the sign-in page would loop.
 	for _, own := range []string{Path, SignOutPath} {
 		if address.Path == own || strings.HasPrefix(address.Path, own+"/") {
 			return start
@@ -33,7 +32,7 @@ func localPath(wanted string) string {
 	return address.String()
 }
 
-// decoded is a path whose percent signs are taken for encoding, or the path itself.
+// decoded returns the unescaped path, or the path itself if it is not escaped correctly.
 func decoded(path string) string {
 	if text, err := url.PathUnescape(path); err == nil {
 		return text

@@ -15,38 +15,37 @@ import (
 )
 
 const (
-	// roundTrip is how long a person may take at the provider.
+	// roundTrip is the time limit for a sign-in at the provider.
 	roundTrip = 10 * time.Minute
-	// pending is the cookie that a browser has meanwhile, and what it is sealed for.
+	// pending is the name and sealing purpose of the cookie during the sign-in.
 	pending = "herald_signin"
-	// exchangePatience bounds the calls to the provider of one sign-in.
+	// exchangePatience is the timeout of a sign-in's calls to the provider.
 	exchangePatience = 20 * time.Second
 )
 
-// OIDC says which OpenID Connect provider lets people in. All fields but ClientSecret, the
-// prefixes and GroupsClaim are required.
+// OIDC is the configuration of the OpenID Connect provider. All fields but ClientSecret, the prefixes and GroupsClaim
+// are required.
 type OIDC struct {
-	// IssuerURL is the provider, as it calls itself.
+	// IssuerURL is the provider's issuer URL.
 	IssuerURL string
-	// ClientID is Herald at the provider. ClientSecret returns its secret; nil for a public
-	// client.
+	// ClientID is Herald's client id. ClientSecret returns the client's secret; nil for a public client.
 	ClientID     string
 	ClientSecret func() (string, error)
-	// UsernameClaim is the claim that, behind UsernamePrefix, names a person. An email counts
-	// only if the provider has verified it. GroupsClaim and GroupsPrefix say the same of groups;
-	// without the claim people have none.
+	// UsernameClaim is the claim with the person's name; UsernamePrefix is prepended to it. An email is accepted only
+	// if the provider has verified it. GroupsClaim and GroupsPrefix are the same for groups; without the claim people
+	// have no groups.
 	UsernameClaim  string
 	UsernamePrefix string
 	GroupsClaim    string
 	GroupsPrefix   string
-	// Scopes are asked for beside openid.
+	// Scopes are requested in addition to openid.
 	Scopes []string
-	// Client makes the calls to the provider.
+	// Client sends the requests to the provider.
 	Client *http.Client
 }
 
-// attempt is a sign-in that is under way at the provider. The browser keeps it sealed, so a
-// callback that began in another browser or on another site does not fit.
+// attempt is a sign-in in progress at the provider. The browser stores it sealed, so that a callback of another browser
+// or site does not match.
 type attempt struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -54,7 +53,7 @@ type attempt struct {
 	Back     string `json:"b"`
 }
 
-// start sends a person to the provider.
+// start redirects a person to the provider.
 func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
 	if err := h.Sessions.Ready(); err != nil {
 		h.fail(w, r, ByOIDC, notReady(err))
@@ -74,7 +73,7 @@ func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sealed := h.Sessions.Seal(pending, a, roundTrip)
-	if len(sealed) >= maxReturn { // without the cookie nobody could sign in at all
+	if len(sealed) >= maxReturn { // without the cookie no sign-in would succeed
 		a.Back = "/"
 		sealed = h.Sessions.Seal(pending, a, roundTrip)
 	}
@@ -82,14 +81,14 @@ func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
-// callback is where the provider sends people back to.
+// callback handles the provider's redirect.
 func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 	if err := h.Sessions.Ready(); err != nil {
 		h.fail(w, r, ByOIDC, notReady(err))
 		return
 	}
 	a, ok := h.pendingOf(r)
-	// The attempt is over, however it ends: a second callback begins nothing.
+	// The attempt ends here in every case, so that a second callback has no effect.
 	h.Sessions.SetCookie(w, pending, "", 0)
 	query := r.URL.Query()
 	if !ok || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1 {
@@ -134,7 +133,7 @@ func (h *Handlers) pendingOf(r *http.Request) (a attempt, ok bool) {
 	return a, err == nil && a.State != ""
 }
 
-// away is the page for a provider that does not answer.
+// away returns the page for an unavailable provider.
 func (h *Handlers) away(err error) refusal {
 	return refusal{
 		http.StatusBadGateway, "The provider does not answer",
@@ -142,7 +141,7 @@ func (h *Handlers) away(err error) refusal {
 	}
 }
 
-// exchangeRefusal is the page for a code that did not identify a person.
+// exchangeRefusal returns the page for a code that did not identify a person.
 func (h *Handlers) exchangeRefusal(err error) refusal {
 	var claims *claimError
 	var refused *oauth2.RetrieveError
@@ -161,20 +160,20 @@ func (h *Handlers) exchangeRefusal(err error) refusal {
 	}
 }
 
-// outcomeOf tells a code that brought no person through its bearer's doing from what an
-// administrator has to mend: the provider, its client's secret, or a clock.
+// outcomeOf distinguishes a code that was rejected because of the person from a problem for the administrator: the
+// provider, the client's secret, or a clock.
 func outcomeOf(err error) Outcome {
 	if _, ok := errors.AsType[*claimError](err); ok {
 		return Refused
 	}
-	// The code was used, is too old, or was another's (RFC 6749, section 5.2).
+	// The code was used, has expired, or was issued to another client (RFC 6749, section 5.2).
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode == "invalid_grant" {
 		return Refused
 	}
 	return Failed
 }
 
-// maxShown is how much of what comes from outside goes into the log.
+// maxShown limits external text in the log, in bytes.
 const maxShown = 200
 
 func shortened(text string) string {

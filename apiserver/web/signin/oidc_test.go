@@ -19,8 +19,8 @@ import (
 
 var ada = map[string]any{"email": "ada@example.com", "email_verified": true, "name": "Ada", "groups": []string{"marketing", "system:masters"}}
 
-// atProvider follows the address of a sign-in to the provider, and returns the path and query
-// of the callback that it sends the browser to.
+// atProvider follows the redirect of a sign-in to the provider, and returns the path and query of the provider's
+// redirect back.
 func (b *browser) atProvider(begun *reply) *url.URL {
 	b.t.Helper()
 	if begun.StatusCode != http.StatusSeeOther {
@@ -82,8 +82,7 @@ func TestOIDC(t *testing.T) {
 	})
 }
 
-// TestThreats gives callbacks that sign nobody in.
-// TestLongReturn holds that a page with a long address, such as that of consent, keeps nobody from signing in.
+// TestLongReturn holds that a page with a long address, such as the consent page, does not prevent a sign-in.
 func TestLongReturn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newWorld(t, ada).browser()
@@ -100,6 +99,7 @@ func TestLongReturn(t *testing.T) {
 	})
 }
 
+// TestThreats holds that no forged or replayed callback signs anyone in.
 func TestThreats(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -272,7 +272,7 @@ func TestWrongSecret(t *testing.T) {
 	})
 }
 
-// TestProviderAway: the provider may start later than Herald, and be away for a while.
+// TestProviderAway: the provider may start later than Herald, and be temporarily unavailable.
 func TestProviderAway(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, ada)
@@ -299,7 +299,7 @@ func TestProviderAway(t *testing.T) {
 	})
 }
 
-// TestOpenRedirect: whatever a link from elsewhere says, people end on this site.
+// TestOpenRedirect: for any return address, people stay on this site.
 func TestOpenRedirect(t *testing.T) {
 	for _, tc := range []struct{ reason, wanted, want string }{
 		{"a page", "/teams/acme/posts", "/teams/acme/posts"},

@@ -18,26 +18,25 @@ import (
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
-// refusal is a page that says what is wrong and what to do.
+// refusal is a page with an error and its remedy.
 type refusal struct {
 	status      int
 	title, text string
-	// cause is for the log: nil where the visitor alone is to blame.
+	// cause is the error for the log; nil if the visitor caused it.
 	cause error
 }
 
-// notSignedIn is the title of pages about a sign-in that failed.
+// notSignedIn is the title of pages about a failed sign-in.
 const notSignedIn = "Not signed in"
 
-// only passes requests with one of the methods on. No answer is cached, since a page shows
-// the name of the person.
+// only restricts a handler to the given methods. It disables caching, since pages show the name of the person.
 func (h *Handlers) only(operation string, serve http.HandlerFunc, methods ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		request.From(r.Context()).Operation = operation
 		header := w.Header()
 		header.Set("Cache-Control", "no-store")
-		// The address of a link is a secret, which no other site learns. With no-referrer browsers
-		// would send forms without their origin.
+		// The address of a link is a secret that other sites must not receive. With no-referrer, browsers would send
+		// forms without their origin.
 		header.Set("Referrer-Policy", "same-origin")
 		method := r.Method
 		if method == http.MethodHead {
@@ -53,15 +52,15 @@ func (h *Handlers) only(operation string, serve http.HandlerFunc, methods ...str
 	}
 }
 
-// write answers with a page.
+// write writes a page.
 func (h *Handlers) write(w http.ResponseWriter, status int, title string, body ...g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = h.Page(title, body...).Render(w) // the client may have gone
+	_ = h.Page(title, body...).Render(w) // the client may have disconnected
 }
 
-// refuse answers with a page that says what is wrong. A failure of this side, or of the
-// provider, goes into the log.
+// refuse writes the page of a refusal. It logs the cause, within a rate limit; failures of Herald and of the provider
+// also appear in the request log.
 func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	if no.cause != nil {
 		if no.status >= http.StatusInternalServerError {
@@ -78,8 +77,7 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	)
 }
 
-// CrossOrigin is the page for a form that another site has sent, for
-// http.CrossOriginProtection.
+// CrossOrigin writes the page for a form that another site has sent, for http.CrossOriginProtection.
 func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
 	h.only("crossOrigin", func(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, refusal{
@@ -90,8 +88,8 @@ func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
 	}, r.Method)(w, r)
 }
 
-// notReady is the page of a site without keys. The cause is only in the log, since it may tell
-// a visitor about the cluster.
+// notReady returns the page of a site without keys. The cause appears only in the log, since it may reveal details of
+// the cluster.
 func notReady(err error) refusal {
 	return refusal{
 		http.StatusServiceUnavailable, "Signing in does not work yet",
@@ -99,7 +97,7 @@ func notReady(err error) refusal {
 	}
 }
 
-// issueRefusal is the page for a session that could not begin.
+// issueRefusal returns the page for a session that could not be issued.
 func issueRefusal(err error) refusal {
 	if errors.Is(err, session.ErrTooLarge) {
 		return refusal{

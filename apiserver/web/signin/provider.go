@@ -22,42 +22,42 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// errToken says that an ID token is not valid.
+// errToken is returned for an invalid ID token.
 var errToken = errors.New("the ID token cannot be trusted")
 
-// claimError says that a token is good, and its claims make no person.
+// claimError is returned for a valid token whose claims do not identify a person.
 type claimError struct {
-	// text is for the person.
+	// text is shown to the person.
 	text string
 }
 
 func (e *claimError) Error() string { return e.text }
 
-// maxName is how long the name of a person or a group may be; Kubernetes has no limit, and
-// every record of what a person did holds the name.
+// maxName is the maximum length of a person's or a group's name, in bytes. Kubernetes has no limit, and every audit
+// record of a person contains the name.
 const maxName = 256
 
-// reserved are the beginnings of names that belong to Kubernetes and to Herald: with one of
-// them a provider could make itself administrator of the cluster.
+// reserved are the name prefixes of Kubernetes and of Herald: with them a provider could make itself administrator of
+// the cluster.
 var reserved = []string{"system:", "herald:"}
 
-// provider is the OpenID Connect provider. It is asked by watch, and again by each person who
-// signs in while it has never answered: it may start later than Herald, and may be away.
+// provider is the OpenID Connect provider. Watch fetches its configuration, and so does each sign-in until the first
+// success: the provider may start later than Herald, or be unavailable.
 type provider struct {
 	*OIDC
 
-	// name is what people read.
+	// name is the display name.
 	name     string
 	redirect string
 	clock    clock.PassiveClock
 
 	flights singleflight.Group
 	found   atomic.Pointer[discovered]
-	// trouble is why the provider did not answer when it was asked last.
+	// trouble is the error of the last fetch.
 	trouble atomic.Pointer[error]
 }
 
-// discovered is what a provider says about itself.
+// discovered is the provider's published configuration.
 type discovered struct {
 	*provider
 
@@ -73,8 +73,8 @@ func newProvider(o *OIDC, redirect string, clk clock.PassiveClock) *provider {
 	return &provider{OIDC: o, name: name, redirect: redirect, clock: clk}
 }
 
-// discover returns what the provider says about itself. Requests that come before the answer
-// share one call, which goes on if one of them ends.
+// discover returns the provider's configuration. Concurrent requests share one fetch, which survives the cancellation
+// of any of them.
 func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	if found := p.found.Load(); found != nil {
 		return found, nil
@@ -82,7 +82,7 @@ func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	return p.refresh(ctx)
 }
 
-// refresh asks the provider, whatever is known of it.
+// refresh fetches the configuration, even if it is cached.
 func (p *provider) refresh(ctx context.Context) (*discovered, error) {
 	shared := p.flights.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangePatience)
@@ -99,7 +99,7 @@ func (p *provider) refresh(ctx context.Context) (*discovered, error) {
 	}
 }
 
-// answers returns nil if the provider answered when it was asked last.
+// answers returns the error of the last fetch; nil if it succeeded.
 func (p *provider) answers() error {
 	if trouble := p.trouble.Load(); trouble != nil {
 		return *trouble
@@ -107,7 +107,7 @@ func (p *provider) answers() error {
 	return fmt.Errorf("the provider %s was not asked yet", p.IssuerURL)
 }
 
-// fetchConfig asks the provider.
+// fetchConfig fetches and stores the configuration.
 func (p *provider) fetchConfig(ctx context.Context) error {
 	known, err := oidc.NewProvider(oidc.ClientContext(ctx, p.Client), p.IssuerURL)
 	if err != nil {
@@ -120,8 +120,8 @@ func (p *provider) fetchConfig(ctx context.Context) error {
 		return fmt.Errorf("the provider %s describes itself wrongly: %w", p.IssuerURL, err)
 	}
 	endpoint := known.Endpoint()
-	// A code is good once, so the way to show the secret is not found by trying. Basic is the
-	// default (OpenID Connect Discovery 1.0, section 3).
+	// A code works once, so the authentication method cannot be found by trial. Basic is the default (OpenID Connect
+	// Discovery 1.0, section 3).
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if p.ClientSecret == nil || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
@@ -137,7 +137,7 @@ func (p *provider) fetchConfig(ctx context.Context) error {
 	return nil
 }
 
-// authorize is the address at the provider to send a person to.
+// authorize returns the provider's address for a sign-in.
 func (d *discovered) authorize(a attempt) (string, error) {
 	address := d.config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier))
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" {
@@ -146,7 +146,7 @@ func (d *discovered) authorize(a attempt) (string, error) {
 	return address, nil
 }
 
-// person exchanges the code of a callback, and reads who it is for.
+// person exchanges the code of a callback, and returns the person of the ID token.
 func (p *provider) person(ctx context.Context, code string, a attempt) (person.Person, error) {
 	known, err := p.discover(ctx)
 	if err != nil {
@@ -181,7 +181,7 @@ func (p *provider) person(ctx context.Context, code string, a attempt) (person.P
 // claims are the claims of an ID token.
 type claims map[string]json.RawMessage
 
-// text returns a claim that is text, or "".
+// text returns a claim that is a string, or "".
 func (c claims) text(name string) string {
 	var value string
 	if json.Unmarshal(c[name], &value) != nil {
@@ -190,7 +190,7 @@ func (c claims) text(name string) string {
 	return value
 }
 
-// verified reports whether the provider vouches for the email. Some write the word true.
+// verified reports whether the provider has verified the email. Some providers send the string "true".
 func (c claims) verified() bool {
 	var yes bool
 	if json.Unmarshal(c["email_verified"], &yes) == nil {
@@ -199,7 +199,7 @@ func (c claims) verified() bool {
 	return c.text("email_verified") == "true"
 }
 
-// list returns a claim that is a list of texts, or one text.
+// list returns a claim that is a list of strings, or one string.
 func (c claims) list(name string) []string {
 	var values []string
 	if json.Unmarshal(c[name], &values) == nil {
@@ -211,7 +211,7 @@ func (c claims) list(name string) []string {
 	return nil
 }
 
-// personOf makes a person of claims.
+// personOf converts claims to a person.
 func (p *provider) personOf(c claims) (person.Person, error) {
 	name := c.text(p.UsernameClaim)
 	switch {
@@ -225,7 +225,7 @@ func (p *provider) personOf(c claims) (person.Person, error) {
 		return person.Person{}, &claimError{"Your name at " + p.name + " cannot be one here: it begins like a name of Kubernetes or Herald, has control characters, or is too long. An administrator can set web.oidc.usernamePrefix."}
 	}
 	found := person.Person{Name: full, DisplayName: name}
-	// The last claim that is present counts.
+	// The last present claim wins.
 	for _, claim := range []string{"preferred_username", "email", "name"} {
 		if shown := c.text(claim); shown != "" && usable(shown) {
 			found.DisplayName = shown

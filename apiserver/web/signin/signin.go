@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signin lets people in: by OpenID Connect where a provider is configured, and by a
-// one-time link otherwise. What they may do is not decided here.
+// Package signin signs people in: with OpenID Connect if a provider is configured, and otherwise with a one-time link.
+// It does not decide their rights.
 package signin
 
 import (
@@ -29,31 +29,29 @@ const (
 )
 
 const (
-	// linkTries is how many requests for unknown links one address may make in a minute. A token
-	// is not guessed; this protects the Kubernetes API, which is asked about each.
+	// linkTries limits the requests per minute for unknown links from one address. A token cannot be guessed; the limit
+	// protects the Kubernetes API, which each request reads.
 	linkTries = 30
-	// maxForm is how large a form may be.
+	// maxForm is the maximum size of a form, in bytes.
 	maxForm = 4 << 10
 )
 
-// Page puts the layout of the site around a page.
+// Page adds the layout of the site to a page.
 type Page func(title string, body ...g.Node) g.Node
 
-// Options is what Handlers are made of. All fields are required but where it
-// says otherwise.
+// Options is the configuration of Handlers. All fields are required unless their comment makes them optional.
 type Options struct {
 	// Sessions issues and reads sessions.
 	Sessions *session.Manager
 	// Page is the layout.
 	Page Page
-	// SiteURL is the site's address, without a slash at its end.
+	// SiteURL is the site's URL, without a trailing slash.
 	SiteURL string
-	// OIDC is the provider; nil lets people sign in by a one-time link.
+	// OIDC is the provider; nil selects one-time links.
 	OIDC *OIDC
-	// LinkCommand is what an administrator runs for a one-time link; it is shown to those who
-	// have none.
+	// LinkCommand is the administrator's command for a one-time link; the sign-in page shows it.
 	LinkCommand string
-	// OnOutcome is told of each sign-in that ended; it may be nil.
+	// OnOutcome is called for each ended sign-in; it may be nil.
 	OnOutcome func(Method, Outcome)
 	Clock     clock.PassiveClock
 	Log       *slog.Logger
@@ -68,19 +66,19 @@ const (
 	ByOIDC Method = "oidc"
 )
 
-// Outcome is how a sign-in ended.
+// Outcome is the result of a sign-in.
 type Outcome string
 
-// The outcomes. What is refused, a person has to do otherwise: the link was used, or the
-// provider does not let them in. What failed, an administrator has to mend.
+// The outcomes. A refused sign-in requires an action by the person: the link was used, or the provider rejects them. A
+// failed one requires an administrator.
 const (
 	Succeeded Outcome = "succeeded"
 	Refused   Outcome = "refused"
 	Failed    Outcome = "failed"
 )
 
-// Handlers serve the pages by which people sign in and out. Every page that changes something
-// is a POST; http.CrossOriginProtection must stand before all of them.
+// Handlers serves the pages for signing in and out. Every page that changes something is a POST;
+// http.CrossOriginProtection must wrap all of them.
 type Handlers struct {
 	Options
 
@@ -89,7 +87,7 @@ type Handlers struct {
 	provider *provider
 }
 
-// New returns the handlers. It asks no provider yet.
+// New returns the handlers. It does not contact the provider.
 func New(o Options) *Handlers {
 	h := &Handlers{Options: o, limit: ratelimit.New(linkTries, o.Clock), refusals: anonymous.NewLogLimiter(o.Clock)}
 	if o.OIDC != nil {
@@ -98,8 +96,8 @@ func New(o Options) *Handlers {
 	return h
 }
 
-// Mount adds the handlers to a mux, each for its path and all methods: a method that a page
-// does not take is answered by a page as well.
+// Mount registers the handlers, each for its path and all methods, so that an unsupported method also gets an error
+// page.
 func (h *Handlers) Mount(mux *http.ServeMux) {
 	mux.HandleFunc(Path, h.only("signInPage", h.choose, http.MethodGet))
 	mux.HandleFunc(LinkPath+"{token}", h.only("signInByLink", h.link, http.MethodGet, http.MethodPost))
@@ -110,11 +108,11 @@ func (h *Handlers) Mount(mux *http.ServeMux) {
 	}
 }
 
-// choose is the page from which people sign in.
+// choose serves the sign-in page.
 func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 	back := localPath(r.URL.Query().Get("return_to"))
 	if _, ok := h.Sessions.Read(r); ok {
-		http.Redirect(w, r, back, http.StatusSeeOther) //nolint:gosec // G710: localPath has judged it
+		http.Redirect(w, r, back, http.StatusSeeOther) //nolint:gosec // G710: localPath has validated it
 		return
 	}
 	if err := h.Sessions.Ready(); err != nil {
@@ -127,7 +125,7 @@ func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 	h.write(w, http.StatusOK, "Sign in", h.choices(back)...)
 }
 
-// signedIn begins the session of a person and goes on to a page of the site.
+// signedIn issues a person's session and redirects to a page of the site.
 func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p person.Person, by Method, back string) {
 	issued, err := h.Sessions.Issue(w, p)
 	if err != nil {
@@ -141,7 +139,7 @@ func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p person.Per
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }
 
-// fail ends a sign-in with a page that says what is wrong.
+// fail ends a sign-in with an error page.
 func (h *Handlers) fail(w http.ResponseWriter, r *http.Request, by Method, no refusal) {
 	outcome := Refused
 	if no.status >= http.StatusInternalServerError {
@@ -157,7 +155,7 @@ func (h *Handlers) count(by Method, outcome Outcome) {
 	}
 }
 
-// signOut signs out here, or everywhere if the form says so.
+// signOut signs out of this browser, or everywhere if the form requests it.
 func (h *Handlers) signOut(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	everywhere := r.FormValue("everywhere") != ""
@@ -179,8 +177,8 @@ func (h *Handlers) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, Path, http.StatusSeeOther)
 }
 
-// Ready returns nil if people can sign in, as far as is known without one who does: there
-// are keys for sessions, and the provider answered when it was asked last.
+// Ready returns nil if sign-ins can be expected to work: session keys are loaded, and the last fetch from the provider
+// succeeded.
 func (h *Handlers) Ready() error {
 	if err := h.Sessions.Ready(); err != nil {
 		return err
@@ -191,7 +189,7 @@ func (h *Handlers) Ready() error {
 	return nil
 }
 
-// audit is what a line about something that a person did tells, beside the rest.
+// audit adds the common attributes of log lines about a person's actions.
 func audit(r *http.Request, more ...slog.Attr) []slog.Attr {
 	return append(more, slog.String("requestId", request.From(r.Context()).ID), slog.String("remote", request.Remote(r)))
 }

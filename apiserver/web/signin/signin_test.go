@@ -36,15 +36,15 @@ type world struct {
 	sessions *session.Manager
 	handlers *signin.Handlers
 	handler  http.Handler
-	// counted are the sign-ins that ended, such as "oidc refused".
+	// counted are the ended sign-ins, such as "oidc refused".
 	counted []string
 	log     *strings.Builder
 	issuer  *issuertest.Issuer
-	// down says that the provider does not answer.
+	// down makes the provider unavailable.
 	down atomic.Bool
 }
 
-// RoundTrip brings a call to the provider without a network.
+// RoundTrip sends a request to the provider without a network.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if w.down.Load() {
 		return nil, errors.New("connection refused")
@@ -54,7 +54,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	return out.Result(), nil
 }
 
-// newWorld makes a site; with claims people sign in by a provider that says so.
+// newWorld returns a site; with claims, people sign in with a provider that issues them.
 func newWorld(t *testing.T, claims map[string]any, edits ...func(*signin.OIDC)) *world {
 	t.Helper()
 	w := &world{t: t, secrets: sessiontest.New(), log: &strings.Builder{}}
@@ -97,7 +97,7 @@ func bubble(t *testing.T, test func(*testing.T)) {
 	synctest.Test(t, test)
 }
 
-// browser keeps cookies, and comes from one address.
+// browser stores cookies, and has one address.
 type browser struct {
 	*world
 
@@ -109,7 +109,7 @@ func (w *world) browser() *browser {
 	return &browser{world: w, cookies: map[string]*http.Cookie{}, address: "192.0.2.1:1234"}
 }
 
-// reply is an answer whose body was read.
+// reply is a response with its body.
 type reply struct {
 	StatusCode int
 	Header     http.Header
@@ -117,10 +117,10 @@ type reply struct {
 	cookies    []*http.Cookie
 }
 
-// Cookies are those that the answer sets.
+// Cookies returns the cookies that the response sets.
 func (r *reply) Cookies() []*http.Cookie { return r.cookies }
 
-// do sends a request with the browser's cookies, and keeps those of the answer.
+// do sends a request with the browser's cookies, and stores those that the response sets.
 func (b *browser) do(method, path string, edits ...func(*http.Request)) *reply {
 	b.t.Helper()
 	r := httptest.NewRequest(method, site+path, http.NoBody)
@@ -142,7 +142,7 @@ func (b *browser) do(method, path string, edits ...func(*http.Request)) *reply {
 	return answer
 }
 
-// who is the person whom the browser's cookies sign in, or "".
+// who returns the person that the browser's cookies sign in, or a zero person.
 func (b *browser) who() person.Person {
 	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	for _, cookie := range b.cookies {
@@ -157,7 +157,7 @@ func text(t *testing.T, answer *reply) string {
 	return answer.body
 }
 
-// link makes a one-time link and returns its path.
+// link creates a one-time link and returns its path.
 func (w *world) link(valid time.Duration) string {
 	w.t.Helper()
 	token, err := session.AddLink(w.t.Context(), w.secrets, sessiontest.Name, clock.RealClock{}, valid)
@@ -241,8 +241,8 @@ func TestLink(t *testing.T) {
 	})
 }
 
-// TestLinkLeadsBack: who wanted a page before they were asked to sign in gets it afterwards, whatever way the link came; and never a
-// page of another site.
+// TestLinkLeadsBack: a person who requested a page before the sign-in is redirected to it afterwards, wherever the link
+// comes from, and never to another site.
 func TestLinkLeadsBack(t *testing.T) {
 	const wanted = "/oauth/authorize?client_id=dcr_a.b&state=x%2By&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcb"
 	for name, tc := range map[string]struct {
@@ -264,7 +264,7 @@ func TestLinkLeadsBack(t *testing.T) {
 				if got := b.do(http.MethodPost, b.link(time.Minute)).Header.Get("Location"); got != tc.want {
 					t.Errorf("leads to %q, want %q", got, tc.want)
 				}
-				// The next sign-in begins at the start.
+				// The next sign-in leads to the start page.
 				if got := b.do(http.MethodPost, b.link(time.Minute)).Header.Get("Location"); got != "/" {
 					t.Errorf("the next one leads to %q", got)
 				}
@@ -354,7 +354,8 @@ func TestLinkTries(t *testing.T) {
 	})
 }
 
-// TestLinkBehindAProxy holds that no visitor keeps another from signing in: behind a proxy all have one address.
+// TestLinkBehindAProxy holds that visitors behind a proxy, who all have one address, do not block each other's
+// sign-ins.
 func TestLinkBehindAProxy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -382,7 +383,7 @@ func TestLinkBehindAProxy(t *testing.T) {
 	})
 }
 
-// TestWithoutKeys: an installation whose Secret cannot be read says so, and what to do.
+// TestWithoutKeys: an installation whose Secret cannot be read reports this, with the remedy.
 func TestWithoutKeys(t *testing.T) {
 	for _, claims := range []map[string]any{nil, {}} {
 		bubble(t, func(t *testing.T) {

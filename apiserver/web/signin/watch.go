@@ -9,15 +9,14 @@ import (
 )
 
 const (
-	// probeInterval is how often the provider is asked about itself, and askAgain how soon after it
-	// did not answer.
+	// probeInterval is the interval between fetches of the provider's configuration, probeRetryInterval the interval
+	// after a failure.
 	probeInterval      = 5 * time.Minute
 	probeRetryInterval = time.Minute
 )
 
-// Watch asks the provider about itself, at once and again and again until ctx ends, so that
-// Ready tells of one that is away before a person finds out. After is that of a clock.
-// Without a provider there is nothing to watch.
+// Watch fetches the provider's configuration immediately and then periodically until ctx ends, so that Ready detects an
+// unavailable provider before a person does. after is a clock's After. Without a provider Watch does nothing.
 func (h *Handlers) Watch(ctx context.Context, after func(time.Duration) <-chan time.Time) {
 	if h.provider == nil {
 		return
