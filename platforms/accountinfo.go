@@ -10,22 +10,20 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// AccountInspector is a Platform that tells more of an account than whose it
-// is: what it may choose, and how much of its limits is left.
+// AccountInspector is a Platform that also reports an account's options and rate limits.
 type AccountInspector interface {
-	// Inspect asks the platform. It belongs to the examination of an account, so
-	// that errors are *Error and mean what those of Identify do. That limits
-	// cannot be read is no error: nothing is told of them then.
+	// Inspect queries the platform as part of the account check. Its errors are *Error, with the same meaning as in
+	// Identify. Unreadable limits are no error: the result then omits them.
 	Inspect(ctx context.Context, account Account) (AccountInfo, error)
 }
 
-// AccountInfo is what a platform tells of an account.
+// AccountInfo is a platform's report on an account.
 type AccountInfo struct {
-	// TikTok is what an account of TikTok may choose; nil on other platforms,
-	// and where it was not told. An inspection that tells it is repeated with
-	// each examination; one that tells rate limits alone only now and then.
+	// TikTok holds the options of a TikTok account; nil on other platforms and where the platform did not return them.
+	// An inspection that returns them is repeated with each account check, and one that returns only rate limits less
+	// often.
 	TikTok *v1alpha1.TikTokAccount
-	// RateLimits are the limits of the account, and what remains of them.
+	// RateLimits are the limits of the account and their remainders.
 	RateLimits []RateLimit
 }
 
@@ -38,25 +36,22 @@ const (
 	AppUsage       = "appUsage"
 )
 
-// RateLimit is one limit of a platform and what remains of it, as the
-// platform says.
+// RateLimit is one limit of a platform and its remainder, as reported by the platform.
 type RateLimit struct {
-	// Name tells the limits of a platform apart.
+	// Name identifies the limit within the platform.
 	Name string
-	// Limit is how many there may be, zero if the platform does not tell.
-	// Remaining is how many are left.
+	// Limit is the maximum, zero if unknown. Remaining is the unused part of it.
 	Limit, Remaining int
-	// ResetsAt is when there are more again; zero where it is not told.
+	// ResetsAt is the limit's next reset; zero if unknown.
 	ResetsAt time.Time
-	// BlockedUntil is until when nothing may be sent because of it; zero if
-	// there is room.
+	// BlockedUntil is set if the limit is reached: nothing may be sent earlier.
 	BlockedUntil time.Time
-	// AppWide says that all accounts of the app that the token is of share the
-	// limit. When nothing is left of it, all of them are held.
+	// AppWide reports whether all accounts of the token's app share the limit. At zero remaining, all of them are
+	// blocked.
 	AppWide bool
 }
 
-// Low reports whether a tenth of the limit or less is left.
+// Low reports whether a tenth of the limit or less remains.
 func (a RateLimit) Low() bool { return Low(a.Limit, a.Remaining) }
 
 // Low reports whether a tenth of a limit or less remains.

@@ -5,27 +5,27 @@ package platforms
 
 import "math"
 
-// Conversion is what a video becomes for a platform that does not take it as it is: an MP4
-// with H.264 and AAC.
+// Conversion holds the parameters of a video conversion, for a platform that does not accept the original. The result
+// is an MP4 with H.264 and AAC.
 type Conversion struct {
-	// Width and Height are those of the picture, in pixels, both even.
+	// Width and Height are in pixels, both even.
 	Width, Height int
-	// FrameRate is how many frames it has in a second; zero keeps those of the video.
+	// FrameRate is in frames per second; zero keeps the frame rate of the original.
 	FrameRate float64
-	// BitRate bounds the bits of the picture for a second.
+	// BitRate is the maximum bit rate of the video track, in bits per second.
 	BitRate int64
 }
 
-// bitRates are how many bits a second of a picture with so many pixels gets at most: what
-// platforms recommend for uploads, and more than most pictures need.
+// bitRates are the maximum bit rates by pixel count. They follow the platforms' recommendations for uploads and exceed
+// what most videos need.
 var bitRates = []struct{ pixels, bits int64 }{{640 * 480, 4_000_000}, {1280 * 720, 8_000_000}, {1920 * 1200, 12_000_000}}
 
-// mostBits is how many bits a second of a larger picture gets, and leastBits how many one gets
-// however few bytes the file may have.
+// mostBits is the bit rate of larger videos, in bits per second. leastBits is the minimum, even if the file size limit
+// would require less.
 const mostBits, leastBits = 40_000_000, 200_000
 
-// ForConversion returns the limits for teams whose videos are converted: a video that a
-// platform may refuse is converted as well.
+// ForConversion returns the limits for teams with video conversion: a video that the platform might refuse is converted
+// as well.
 func (c Capabilities) ForConversion() VideoLimits {
 	l := c.Videos
 	l.MaxBytes = c.MaxVideoBytes
@@ -38,8 +38,8 @@ func (c Capabilities) ForConversion() VideoLimits {
 	return l
 }
 
-// Converts reports whether a video is converted: it is beyond a bound, and what it becomes is
-// within all of them.
+// Converts reports whether a video is to be converted: it is outside a limit, and the converted file is within all of
+// them.
 func (l VideoLimits) Converts(f *File) bool {
 	if !f.IsVideo() || l.accepts(f) {
 		return false
@@ -52,8 +52,8 @@ func (l VideoLimits) accepts(f *File) bool {
 	return len(l.Problems(f, "")) == 0 && (l.MaxBytes == 0 || f.Size <= l.MaxBytes)
 }
 
-// Conversion returns what a video becomes. Its shape and its length stay: a video that is
-// beyond the bounds of these is beyond them afterwards.
+// Conversion returns the conversion for a video. Aspect ratio and duration do not change, so a video outside their
+// limits stays outside.
 func (l VideoLimits) Conversion(f *File) Conversion {
 	width, height := l.size(f.Width, f.Height)
 	c := Conversion{Width: width, Height: height, FrameRate: l.rate(f), BitRate: mostBits}
@@ -64,7 +64,7 @@ func (l VideoLimits) Conversion(f *File) Conversion {
 		}
 	}
 	if l.MaxBitRate > 0 {
-		// Sound and the container come on top of the picture.
+		// The remaining quarter is for the audio track and the container.
 		c.BitRate = min(c.BitRate, l.MaxBitRate*3/4)
 	}
 	if seconds := f.Duration.Seconds(); l.MaxBytes > 0 && seconds > 0 {
@@ -73,7 +73,7 @@ func (l VideoLimits) Conversion(f *File) Conversion {
 	return c
 }
 
-// After returns what is known of a video once it has become this.
+// After returns the properties of a video after the conversion; the size is an estimate.
 func (c Conversion) After(f *File) File {
 	after := *f
 	after.Width, after.Height = c.Width, c.Height
@@ -88,8 +88,7 @@ func (c Conversion) After(f *File) File {
 	return after
 }
 
-// size returns the size that a picture gets: the same shape within the bounds, and even sides,
-// which H.264 needs.
+// size returns the target size: the same aspect ratio within the limits, with even sides, as H.264 requires.
 func (l VideoLimits) size(width, height int) (int, int) {
 	w, h := float64(width), float64(height)
 	scale := 1.0
@@ -105,14 +104,14 @@ func (l VideoLimits) size(width, height int) (int, int) {
 	return even(w * scale), even(h * scale)
 }
 
-// even rounds to an even number of pixels, two at least.
+// even rounds to an even number of pixels, at least 2.
 func even(n float64) int { return max(2*int(math.Round(n/2)), 2) }
 
-// usualRate is the frame rate of a conversion whose own rate is too low, varies, or is not
-// known; platforms measure a constant one. mostRate is the greatest.
+// usualRate is the frame rate of a conversion if the original's is too low, variable or unknown, because platforms
+// check for a constant rate. mostRate is the maximum.
 const usualRate, mostRate = 30, 60
 
-// rate returns the frame rate that a video gets; zero keeps its own.
+// rate returns the target frame rate; zero keeps the original's.
 func (l VideoLimits) rate(f *File) float64 {
 	most := l.MaxFrameRate
 	if most == 0 {

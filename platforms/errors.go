@@ -8,41 +8,36 @@ import (
 	"time"
 )
 
-// Class says what an error of a platform asks for.
+// Class is the kind of an error, by the reaction that it needs.
 type Class string
 
 // The classes of errors.
 const (
-	// ClassReconnect: the token is dead or a permission is missing; a person
-	// must connect the account again.
+	// ClassReconnect: the token is invalid or a permission is missing; a person must connect the account again.
 	ClassReconnect Class = "reconnect"
-	// ClassRefresh: the access token has ended; renew it and call again.
+	// ClassRefresh: the access token has expired; renew it and call again.
 	ClassRefresh Class = "refresh"
 	// ClassRateLimited: too many calls; wait until RetryAt.
 	ClassRateLimited Class = "rateLimited"
-	// ClassQuota: a daily or rolling cap is used up; wait for hours.
+	// ClassQuota: a daily or rolling quota is used up; wait for hours.
 	ClassQuota Class = "quota"
-	// ClassRestricted: the platform keeps the account from posting until its
-	// owner acts there, as with a locked or suspended account. A new token does
-	// not help, and nothing but the next call tells when the restriction ends.
+	// ClassRestricted: the platform blocks posting until the account's owner acts there, for example on a locked or
+	// suspended account. A new token does not help, and only the next call shows whether the restriction has ended.
 	ClassRestricted Class = "restricted"
-	// ClassTransient: the platform has trouble; try again later.
+	// ClassTransient: the platform has an outage or a temporary error; try again later.
 	ClassTransient Class = "transient"
-	// ClassPermanent: the content or the request is refused; never repeat it
-	// unchanged.
+	// ClassPermanent: the platform refuses the content or the request; never repeat it unchanged.
 	ClassPermanent Class = "permanent"
-	// ClassDuplicate: the platform says that it already has this content, so
-	// an earlier call may have taken effect.
+	// ClassDuplicate: the platform reports that it already has this content, so an earlier call may have taken effect.
 	ClassDuplicate Class = "duplicate"
-	// ClassUnknown: the answer was lost or makes no sense.
+	// ClassUnknown: the answer was lost or is malformed.
 	ClassUnknown Class = "unknown"
 )
 
-// Subject names what an error is about.
+// Subject is the cause of an error.
 type Subject string
 
-// The subjects of errors. An error has one only if the platform's code names
-// it; the zero value means that the code does not.
+// The subjects of errors. An error has a subject only if the platform's code identifies one; otherwise it is empty.
 const (
 	SubjectText         Subject = "text"
 	SubjectFile         Subject = "file"
@@ -51,30 +46,29 @@ const (
 	SubjectInstallation Subject = "installation"
 )
 
-// Error is what a platform, or the way to it, answered instead of a success.
-// Its words are meant for people, are stable from one call to the next, and
-// hold no secret. They do not say what Herald does next: that follows from the
-// class, and is told where the state of a post or a connection is described.
+// Error is a failure reported by a platform or by the connection to it. Its texts are written for users, are identical
+// for repeated calls, and contain no secret. They do not describe Herald's reaction: it follows from the class, and is
+// part of the status of the post or the connection.
 type Error struct {
 	Class Class
-	// Problem says what is wrong.
+	// Problem describes the failure.
 	Problem string
-	// Remedy says what a person can do about it; empty if nothing.
+	// Remedy is the user's fix; empty if there is none.
 	Remedy string
-	// Subject is what the error is about, if the platform's code says so.
+	// Subject is the cause, if the platform's code identifies one.
 	Subject Subject
-	// Code is the platform's own name of the error, such as "190/463" or
-	// "spam_risk_too_many_posts"; empty if the answer had none.
+	// Code is the platform's name of the error, such as "190/463" or "spam_risk_too_many_posts"; empty if the answer
+	// had none.
 	Code string
 	// Unlisted is set if the platform's table of errors has no row for Code.
 	Unlisted bool
-	// RetryAt is when to try again, where the platform said so.
+	// RetryAt is the time of the next try, if the platform gave one.
 	RetryAt time.Time
-	// AppWide says, with ClassRateLimited and ClassQuota, that the limit is one
-	// of the app that the token is of: until RetryAt no account can be used by it.
+	// AppWide reports, with ClassRateLimited and ClassQuota, whether the limit applies to the token's app: until
+	// RetryAt, no account can then be used with the app.
 	AppWide bool
-	// PostOnly says, with ClassQuota, that posts like this one alone are stopped,
-	// as drafts are by an inbox that is full: others of the account may go out.
+	// PostOnly reports, with ClassQuota, whether only posts of this kind are blocked, for example drafts when the inbox
+	// is full. Other posts of the account may then be sent.
 	PostOnly bool
 	// Err is the cause, for logs; may be nil.
 	Err error
@@ -91,18 +85,18 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an Error of a class whose problem is given; it has no remedy.
+// Errorf returns an Error with a class and a problem, without a remedy.
 func Errorf(class Class, format string, args ...any) *Error {
 	return &Error{Class: class, Problem: fmt.Sprintf(format, args...)}
 }
 
-// Advise adds what a person can do about the error, and returns it.
+// Advise sets the remedy and returns the error.
 func (e *Error) Advise(remedy string) *Error {
 	e.Remedy = remedy
 	return e
 }
 
-// Because adds the cause of the error, and returns it.
+// Because sets the cause and returns the error.
 func (e *Error) Because(cause error) *Error {
 	e.Err = cause
 	return e

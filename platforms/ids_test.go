@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestIDsOfFiles reads what preparations noted of the files of a job of two.
+// TestIDsOfFiles parses checkpoints of a job with two files.
 func TestIDsOfFiles(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, checkpoint string

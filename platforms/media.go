@@ -14,53 +14,50 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// ErrFileChanged is returned by reading a File whose bytes are not those that
-// were verified: it was overwritten, or is gone.
+// ErrFileChanged is returned by reads of a File that was overwritten or deleted after its verification.
 var ErrFileChanged = errors.New("the file is not the one that was verified")
 
-// FileAtFault is returned by reading a File that cannot be sent as it is, now or later.
+// FileAtFault is returned by reads of a File that can never be sent in its present form.
 type FileAtFault struct {
-	// Problem goes on from the name of the file, and Remedy is what a person can do.
+	// Problem continues the file's name, and Remedy is the user's fix.
 	Problem, Remedy string
 }
 
 func (e *FileAtFault) Error() string { return "the file " + e.Problem }
 
-// File is a media file of a post. Its bytes lie in the store and are never held
-// in memory as a whole.
+// File is a media file of a post. Its content is in the store and is never held in memory as a whole.
 type File struct {
-	// Name is what the person calls it, for messages.
+	// Name is the user's name for the file, for messages.
 	Name string
-	// MIMEType is what it was found to be.
+	// MIMEType is the detected type.
 	MIMEType v1alpha1.MimeType
-	// Size is how long it is, in bytes.
+	// Size is in bytes.
 	Size int64
-	// Width and Height are in pixels, as it is shown.
+	// Width and Height are the displayed size in pixels.
 	Width, Height int
-	// Duration is how long a video plays; zero for an image.
+	// Duration is the playing time of a video; zero for an image.
 	Duration time.Duration
-	// FrameRate is how many frames a video has in a second, on average, and
-	// FrameRateVaries that they last for different times; zero if not known.
+	// FrameRate is the average frame rate of a video, zero if unknown. FrameRateVaries reports whether the frame
+	// intervals differ.
 	FrameRate       float64
 	FrameRateVaries bool
-	// VideoCodec and AudioCodec are those of a video, as ffmpeg names them; empty if not
-	// known.
+	// VideoCodec and AudioCodec are the codecs of a video, by their ffmpeg names; empty if unknown.
 	VideoCodec, AudioCodec string
-	// Turned says that an image is to be turned or mirrored to be shown, by its metadata.
+	// Turned reports whether the metadata of an image rotates or mirrors it for display.
 	Turned bool
-	// MultiPicture says that a JPEG holds further pictures behind the first: another view,
-	// or the map of an HDR picture.
+	// MultiPicture reports whether a JPEG contains more images after the first: another view, or the gain map of an HDR
+	// image.
 	MultiPicture bool
-	// Unconvertible continues "the file …" if no other version of an image can be made; ""
-	// if one can.
+	// Unconvertible is the reason why an image cannot be converted, in words that continue "the file …"; "" if it can
+	// be.
 	Unconvertible string
-	// ETag marks the bytes that were verified.
+	// ETag identifies the verified bytes.
 	ETag string
-	// Bytes is where they are.
+	// Bytes reads the content.
 	Bytes Bytes
 }
 
-// FileOf returns what is known of the file of a Media, without its Bytes.
+// FileOf returns the File of a Media, without its Bytes.
 func FileOf(m *v1alpha1.Media) File {
 	const milli = 1000
 	return File{
@@ -77,10 +74,9 @@ func FileOf(m *v1alpha1.Media) File {
 // IsVideo reports whether the file is a video.
 func (f *File) IsVideo() bool { return strings.HasPrefix(string(f.MIMEType), "video/") }
 
-// Accepts reports whether the platform takes a file as it is, as far as images go.
-// A video is none, and of a file that is missing nothing is known. No platform says in its
-// documentation that it turns an image as its metadata says, and one that drops the
-// metadata first would show it lying: such an image is turned, if that can be done.
+// Accepts reports whether the platform accepts an image unchanged. It returns true for a video, and for a missing file,
+// whose properties are unknown. No platform documents that it rotates an image by its metadata, and one that first
+// drops the metadata would show it on its side. A rotated image is therefore converted if possible.
 func (l ImageLimits) Accepts(f *File) bool {
 	if f.IsVideo() || f.MIMEType == "" {
 		return true
@@ -100,8 +96,7 @@ func (l ImageLimits) Accepts(f *File) bool {
 		l.MinAspect > 0 && aspect < l.MinAspect || l.MaxAspect > 0 && aspect > l.MaxAspect)
 }
 
-// For returns the limits as they hold for a picture: where EitherWay says so,
-// the bounds are turned to lie or stand as it does.
+// For returns the limits for one image: with EitherWay, the bounds are swapped to match its orientation.
 func (l ImageLimits) For(f *File) ImageLimits {
 	if l.EitherWay && f.Width != f.Height && (f.Width > f.Height) != (l.MaxWidth > l.MaxHeight) {
 		l.MaxWidth, l.MaxHeight = l.MaxHeight, l.MaxWidth
@@ -109,8 +104,7 @@ func (l ImageLimits) For(f *File) ImageLimits {
 	return l
 }
 
-// Unreadable says why the file could not be read while it was sent, or be given
-// an address to be fetched from.
+// Unreadable converts an error of Bytes.Open or Bytes.Address into an Error for the user.
 func (f *File) Unreadable(err error) *Error {
 	if errors.Is(err, ErrFileChanged) {
 		return Errorf(ClassPermanent, "the file %q is not the one that was checked any more: it was overwritten or deleted", f.Name).
@@ -122,8 +116,8 @@ func (f *File) Unreadable(err error) *Error {
 	return Errorf(ClassTransient, "the file %q cannot be read in the media store", f.Name).Because(err)
 }
 
-// FileIDs are the ids under which a platform took the files of the job, one for
-// each, from a checkpoint that JoinFileIDs made; nil if it names others, or none.
+// FileIDs returns the platform's file ids from a checkpoint of JoinFileIDs, one for each file of the job; nil if the
+// checkpoint is empty or does not match.
 func (j *Job) FileIDs(valid func(id string) bool) []string {
 	if ids := splitIDs(j.Checkpoint, valid); len(ids) == len(j.Content.Media) {
 		return ids
@@ -131,7 +125,7 @@ func (j *Job) FileIDs(valid func(id string) bool) []string {
 	return nil
 }
 
-// splitIDs reads a list of ids; nil if one of them is none.
+// splitIDs splits a list of ids; nil if one of them is invalid.
 func splitIDs(list string, valid func(id string) bool) []string {
 	ids := strings.Split(list, ",")
 	if list == "" || slices.ContainsFunc(ids, func(id string) bool { return !valid(id) }) {
@@ -140,15 +134,14 @@ func splitIDs(list string, valid func(id string) bool) []string {
 	return ids
 }
 
-// JoinFileIDs makes the checkpoint of a job whose files were taken under ids.
+// JoinFileIDs returns the checkpoint for the ids of all uploaded files.
 func JoinFileIDs(ids []string) string { return strings.Join(ids, ",") }
 
-// partIDs precedes, in a checkpoint, the ids of the first of several files.
+// partIDs is the prefix of a checkpoint with the ids of the first files only.
 const partIDs = "items:"
 
-// PartIDs are the ids under which a platform has taken the first files of the job
-// so far, from a checkpoint that JoinPartIDs made; nil if it names something else,
-// or none.
+// PartIDs returns the platform's ids of the files uploaded up to now, from a checkpoint of JoinPartIDs; nil if the
+// checkpoint is empty or does not match.
 func (j *Job) PartIDs(valid func(id string) bool) []string {
 	list, isPart := strings.CutPrefix(j.Checkpoint, partIDs)
 	if ids := splitIDs(list, valid); isPart && len(ids) <= len(j.Content.Media) {
@@ -157,19 +150,17 @@ func (j *Job) PartIDs(valid func(id string) bool) []string {
 	return nil
 }
 
-// JoinPartIDs makes the checkpoint of a job whose first files were taken under
-// ids, and the others not yet.
+// JoinPartIDs returns the checkpoint for the ids of the first files, while the others are not uploaded yet.
 func JoinPartIDs(ids []string) string { return partIDs + JoinFileIDs(ids) }
 
-// Bytes gives access to those of one file. Its methods may be called from many
-// goroutines at once.
+// Bytes reads the content of one file. Its methods are safe for concurrent use.
 type Bytes interface {
-	// Open reads length bytes from an offset on, while they are asked for. The
-	// context bounds the reading. Errors are ErrFileChanged where the file is
-	// not the one that was verified, and a *FileAtFault where another is needed.
+	// Open returns a reader for length bytes from an offset. The bytes are streamed, and the context bounds the reads.
+	// Read errors are ErrFileChanged if the file is not the verified one, and *FileAtFault if the file must be
+	// replaced.
 	Open(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 
-	// Address returns an address from which the file can be read, without a
-	// login, for so long: for platforms that fetch files themselves.
+	// Address returns an address that serves the file without authentication during the given time, for platforms that
+	// fetch files themselves.
 	Address(ctx context.Context, valid time.Duration) (string, error)
 }

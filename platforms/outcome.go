@@ -5,20 +5,19 @@ package platforms
 
 import "time"
 
-// Outcome is what is known after a call that could publish.
+// Outcome is the result of a call that could publish.
 type Outcome string
 
 // The outcomes.
 const (
 	// Posted: the platform confirmed it.
 	Posted Outcome = "posted"
-	// Refused: the platform answered that it did not publish. That is a claim and
-	// no proof: the caller asks by Lookup before it believes it.
+	// Refused: the platform answered that it did not publish. The answer is not proof: the caller verifies it with
+	// Lookup.
 	Refused Outcome = "refused"
-	// NotSent: no connection was obtained, so nothing left the process.
+	// NotSent: no connection was established, so nothing was sent.
 	NotSent Outcome = "notSent"
-	// Accepted: the platform took the call and works on it under Result.OperationID.
-	// Lookup tells what becomes of it.
+	// Accepted: the platform accepted the call and processes it as Result.OperationID. Lookup returns its outcome.
 	Accepted Outcome = "accepted"
 	// Unknown: the call may have taken effect.
 	Unknown Outcome = "unknown"
@@ -27,58 +26,47 @@ const (
 // Result is the outcome of Publish.
 type Result struct {
 	Outcome Outcome
-	// OperationID is the platform's id of a call that it took and still works
-	// on, with Accepted: the caller stores it and looks the call up by it. If
-	// only the answer tells it, Publish returns at once, since the id is lost
-	// with the process until the caller has stored it.
+	// OperationID is the platform's id of a call that it is still processing, with Accepted: the caller stores it and
+	// looks the call up by it. If only the answer contains the id, Publish returns at once, because a crash before the
+	// caller has stored it would lose it.
 	OperationID string
-	// ExternalID and ExternalURL name the published post. With Posted, an
-	// empty id means that the platform confirmed without saying which.
+	// ExternalID and ExternalURL identify the published post. With Posted, an empty id means that the platform
+	// confirmed the post without an id.
 	ExternalID  string
 	ExternalURL string
-	// PostedAt is when the platform says it published; zero where it does not
-	// say.
+	// PostedAt is the platform's time of publication; zero if unknown.
 	PostedAt time.Time
-	// Unpublished says, with Refused, that the platform was asked after the refusal
-	// about the very thing that the call was to make visible, and that it is not
-	// visible. Another call may follow without another question.
+	// Unpublished is set with Refused if, after the refusal, the platform confirmed that the content of this call is
+	// not visible. Another call may then follow without a lookup.
 	Unpublished bool
-	// Note tells people what they should know of a post that is online, such as
-	// that the chosen thumbnail was refused; usually empty.
+	// Note is a message to users about a published post, such as a refused thumbnail; usually empty.
 	Note string
-	// Err says why, for every outcome but Posted. With Accepted it says what the
-	// platform is about.
+	// Err is the cause, for every outcome but Posted. With Accepted it describes the platform's current step.
 	Err *Error
-	// RateLimits are what the answer tells of the platform's limits, whatever
-	// the outcome.
+	// RateLimits are the platform's limits from the answer, whatever the outcome.
 	RateLimits []RateLimit
 }
 
-// LookupResult is what Lookup found.
+// LookupResult is the result of Lookup.
 type LookupResult struct {
-	// Matches counts the posts that fit. One is an answer; more than one needs
-	// a person. One that is Certain may have no id: the platform then proves that
-	// the post is published, and does not say under which.
+	// Matches counts the matching posts. One is a result; more than one needs a person. A Certain match may have no id:
+	// the platform then proves that the post is published, but does not return its id.
 	Matches     int
 	ExternalID  string
 	ExternalURL string
 	PostedAt    time.Time
-	// Certain says, of one match, that the platform told it under the job's
-	// operation id, checkpoint or secret. A match among the account's posts may be
-	// another job's with the same words.
+	// Certain is set for one match that the platform returned for the job's operation id, checkpoint or secret. A match
+	// in the account's listing may be a post of another job with the same text.
 	Certain bool
-	// Proof says, where nothing matches, that the platform answered for the
-	// very thing that was to become visible, and that it is not. It counts for
-	// absence also where Capabilities.ListingAuthoritative does not hold.
+	// Proof is set without a match if the platform confirmed that the content of this job is not visible. It proves
+	// absence even if Capabilities.ListingAuthoritative does not apply.
 	Proof bool
-	// Refused says, where nothing matches, that the platform took the call and
-	// then gave it up, and why; nil if it does not say so. It is proof, and
-	// needs no second look.
+	// Refused is set, without a match, if the platform accepted the call and then gave up; it holds the reason. It is
+	// proof and needs no second lookup.
 	Refused *Error
-	// OperationID says, where nothing matches, that the platform took the call and
-	// still works on it under this id, which the caller did not know. The caller
-	// stores it, as that of Result, and looks the call up by it from then on.
+	// OperationID is set, without a match, if the platform is still processing the call as this id, which the caller
+	// did not have. The caller stores it like Result.OperationID and uses it for the next lookups.
 	OperationID string
-	// Note tells people what they should know of the one match, as Result.Note does.
+	// Note is a message to users about the one match, as in Result.Note.
 	Note string
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// readers has every platform, as it is shipped. None of them is called.
+// readers returns every platform in its default configuration. None of them is called.
 func readers() platforms.Registry {
 	client := transport.New(transport.Options{})
 	return platforms.Registry{
@@ -28,7 +28,7 @@ func readers() platforms.Registry {
 	}
 }
 
-// TestReadPost reads what people enter to name a post.
+// TestReadPost parses user input that identifies a post.
 func TestReadPost(t *testing.T) {
 	t.Parallel()
 	const (
@@ -107,7 +107,8 @@ func TestReadPost(t *testing.T) {
 	}
 }
 
-// Whatever a person enters as the post that they found: what it reads as is an answer that the manager takes.
+// FuzzReadPost checks that any user input that is accepted results in an id that attempt.ParseResolutions accepts, or
+// in a code with a URL.
 func FuzzReadPost(f *testing.F) {
 	for _, found := range []string{
 		"1991000000000000001", "https://x.com/a/status/1991000000000000001?s=20", "youtu.be/dQw4w9WgXcQ", "https://www.youtube.com/watch?v=dQw4w9WgXcQ",

@@ -8,10 +8,9 @@ import (
 	"net/url"
 )
 
-// PictureURL returns what a platform calls the address of an account's picture if it may be
-// shown to people, else "". It may be anything: a script, a file of the reader's, a page inside
-// of a company. Pictures of platforms come by HTTPS; plain HTTP is taken from the reader's own
-// machine alone, where simulated platforms run.
+// PictureURL returns the address of an account's picture if it is safe to show, else "". The platform's value is
+// untrusted: it may be a script, a local file, or a page inside a private network. Pictures must use HTTPS; plain HTTP
+// is allowed only for loopback addresses, for simulated platforms.
 func PictureURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Opaque != "" {

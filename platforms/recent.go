@@ -10,61 +10,56 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Lister is a Publisher that lists what an account has published lately.
+// Lister is a Publisher that lists an account's recent posts.
 type Lister interface {
-	// RecentPosts lists posts of an account, the newest first. An error means that the
-	// platform gave no usable answer; it is an *Error where the platform said why. The list
-	// may lack posts: it proves no absence.
+	// RecentPosts lists posts of an account, newest first. An error means that the platform gave no usable answer; it
+	// is an *Error if the platform gave a reason. The list may be incomplete: it does not prove absence.
 	RecentPosts(ctx context.Context, account Account, which Recent) ([]ListedPost, error)
 }
 
-// Recent says which posts of an account are listed.
+// Recent selects the posts to list.
 type Recent struct {
-	// Since is the earliest time at which they were published.
+	// Since is the earliest time of publication.
 	Since time.Time
-	// Limit is how many posts are listed at most. It is at least 1.
+	// Limit is the maximum number of posts, at least 1.
 	Limit int
-	// Replies asks for posts that hang from another one, as the cards of a tree behind the
-	// first do; without it these are left out.
+	// Replies selects replies, such as all cards of a tree but the first, instead of other posts.
 	Replies bool
 }
 
-// ListedPost is a post as a platform lists it.
+// ListedPost is a post in a platform's listing.
 type ListedPost struct {
-	// ID names the post, and URL is where people see it; empty where the platform gives no
-	// address.
+	// ID is the platform's id, and URL the public address; empty if the platform returns none.
 	ID, URL string
-	// Text is its text or, on a platform with titles, its title.
+	// Text is the text of the post or, on a platform with titles, its title.
 	Text string
-	// At is when it was published; zero where the platform does not say.
+	// At is the time of publication; zero if unknown.
 	At time.Time
 }
 
-// PostParser is a Publisher that reads what people enter to name a post.
+// PostParser is a Publisher that parses user input that identifies a post.
 type PostParser interface {
-	// ParsePost reads the address of a post, as people copy it from a browser or an app, or
-	// its id. It asks the platform nothing. It returns false for what names no post there.
+	// ParsePost parses the address of a post, as copied from a browser or an app, or its id. It makes no call to the
+	// platform. It returns false if the input does not identify a post of this platform.
 	ParsePost(account Account, entered string) (name PostName, ok bool)
-	// PostHint says what a person enters and where it is found, in words that continue "enter …".
+	// PostHint describes the expected input and where to find it, in words that continue "enter …".
 	PostHint() string
 }
 
-// PostName is what names a post.
+// PostName identifies a post.
 type PostName struct {
-	// ID is the platform's id of the post; empty if what was entered does not hold it.
+	// ID is the platform's id of the post; empty if the input does not contain it.
 	ID string
-	// Code names the post in the address in place of the id. Two addresses of one post have
-	// one code.
+	// Code identifies the post in the address instead of the id. All addresses of a post have the same code.
 	Code string
-	// URL is the address, without what was added to it to follow people; empty if an id was
-	// entered.
+	// URL is the address without tracking parameters; empty if the input is an id.
 	URL string
-	// Other says that the platform may list the post under another address: an address that
-	// no listed post has may be right all the same.
+	// Other reports whether the platform may list the post under another address: an address that matches no listed
+	// post may still be correct.
 	Other bool
 }
 
-// PostParser returns what reads the names of posts on a platform; nil if nothing does.
+// PostParser returns the platform's parser of post addresses; nil if it has none.
 func (r Registry) PostParser(name v1alpha1.Platform) PostParser {
 	reader, _ := r[name].(PostParser)
 	return reader

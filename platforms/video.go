@@ -12,31 +12,29 @@ import (
 	"time"
 )
 
-// VideoLimits says which videos a platform takes. Zero values set no bound.
+// VideoLimits are a platform's limits for videos. A zero value means no limit.
 type VideoLimits struct {
-	// MinDuration and MaxDuration bound how long a video plays.
+	// MinDuration and MaxDuration bound the playing time.
 	MinDuration, MaxDuration time.Duration
-	// MinSide and MaxSide bound both sides of the picture, and MaxWidth its columns, in
-	// pixels.
+	// MinSide and MaxSide bound both sides of the picture, and MaxWidth its width, in pixels.
 	MinSide, MaxSide, MaxWidth int
 	// MinAspect and MaxAspect bound width divided by height.
 	MinAspect, MaxAspect float64
-	// MinFrameRate and MaxFrameRate bound how many frames it has in a second.
+	// MinFrameRate and MaxFrameRate bound the frames per second.
 	MinFrameRate, MaxFrameRate float64
-	// MaxBitRate bounds how many bits it has for a second, on average, and MaxBytes those of
-	// the file; Problems does not mind the latter.
+	// MaxBitRate bounds the average bit rate, in bits per second, and MaxBytes the size of the file. Problems does not
+	// check MaxBytes.
 	MaxBitRate, MaxBytes int64
-	// Codecs are those of its frames, and AudioCodecs those of its sound, as ffmpeg names
-	// them; empty for all.
+	// Codecs are the accepted video codecs, and AudioCodecs the audio codecs, by their ffmpeg names; empty for all.
 	Codecs, AudioCodecs []string
 }
 
-// aboutRate is how far a frame rate may be beyond its bounds, as a share of them: players
-// round the times of frames, and 60 frames in a second are often 60.02 by the samples.
+// aboutRate is the tolerance for frame rates, as a share of the bound: players round frame times, and a nominal 60 fps
+// often measures 60.02.
 const aboutRate = 0.02
 
-// Problems returns each bound that a video is beyond, in words that say what the video is
-// and what the platform of this name takes. What is not known of the video is not judged.
+// Problems returns a message for each limit that a video violates, with the video's value and the limit of the named
+// platform. Unknown properties are not checked.
 func (l VideoLimits) Problems(f *File, platform string) []string {
 	var problems []string
 	add := func(beyond bool, format string, args ...any) {
@@ -69,12 +67,12 @@ func (l VideoLimits) Problems(f *File, platform string) []string {
 	return problems
 }
 
-// beside reports whether a codec is known and none of those.
+// beside reports whether a codec is known and not in the list.
 func beside(codecs []string, codec string) bool {
 	return codec != "" && len(codecs) > 0 && !slices.Contains(codecs, codec)
 }
 
-// playing writes a duration in the two units that say most of it.
+// playing formats a duration in its two largest units.
 func playing(d time.Duration) string {
 	large, small, in := "min", "s", time.Minute
 	switch {
@@ -91,7 +89,7 @@ func playing(d time.Duration) string {
 	return text
 }
 
-// number writes a number with at most two digits behind the point.
+// number formats a number with at most two decimals.
 func number(n float64) string {
 	const hundred = 100
 	return strconv.FormatFloat(math.Round(n*hundred)/hundred, 'f', -1, 64)

@@ -9,12 +9,12 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Identify asks Facebook which Page this token is for.
+// Identify returns the Page of a token.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	return p.graph.Identify(ctx, "/me?fields=id,name,username,picture%7Burl%7D", token)
 }
 
-// Refresh always fails: a Page's token has no end and nothing that renews it.
+// Refresh always fails: a Page token does not expire and cannot be renewed.
 func (p *Platform) Refresh(context.Context, platforms.Token) (platforms.Token, error) {
 	return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "Facebook's Page tokens cannot be renewed").Advise("connect the Page again")
 }

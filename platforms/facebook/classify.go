@@ -8,8 +8,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// kinds are the errors of Facebook that have words of their own, since they are
-// about Pages. None of them changes from one call to the next.
+// kinds override the default classifications with texts about Pages. The texts are the same for repeated calls.
 var kinds = map[meta.Kind]platforms.Error{
 	meta.KindToken: {
 		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
@@ -47,7 +46,7 @@ var kinds = map[meta.Kind]platforms.Error{
 	meta.KindLost: {Class: platforms.ClassTransient, Problem: "Facebook no longer has a photo that was uploaded for the post (code {error})"},
 }
 
-// What Facebook's own errors ask for.
+// Classifications of errors that only Facebook has.
 var (
 	badAddress = platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectText,

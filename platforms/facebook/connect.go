@@ -15,8 +15,7 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// requiredScopes are the permissions without which a Page cannot be chosen, posted to and
-// read (Pages API, "Posts").
+// requiredScopes are the permissions for choosing, posting to and reading a Page (Pages API, "Posts").
 var requiredScopes = oauth2.RequiredScopes{{"pages_show_list"}, {"pages_manage_posts"}, {"pages_read_engagement"}}
 
 func (c *Config) dialog(version string) oauth2.Dialog {
@@ -29,13 +28,13 @@ func (c *Config) dialog(version string) oauth2.Dialog {
 	return d
 }
 
-// ConsentURL returns the address of Facebook's page of consent.
+// ConsentURL returns the address of Facebook's consent page.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 	return p.dialog.ConsentURL(consent)
 }
 
-// Exchange turns a code into the long-lived token of a person. The tokens of their
-// Pages, which Choices returns, have no end because of that.
+// Exchange exchanges a code for a person's long-lived token. The Page tokens that Choices derives from it do not
+// expire.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	token, err := p.graph.ExchangeCodeLongLived(ctx, &meta.Login{ID: p.dialog.App, Secret: p.secret}, code)
 	if err != nil {
@@ -70,7 +69,7 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	return choices, nil
 }
 
-// noPages says that there is no Page to choose.
+// noPages returns the error for a person without a Page to choose.
 func noPages(readOnly int) *platforms.Error {
 	if readOnly > 0 {
 		return platforms.Errorf(platforms.ClassReconnect, "this person may not create content on any of their Pages (Facebook lists %d)", readOnly).

@@ -64,7 +64,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestNoApp asks for an account without an app.
+// TestNoApp connects an account without an app.
 func TestNoApp(t *testing.T) {
 	t.Parallel()
 	_, err := facebook.New(facebook.Config{}, transport.New(transport.Options{})).ConsentURL(platforms.Consent{})
@@ -74,7 +74,7 @@ func TestNoApp(t *testing.T) {
 	}
 }
 
-// TestLoginForBusiness: with a configuration people are asked for what that says, and without one for the permissions.
+// TestLoginForBusiness tests that the consent page requests the configuration if there is one, and scopes otherwise.
 func TestLoginForBusiness(t *testing.T) {
 	t.Parallel()
 	for configuration, want := range map[string]url.Values{
@@ -96,7 +96,7 @@ func TestLoginForBusiness(t *testing.T) {
 	}
 }
 
-// TestPages plays what Graph lists of a person's Pages.
+// TestPages tests Graph's answers for a person's Pages.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	page := func(id, tasks string) string {

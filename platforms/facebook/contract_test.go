@@ -21,14 +21,14 @@ func contract() *platformtest.Suite {
 			return facebook.New(facebook.Config{APIURL: url + "/facebook", WebURL: url + "/facebook"}, transport.New(transport.Options{}))
 		},
 		Renewal: platformtest.Never, Refusals: platformtest.GraphRefusals(),
-		// The list of a Page's posts is not complete, and neither a text nor a post
-		// of photos has a name before it is published.
+		// The listing of a Page's posts is incomplete, and neither a text nor a photo post has an id before it is
+		// published.
 		Unprovable: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 	}
 }
 
-// TestContractInTwoSteps is the contract for posts that are created unpublished: each
-// tells of itself whether it is online.
+// TestContractInTwoSteps runs the contract for posts that are created unpublished: the state of each shows whether it
+// is published.
 func TestContractInTwoSteps(t *testing.T) {
 	suite := platformtest.Suite{
 		Name: "facebook",
@@ -37,7 +37,7 @@ func TestContractInTwoSteps(t *testing.T) {
 			return facebook.New(facebook.Config{APIURL: url + "/facebook", WebURL: url + "/facebook", TwoSteps: true}, transport.New(transport.Options{}))
 		},
 		Renewal: platformtest.Never, Refusals: platformtest.GraphRefusals(),
-		// Photos are taken whole when they are uploaded, and nothing is worked on later.
+		// Photos are checked during the upload, and nothing is processed later.
 		LateProcessing: true,
 	}
 	suite.Run(t)

@@ -16,11 +16,10 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// In two steps (Config.TwoSteps), Prepare creates the post unpublished, and Publish
-// publishes it by its id. docs/facebook-two-steps.md names the sentences of Meta's that
-// this rests on.
+// With Config.TwoSteps, Prepare creates the post unpublished, and Publish publishes it by its id.
+// docs/facebook-two-steps.md quotes the parts of Meta's documentation that this relies on.
 
-// draftCheckpoint precedes, in a checkpoint, the id of a post that is not visible yet.
+// draftCheckpoint is the prefix of a checkpoint with the id of an unpublished post.
 const draftCheckpoint = "draft:"
 
 const (
@@ -29,8 +28,7 @@ const (
 	msgRepetition = "Facebook refused the post as a repetition of an earlier one of the Page"
 )
 
-// draftOf returns the id of the unpublished post that a checkpoint names; "" if it
-// names none.
+// draftOf returns the id of the unpublished post in a checkpoint; "" if it has none.
 func draftOf(checkpoint string) string {
 	id, isDraft := strings.CutPrefix(checkpoint, draftCheckpoint)
 	if !isDraft || !meta.ValidID(id) {
@@ -39,15 +37,15 @@ func draftOf(checkpoint string) string {
 	return id
 }
 
-// draft is what Facebook tells of a post that was prepared.
+// draft is Facebook's representation of a prepared post.
 type draft struct {
 	entry
 
 	Published *jsondoc.Flag `json:"is_published"`
 }
 
-// readDraft asks whether a prepared post is published. There is none if Facebook does
-// not have it, or does not show it.
+// readDraft reads whether a prepared post is published. there is false if Facebook does not have the post or does not
+// show it.
 func (p *Platform) readDraft(ctx context.Context, job *platforms.Job, id string) (found draft, there bool, err *platforms.Error) {
 	found, bad := meta.Get[draft](ctx, &p.graph, "status", "/"+url.PathEscape(id)+"?fields=id,is_published,permalink_url", job.Account.Token)
 	switch {
@@ -61,8 +59,8 @@ func (p *Platform) readDraft(ctx context.Context, job *platforms.Job, id string)
 	return found, true, nil
 }
 
-// prepareDraft creates the post unpublished. An answer that was lost leaves a draft
-// behind, which nobody but the Page's administrators sees.
+// prepareDraft creates the post unpublished. A lost answer leaves a draft behind, which only the Page's administrators
+// can see.
 func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	kept := job.FileIDs(meta.ValidID) != nil
 	ids, err := p.photos(ctx, job)
@@ -86,7 +84,7 @@ func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string,
 	case bad == nil:
 		return draftCheckpoint + id, nil
 	case bad.Class == platforms.ClassDuplicate:
-		// Nothing was published by this call: it is no lost answer.
+		// This call publishes nothing, so the error is no lost answer.
 		e := *bad.Error
 		e.Class, e.Problem, e.Remedy = platforms.ClassPermanent, msgRepetition, "change it"
 		return "", &e
@@ -95,11 +93,10 @@ func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string,
 	}
 }
 
-// createDraft makes the call that creates a draft. The first address of a text is sent
-// as the link to which the post leads by a card: Facebook makes none of what stands in
-// the text. A draft that is refused with it is created without, which is safe for what
-// nobody sees. A post in one step has no such card: link posts are what Facebook was seen
-// to publish and answer an error for (nov/fb_graph#370, facebookarchive/php-graph-sdk#1141).
+// createDraft makes the call that creates a draft. The first URL in the text is sent as the link, so that the post has
+// a link preview: Facebook creates none for URLs in the text. If Facebook refuses the draft with the link, it is
+// created without, which is safe because it is invisible. A post in one step has no link preview, because Facebook has
+// published link posts and returned an error for them (nov/fb_graph#370, facebookarchive/php-graph-sdk#1141).
 func (p *Platform) createDraft(ctx context.Context, job *platforms.Job, ids []string) (string, *meta.Failure) {
 	form := postForm(&job.Content, ids)
 	form.Set("published", "false")
@@ -129,16 +126,15 @@ func (p *Platform) sendDraft(ctx context.Context, job *platforms.Job, form url.V
 	return id, nil
 }
 
-// addresses are those for which Facebook makes a card.
+// addresses matches the URLs that get a link preview.
 var addresses = regexp.MustCompile(`(?i)\bhttps?://[^\s<>"]+`)
 
-// firstAddress returns the first address in a text, without what ends its sentence.
+// firstAddress returns the first URL in a text, without trailing punctuation.
 func firstAddress(text string) string {
 	return strings.TrimRight(addresses.FindString(text), ".,;:!?'’”)]}…")
 }
 
-// publishDraft makes the prepared post visible by one call, and reads it once: the read
-// tells its address, and whether it is published.
+// publishDraft makes the prepared post visible by one call, and then reads its permalink and whether it is published.
 func (p *Platform) publishDraft(ctx context.Context, job *platforms.Job, id string) platforms.Result {
 	result := p.graph.PublishAs(ctx, client.Call{
 		Action: "publish", Path: p.graph.VersionedPath("/" + url.PathEscape(id)), Token: job.Account.Token.Access,
@@ -156,8 +152,8 @@ func (p *Platform) publishDraft(ctx context.Context, job *platforms.Job, id stri
 	return result
 }
 
-// confirmed returns the id of a post if an answer confirms that it was changed: the
-// reference shows {"success": true}, and Meta's SDKs expect the post.
+// confirmed returns the id of a post if an answer confirms its change: the reference shows {"success": true}, and
+// Meta's SDKs expect the post.
 func confirmed(answer []byte, id string) string {
 	said, _ := jsondoc.Decode[struct {
 		Success jsondoc.Flag `json:"success"`
@@ -168,8 +164,8 @@ func confirmed(answer []byte, id string) string {
 	return ""
 }
 
-// verify reads a post that was just published. Without an answer it has the documented
-// address; that Facebook confirmed it stands.
+// verify reads a post that was just published. Without an answer it uses the documented form of the address and keeps
+// Facebook's confirmation.
 func (p *Platform) verify(ctx context.Context, job *platforms.Job, id string, result *platforms.Result) {
 	ctx, cancel := context.WithTimeout(ctx, meta.PermalinkTimeout)
 	defer cancel()
@@ -184,8 +180,8 @@ func (p *Platform) verify(ctx context.Context, job *platforms.Job, id string, re
 	}
 }
 
-// lookupDraft asks the prepared post itself whether it is published. One that Facebook
-// does not show any more proves nothing, and is looked for in the listing.
+// lookupDraft reads whether the prepared post is published. If Facebook does not show it, that proves nothing, and the
+// caller searches the listing.
 func (p *Platform) lookupDraft(ctx context.Context, job *platforms.Job, id string) (result platforms.LookupResult, there bool, err *platforms.Error) {
 	found, there, err := p.readDraft(ctx, job, id)
 	switch {

@@ -25,7 +25,7 @@ const (
 	readPost                        = "GET " + postPath
 )
 
-// inTwoSteps makes a platform in two steps, whose server answers in turn.
+// inTwoSteps returns a platform with TwoSteps, on a server with a sequence of answers.
 func inTwoSteps(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	p, server := newFacebook(t, recorder.Sequence(answers))
@@ -33,14 +33,14 @@ func inTwoSteps(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder
 	return p, server
 }
 
-// drafted is a job whose post is created unpublished.
+// drafted returns a job whose post exists unpublished.
 func drafted(text string) platforms.Job {
 	job := jobFor(text)
 	job.Checkpoint = "draft:42_9"
 	return job
 }
 
-// pictured is a job with one photo, which was uploaded as 7.
+// pictured returns a job with one photo, uploaded with the id 7.
 func pictured() platforms.Job {
 	job := jobFor("hello")
 	job.Content.Category, job.Content.Media = v1alpha1.CategoryImage, []platforms.File{{Name: "a.png"}}
@@ -119,7 +119,7 @@ func TestPrepareDraft(t *testing.T) {
 	}
 }
 
-// TestSettingChanges prepares a post under one setting and goes on under the other.
+// TestSettingChanges prepares a post with one value of TwoSteps and publishes it with the other.
 func TestSettingChanges(t *testing.T) {
 	t.Run("off, and published", func(t *testing.T) {
 		p, _ := inTwoSteps(t, shows("true"))
@@ -223,8 +223,7 @@ func TestLookupDraft(t *testing.T) {
 	}
 }
 
-// TestDraftOfLostPhotos has Facebook refuse a draft whose photos an earlier draft may
-// have used up.
+// TestDraftOfLostPhotos makes Facebook refuse a draft whose photos an earlier draft may have used.
 func TestDraftOfLostPhotos(t *testing.T) {
 	there := says(200, `{"id":"7"}`)
 	for name, refusal := range map[string]http.HandlerFunc{"used": problem(400, 100, 1366051, false), "gone": problem(400, 100, 0, false)} {
@@ -253,7 +252,7 @@ func TestFirstAddress(t *testing.T) {
 	}
 }
 
-// unreadable is a file that the store does not give.
+// unreadable is a file that the store cannot read.
 type unreadable struct{}
 
 func (unreadable) Open(context.Context, int64, int64) (io.ReadCloser, error) {

@@ -1,13 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package facebook publishes to Facebook Pages by the Graph API, with Page
-// tokens. Personal profiles cannot be published to.
+// Package facebook publishes to Facebook Pages by the Graph API, with Page tokens. It cannot publish to personal
+// profiles.
 //
-// The one irrevocable call is POST /{page}/feed. The graph offers no key that
-// would make it repeatable, so a call whose answer was lost is looked for among
-// the Page's published posts; see Lookup. In two steps it is POST /{post}, and the post
-// itself tells whether the call took effect.
+// The one irrevocable call is POST /{page}/feed. The graph has no idempotency key, so after a lost answer Herald
+// searches the Page's published posts; see Lookup. In two steps the call is POST /{post}, and the state of that post
+// shows whether it took effect.
 package facebook
 
 import (
@@ -26,54 +25,50 @@ import (
 )
 
 const (
-	// DefaultAPIURL is where the Graph API is served.
+	// DefaultAPIURL is the address of the Graph API.
 	DefaultAPIURL = "https://graph.facebook.com"
-	// DefaultWebURL is where people read posts.
+	// DefaultWebURL is the address of the website with the posts.
 	DefaultWebURL = "https://www.facebook.com"
-	// DefaultAuthorizeURL is where people let apps use their Pages.
+	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://www.facebook.com"
-	// DefaultVersion is the version of the Graph API that this package was
-	// written against.
+	// DefaultVersion is the version of the Graph API that this package was written for.
 	DefaultVersion = "v25.0"
 
-	// DefaultListingLag is how long a post may be missing from its Page's
-	// list. Facebook promises nothing; its reads follow its writes within
-	// seconds, and two looks past it end the search.
+	// DefaultListingLag is how long a post may be missing from its Page's list. Facebook documents no lag; its reads
+	// follow its writes within seconds, and two lookups after the lag end the search.
 	DefaultListingLag = 20 * time.Second
 
-	// callTimeout bounds POST /{page}/feed, which usually takes a second or
-	// two.
+	// callTimeout bounds POST /{page}/feed, which usually takes a second or two.
 	callTimeout = 30 * time.Second
 
-	// maxImages is how many photos a post shows (the HTTP contract).
+	// maxImages is the maximum number of photos in a post (the HTTP contract).
 	maxImages = 10
-	// maxPhotoBytes bounds a photo. The reference says 10 MB by now; older pages
-	// and the words of its refusals say 4 MB, which holds either way.
+	// maxPhotoBytes bounds a photo. The current reference allows 10 MB; older pages and the texts of Facebook's
+	// refusals name 4 MB, which satisfies both.
 	maxPhotoBytes = 4_000_000
 
-	// photoLasts is how long a Page keeps a photo that is not published (Pages
-	// API, "Photos").
+	// photoLasts is the lifetime of an unpublished photo (Pages API, "Photos").
 	photoLasts = 24 * time.Hour
 )
 
-// Config says how to reach Facebook.
+// Config configures the access to Facebook.
 type Config struct {
-	// APIURL, WebURL, AuthorizeURL and Version default to DefaultAPIURL,
-	// DefaultWebURL, DefaultAuthorizeURL and DefaultVersion.
+	// APIURL, WebURL, AuthorizeURL and Version default to DefaultAPIURL, DefaultWebURL, DefaultAuthorizeURL and
+	// DefaultVersion.
 	APIURL, WebURL, AuthorizeURL, Version string
-	// ClientID and ClientSecret are the app's, to connect Pages with.
+	// ClientID and ClientSecret belong to the app and are needed for connecting Pages.
 	ClientID string
-	// ClientSecret is asked for each of those calls; nil for none.
+	// ClientSecret is called for each of these requests; nil for none.
 	ClientSecret func() string
-	// LoginConfigID names the app's configuration of Facebook Login for Business, which has
-	// the permissions to ask for; empty for Facebook Login, which is told them.
+	// LoginConfigID is the id of the app's configuration of Facebook Login for Business, which determines the
+	// permissions; empty for Facebook Login, which requests them as scopes.
 	LoginConfigID string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
-	// TwoSteps creates posts unpublished and publishes them by their ids, so that each
-	// tells of itself whether it is online.
+	// TwoSteps creates posts unpublished and publishes them by their ids, so that the state of each post shows whether
+	// it is published.
 	TwoSteps bool
-	// Clock tells when a limit that was met ends. Defaults to the real one.
+	// Clock is the clock for rate limits. Defaults to the real one.
 	Clock clock.Clock
 }
 
@@ -92,7 +87,7 @@ var (
 	_ platforms.Preparer  = (*Platform)(nil)
 )
 
-// New makes the platform.
+// New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
 	version := cmp.Or(c.Version, DefaultVersion)
 	return &Platform{
@@ -106,25 +101,19 @@ func New(c Config, transport *transport.Client) *Platform {
 	}
 }
 
-// Capabilities declares Facebook's rules for Pages. There is no limit of a message's
-// length, as the HTTP contract has it: Facebook documents none, and what it
-// refuses fails with its own words. A Page's token does not end, so
-// that there is nothing to renew ahead of time.
+// Capabilities declares Facebook's rules for Pages. A message has no maximum length, as in the HTTP contract: Facebook
+// documents none, and reports a text that it refuses. A Page token does not expire, so there is no RefreshLead.
 //
-// Absence from the Page's posts proves nothing: "The API will return approximately
-// 600 ranked, published posts per year" (Graph API reference, "Page Published
-// Posts", Limitations; v25.0 and v26.0), so that a Page with two posts a day is
-// beyond what is listed, and which are missing is not said. What protects a text
-// that is sent again is error 506 alone, and that against the direct repetition
-// only. Photos are known by their ids, so that their post is found with certainty
-// if it is listed. Facebook refuses to show the same photos twice (subcode 1366051,
-// "These photos were already posted"), but no reference says so, and photos that it
-// no longer keeps are uploaded again under new ids.
+// The listing does not prove absence: "The API will return approximately 600 ranked, published posts per year" (Graph
+// API reference, "Page Published Posts", Limitations; v25.0 and v26.0). A Page with two posts a day exceeds that, and
+// the reference does not define which posts are omitted. A repeated text is detected only by error 506, and only
+// directly after the first one. Photos are identified by their ids, so a post with photos is found with certainty if it
+// is listed. Facebook refuses to publish the same photos twice (subcode 1366051, "These photos were already posted"),
+// but no reference documents that, and expired photos are uploaded again with new ids.
 //
-// In two steps, the post tells of itself whether it is online: it is created as a draft,
-// and published by its id. Meta lists those parameters in its SDKs without saying what
-// they do to the post's time or to what its followers are told, so that an installation
-// asks for it (Config.TwoSteps, docs/facebook-two-steps.md).
+// In two steps, the state of the post shows whether it is published: it is created as a draft and published by its id.
+// Meta's SDKs contain these parameters, but do not document their effect on the time of the post or on notifications of
+// followers, so the mode is opt-in (Config.TwoSteps, docs/facebook-two-steps.md).
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
@@ -139,7 +128,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// captionProblem names what Facebook refuses besides length.
+// captionProblem returns the reason why Facebook refuses a text, other than its length.
 func captionProblem(text string) string {
 	if text != "" && strings.TrimSpace(text) == "" {
 		return "consists of blanks only, which Facebook refuses; write some text"

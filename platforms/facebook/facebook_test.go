@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// noon is the time at which these tests happen.
+// noon is the time of these tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 var (
@@ -44,7 +44,7 @@ func jobFor(text string) platforms.Job {
 	}
 }
 
-// problem is an error as Facebook words it.
+// problem answers with an error in Facebook's format.
 func problem(status, code, subcode int, transient bool) http.HandlerFunc {
 	return says(status, body(code, subcode, transient))
 }

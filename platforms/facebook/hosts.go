@@ -8,7 +8,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// hosts are where Facebook is called. Photos go to the host of the graph, and no address
-// of an answer is called: of the address of the next page only the query counts
-// (meta.List).
+// hosts are the hosts that Facebook's API uses. Photos are uploaded to the host of the graph. No address from an answer
+// is called: only the query of the next page's address is used (meta.List).
 var hosts = platforms.Hosts{Called: client.HostsOf(DefaultAPIURL)}

@@ -18,24 +18,21 @@ import (
 )
 
 const (
-	// pageSize is how many posts are asked for at once: half of what GET
-	// /{page}/published_posts takes, since each may list ten photos.
+	// pageSize is the number of posts in a page of the listing: half of the maximum of GET /{page}/published_posts,
+	// since each post may have ten photos.
 	pageSize = 50
-	// maxPages bounds one look-up.
+	// maxPages bounds one lookup.
 	maxPages = 64
 )
 
-// Lookup asks the post of a job that was created unpublished whether it is published,
-// and searches the Page's published posts for those of other jobs, among what was
+// Lookup reads the state of a post that was created unpublished. For other jobs it searches the Page's published posts,
 // created at job.SearchFrom or later.
 //
-// A photo that was uploaded for a job is shown by no other post, so that photos
-// are looked for by their ids, whatever the text has become. Whether Facebook
-// lists a photo under the id of its upload is not certain: another post with the
-// same text is an error, for the post's own may still appear, and a person can
-// tell them apart. A text is looked for by its words, among posts that belong to
-// no other job. A list that breaks off is an error; one that ends without the post
-// proves nothing, see Capabilities.
+// An uploaded photo belongs to one post only, so posts with photos are identified by their photo ids, whatever their
+// text. It is not certain that Facebook lists a photo by the id of its upload: if another listed post has the same
+// text, Lookup returns an error, because the job's own post may still appear, and a person can compare them. A post
+// without photos is identified by its text, among posts that belong to no other job. An incomplete listing is an error;
+// a complete one without the post proves nothing, see Capabilities.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if id := draftOf(job.Checkpoint); id != "" {
 		found, there, err := p.lookupDraft(ctx, &job, id)
@@ -77,7 +74,7 @@ type entry struct {
 	} `json:"attachments"`
 }
 
-// attachment is what a post shows, and what that leads to.
+// attachment is an attachment of a post, with its target.
 type attachment struct {
 	MediaType jsondoc.Text `json:"media_type"`
 	Target    struct {
@@ -85,14 +82,13 @@ type attachment struct {
 	} `json:"target"`
 }
 
-// search sorts the posts of a Page by what they are to a job.
+// search collects the posts of a Page that may be a job's.
 type search struct {
 	job platforms.Job
-	// shows says that the job has photos, and photos are their ids.
+	// shows reports whether the job has photos, and photos are their ids.
 	shows  bool
 	photos []string
-	// own are the posts that show the job's photos, and alike those that its
-	// text may have become. unclear says that there is another one that may be
+	// own are the posts with the job's photos, and alike the posts with its text. unclear is set if another post may be
 	// the job's.
 	own, alike listing.Matches
 	unclear    bool
@@ -105,7 +101,7 @@ func newSearch(job platforms.Job) *search {
 	}
 }
 
-// add looks at a listed post. It returns false for what is none.
+// add classifies a listed post. It returns false for an invalid entry.
 func (p *Platform) add(s *search, post *entry) bool {
 	found := listing.Match{ID: post.ID.String(), URL: p.postURL(post), At: meta.ParseTime(post.CreatedTime)}
 	shown := post.shown()
@@ -114,7 +110,7 @@ func (p *Platform) add(s *search, post *entry) bool {
 		s.own.Add(found)
 	case listing.IsOld(&s.job, found.At, time.Second), !s.sameText(post.Message), listing.BelongsToOther(&s.job, found.ID):
 	case s.shows:
-		// Also if Facebook lists nothing that it shows: it may be the post.
+		// This includes a post without listed attachments: it may be the job's post.
 		s.unclear = true
 	case !shown.media || leadsAway.MatchString(s.job.Content.Text):
 		s.alike.Add(found)
@@ -122,8 +118,7 @@ func (p *Platform) add(s *search, post *entry) bool {
 	return meta.ValidID(found.ID)
 }
 
-// sameText reports whether a listed post has the job's text; a job with photos
-// may have none.
+// sameText reports whether a listed post has the job's text, which may be empty if the job has photos.
 func (s *search) sameText(listed jsondoc.Text) bool {
 	if s.shows {
 		return meta.SameCaption(s.job.Content.Text, listed)
@@ -131,20 +126,18 @@ func (s *search) sameText(listed jsondoc.Text) bool {
 	return meta.SameText(s.job.Content.Text, listed)
 }
 
-// leadsAway finds what Facebook may take for an address. Facebook shows what an
-// address leads to, which may be a video.
+// leadsAway matches text that Facebook may treat as a URL. Facebook attaches the URL's content, which may be a video.
 var leadsAway = regexp.MustCompile(`\S[./]\S`)
 
-// shown is what is attached to a listed post.
+// shown lists the attachments of a post.
 type shown struct {
-	// media says that a photo or a video is among it.
+	// media reports whether there is a photo or a video.
 	media bool
-	// targets are the ids of what it leads to: of the photos, one by one, and of
-	// the album that they make.
+	// targets are the ids of the attachments' targets: of each photo, and of the album that contains them.
 	targets []string
 }
 
-// shown reads what is attached to a listed post.
+// shown returns the attachments of a listed post.
 func (e *entry) shown() (s shown) {
 	for _, a := range e.Attachments.Data {
 		for _, part := range append(a.Parts.Data, a.attachment) {
@@ -158,12 +151,12 @@ func (e *entry) shown() (s shown) {
 	return s
 }
 
-// any reports whether one of the photos is shown.
+// any reports whether one of the photos is attached.
 func (s shown) any(photos []string) bool {
 	return slices.ContainsFunc(photos, func(id string) bool { return slices.Contains(s.targets, id) })
 }
 
-// result names the earliest of the posts that fit.
+// result returns the earliest of the matching posts.
 func (s *search) result() (platforms.LookupResult, error) {
 	found := s.alike
 	switch {

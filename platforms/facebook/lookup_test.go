@@ -82,12 +82,12 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// showing adds to a listed post what it shows.
+// showing adds attachments to a listed post.
 func showing(post, attachments string) string {
 	return strings.TrimSuffix(post, "}") + `,"attachments":{"data":[` + attachments + `]}}`
 }
 
-// photo and album are what a post of one photo, or of several, shows.
+// photo and album are the attachments of a post with one photo, or with several.
 func photo(id string) string { return `{"media_type":"photo","target":{"id":"` + id + `"}}` }
 
 func album(ids ...string) string {
@@ -98,7 +98,7 @@ func album(ids ...string) string {
 	return `{"media_type":"album","target":{"id":"9"},"subattachments":{"data":[` + strings.Join(photos, ",") + `]}}`
 }
 
-// TestLookupOfPhotos tells apart what was posted with the same words.
+// TestLookupOfPhotos distinguishes posts with the same text.
 func TestLookupOfPhotos(t *testing.T) {
 	const text = "Sale!"
 	later := noon.Add(time.Minute)
@@ -110,7 +110,7 @@ func TestLookupOfPhotos(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		text   string
-		// photos are the ids of the job's; none for a text.
+		// photos are the job's photo ids; empty for a text post.
 		photos string
 		listed []string
 		taken  string

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// uploadTimeout bounds one request that carries a photo.
+// uploadTimeout bounds the upload of one photo.
 const uploadTimeout = 2 * time.Minute
 
 const (
@@ -26,15 +26,14 @@ const (
 	msgUnprepared   = "the post is not prepared yet"
 )
 
-// Prepares reports whether the content has photos, which are uploaded first
-// without anybody seeing them. In two steps, every post is prepared.
+// Prepares reports whether the content has photos, which are first uploaded unpublished. In two steps, every post is
+// prepared.
 func (p *Platform) Prepares(content platforms.Content) bool {
 	return p.twoSteps || len(content.Media) > 0
 }
 
-// Prepare uploads the photos of a post, unpublished, and in two steps creates the post
-// as well. What was prepared before is used again while Facebook has it. A post that
-// was created is looked at also where the setting has changed since: it may be
+// Prepare uploads the photos of a post, unpublished, and in two steps also creates the post. It reuses an earlier
+// preparation while Facebook has it. An unpublished post is checked even if TwoSteps was switched off since: it may be
 // published by now.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if id := draftOf(job.Checkpoint); id != "" {
@@ -58,8 +57,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return platforms.JoinFileIDs(ids), nil
 }
 
-// photos returns the ids of the photos of a post. Those that were uploaded before are
-// used again while Facebook has them, which is for about a day.
+// photos returns the ids of the post's photos. It reuses earlier uploads while Facebook has them, for about a day.
 func (p *Platform) photos(ctx context.Context, job platforms.Job) ([]string, *platforms.Error) {
 	if ids := job.FileIDs(meta.ValidID); ids != nil {
 		there, err := p.photosExist(ctx, job, ids)
@@ -96,7 +94,7 @@ func (p *Platform) photosExist(ctx context.Context, job platforms.Job, ids []str
 	return true, nil
 }
 
-// upload sends one photo.
+// upload uploads one photo.
 func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
 	resp, _, failure := p.graph.Upload(ctx, client.Upload{
 		Call: client.Call{Action: "upload", Path: p.graph.AccountPath(&job.Account, "photos"), Token: job.Account.Token.Access, Timeout: uploadTimeout},
@@ -117,7 +115,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	return id, nil
 }
 
-// aboutPhoto names the photo in a refusal whose code is about one.
+// aboutPhoto adds the photo's name to a refusal of a photo.
 func aboutPhoto(bad *meta.Failure, file *platforms.File) *platforms.Error {
 	if bad.Subject == platforms.SubjectFile {
 		bad.Problem = fmt.Sprintf(msgPhotoRefused, file.Name, bad.Code)
@@ -125,9 +123,8 @@ func aboutPhoto(bad *meta.Failure, file *platforms.File) *platforms.Error {
 	return bad.Error
 }
 
-// checkPhotos asks, after a refusal whose code does not tell what is at fault, whether
-// Facebook still has the photos of a post: without one, the post is refused, and the
-// next preparation uploads them again.
+// checkPhotos checks, after a refusal with an unspecific code, whether Facebook still has the photos of a post. If one
+// is missing, the refusal becomes transient, and the next preparation uploads the photos again.
 func (p *Platform) checkPhotos(ctx context.Context, job platforms.Job, ids []string, refused *platforms.Result) {
 	said, ok := errors.AsType[*meta.Error](refused.Err.Err)
 	if len(ids) == 0 || !ok || said.Kind() != meta.KindOther {

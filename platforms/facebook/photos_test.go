@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestLostPhotos has Facebook refuse a post of photos. If it no longer has one of them,
-// the next preparation uploads them again.
+// TestLostPhotos makes Facebook refuse a post with photos. If it no longer has one of them, the next preparation
+// uploads them again.
 func TestLostPhotos(t *testing.T) {
 	there, gone := says(200, `{"id":"7"}`), problem(400, 100, 33, false)
 	const feed, first, second = "POST /v25.0/42/feed", "GET /v25.0/7", "GET /v25.0/8"

@@ -25,11 +25,11 @@ var (
 // RecentPosts reads the first page of the Page's published posts.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {
-		return nil, nil // nothing hangs from a post
+		return nil, nil // Facebook posts have no replies here
 	}
 	found, err := meta.First[entry](ctx, &p.graph, "/"+url.PathEscape(account.ID)+"/published_posts", which, pageSize, "id,message,created_time,permalink_url", account.Token)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is the platform's own
+		return nil, err //nolint:wrapcheck // the error is the platform's own
 	}
 	posts := make([]platforms.ListedPost, 0, len(found))
 	for i := range found {
@@ -42,19 +42,18 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// The forms of ids: a post's number alone, and with the id of its Page before it.
+// The forms of ids: a post's number, alone or prefixed by the id of its Page.
 var (
 	numberForm   = regexp.MustCompile(`^[0-9]{1,20}$`)
 	pagePostForm = regexp.MustCompile(`^[0-9]{1,20}_[0-9]{1,20}$`)
 )
 
-// codeForm matches the codes that addresses have in place of an id: pfbid and letters, and
-// others in the addresses that the button Share makes.
+// codeForm matches the codes that replace an id in addresses: pfbid and letters, and others in the addresses from the
+// Share button.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,128}$`)
 
-// ParsePost reads an id, or an address. Facebook has many addresses for one post. A few of
-// them hold the number of the post; most have a code, and no reference says how an id
-// follows from it.
+// ParsePost parses an id or an address. Facebook has many addresses for one post. A few of them contain the number of
+// the post; most have a code, and no reference documents how to convert it to an id.
 func (p *Platform) ParsePost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	entered = strings.TrimSpace(entered)
 	if !permalink.IsAddress(entered) {
@@ -73,17 +72,17 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 	case story != "":
 		name.ID, name.Code = pagePost(cmp.Or(account.ID, at.Query.Get("id")), story), story
 	case slices.Contains(at.Parts, "posts"):
-		// A part with the beginning of the text may precede the last one.
+		// A slug from the text may precede the last segment.
 		name.ID, name.Code = pagePost(account.ID, at.Last()), at.Last()
 	case slices.Contains(at.Parts, "videos"):
-		// So may one with the title of a video. A video has another number than its post.
+		// A slug from the video's title may precede it as well. The number of a video differs from its post's.
 		name.Code = at.Last()
 	case pagePostForm.MatchString(at.Last()):
 		name.ID = at.Last()
 	case at.Host == permalink.FBWatch:
 		name.Code = at.Last()
 	default:
-		// A photo or a video has another number than its post.
+		// The number of a photo or a video differs from its post's.
 		name.Code = cmp.Or(at.Query.Get("fbid"), at.Query.Get("v"), at.After("p", "v", "r", "reel"))
 	}
 	if name.ID == "" && !codeForm.MatchString(name.Code) {
@@ -95,9 +94,8 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 	return name, true
 }
 
-// pagePost is the id of a Page's post, from that id or from the number of the post alone. An
-// address may name the Page by the id of its profile; the account's id is the one that
-// counts.
+// pagePost returns the id of a Page's post, from that id or from the post's number. An address may contain the id of
+// the Page's profile instead of the Page's; the account's id takes precedence.
 func pagePost(page, post string) string {
 	switch {
 	case pagePostForm.MatchString(post):
@@ -109,7 +107,7 @@ func pagePost(page, post string) string {
 	}
 }
 
-// PostHint says where people find the address of a post.
+// PostHint describes where to find the address of a post.
 func (p *Platform) PostHint() string {
 	return "the address of the post: click the time below the name of the Page, and copy the address"
 }
