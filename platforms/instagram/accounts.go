@@ -27,7 +27,7 @@ var (
 
 var _ platforms.AccountInspector = (*Platform)(nil)
 
-// Identify asks Instagram whose token this is.
+// Identify returns the account of a token.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	h := p.hostOf(token)
 	find := h.identifyOwn
@@ -41,9 +41,8 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	return identity, nil
 }
 
-// ownAccount is what Instagram's login tells of an account. Its id is that of
-// the professional account, which paths are made with, and not the id that
-// Instagram gives the account for this app alone.
+// ownAccount is the account in answers of Instagram's login. UserID is the id of the professional account, which paths
+// use; ID is only valid within this app.
 type ownAccount struct {
 	meta.Account
 
@@ -69,17 +68,16 @@ func (h *host) identifyOwn(ctx context.Context, token platforms.Token) (platform
 	return h.Identity(own.Account)
 }
 
-// linkedPage is a Page and the account that is linked to it, if there is one.
+// linkedPage is a Page with its linked account, if any.
 type linkedPage struct {
 	Account jsondoc.Optional[meta.Account] `json:"instagram_business_account"`
 }
 
-// linkedFields are what is asked of a Page.
+// linkedFields are the requested fields of a Page.
 const linkedFields = "id,name,instagram_business_account{id,username,name,profile_picture_url}"
 
-// identifyLinked reads the account that is linked to a Page. A Page's own token
-// is asked for its Page; the token of a person for the Pages that they manage.
-// One of these may have an account.
+// identifyLinked reads the account that is linked to a Page. For a Page token this is the token's own Page; for a
+// person's token, the Pages that the person manages are read, and exactly one linked account is required.
 func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platforms.Identity, *meta.Failure) {
 	query := url.Values{"fields": {linkedFields}}
 	page, bad := meta.Get[*linkedPage](ctx, &h.Graph, "identify", "/me?"+query.Encode(), token)
@@ -95,7 +93,7 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 	}](ctx, &h.Graph, "identify", "/me/accounts?"+query.Encode(), token)
 	switch {
 	case bad != nil && bad.GraphError.Kind().OfRequest() && page != nil:
-		// Only a person has Pages, and this is a Page's own token.
+		// Only a person has Pages, so this is a Page token.
 		return platforms.Identity{}, meta.NewFailure(new(notLinked))
 	case bad != nil:
 		return platforms.Identity{}, bad
@@ -119,16 +117,15 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 
 const msgNoRefresh = "the tokens of accounts that were connected through Facebook cannot be renewed"
 
-// Refresh renews an access token of Instagram's login by itself. With Facebook's
-// login an account has the token of its Page, which has no end and nothing that
-// renews it.
+// Refresh renews an access token of Instagram's login by itself. With Facebook's login, an account has the token of its
+// Page, which does not expire and cannot be renewed.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	h := p.hostOf(token)
 	switch {
 	case h.login == InstagramLogin:
 		return h.Renew(ctx, token, "ig_refresh_token")
 	case token.ExpiresAt.After(p.config.Clock.Now()):
-		// It works still; that it is asked for ahead of time must not end that.
+		// The token is still valid; an early renewal must not disconnect the account.
 		return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, msgNoRefresh+", but this one has not ended").
 			Advise("connect the account again before it does, with the token of its Page, which does not end")
 	default:
@@ -136,9 +133,8 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 	}
 }
 
-// Inspect asks how many posts the account may still make (Instagram Platform,
-// "content_publishing_limit"). Instagram's pages name three different totals, so
-// that only this answer counts.
+// Inspect returns the account's remaining quota of posts (Instagram Platform, "content_publishing_limit"). Instagram's
+// pages document three different totals, so only this answer is used.
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
 	return p.hostOf(account.Token).Quota(ctx, account, "content_publishing_limit"), nil
 }

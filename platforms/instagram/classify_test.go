@@ -12,8 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestErrors is the table of Instagram's errors, each as the answer to making a
-// container.
+// TestErrors tests the table of Instagram's errors, with each error as the answer to the creation of a container.
 func TestErrors(t *testing.T) {
 	const (
 		reconnect, permanent = platforms.ClassReconnect, platforms.ClassPermanent
@@ -25,7 +24,7 @@ func TestErrors(t *testing.T) {
 		reason        string
 		code, subcode int
 		class         platforms.Class
-		// tries is how many containers are tried.
+		// tries is the expected number of containers.
 		tries int
 	}{
 		{"the app was removed", 190, 458, reconnect, 1},

@@ -50,8 +50,7 @@ func TestConnectLinked(t *testing.T) {
 	connecting.Run(t)
 }
 
-// TestExchangeOfRealAnswers plays the forms of the answer that Meta's pages and its
-// clients know.
+// TestExchangeOfRealAnswers tests the forms of the answer in Meta's documentation and in its clients.
 func TestExchangeOfRealAnswers(t *testing.T) {
 	t.Parallel()
 	const granted = "instagram_business_basic instagram_business_content_publish"
@@ -83,7 +82,7 @@ func TestExchangeOfRealAnswers(t *testing.T) {
 	}
 }
 
-// TestChoicesAmongPages plays a person with several Pages.
+// TestChoicesAmongPages tests a person with several Pages.
 func TestChoicesAmongPages(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -28,8 +28,7 @@ func TestContract(t *testing.T) { contract().Run(t) }
 
 func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }
 
-// TestContractLinked is the contract for accounts that are reached through
-// their Page.
+// TestContractLinked runs the contract for accounts that are connected through their Page.
 func TestContractLinked(t *testing.T) {
 	suite := platformtest.Suite{
 		Name: "instagram", New: newAt, Renewal: platformtest.Never, TellsPostsLeft: true, Account: map[string]any{"login": "facebook"},

@@ -8,9 +8,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// hosts are where Instagram is called: the graphs of its two logins, where codes are
-// exchanged, and where videos go, which is a host of its own with a path that follows
-// from the id of the container ("Resumable Upload Protocol"). The address that an answer
-// names of it is not used, and no other one of an answer is called: of the address of the
-// next page only the query counts (meta.List).
+// hosts are the hosts that Instagram's API uses: the graphs of its two logins, the host that exchanges codes, and the
+// host for video uploads, whose path is derived from the id of the container ("Resumable Upload Protocol"). The upload
+// address in the answer is not used, and no other address from an answer is called: only the query of the next page's
+// address is used (meta.List).
 var hosts = platforms.Hosts{Called: client.HostsOf(DefaultAPIURL, DefaultFacebookURL, DefaultTokenURL, DefaultUploadURL)}

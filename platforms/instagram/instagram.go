@@ -1,19 +1,16 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package instagram publishes to professional accounts of Instagram: images,
-// carousels of them, and videos, which are always reels.
+// Package instagram publishes to professional accounts of Instagram: images, carousels of images, and videos, which are
+// always reels.
 //
-// A post is made in two steps. The first makes a container, which is not
-// visible and which Instagram forgets after a day; it may be repeated. The second,
-// POST /{account}/media_publish, makes it visible and is the one irrevocable
-// call. Afterwards the container tells whether that call took effect; see
-// Lookup.
+// A post is created in two steps. The first creates a container, which is not visible and expires after a day; it is
+// repeatable. The second, POST /{account}/media_publish, makes it visible and is the one irrevocable call. Afterwards
+// the container's state shows whether that call took effect; see Lookup.
 //
-// An account is connected in one of two ways, which have hosts, permissions and
-// tokens of their own and the same calls: Instagram's own login, or that of
-// Facebook, through the Page that the account is linked to. What a token was
-// granted tells them apart.
+// An account is connected by Instagram's own login, or by Facebook's, through the Page that the account is linked to.
+// The two logins have separate hosts, permissions and tokens, and the same calls. The granted scopes show which login a
+// token belongs to.
 package instagram
 
 import (
@@ -33,66 +30,56 @@ import (
 )
 
 const (
-	// DefaultAPIURL is where the graph of Instagram's own login is served.
+	// DefaultAPIURL is the address of the graph of Instagram's own login.
 	DefaultAPIURL = "https://graph.instagram.com"
-	// DefaultFacebookURL is where accounts are reached that were connected by
-	// Facebook's login.
+	// DefaultFacebookURL is the address of the graph of Facebook's login.
 	DefaultFacebookURL = "https://graph.facebook.com"
-	// DefaultTokenURL is where codes of Instagram's own login are exchanged.
+	// DefaultTokenURL is the host that exchanges codes of Instagram's own login.
 	DefaultTokenURL = "https://api.instagram.com"
-	// DefaultAuthorizeURL is where people let apps into their accounts by Instagram's
-	// own login.
+	// DefaultAuthorizeURL is the address of the consent page of Instagram's own login.
 	DefaultAuthorizeURL = "https://www.instagram.com"
-	// DefaultFacebookAuthorizeURL is where they do by Facebook's login.
+	// DefaultFacebookAuthorizeURL is the address of the consent page of Facebook's login.
 	DefaultFacebookAuthorizeURL = "https://www.facebook.com"
-	// DefaultUploadURL is where the videos of those accounts go.
+	// DefaultUploadURL is the upload host for videos with Facebook's login.
 	DefaultUploadURL = "https://rupload.facebook.com"
-	// DefaultVersion is the version of the graphs that this package was written
-	// against.
+	// DefaultVersion is the version of the graphs that this package was written for.
 	DefaultVersion = "v25.0"
 
-	// DefaultListingLag is how long a container may be behind its publication,
-	// and a post missing from its account's list. Instagram promises nothing; it
-	// is what holds for its sister Threads.
+	// DefaultListingLag is how long a container's state may lag behind its publication, and how long a post may be
+	// missing from its account's list. Instagram documents no lag; the value is the one for Threads.
 	DefaultListingLag = 30 * time.Second
 
-	// maxCaption is the greatest length of a caption in characters (Content
-	// Publishing, "Limitations").
+	// maxCaption is the maximum caption length in characters (Content Publishing, "Limitations").
 	maxCaption = 2200
 
-	// maxHashtags and maxMentions are how many of them a caption holds (Content
-	// Publishing, "Limitations").
+	// maxHashtags and maxMentions are their maximum numbers in a caption (Content Publishing, "Limitations").
 	maxHashtags = 30
 	maxMentions = 20
-	// maxImages is how many images a carousel shows (Content Publishing,
-	// "Carousel posts").
+	// maxImages is the maximum number of images in a carousel (Content Publishing, "Carousel posts").
 	maxImages = 10
-	// maxImageBytes, minAspect and maxAspect bound an image ("Image
-	// specifications"). Its width is no bound: Instagram scales it.
+	// maxImageBytes, minAspect and maxAspect bound an image ("Image specifications"). The width is not limited, because
+	// Instagram scales images.
 	maxImageBytes = 8 << 20
 	minAspect     = 4.0 / 5
 	maxAspect     = 1.91
 	// maxVideoBytes bounds the file of a reel ("Reel specifications").
 	maxVideoBytes = 300 << 20
 
-	// containerLife is how long Instagram keeps a container that is not
-	// published (Content Publishing, "Create a container").
+	// containerLife is the lifetime of an unpublished container (Content Publishing, "Create a container").
 	containerLife = 24 * time.Hour
 
-	// callTimeout bounds media_publish, which usually takes some seconds,
-	// together with reading the address of the post.
+	// callTimeout bounds media_publish, which usually takes some seconds, including the read of the permalink.
 	callTimeout = 30 * time.Second
 
-	// createTimeout bounds making a container: Instagram fetches an image
-	// before it answers.
+	// createTimeout bounds the creation of a container: Instagram fetches an image before it answers.
 	createTimeout = 30 * time.Second
 
-	// refreshLead is how long before its end an access token is renewed: at
-	// half of its 60 days. One that has ended cannot be renewed.
+	// refreshLead is how long before its expiry an access token is renewed: at half of its 60 days. An expired one
+	// cannot be renewed.
 	refreshLead = 30 * 24 * time.Hour
 )
 
-// videos is what Instagram says of videos ("Reel specifications").
+// videos are Instagram's documented limits for videos ("Reel specifications").
 var videos = platforms.VideoLimits{
 	MinDuration: 3 * time.Second, MaxDuration: 15 * time.Minute, MaxWidth: 1920,
 	MinAspect: 0.01, MaxAspect: 10, MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 25_000_000,
@@ -104,35 +91,32 @@ type Login string
 
 // The logins.
 const (
-	// InstagramLogin is Instagram's own.
+	// InstagramLogin is Instagram's own login.
 	InstagramLogin Login = "instagram"
-	// FacebookLogin leads through the Page that the account is linked to.
+	// FacebookLogin is Facebook's login, through the Page that the account is linked to.
 	FacebookLogin Login = "facebook"
 )
 
-// Config says how to reach Instagram.
+// Config configures the access to Instagram.
 type Config struct {
-	// APIURL, FacebookURL, UploadURL and Version default to DefaultAPIURL,
-	// DefaultFacebookURL, DefaultUploadURL and DefaultVersion. APIURL stands for
-	// DefaultTokenURL as well.
+	// APIURL, FacebookURL, UploadURL and Version default to DefaultAPIURL, DefaultFacebookURL, DefaultUploadURL and
+	// DefaultVersion. APIURL also replaces DefaultTokenURL.
 	APIURL, FacebookURL, UploadURL, Version string
-	// AuthorizeURL defaults to that of the login.
+	// AuthorizeURL defaults to the consent page of the login.
 	AuthorizeURL string
-	// ClientID and ClientSecret are those of the app that the login knows, to connect
-	// accounts with.
+	// ClientID and ClientSecret belong to the login's app and are needed for connecting accounts.
 	ClientID string
-	// ClientSecret is asked for each of those calls; nil for none.
+	// ClientSecret is called for each of these requests; nil for none.
 	ClientSecret func() string
-	// LoginConfigID names the app's configuration of Facebook Login for Business; empty for
-	// none. Instagram's own login has none.
+	// LoginConfigID is the id of the app's configuration of Facebook Login for Business; empty for none. Instagram's
+	// own login has none.
 	LoginConfigID string
-	// Login is how accounts are connected, and that of accounts whose scopes do not
-	// tell. Defaults to InstagramLogin.
+	// Login is the login for new connections, and for tokens whose scopes do not identify one. Defaults to
+	// InstagramLogin.
 	Login Login
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
-	// Clock tells when a token or a limit ends, and waits for containers.
-	// Defaults to the real one.
+	// Clock is the clock for token expiry, rate limits and polling. Defaults to the real one.
 	Clock clock.Clock
 }
 
@@ -142,7 +126,7 @@ type Platform struct {
 	// own and linked are the hosts of the two logins.
 	own, linked host
 	uploads     client.Client
-	// codes is where codes of Instagram's own login are exchanged.
+	// codes is the host that exchanges codes of Instagram's own login.
 	codes  client.Client
 	dialog oauth2.Dialog
 	secret func() string
@@ -160,7 +144,7 @@ var (
 	_ platforms.Preparer  = (*Platform)(nil)
 )
 
-// New makes the platform.
+// New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
 	c.Login = cmp.Or(c.Login, InstagramLogin)
 	c.ListingLag = cmp.Or(max(c.ListingLag, 0), DefaultListingLag)
@@ -187,8 +171,7 @@ func New(c Config, transport *transport.Client) *Platform {
 	}
 }
 
-// hostOf is where a token is good: the permissions of the two logins have other
-// names.
+// hostOf returns the host that a token is valid for, by the names of its scopes, which differ between the two logins.
 func (p *Platform) hostOf(token platforms.Token) *host {
 	login := p.config.Login
 	for _, scope := range oauth2.Scopes(token.Scopes) {
@@ -207,8 +190,8 @@ func (p *Platform) hostOf(token platforms.Token) *host {
 	return &p.own
 }
 
-// Capabilities declares Instagram's rules. It takes no posts of text alone. Its list
-// of posts proves no absence; its containers do.
+// Capabilities declares Instagram's rules. Posts without media are not supported. The listing does not prove absence;
+// the containers do.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
@@ -221,7 +204,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		MaxVideoBytes:  maxVideoBytes,
 		Images: platforms.ImageLimits{
 			Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}, MaxBytes: maxImageBytes, MinAspect: minAspect, MaxAspect: maxAspect,
-			OnePicture: true, // The reference of the endpoint: "JPEG (no MPO/JPS)".
+			OnePicture: true, // The endpoint's reference: "JPEG (no MPO/JPS)".
 		},
 		Videos:       videos,
 		PreparedTTL:  containerLife,

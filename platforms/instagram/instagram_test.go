@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// noon is the time at which these tests happen.
+// noon is the time of these tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 const (
@@ -39,8 +39,7 @@ var (
 
 type answers = []http.HandlerFunc
 
-// newInstagram makes the platform with all its hosts on one server, which stand
-// in paths of their own but for Instagram's.
+// newInstagram returns the platform with all its hosts on one server. All hosts but Instagram's own have a path prefix.
 func newInstagram(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	server := recorder.Start(t, answer)
@@ -54,20 +53,20 @@ func problem(status, code, subcode int) http.HandlerFunc {
 	return says(status, fmt.Sprintf(`{"error":{"message":"access","type":"OAuthException","code":%d,"error_subcode":%d}}`, code, subcode))
 }
 
-// made answers that a container was.
+// made answers that a container was created.
 func made(id string) http.HandlerFunc { return says(200, `{"id":"`+id+`"}`) }
 
-// holds answers for a container.
+// holds answers with the state of a container.
 func holds(state string) http.HandlerFunc {
 	return says(200, `{"status_code":"`+state+`","status":"In words","id":"`+container+`"}`)
 }
 
-// broke answers for a container whose processing has failed.
+// broke answers with the state of a container whose processing has failed.
 func broke(subcode string) http.HandlerFunc {
 	return says(200, `{"status_code":"ERROR","status":"Error: Media upload has failed with error code `+subcode+`"}`)
 }
 
-// bytes are those of a file in a test.
+// bytes is the content of a test file.
 type bytes struct {
 	content string
 	err     error
@@ -95,7 +94,7 @@ func film(name string) platforms.File {
 // linked are the scopes of Facebook's login.
 const linked = "pages_show_list instagram_basic,instagram_content_publish"
 
-// jobFor is a post with files, of an account that was connected by a login.
+// jobFor returns a post with files, for an account that was connected by a login.
 func jobFor(text, scopes string, files ...platforms.File) platforms.Job {
 	job := platforms.Job{
 		Account:    platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access", Scopes: scopes}},
@@ -108,7 +107,7 @@ func jobFor(text, scopes string, files ...platforms.File) platforms.Job {
 	return job
 }
 
-// diary takes the notes of a preparation.
+// diary records the checkpoints of a preparation.
 type diary struct {
 	mu    sync.Mutex
 	notes []string
@@ -121,7 +120,7 @@ func (d *diary) keep(_ context.Context, checkpoint, secret string) error {
 	return nil
 }
 
-// asError makes an error of what may be none.
+// asError converts a nil *Error to a nil error.
 func asError(err *platforms.Error) error {
 	if err == nil {
 		return nil

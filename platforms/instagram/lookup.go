@@ -15,8 +15,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return p.hostOf(job.Account.Token).Publish(ctx, job)
 }
 
-// Lookup asks the container of the job, and searches the account's posts for
-// what it became.
+// Lookup reads the state of the job's container and searches the account's posts for its post.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	return p.hostOf(job.Account.Token).Lookup(ctx, job, meta.Listing{
 		Edge: "media", Fields: "id,caption,timestamp,permalink,media_type,media_product_type",
@@ -26,8 +25,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	})
 }
 
-// sameKind reports whether a listed post is of the kind that shows these files.
-// Reels are listed as videos.
+// sameKind reports whether the type of a listed post fits these files. Reels are listed as videos.
 func sameKind(media []platforms.File, post *meta.Post) bool {
 	want := "IMAGE"
 	switch {

@@ -97,9 +97,8 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestLookupAmongOlderPosts looks for a post while the account shows one with the
-// same words, which is older than the attempt: as of an account that says good
-// morning every day.
+// TestLookupAmongOlderPosts looks up a post while the account has one with the same text that is older than the
+// attempt, for example an account that posts "good morning" every day.
 func TestLookupAmongOlderPosts(t *testing.T) {
 	tests := map[string]struct {
 		reason  string

@@ -14,20 +14,18 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// imagePause and videoPause are how long to wait at most between two questions
-// for a container that is not ready: images are ready nearly at once, and
-// Instagram advises to ask once a minute for a video.
+// imagePause and videoPause are the maximum pauses between polls of a container: images are ready nearly at once, and
+// Instagram recommends polling a video once a minute.
 const (
 	imagePause = 3 * time.Second
 	videoPause = 15 * time.Second
 )
 
-// partUpload precedes, in a checkpoint, a container that waits for the bytes of
-// its video. A whole checkpoint is the id of the container, and one of a carousel
-// that is not complete names the containers of its images, as far as they were made.
+// partUpload is the prefix of a checkpoint whose container waits for its video bytes. A complete checkpoint is the id
+// of the container. The checkpoint of an incomplete carousel lists the containers created up to now.
 const partUpload = "upload:"
 
-// Prepares says that everything is published from a container.
+// Prepares returns true: every post is published from a container.
 func (*Platform) Prepares(platforms.Content) bool { return true }
 
 // task is the preparation of one job.
@@ -38,8 +36,8 @@ type task struct {
 	host     *host
 }
 
-// Prepare makes a container for the job and waits until Instagram is done with
-// it. One that was made before is used again, and so are the parts of one.
+// Prepare creates a container for the job and waits until Instagram has processed it. It reuses an earlier container
+// and the parts of one.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	media := job.Content.Media
 	if len(media) == 0 {
@@ -59,8 +57,8 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return t.Prepare(ctx, earlier, fresh)
 }
 
-// uploaded completes the upload that an earlier preparation has begun, if any,
-// and returns its container; "" if that is of no use.
+// uploaded completes the upload of an earlier preparation, if any, and returns its container; "" if that cannot be
+// used.
 func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	id, isPart := strings.CutPrefix(t.Job.Checkpoint, partUpload)
 	if !isPart || !t.SaveWhileWaiting || !meta.ValidID(id) {
@@ -80,8 +78,7 @@ func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	}
 }
 
-// images makes the container of an image, or one for each of several and one
-// around them, and waits for it.
+// images creates the container of an image, or one for each of several images and one around them, and waits for it.
 func (t *task) images(ctx context.Context) (id string, bad *meta.Failure) {
 	media, about := t.Job.Content.Media, meta.ThePost
 	var form url.Values
@@ -101,8 +98,8 @@ func (t *task) images(ctx context.Context) (id string, bad *meta.Failure) {
 	return id, bad
 }
 
-// video makes the container of a reel. With Facebook's login its bytes are
-// uploaded; Instagram's has no uploads.
+// video creates the container of a reel. With Facebook's login the video is uploaded; Instagram's login does not
+// support uploads.
 func (t *task) video(ctx context.Context) (string, *meta.Failure) {
 	upload := t.host.login == FacebookLogin
 	form, bad := t.reel(ctx, upload)
@@ -128,15 +125,13 @@ func (t *task) video(ctx context.Context) (string, *meta.Failure) {
 	return id, t.WaitReady(ctx, id, about)
 }
 
-// showing is the form of a container that shows an image, which Instagram
-// fetches.
+// showing returns the form of an image container. Instagram fetches the image.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
 	address, bad := meta.FileURL(ctx, file)
 	return url.Values{"image_url": {address}}, bad
 }
 
-// reel is the form of a container that shows the video of the job. Instagram
-// fetches it, or waits for its upload.
+// reel returns the form of a container for the job's video. Instagram fetches the video, or waits for its upload.
 func (t *task) reel(ctx context.Context, upload bool) (url.Values, *meta.Failure) {
 	form := url.Values{"media_type": {"REELS"}}
 	if upload {
@@ -155,7 +150,7 @@ func (t *task) reel(ctx context.Context, upload bool) (url.Values, *meta.Failure
 	return form, nil
 }
 
-// caption adds the text of the job to what shows it.
+// caption adds the job's text to a form.
 func (t *task) caption(form url.Values) {
 	if t.Job.Content.Text != "" {
 		form.Set("caption", t.Job.Content.Text)

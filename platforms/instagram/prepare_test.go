@@ -77,9 +77,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestUnread has Instagram refuse to read its containers, as it did for days, while
-// it publishes them: what was just made is taken for ready in the end, is made once,
-// and is given up when it may really be gone.
+// TestUnread makes Instagram refuse to read its containers while it publishes them, as it did for days: a new container
+// finally counts as ready and is created once, and it is replaced when it may really be gone.
 func TestUnread(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -118,7 +117,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestForms shows all that is sent, and that nothing else is.
+// TestForms tests the complete forms that are sent.
 func TestForms(t *testing.T) {
 	at := 1500 * time.Millisecond
 	upload := "POST /rupload/ig-api-upload/v25.0/" + container
@@ -166,8 +165,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// carousels answers as a graph that numbers its containers 1, 2, 3, … and says
-// of each what is said of it here; "" that it is finished.
+// carousels answers like a graph that numbers its containers 1, 2, 3, … and returns the given state for each; "" means
+// finished.
 func carousels(states map[string]string) http.HandlerFunc {
 	next := 0
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -190,8 +189,7 @@ func TestCarousel(t *testing.T) {
 		earlier string
 		states  map[string]string
 		want    string
-		// posts are the addresses of images for which a container is made;
-		// "=" and what it holds for one around others.
+		// posts are the created containers: the address of an image, or "=" and the parts of a container around others.
 		posts []string
 		notes []string
 	}{
@@ -253,8 +251,8 @@ func TestCarouselNamesTheFile(t *testing.T) {
 	}
 }
 
-// TestNotesMatter lets the note of a part fail: nothing goes on that a later
-// process would not know of.
+// TestNotesMatter makes storing a part's checkpoint fail: the preparation must not continue without it, because a later
+// process would not know the part.
 func TestNotesMatter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		job   platforms.Job
@@ -320,8 +318,8 @@ func TestPrepareGivesUp(t *testing.T) {
 	if _, err := p.Prepare(ctx, job); class(asError(err)) != platforms.ClassTransient {
 		t.Errorf("got %v, want that it is tried again", err)
 	}
-	// Once for what was made, and once more with the question: the caller
-	// may pass over notes that come soon after one another.
+	// It is stored after the creation and again at the poll, because the caller may drop checkpoints that follow each
+	// other quickly.
 	if diff := cmp.Diff([]string{container, container}, kept.notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// prepared is a job whose container is there.
+// prepared returns a job whose container exists.
 func prepared(scopes string) platforms.Job {
 	job := jobFor("hello", scopes, picture("a.jpg"))
 	job.Checkpoint = container
@@ -71,8 +71,7 @@ func TestVerdicts(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		answer http.HandlerFunc
-		// state is what the container says if it is asked; "" if it must not
-		// be.
+		// state is the container's answer to a status call; "" if there must be no such call.
 		state string
 		want  want
 	}{
@@ -152,7 +151,7 @@ func TestPublishNeedsAContainer(t *testing.T) {
 	}
 }
 
-// FuzzJudge holds what is read of an answer against what alone may be said.
+// FuzzJudge checks that the result of any answer is a permitted one.
 func FuzzJudge(f *testing.F) {
 	f.Add(200, `{"id":"17900000000000777"}`)
 	f.Add(400, `{"error":{"code":100,"error_subcode":2207028}}`)

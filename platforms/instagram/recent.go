@@ -22,14 +22,14 @@ var (
 // RecentPosts reads the first page of the account's media.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {
-		return nil, nil // nothing hangs from a post
+		return nil, nil // Instagram posts have no replies here
 	}
 	found, err := p.hostOf(account.Token).Recent(ctx, account, which, meta.Listing{
 		Edge: "media", Fields: "id,caption,timestamp,permalink,media_product_type",
 		Same: func(post *meta.Post) bool { return post.ProductType != "STORY" },
 	})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is the platform's own
+		return nil, err //nolint:wrapcheck // the error is the platform's own
 	}
 	posts := make([]platforms.ListedPost, 0, len(found))
 	for i := range found {
@@ -43,15 +43,14 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 // codeForm matches the shortcodes in addresses.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,64}$`)
 
-// ParsePost reads an id, or an address such as https://www.instagram.com/p/DAbC123/, which
-// has a shortcode in place of the id.
+// ParsePost parses an id, or an address such as https://www.instagram.com/p/DAbC123/, which has a shortcode instead of
+// the id.
 func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	entered = strings.TrimSpace(entered)
 	if !permalink.IsAddress(entered) && meta.IsObjectID(entered) {
 		return platforms.PostName{ID: entered}, true
 	}
-	// The address that the app shares, with /share/ before everything else, has a code of
-	// its own.
+	// Addresses shared from the app start with /share/ and have another code.
 	if at, ours := permalink.Parse(entered, permalink.Instagram); ours && permalink.IsAddress(entered) && at.Parts[0] != "share" {
 		if code := at.After("p", "reel", "reels", "tv"); codeForm.MatchString(code) {
 			return platforms.PostName{Code: code, URL: at.URL()}, true
@@ -60,7 +59,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 	return name, false
 }
 
-// PostHint says where people find the address of a post.
+// PostHint describes where to find the address of a post.
 func (p *Platform) PostHint() string {
 	return "the address of the post, which has /p/ or /reel/ and a code: choose Copy link in the menu of the post"
 }

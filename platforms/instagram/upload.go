@@ -20,24 +20,22 @@ import (
 )
 
 const (
-	// uploadTries is how often the bytes of a video are sent in one
-	// preparation.
+	// uploadTries is the maximum number of uploads of a video in one preparation.
 	uploadTries = 2
-	// uploadTimeout bounds one upload, beside a second for each slowest bytes.
+	// uploadTimeout is the base timeout of one upload. It is extended by a second for each slowest bytes.
 	uploadTimeout = time.Minute
 	slowest       = 128 << 10
 )
 
-// fill uploads the video of the job into a container. The bytes go in one
-// request, always from the first: Instagram does not say how far an upload that
-// was cut off has come. A failure that another container may mend says so.
+// fill uploads the job's video into a container. The upload is one request, always from the first byte: Instagram does
+// not report the progress of an interrupted upload. A failure that a new container may fix is marked Retryable.
 func (t *task) fill(ctx context.Context, id string) *meta.Failure {
 	for try := 1; ; try++ {
 		sent, bad := t.send(ctx, id)
 		if bad == nil || bad.Class != platforms.ClassTransient || !sent || try == uploadTries || ctx.Err() != nil {
 			return bad
 		}
-		// The answer may be what was lost, and not the file.
+		// Perhaps only the answer was lost, and the file arrived.
 		found, _, unknown := t.State(ctx, &t.Job, id)
 		if unknown != nil {
 			return unknown
@@ -48,7 +46,7 @@ func (t *task) fill(ctx context.Context, id string) *meta.Failure {
 	}
 }
 
-// send uploads the video once. sent says that some of it may have arrived.
+// send uploads the video once. sent reports whether some of it may have arrived.
 func (t *task) send(ctx context.Context, id string) (sent bool, bad *meta.Failure) {
 	file := &t.Job.Content.Media[0]
 	resp, sent, failure := t.platform.uploads.Upload(ctx, client.Upload{
@@ -56,8 +54,7 @@ func (t *task) send(ctx context.Context, id string) (sent bool, bad *meta.Failur
 			Action: "upload", Path: "/ig-api-upload/" + t.Version + "/" + url.PathEscape(id), Timeout: uploadTimeout + time.Duration(file.Size/slowest)*time.Second,
 			Header: http.Header{
 				"Authorization": {"OAuth " + t.Job.Account.Token.Access},
-				// The host documents these names in small letters; HTTP makes no
-				// difference.
+				// The host documents these names in lower case; HTTP is case-insensitive.
 				"Offset":    {"0"},
 				"File_size": {strconv.FormatInt(file.Size, 10)},
 			},
@@ -71,25 +68,23 @@ func (t *task) send(ctx context.Context, id string) (sent bool, bad *meta.Failur
 	return true, t.host.classifyUpload(resp, meta.TheFile(file))
 }
 
-// The codes of the graphs for what the host of uploads says by its status.
+// The graph's codes for errors that the upload host reports by HTTP status.
 const (
 	codeToken      = 190
 	codePermission = 10
 )
 
-// typeName is the form of the names that the host of uploads gives its errors.
+// typeName matches the upload host's error names.
 var typeName = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 
-// classifyUpload says what the answer to an upload asks for; nil if the file was
-// taken. The host of uploads words its errors in another way than the graphs,
-// beside theirs.
+// classifyUpload classifies the answer to an upload; nil if the file was accepted. The upload host has its own error
+// format in addition to the graph's.
 func (h *host) classifyUpload(resp *transport.Response, about string) *meta.Failure {
 	answer, _ := jsondoc.Decode[struct {
 		Success jsondoc.Flag `json:"success"`
 		Said    struct {
 			Type jsondoc.Text `json:"type"`
-			// Retriable is what the host says itself: the same upload may succeed
-			// later.
+			// Retriable is the host's own flag that the same upload may succeed later.
 			Retriable jsondoc.Flag `json:"retriable"`
 		} `json:"debug_info"`
 	}](resp.Body)
@@ -98,7 +93,7 @@ func (h *host) classifyUpload(resp *transport.Response, about string) *meta.Fail
 	case resp.Status == http.StatusOK && bool(answer.Success):
 		return nil
 	case h.Errors.Parse(resp).Code != 0, resp.Status == http.StatusTooManyRequests:
-		// It has no words of its own for limits.
+		// The host has no separate format for rate limits.
 		return h.Classify(resp, about)
 	}
 	var bad *meta.Failure

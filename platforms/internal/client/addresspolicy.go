@@ -12,34 +12,32 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// AddressPolicy says which addresses are called that a platform names in its answers. Such an
-// address comes back from a Secret, too, which others may have written; each call of
-// it is checked.
+// AddressPolicy decides which addresses from a platform's answers may be called. Such an address is also read back from
+// a Secret, which others may have written, so each call checks it.
 type AddressPolicy struct {
-	// Hosts are the platform's, as in platforms.Hosts: they are called by https on its
-	// usual port, and at public addresses alone.
+	// Hosts are the platform's hosts, as in platforms.Hosts. They are called only by HTTPS, on port 443, and at public
+	// IP addresses.
 	Hosts []string
-	// Configured are addresses that the configuration names; empty ones do not count.
-	// What has the scheme, host and port of one is called wherever it leads: it may be
-	// a sandbox, or a gateway of the company.
+	// Configured are addresses from the configuration; empty ones are ignored. An address with the same scheme, host
+	// and port may be called even if it resolves to a private IP address: it may be a sandbox or a company gateway.
 	Configured []string
 }
 
-// Why an address is not called.
+// Reasons for refusing an address.
 var (
 	errNoURL   = errors.New("the address that the platform handed out is not a URL")
 	errForeign = errors.New("the address that the platform handed out is not of its hosts")
 )
 
-// longestAddress is how long an address may be, in bytes: it is kept in a Secret, which
-// holds those of all targets. Real ones have some hundreds, and TikTok allows 256.
+// longestAddress is the maximum length of an address, in bytes. It is stored in a Secret together with the addresses of
+// all targets of the post. Real ones have some hundreds of bytes, and TikTok allows 256.
 const longestAddress = 8 << 10
 
-// longestHost is how much of a foreign host's name is logged, in bytes.
+// longestHost is the maximum length of a foreign host name in a log line, in bytes.
 const longestHost = 64
 
-// Check returns an error for an address that would not be called. The error does not
-// tell more of it than the host.
+// Check returns an error for an address that Do would refuse. The error contains only the scheme and host of the
+// address.
 func (n *AddressPolicy) Check(address string) error {
 	_, err := n.resolve(address)
 	return err
@@ -48,11 +46,11 @@ func (n *AddressPolicy) Check(address string) error {
 // resolvedAddress is an address that may be called.
 type resolvedAddress struct {
 	address string
-	// named says that the platform named its host, and not the configuration.
+	// named reports whether the host came from the platform and not from the configuration.
 	named bool
 }
 
-// resolve returns how to call an address that a platform named.
+// resolve checks an address from a platform's answer.
 func (n *AddressPolicy) resolve(address string) (resolvedAddress, error) {
 	if len(address) > longestAddress {
 		return resolvedAddress{}, errNoURL
@@ -76,8 +74,7 @@ func (n *AddressPolicy) resolve(address string) (resolvedAddress, error) {
 	return resolvedAddress{}, fmt.Errorf("%w: %s://%s", errForeign, text.TruncateBytes(u.Scheme, longestHost), text.TruncateBytes(u.Host, longestHost))
 }
 
-// matches reports whether a host is meant by a pattern: a name, or "*." and the end of
-// names.
+// matches reports whether a host matches a pattern: a name, or "*." and a suffix.
 func matches(pattern, host string) bool {
 	if end, ok := strings.CutPrefix(pattern, "*"); ok {
 		return len(host) > len(end) && strings.HasSuffix(host, end)
@@ -85,7 +82,7 @@ func matches(pattern, host string) bool {
 	return host == pattern
 }
 
-// origin is the scheme, host and port of an address.
+// origin returns the scheme, host and port of an address.
 func origin(u *url.URL) string {
 	port := u.Port()
 	switch {
@@ -98,7 +95,7 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// HostsOf returns the hosts of addresses, each once and in their order.
+// HostsOf returns the distinct hosts of addresses, in their order.
 func HostsOf(addresses ...string) []string {
 	var hosts []string
 	seen := map[string]bool{}

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestNamedAddresses shows which addresses of a platform's answers are called.
+// TestNamedAddresses tests which addresses from a platform's answers may be called.
 func TestNamedAddresses(t *testing.T) {
 	named := AddressPolicy{
 		Hosts:      []string{"*.googleapis.com", "upload.example"},
@@ -72,8 +72,8 @@ func TestNamedAddresses(t *testing.T) {
 	}
 }
 
-// TestForeignAddress calls an address that is not the platform's, as if it came from an
-// answer or a Secret: nothing arrives there, and never a token.
+// TestForeignAddress calls an address that is not the platform's, as if it came from an answer or a Secret: no call
+// arrives there, and never a token.
 func TestForeignAddress(t *testing.T) {
 	var calls, tokens atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -94,7 +94,7 @@ func TestForeignAddress(t *testing.T) {
 	}
 }
 
-// TestUnconfirmed shows that no failure of such an address reads differently from another.
+// TestUnconfirmed tests that all failures of such an address have the same message.
 func TestUnconfirmed(t *testing.T) {
 	c := Client{Name: "X"}
 	file := &platforms.File{Name: "a.mp4"}

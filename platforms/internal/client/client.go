@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client makes the calls of the platforms and says what it means that
-// one has no answer, or no usable one.
+// Package client makes the calls to the platforms and classifies missing and unusable answers.
 package client
 
 import (
@@ -24,42 +23,41 @@ import (
 
 // Client calls one host of a platform.
 type Client struct {
-	// Platform labels the metrics, and Name is what people call it.
+	// Platform is the label in metrics, and Name the name in messages.
 	Platform, Name string
-	// BaseURL is the host's address, without a slash at the end.
+	// BaseURL is the host's address, without a trailing slash.
 	BaseURL string
-	// Addresses says which addresses of the platform's answers are called.
+	// Addresses decides which addresses from the platform's answers may be called.
 	Addresses AddressPolicy
-	// Transport is the way out.
+	// Transport sends the requests.
 	Transport *transport.Client
 }
 
 // Call is one request.
 type Call struct {
-	// Action labels the metrics, as in transport.Call.
+	// Action is the label in metrics, as in transport.Call.
 	Action string
-	// Path follows the base URL. It begins with a slash and may bring a query.
+	// Path is appended to the base URL. It starts with a slash and may contain a query.
 	Path string
-	// URL is used instead of base URL and path: an address that the platform
-	// handed out, and that carries authority. It is called only if Client.Named has
-	// its host, and no error tells it.
+	// URL replaces base URL and path: an address from a platform's answer, which grants access. It is called only if
+	// Client.Addresses allows it, and no error contains it.
 	URL string
 	// Method defaults to GET without a body, and to POST with one.
 	Method string
-	// Token is sent as a bearer token; empty for a call that needs none. It never goes
-	// to an address that the platform handed out.
+	// Token is sent as a bearer token; empty for a call without authentication. It is never sent to a URL from a
+	// platform's answer.
 	Token string
-	// Header holds further header fields; may be nil.
+	// Header holds more header fields; may be nil.
 	Header http.Header
-	// Body is what is sent.
+	// Body is the request body.
 	Body Body
 	// Timeout bounds the call.
 	Timeout time.Duration
 }
 
-// Body is what a request sends. The zero value sends nothing.
+// Body is the body of a request. The zero value sends none.
 type Body struct {
-	// Content holds Length bytes of a media type.
+	// Content yields Length bytes of the media type Type.
 	Content io.Reader
 	Length  int64
 	Type    string
@@ -67,14 +65,13 @@ type Body struct {
 	err error
 }
 
-// Fields is a body of fields.
+// Fields returns a form body (application/x-www-form-urlencoded).
 func Fields(fields url.Values) Body {
 	content := fields.Encode()
 	return Body{Content: strings.NewReader(content), Length: int64(len(content)), Type: "application/x-www-form-urlencoded"}
 }
 
-// JSON is a body that a platform reads under the given media type. What is sent
-// is what was written: <, > and & are not escaped.
+// JSON returns a JSON body with the given media type. The characters <, > and & are not escaped.
 func JSON(mediaType string, v any) Body {
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)
@@ -83,8 +80,7 @@ func JSON(mediaType string, v any) Body {
 	return Body{Content: &content, Length: int64(content.Len()), Type: mediaType, err: err}
 }
 
-// errBadBaseURL is why no request could be made. What net/http says would tell the
-// address.
+// errBadBaseURL replaces the error of net/http, which contains the URL.
 var errBadBaseURL = errors.New("the configured address is not a URL")
 
 // Do makes the call once. Errors are *transport.Error.
@@ -126,20 +122,18 @@ func (c *Client) Do(ctx context.Context, call Call) (*transport.Response, error)
 	return c.Transport.Do(ctx, transport.Call{Platform: c.Platform, Action: call.Action, Timeout: call.Timeout, Named: where.named}, req)
 }
 
-// NotSent reports whether nothing of a call that failed with this error can have
-// reached the platform.
+// NotSent reports whether a call failed before any of it can have reached the platform.
 func NotSent(err error) bool {
 	failure, ok := errors.AsType[*transport.Error](err)
 	return ok && !failure.Sent
 }
 
-// Address returns a configured address, or else the default, without a slash at
-// the end.
+// Address returns the configured address or the default, without a trailing slash.
 func Address(configured, otherwise string) string {
 	return strings.TrimRight(cmp.Or(configured, otherwise), "/")
 }
 
-// Wait waits for so long. It returns the cause if the context ends before.
+// Wait waits for the pause. If the context ends first, it returns the context's cause.
 func Wait(ctx context.Context, clk clock.Clock, pause time.Duration) error {
 	timer := clk.NewTimer(pause)
 	defer timer.Stop()

@@ -88,7 +88,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestSilence says what it means for each kind of call that no answer came.
+// TestSilence tests the result of each kind of call without an answer.
 func TestSilence(t *testing.T) {
 	var (
 		client = Client{Name: "X"}

@@ -9,11 +9,10 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// correctConfiguration is the remedy for what people who post cannot mend.
+// correctConfiguration is the remedy for errors that only an administrator can fix.
 const correctConfiguration = "the administrator has to correct it in Herald's configuration"
 
-// Unanswered says what the absence of an answer means for a call that may be
-// repeated.
+// Unanswered returns the error for a repeatable call without an answer.
 func (c *Client) Unanswered(err error) *platforms.Error {
 	switch {
 	case errors.Is(err, errBadBaseURL):
@@ -25,8 +24,8 @@ func (c *Client) Unanswered(err error) *platforms.Error {
 	}
 }
 
-// uploadUnanswered is Unanswered for a call that sends a file: the file may be
-// what broke it off. named says that the address was one that the platform named.
+// uploadUnanswered is Unanswered for a call that sends a file, whose read error may be the cause. named reports whether
+// the address came from the platform's answer.
 func (c *Client) uploadUnanswered(file *platforms.File, err error, named bool) *platforms.Error {
 	switch {
 	case errors.Is(err, platforms.ErrFileChanged):
@@ -38,17 +37,16 @@ func (c *Client) uploadUnanswered(file *platforms.File, err error, named bool) *
 	}
 }
 
-// Unconfirmed is the failure of a call to an address that the platform named, whatever
-// came of it but the platform's own words: no connection, no answer, or one of any
-// status that could be another server's. All are worded alike, since who can plant an
-// address must not learn from the post what is there. The cause, for the log, tells.
-// The class is ClassTransient or ClassUnknown, which a post does not tell apart.
+// Unconfirmed is the error of a call to an address from a platform's answer, for every failure except the platform's
+// own error: no connection, no answer, or a status that could come from another server. The message is always the same,
+// because a user who can plant an address must not be able to probe its host through the post's status. The log has the
+// cause. The class is ClassTransient or ClassUnknown, which a post does not show.
 func (c *Client) Unconfirmed(class platforms.Class, cause error) *platforms.Error {
 	return platforms.Errorf(class, "%s did not confirm the upload", c.Name).Because(cause)
 }
 
-// UploadInDoubt is the result of the call that publishes by an address that the platform
-// named, with no answer, or with one that tells nothing of the post.
+// UploadInDoubt is the result of a publishing call to an address from the platform's answer, if there was no answer, or
+// one that does not settle the outcome.
 func (c *Client) UploadInDoubt(cause error) platforms.Result {
 	if NotSent(cause) {
 		return platforms.Result{Outcome: platforms.NotSent, Err: c.Unconfirmed(platforms.ClassTransient, cause)}
@@ -56,7 +54,7 @@ func (c *Client) UploadInDoubt(cause error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: c.Unconfirmed(platforms.ClassUnknown, cause)}
 }
 
-// PublishUnanswered is the result of the call that publishes, without an answer.
+// PublishUnanswered is the result of a publishing call without an answer.
 func (c *Client) PublishUnanswered(err error) platforms.Result {
 	failure := c.Unanswered(err)
 	if NotSent(err) {
@@ -66,54 +64,49 @@ func (c *Client) PublishUnanswered(err error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 }
 
-// InDoubt is the result of the call that publishes, with an answer that tells
-// nothing of the post: it may come from something between the platform and us,
-// after the platform did its part.
+// InDoubt is the result of a publishing call whose answer does not settle the outcome: it may come from a proxy in
+// front of the platform, after the platform has processed the call.
 func (c *Client) InDoubt(status int, cause error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown,
 		"%s answered with HTTP status %d, which does not tell whether it published the post", c.Name, status).Because(cause)}
 }
 
-// NoID is the result of the call that publishes, with a success that does not
-// tell which post it made.
+// NoID is the result of a publishing call that succeeded without a readable id.
 func (c *Client) NoID() platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "%s confirmed the post without a readable id", c.Name)}
 }
 
-// Nonsense says that an answer is in none of the forms that the platform
-// documents.
+// Nonsense is the error for an answer in no documented form.
 func (c *Client) Nonsense(status int, cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s gave an answer that Herald does not understand (HTTP status %d)", c.Name, status).Because(cause)
 }
 
-// Busy says that the platform has trouble of its own.
+// Busy is the error for an outage of the platform.
 func (c *Client) Busy(cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassTransient, "%s has trouble and did not do what it was asked", c.Name).Because(cause)
 }
 
-// NoIdentity says that the platform did not say whose account a token is for.
+// NoIdentity is the error for an answer that does not identify the account of a token.
 func (c *Client) NoIdentity(cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s did not say whose account this is", c.Name).Because(cause)
 }
 
-// NoToken says that a success of renewing a token, or of exchanging a code for one,
-// brought none.
+// NoToken is the error for a successful renewal or code exchange without an access token.
 func (c *Client) NoToken() *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s reported a success, but gave no access token", c.Name)
 }
 
-// BadApp says that the platform does not know Herald's app.
+// BadApp is the error for an app that the platform does not accept.
 func (c *Client) BadApp(cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassTransient, "%s does not accept Herald's client id or client secret", c.Name).Advise(correctConfiguration).Because(cause)
 }
 
-// NoList says that an answer is no list of the account's posts, or not a whole
-// one.
+// NoList is the error for an answer that is not a complete listing of the account's posts.
 func (c *Client) NoList() *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s did not give the account's posts", c.Name)
 }
 
-// TooManyPages says that a list of posts is longer than is read.
+// TooManyPages is the error for a listing that exceeds the page limit.
 func (c *Client) TooManyPages() *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown,
 		"the account has published more on %s since than Herald reads, so it cannot tell whether the post is among it", c.Name).Advise("look for the post by hand")

@@ -20,27 +20,26 @@ import (
 
 // Upload is a call that sends a part of a file.
 type Upload struct {
-	// Call is the request but for its body. The media type of the body, or of the
-	// file in a form, is the file's unless the call names one.
+	// Call is the request without its body. The media type of the body, or of the file in a form, defaults to the
+	// file's type.
 	Call
 	File *platforms.File
 	// Offset and Length delimit the part, in bytes.
 	Offset, Length int64
-	// Form says in which form the part goes; nil if it is the whole body.
+	// Form wraps the part in a form; nil if the part is the whole body.
 	Form *Form
 }
 
-// Form is a form with a file (RFC 7578).
+// Form is a multipart form with a file (RFC 7578).
 type Form struct {
-	// Field is the name of the field of the file, and Name what the file is called
-	// there.
+	// Field is the name of the file's field, and Name the file name in the form.
 	Field, Name string
-	// Values are the other fields, which go before the file.
+	// Values are the other fields, which are sent before the file.
 	Values map[string]string
 }
 
-// Upload makes the call once. sent is false if nothing can have arrived. The
-// failure is that of a call that may be repeated.
+// Upload makes the call once. sent is false if nothing can have reached the platform. The failure is classified as for
+// a repeatable call.
 func (c *Client) Upload(ctx context.Context, u Upload) (resp *transport.Response, sent bool, failure *platforms.Error) {
 	content, err := u.File.Bytes.Open(ctx, u.Offset, u.Length)
 	if err != nil {
@@ -61,9 +60,8 @@ func (c *Client) Upload(ctx context.Context, u Upload) (resp *transport.Response
 	return resp, true, nil
 }
 
-// around makes the body of a form. It is read while it is sent: mime/multipart
-// writes one to somewhere, which for a file that is larger than memory would be a
-// pipe and a goroutine. Its length is known, as platforms want it.
+// around returns the body of the form. The body streams the file: mime/multipart writes to an io.Writer, so a file
+// larger than memory would need a pipe and a goroutine. Its length is known in advance, as platforms require.
 func (f *Form) around(file Body) Body {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
@@ -84,8 +82,7 @@ func (f *Form) around(file Body) Body {
 	}
 }
 
-// exactly reads as many bytes as were promised: fewer must not end a form as if
-// they were all.
+// exactly reads the announced number of bytes: a shorter file must not end the form as if it were complete.
 type exactly struct {
 	from io.Reader
 	left int64
@@ -97,7 +94,7 @@ func (e *exactly) Read(p []byte) (int, error) {
 	}
 	n, err := e.from.Read(p[:min(int64(len(p)), e.left)])
 	e.left -= int64(n)
-	if err == io.EOF && e.left > 0 { //nolint:errorlint // io.Reader promises the bare value
+	if err == io.EOF && e.left > 0 { //nolint:errorlint // io.Reader requires the bare value
 		err = fmt.Errorf("the file ends %d bytes early: %w", e.left, io.ErrUnexpectedEOF)
 	}
 	return n, err

@@ -45,8 +45,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestShortFile reads a file that has fewer bytes than were promised, and one
-// that fails: neither must look like a whole form.
+// TestShortFile reads a file with fewer bytes than announced, and one that fails: neither must result in a complete
+// form.
 func TestShortFile(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {

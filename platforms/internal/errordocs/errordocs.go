@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package errordocs compares the tables of docs/platform-errors.md with those that
-// the platforms classify errors by. Only tests import it.
+// Package errordocs compares the tables of docs/platform-errors.md with the error tables of the platform packages. Only
+// tests import it.
 package errordocs
 
 import (
@@ -23,25 +23,24 @@ import (
 //	go test ./platforms/facebook -run ErrorTable -args -update
 var update = flag.Bool("update", false, "write the tables of docs/platform-errors.md")
 
-// Row is one code of a platform and what Herald makes of it.
+// Row is one error code of a platform and Herald's reaction to it.
 type Row struct {
-	// Code is how the platform names the error.
+	// Code is the platform's name of the error.
 	Code string
-	// Kind is what the code means, in a few words.
+	// Kind is the meaning of the code, in a few words.
 	Kind string
-	// Error is what the classifier returns for the code. Its class and subject decide
-	// the columns "who acts" and "what Herald does".
+	// Error is the classifier's result for the code. Its class and subject determine the columns "who acts" and "what
+	// Herald does".
 	Error platforms.Error
-	// Also is what Herald does beside what the class says, and Instead what it does
-	// in place of that; both are usually empty.
+	// Also is a reaction in addition to the class's reaction, and Instead a reaction that replaces it; both are usually
+	// empty.
 	Also, Instead string
-	// Source is where the code is documented, or who has seen it.
+	// Source is the page that documents the code, or the client that has seen it.
 	Source string
 }
 
-// Check compares the section of a platform in docs/platform-errors.md with its
-// rows. The section lies between two lines, "<!-- errors: x -->" and
-// "<!-- end of errors: x -->" for the platform x.
+// Check compares the section of a platform in docs/platform-errors.md with its rows. The section is between two lines,
+// "<!-- errors: x -->" and "<!-- end of errors: x -->" for the platform x.
 func Check(t *testing.T, platform string, rows []Row) {
 	t.Helper()
 	root, err := moduleRoot()
@@ -74,8 +73,7 @@ func Check(t *testing.T, platform string, rows []Row) {
 	}
 }
 
-// differs returns the first line of a table that another one does not have in its
-// place; "" if they are the same.
+// differs returns the first line of want that got does not have at the same place; "" if they are equal.
 func differs(want, got string) string {
 	have := strings.Split(got, "\n")
 	for i, line := range strings.Split(want, "\n") {
@@ -89,7 +87,7 @@ func differs(want, got string) string {
 	return ""
 }
 
-// moduleRoot is the folder of go.mod above the tested package.
+// moduleRoot returns the folder of go.mod above the tested package.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -118,7 +116,7 @@ func split(page, platform string) (before, section, after string, err error) {
 	return before + begin, section, end + after, nil
 }
 
-// Table renders rows, in their order, as a table in Markdown.
+// Table renders the rows as a Markdown table.
 func Table(rows []Row) string {
 	var b strings.Builder
 	b.WriteString("\n| code | meaning | who acts | what Herald does | source |\n| --- | --- | --- | --- | --- |\n")
@@ -140,7 +138,7 @@ func Table(rows []Row) string {
 	return b.String()
 }
 
-// Actor returns who has to act on an error.
+// Actor returns the column "who acts" for an error.
 func Actor(err *platforms.Error) string {
 	if slices.Contains([]platforms.Subject{platforms.SubjectApp, platforms.SubjectInstallation}, err.Subject) && err.Class != platforms.ClassRateLimited {
 		return "the administrator of Herald"
@@ -158,7 +156,7 @@ func Actor(err *platforms.Error) string {
 	return "nobody"
 }
 
-// Does returns what Herald does on an error, in words that fit every platform.
+// Does returns the column "what Herald does" for an error, in words that fit every platform.
 func Does(err *platforms.Error) string {
 	held := "the account"
 	if err.AppWide {
@@ -189,7 +187,7 @@ func Does(err *platforms.Error) string {
 	return "looks for the post before anything else"
 }
 
-// failure returns how a refusal for good reads.
+// failure returns the reaction to a permanent refusal.
 func failure(about platforms.Subject) string {
 	if about == "" {
 		return "fails the target with the platform's code"

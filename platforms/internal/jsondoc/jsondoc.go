@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsondoc decodes the JSON that platforms answer into structs. What is
-// missing, or of another kind than documented, reads as nothing, so that one odd
-// field does not make the rest unreadable.
+// Package jsondoc decodes JSON answers of platforms into structs. A missing field, or one of an undocumented type, is
+// decoded as its zero value, so that one malformed field does not make the rest unreadable.
 package jsondoc
 
 import (
@@ -15,10 +14,8 @@ import (
 	"time"
 )
 
-// Decode reads a body that is one JSON object into a struct. It returns the
-// zero value and false for any other body. A field whose value is of another
-// kind than promised stays empty, so that one odd field does not make the rest
-// unreadable.
+// Decode decodes a body that is one JSON object. It returns the zero value and false for any other body. A field whose
+// value has another type than expected stays empty, so that one malformed field does not make the rest unreadable.
 func Decode[T any](body []byte) (T, bool) {
 	var v, none T
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
@@ -36,8 +33,7 @@ func Decode[T any](body []byte) (T, bool) {
 	return v, true
 }
 
-// Text is a string, or a number as it is written: ids are longer than a float
-// can hold. Any other value reads as "".
+// Text is a string, or the literal of a number: ids exceed the precision of a float. Any other value is decoded as "".
 type Text string
 
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
@@ -59,7 +55,7 @@ func (t *Text) UnmarshalJSON(value []byte) error {
 // String returns the text.
 func (t Text) String() string { return string(t) }
 
-// Int returns a whole number; 0 if the text is none.
+// Int parses a whole number; 0 for any other text.
 func (t Text) Int() int {
 	n, err := strconv.Atoi(string(t))
 	if err != nil {
@@ -68,11 +64,10 @@ func (t Text) Int() int {
 	return n
 }
 
-// longestLife bounds what is believed about how long something lasts.
+// longestLife is the longest lifetime that is accepted from a platform.
 const longestLife = 10 * 365 * 24 * time.Hour
 
-// Seconds returns a number of seconds; zero if it is missing, not positive, or
-// longer than ten years.
+// Seconds parses a number of seconds; zero if it is missing, not positive, or ten years and more.
 func (t Text) Seconds() time.Duration {
 	seconds, err := strconv.ParseFloat(string(t), 64)
 	if err != nil || seconds <= 0 || seconds >= longestLife.Seconds() {
@@ -81,7 +76,7 @@ func (t Text) Seconds() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// Time returns a time in the form of RFC 3339, in UTC; zero if the text is none.
+// Time parses an RFC 3339 time and returns it in UTC; zero for any other text.
 func (t Text) Time() time.Time {
 	at, err := time.Parse(time.RFC3339, string(t))
 	if err != nil {
@@ -90,8 +85,8 @@ func (t Text) Time() time.Time {
 	return at.UTC()
 }
 
-// Web returns an address of the web, as people follow it; "" for any other text, such as
-// one that a browser would run.
+// Web returns the text if it is an http or https URL; "" for any other text, such as a URL that a browser would
+// execute.
 func (t Text) Web() string {
 	u, err := url.Parse(string(t))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
@@ -100,8 +95,7 @@ func (t Text) Web() string {
 	return string(t)
 }
 
-// Flag is a truth value, also one that is written as a string. Any other value
-// reads as false.
+// Flag is a boolean, or a string with one. Any other value is decoded as false.
 type Flag bool
 
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
@@ -110,7 +104,7 @@ func (f *Flag) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// Optional is an object that may be missing: There reports whether it was read.
+// Optional is an object that may be missing; Present reports whether it was decoded.
 type Optional[T any] struct {
 	Value   T
 	Present bool

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package listing finds the post of a job among those that a platform lists.
+// Package listing finds a job's post in a platform's listing.
 package listing
 
 import (
@@ -13,14 +13,14 @@ import (
 
 // Match is a listed post.
 type Match struct {
-	// ID names the post, and URL is where people see it.
+	// ID is the platform's id, and URL the public address.
 	ID, URL string
-	// At is when it was published; zero where the platform does not say.
+	// At is the time of publication; zero if unknown.
 	At time.Time
 }
 
-// IsOld reports whether what was published at a time is older than the job, by
-// times of the given precision. What has no time is not.
+// IsOld reports whether a time of publication is before the job's SearchFrom, at the precision of the listing's times.
+// An unknown time is not old.
 func IsOld(job *platforms.Job, at time.Time, precision time.Duration) bool {
 	return !at.IsZero() && at.Before(job.SearchFrom.Truncate(precision))
 }
@@ -30,14 +30,13 @@ func BelongsToOther(job *platforms.Job, id string) bool {
 	return job.BelongsToOther != nil && job.BelongsToOther(id)
 }
 
-// Matches are the posts that may be a job's, by their ids: pages may overlap.
+// Matches are the posts that may be a job's, by id, because pages may overlap.
 type Matches map[string]Match
 
 // Add adds a post.
 func (m Matches) Add(post Match) { m[post.ID] = post }
 
-// Since returns the posts that were published at a time or later, and those without a
-// known time.
+// Since returns the posts that were published at the given time or later, and those with an unknown time.
 func (m Matches) Since(at time.Time) Matches {
 	newer := Matches{}
 	for id, post := range m {
@@ -48,7 +47,7 @@ func (m Matches) Since(at time.Time) Matches {
 	return newer
 }
 
-// Result counts the posts and names the earliest.
+// Result returns the number of posts and the earliest one.
 func (m Matches) Result() platforms.LookupResult {
 	r := platforms.LookupResult{Matches: len(m)}
 	for _, post := range m {
@@ -59,8 +58,7 @@ func (m Matches) Result() platforms.LookupResult {
 	return r
 }
 
-// Newest returns the listed posts of the time that was asked for, the newest first, up to
-// the limit. What has no time comes last.
+// Newest returns the posts since which.Since, newest first, up to the limit. Posts with an unknown time come last.
 func Newest(posts []platforms.ListedPost, which platforms.Recent) []platforms.ListedPost {
 	since := which.Since.Truncate(time.Second)
 	kept := slices.DeleteFunc(posts, func(p platforms.ListedPost) bool { return !p.At.IsZero() && p.At.Before(since) })

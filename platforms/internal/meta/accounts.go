@@ -15,12 +15,12 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-// Account is what a graph tells of an account.
+// Account is the graph's representation of an account.
 type Account struct {
 	ID       jsondoc.Text `json:"id"`
 	Name     jsondoc.Text `json:"name"`
 	Username jsondoc.Text `json:"username"`
-	// Each graph has its own name for the picture.
+	// Each graph uses another name for the picture.
 	InstagramPicture jsondoc.Text `json:"profile_picture_url"`
 	ThreadsPicture   jsondoc.Text `json:"threads_profile_picture_url"`
 	FacebookPicture  struct {
@@ -30,7 +30,7 @@ type Account struct {
 	} `json:"picture"`
 }
 
-// Identify asks whose token this is.
+// Identify returns the account of a token.
 func (g *Graph) Identify(ctx context.Context, path string, token platforms.Token) (platforms.Identity, error) {
 	account, bad := Get[Account](ctx, g, "identify", path, token)
 	var identity platforms.Identity
@@ -43,7 +43,7 @@ func (g *Graph) Identify(ctx context.Context, path string, token platforms.Token
 	return identity, nil
 }
 
-// Identity reads an account. One without a name is known by its handle.
+// Identity converts an account. The display name defaults to the handle.
 func (g *Graph) Identity(a Account) (platforms.Identity, *Failure) {
 	if !ValidID(a.ID.String()) {
 		return platforms.Identity{}, NewFailure(g.NoIdentity(nil))
@@ -54,8 +54,7 @@ func (g *Graph) Identity(a Account) (platforms.Identity, *Failure) {
 	}, nil
 }
 
-// NotIdentified is the error of Identify: a refusal of the request says nothing
-// about the account.
+// NotIdentified converts a failure of Identify: a refusal of the request itself gives no information about the account.
 func (g *Graph) NotIdentified(bad *Failure) *platforms.Error {
 	if bad.GraphError.Kind().OfRequest() {
 		return g.NoIdentity(bad.GraphError)
@@ -63,15 +62,14 @@ func (g *Graph) NotIdentified(bad *Failure) *platforms.Error {
 	return bad.Error
 }
 
-// Renew exchanges an access token that has not ended, and is a day old at least,
-// for one that lives 60 days more: there are no refresh tokens, an access token
-// renews itself. grant is the type of the exchange.
+// Renew exchanges a valid access token that is at least a day old for one that lives 60 days: there are no refresh
+// tokens, an access token renews itself. grant is the grant type.
 func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) (platforms.Token, error) {
 	query := url.Values{"grant_type": {grant}, "access_token": {token.Access}}
 	body, bad := g.Call(ctx, client.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
 	if bad != nil {
 		if kind := bad.GraphError.Kind(); kind.OfRequest() || kind == KindDuplicate {
-			// It says nothing about the token, which may well be too young.
+			// The refusal gives no information about the token, which may be too young.
 			return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, "%s did not renew the access token", g.Name).Because(bad.GraphError)
 		}
 		return platforms.Token{}, bad.Error
@@ -79,13 +77,12 @@ func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) 
 	return oauth2.ParseToken(&g.Client, body, token, g.Clock.Now())
 }
 
-// quotaPause is how long an account is left alone that has used up its posts.
-// They are counted within any 24 hours, and Meta does not say when the earliest
-// of them falls out.
+// quotaPause is the pause for an account whose quota of posts is used up. The quota covers a sliding window of 24
+// hours, and Meta does not return when the oldest post leaves it.
 const quotaPause = 30 * time.Minute
 
-// Quota asks how many posts an account may still make; limit is the last segment
-// of the path. A quota that cannot be read is no error.
+// Quota returns the account's remaining quota of posts; limit is the last segment of the path. An unreadable quota is
+// no error.
 func (g *Graph) Quota(ctx context.Context, account platforms.Account, limit string) platforms.AccountInfo {
 	doc, bad := Get[struct {
 		Data []struct {

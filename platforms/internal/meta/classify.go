@@ -12,32 +12,32 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Failure is an error together with what the graph said.
+// Failure is a classified error together with the graph's own error.
 type Failure struct {
 	*platforms.Error
 
-	// GraphError is empty, and never nil, where the graph said nothing.
+	// GraphError is empty, and never nil, if the graph returned none.
 	GraphError *Error
-	// Retryable says that another container may mend it at once, or after Pause.
+	// Retryable reports whether a new container may fix the error, immediately or after Pause.
 	Retryable bool
 	Pause     time.Duration
 }
 
-// NewFailure makes a failure about which the graph said nothing.
+// NewFailure returns a failure without a graph error.
 func NewFailure(err *platforms.Error) *Failure { return &Failure{Error: err, GraphError: new(Error)} }
 
-// Classification is what an error asks for. Its texts may name {platform}, {about},
-// which is what the call was about, and {error}, the graph's name of the error.
+// Classification is the reaction to an error. Its texts may contain {platform}, {about} for the subject of the call,
+// and {error} for the graph's name of the error.
 type Classification struct {
 	platforms.Error
 
-	// Retryable says that another container may mend it at once, or after Pause.
+	// Retryable reports whether a new container may fix the error, immediately or after Pause.
 	Retryable bool
 	Pause     time.Duration
 }
 
-// kinds are what errors ask for on every platform that says nothing else.
-// Trouble and nonsense are worded as on the platforms that are not Meta's.
+// kinds are the default classifications by kind; Graph.Kinds overrides them. Outages and malformed answers use the same
+// texts as on the platforms that are not Meta's.
 var kinds = map[Kind]platforms.Error{
 	KindToken: {
 		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
@@ -103,8 +103,7 @@ var kinds = map[Kind]platforms.Error{
 	},
 }
 
-// Classify reads an answer that is not a success, for what it asks for. about is
-// what the call was about.
+// Classify classifies an unsuccessful answer. about is the subject of the call.
 func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
 	said := g.Errors.Parse(resp)
 	bad := g.Explain(said, about)
@@ -112,9 +111,8 @@ func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
 	return bad
 }
 
-// ClassifyForAccount is Classify for a call to a path of an account that makes
-// something: if there is no such path, the token has lost the account, and no
-// change of the content helps.
+// ClassifyForAccount is Classify for a call that creates something on an account's path: if that path does not exist,
+// the token has lost access to the account, and no change of the content helps.
 func (g *Graph) ClassifyForAccount(resp *transport.Response, about string) *Failure {
 	bad := g.Classify(resp, about)
 	if !bad.GraphError.Missing() || !bad.GraphError.Refusal() {
@@ -125,7 +123,7 @@ func (g *Graph) ClassifyForAccount(resp *transport.Response, about string) *Fail
 	return lost
 }
 
-// Explain says what an error asks for that came without a header.
+// Explain classifies an error that came without headers.
 func (g *Graph) Explain(said *Error, about string) *Failure {
 	said.row = g.Errors.find(said)
 	kind := said.Kind()
@@ -145,14 +143,14 @@ func (g *Graph) Explain(said *Error, about string) *Failure {
 	return bad
 }
 
-// Render words a meaning for what a call was about.
+// Render fills in the placeholders of a classification.
 func (g *Graph) Render(m Classification, said *Error, about string) *Failure {
 	names := strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", said.Name())
 	m.Problem, m.Remedy = names.Replace(m.Problem), names.Replace(m.Remedy)
 	return &Failure{Error: &m.Error, GraphError: said, Retryable: m.Retryable, Pause: m.Pause}
 }
 
-// kind is what an error asks for by its kind.
+// kind returns the classification of an error by its kind.
 func (g *Graph) kind(said *Error) platforms.Error {
 	kind := said.Kind()
 	if kind == KindUnavailable {
@@ -164,7 +162,7 @@ func (g *Graph) kind(said *Error) platforms.Error {
 	return g.byKind(kind)
 }
 
-// byKind is what the errors of a kind ask for.
+// byKind returns the classification for a kind.
 func (g *Graph) byKind(kind Kind) platforms.Error {
 	if own, ok := g.Kinds[kind]; ok {
 		return own

@@ -17,27 +17,26 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-// Login exchanges codes in the name of an app. Meta's logins know no PKCE: the app's
-// secret shows who asks.
+// Login exchanges authorization codes for an app. Meta's logins do not support PKCE: the app's secret authenticates the
+// caller.
 type Login struct {
-	// Tokens is the host that exchanges codes; Instagram has one of its own.
+	// Tokens is the host that exchanges codes; Instagram has a separate one.
 	Tokens *client.Client
-	// ID and Secret are the app's. Secret is asked for each call.
+	// ID and Secret belong to the app. Secret is called for each request.
 	ID     string
 	Secret func() string
 }
 
-// LoginForBusiness has a page of consent ask for what a configuration of Facebook Login
-// for Business says; without one, for scopes. An app that uses this login shows no page
-// without its configuration, which takes the place of the scopes (Facebook Login for
-// Business, "Invoke the login dialog").
+// LoginForBusiness makes a consent page use a configuration of Facebook Login for Business if there is one, and scopes
+// otherwise. For an app with this login the page requires its configuration, which replaces the scopes (Facebook Login
+// for Business, "Invoke the login dialog").
 func LoginForBusiness(d *oauth2.Dialog, configuration string) {
 	if configuration != "" {
 		d.Scopes, d.Extra = nil, url.Values{"config_id": {configuration}}
 	}
 }
 
-// Permissions are granted scopes, in a list or in one text with commas.
+// Permissions are granted scopes, decoded from a list or a comma-separated string.
 type Permissions []string
 
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
@@ -55,14 +54,14 @@ func (p *Permissions) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// ShortToken is what a code gives: it lives for an hour.
+// ShortToken is the result of a code exchange; it lives for an hour.
 type ShortToken struct {
 	Access      jsondoc.Text `json:"access_token"`
 	Permissions Permissions  `json:"permissions"`
 }
 
-// ExchangeCode exchanges a code on the hosts of Threads and Instagram, which wrap their
-// answer into a list at times. Errors are *platforms.Error.
+// ExchangeCode exchanges a code on the hosts of Threads and Instagram, which sometimes wrap the answer in a list.
+// Errors are *platforms.Error.
 func (g *Graph) ExchangeCode(ctx context.Context, l *Login, code platforms.Code) (ShortToken, error) {
 	resp, err := l.Tokens.Do(ctx, l.call("/oauth/access_token", l.fields(code)))
 	if err != nil {
@@ -86,8 +85,7 @@ func (g *Graph) ExchangeCode(ctx context.Context, l *Login, code platforms.Code)
 	return token, nil
 }
 
-// fields are those of the exchange of a code. The address that a person comes back
-// to ends in "#_", which is no part of the code.
+// fields returns the form of a code exchange. The redirect appends "#_", which is not part of the code.
 func (l *Login) fields(code platforms.Code) url.Values {
 	return url.Values{
 		"client_id": {l.ID}, "client_secret": {l.Secret()}, "grant_type": {"authorization_code"},
@@ -99,8 +97,8 @@ func (*Login) call(path string, fields url.Values) client.Call {
 	return client.Call{Action: "exchange", Path: path, Body: client.Fields(fields), Timeout: ReadTimeout}
 }
 
-// ExtendToken exchanges the short-lived token of Threads or Instagram for one that
-// lives 60 days. grant is the type of the exchange.
+// ExtendToken exchanges a short-lived token of Threads or Instagram for one that lives 60 days. grant is the grant
+// type.
 func (g *Graph) ExtendToken(ctx context.Context, l *Login, short, grant, scopes string) (platforms.Token, error) {
 	query := url.Values{"grant_type": {grant}, "client_secret": {l.Secret()}, "access_token": {short}}
 	body, bad := g.Call(ctx, client.Call{Action: "exchange", Path: "/access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
@@ -110,9 +108,8 @@ func (g *Graph) ExtendToken(ctx context.Context, l *Login, short, grant, scopes 
 	return oauth2.ParseToken(&g.Client, body, platforms.Token{Scopes: scopes}, g.Clock.Now())
 }
 
-// ExchangeCodeLongLived exchanges a code of Facebook Login, and the short-lived token that it
-// gives for one that lives 60 days. The calls are POSTs, which Graph takes as well as
-// GETs: the secret stands in no address.
+// ExchangeCodeLongLived exchanges a code of Facebook Login for a short-lived token, and that for one that lives 60
+// days. The calls are POSTs, which Graph accepts like GETs, so the secret is not part of a URL.
 func (g *Graph) ExchangeCodeLongLived(ctx context.Context, l *Login, code platforms.Code) (platforms.Token, error) {
 	path := g.VersionedPath("/oauth/access_token")
 	resp, err := g.Do(ctx, l.call(path, l.fields(code)))
@@ -138,8 +135,8 @@ func (g *Graph) ExchangeCodeLongLived(ctx context.Context, l *Login, code platfo
 	return oauth2.ParseToken(&g.Client, resp.Body, platforms.Token{}, g.Clock.Now())
 }
 
-// notExchanged is the error of the second exchange: a refusal of the request itself
-// says nothing about the person.
+// notExchanged converts a failure of the second exchange: a refusal of the request itself is a problem of the app and
+// not of the user.
 func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
 	if bad.GraphError.Kind().OfRequest() {
 		return g.BadApp(bad.GraphError)
@@ -147,10 +144,9 @@ func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
 	return bad.Error
 }
 
-// classifyCodeError reads why a code was not exchanged. The hosts of Threads and Instagram
-// have a form of their own, {"error_type", "code", "error_message"}, and Graph has
-// its usual one, in which limits and outages have their codes. Beside those, the
-// text alone tells whether the code, the address or the app is meant.
+// classifyCodeError classifies a failed code exchange. The hosts of Threads and Instagram use their own form,
+// {"error_type", "code", "error_message"}. Graph uses its usual one, which has codes for limits and outages. For other
+// errors, only the text shows whether the code, the redirect URI or the app is wrong.
 func (g *Graph) classifyCodeError(resp *transport.Response) *platforms.Error {
 	bad := g.Classify(resp, ThePost)
 	said, _ := jsondoc.Decode[struct {
@@ -172,8 +168,8 @@ func (g *Graph) classifyCodeError(resp *transport.Response) *platforms.Error {
 	}
 }
 
-// GrantedScopes asks what a person granted to a token of Facebook Login: they may decline
-// single permissions (Graph API, "/{user-id}/permissions").
+// GrantedScopes returns the scopes granted to a token of Facebook Login: users may decline single permissions (Graph
+// API, "/{user-id}/permissions").
 func (g *Graph) GrantedScopes(ctx context.Context, token platforms.Token) (string, error) {
 	doc, bad := Get[struct {
 		Data []struct {

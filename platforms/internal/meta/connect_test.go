@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// TestCodesThatAreRefused plays what the hosts of Meta say of a code, in the form of
-// Threads and Instagram and in that of Graph.
+// TestCodesThatAreRefused tests the answers of Meta's hosts to a refused code, in the format of Threads and Instagram
+// and in Graph's.
 func TestCodesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -17,13 +17,11 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// ContainerState is how far a graph is with a container: what it was handed to publish,
-// and what is not visible before that.
+// ContainerState is the state of a container: content that was uploaded for publishing and is invisible until then.
 type ContainerState string
 
-// The states of a container, as Threads and Instagram call them. Three say that it
-// is not published (references, "status_code"): it is finished ("ready to be
-// published"), failed ("failed to complete the publishing process"), or expired
+// The states of a container on Threads and Instagram. Three of them mean that it is not published (references,
+// "status_code"): finished ("ready to be published"), failed ("failed to complete the publishing process"), and expired
 // ("was not published within 24 hours").
 const (
 	StateInProgress ContainerState = "IN_PROGRESS"
@@ -31,42 +29,37 @@ const (
 	StatePublished  ContainerState = "PUBLISHED"
 	StateError      ContainerState = "ERROR"
 	StateExpired    ContainerState = "EXPIRED"
-	// StateUnread is ours: the graph shows no such container to this token. It may
-	// have forgotten it, or fail to show what is there: from 23 to 26 May 2026
-	// Instagram refused so to read any new container, and published them when told
-	// (gitroomhq/postiz-app#1562).
+	// StateUnread is Herald's own state: the graph does not show the container to this token. It may have expired, or
+	// the graph may fail to return an existing one: from 23 to 26 May 2026 Instagram refused to read any new container,
+	// but published them (gitroomhq/postiz-app#1562).
 	StateUnread ContainerState = "unread"
 )
 
-// parseState reads a state; false for a word that is none of a graph's.
+// parseState parses a state; false for an unknown one.
 func parseState(word string) (ContainerState, bool) {
 	known := []ContainerState{StateInProgress, StateFinished, StatePublished, StateError, StateExpired}
 	return ContainerState(word), slices.Contains(known, ContainerState(word))
 }
 
-// firstPause is how long to wait before a container is asked for again. Texts
-// and pictures are ready at once, or nearly.
+// firstPause is the first pause between polls of a container. Text and images are ready at once, or nearly.
 const firstPause = 300 * time.Millisecond
 
-// fetchWithin is how long a graph may take to fetch a file.
+// fetchWithin is the time that a graph has to fetch a file.
 const fetchWithin = 2 * time.Hour
 
-// maxContainers is how many containers one preparation makes, if the graph fails
-// to make one, and maxPaused how many if that may pass within moments.
+// maxContainers is the maximum number of containers that one preparation creates if the graph fails to process them,
+// and maxPaused the maximum if the error may pass within moments.
 const (
 	maxContainers = 2
 	maxPaused     = 3
 )
 
-// unreadFor is for how long one preparation asks again for new containers that
-// cannot be read. After that they are taken for ready: what is not, the graph
-// refuses to publish, which does no harm.
+// unreadFor is how long one preparation polls new containers that cannot be read. After that they count as ready: the
+// graph refuses to publish one that is not, which is harmless.
 const unreadFor = 30 * time.Second
 
-// Poll asks for a container until the graph is done with it, waiting twice as
-// long from one time to the next, up to longest. ask reports whether the
-// container is still in progress. The error is that of the context, if it ends
-// first.
+// Poll polls a container until the graph has processed it. The pause doubles each time, up to longest. ask reports
+// whether the container is still in progress. If the context ends first, Poll returns its cause.
 func Poll(ctx context.Context, clk clock.Clock, longest time.Duration, ask func() (inProgress bool)) error {
 	for pause := firstPause; ask(); pause = min(2*pause, longest) {
 		if err := client.Wait(ctx, clk, pause); err != nil {
@@ -76,35 +69,31 @@ func Poll(ctx context.Context, clk clock.Clock, longest time.Duration, ask func(
 	return nil
 }
 
-// Containers is a graph that publishes in two steps: it makes a container, and
-// then makes it visible.
+// Containers is a graph that publishes in two steps: it creates a container, and then makes it visible.
 type Containers struct {
 	Graph
 
-	// CreateEdge and PublishEdge are the last segments of the account's paths
-	// for the two steps.
+	// CreateEdge and PublishEdge are the last segments of the account's paths for the two steps.
 	CreateEdge, PublishEdge string
 	// CreateTimeout and PublishTimeout bound the two steps.
 	CreateTimeout, PublishTimeout time.Duration
-	// StatusFields are what a container is asked for.
+	// StatusFields are the requested fields of a container.
 	StatusFields string
-	// ExplainFailure says what became of a container that cannot be published; why is the
-	// graph's own word for that.
+	// ExplainFailure returns the failure for a container that cannot be published; why is the graph's reason.
 	ExplainFailure func(g *Graph, found ContainerState, why, about string) *Failure
-	// Cache knows of containers what the graph does not tell.
+	// Cache holds facts about containers that the graph does not return.
 	Cache *ContainerCache
 }
 
-// status is what a graph says of a container. Threads has the state in Status and
-// the reason of a failure in Error; Instagram the state in Code, and what it is
-// about in Status.
+// status is the graph's status of a container. Threads has the state in Status and the reason of a failure in Error;
+// Instagram has the state in Code and its description in Status.
 type status struct {
 	Code   jsondoc.Text `json:"status_code"`
 	Status jsondoc.Text `json:"status"`
 	Error  jsondoc.Text `json:"error_message"`
 }
 
-// State asks how far the graph is with a container of a job, and why it failed.
+// State returns the state of a job's container, and the reason of its failure.
 func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (found ContainerState, why string, bad *Failure) {
 	said, bad := Get[status](ctx, &c.Graph, "status", "/"+url.PathEscape(id)+"?fields="+c.StatusFields, job.Account.Token)
 	switch {
@@ -129,26 +118,23 @@ type Task struct {
 	*Containers
 
 	Job platforms.Job
-	// Items are the containers of a carousel's files, in their order, as far as
-	// they were made.
+	// Items are the containers of a carousel's files, in their order, created up to now.
 	Items []string
-	// LongestPause bounds the pauses between two questions about a container.
+	// LongestPause bounds the pause between two polls of a container.
 	LongestPause time.Duration
-	// SaveWhileWaiting says that the container is noted again with each question:
-	// what it becomes takes long.
+	// SaveWhileWaiting stores the checkpoint again at each poll, for containers with a long processing time.
 	SaveWhileWaiting bool
 
-	// unreadUntil is until when new containers that cannot be read are asked for
-	// again; zero before the first question.
+	// unreadUntil is the deadline for polling new containers that cannot be read; zero before the first poll.
 	unreadUntil time.Time
 }
 
-// NewTask begins the preparation of a job with the parts that exist already.
+// NewTask returns the preparation of a job, with the parts that exist already.
 func (c *Containers) NewTask(job platforms.Job, longestPause time.Duration) *Task {
 	return &Task{Containers: c, Job: job, Items: job.PartIDs(ValidID), LongestPause: longestPause}
 }
 
-// Create makes a container. about is what it shows.
+// Create creates a container. about names its content.
 func (t *Task) Create(ctx context.Context, form url.Values, about string) (string, *Failure) {
 	body, bad := t.Call(ctx, client.Call{
 		Action: "create", Path: t.AccountPath(&t.Job.Account, t.CreateEdge), Token: t.Job.Account.Token.Access,
@@ -156,7 +142,7 @@ func (t *Task) Create(ctx context.Context, form url.Values, about string) (strin
 	}, about)
 	if bad != nil {
 		if bad.GraphError.Kind() == KindLost {
-			// The parts that the form names are made again.
+			// The form refers to the parts, so they must be created again.
 			t.Items = nil
 		}
 		return "", bad
@@ -169,8 +155,8 @@ func (t *Task) Create(ctx context.Context, form url.Values, about string) (strin
 	return id, nil
 }
 
-// pollState waits until the graph is done with a container, for as long as the
-// context lasts. One that cannot be read is asked for again until the given time.
+// pollState polls a container until it is processed or the context ends. A container that cannot be read is polled
+// until unreadUntil.
 func (t *Task) pollState(ctx context.Context, id, about string, unreadUntil time.Time) (found ContainerState, why string, bad *Failure) {
 	err := Poll(ctx, t.Clock, t.LongestPause, func() bool {
 		found, why, bad = t.State(ctx, &t.Job, id)
@@ -181,7 +167,7 @@ func (t *Task) pollState(ctx context.Context, id, about string, unreadUntil time
 			return false
 		}
 		if t.SaveWhileWaiting {
-			// The caller may pass over notes that come soon.
+			// The caller may drop checkpoints that follow each other quickly.
 			bad = t.SaveCheckpoint(ctx, id)
 		}
 		return bad == nil
@@ -192,9 +178,8 @@ func (t *Task) pollState(ctx context.Context, id, about string, unreadUntil time
 	return found, why, bad
 }
 
-// Prepare returns a container that can be published: the earlier one, if that is
-// still good, or else one that fresh makes. Errors are those of
-// platforms.Preparer.
+// Prepare returns a container that can be published: the earlier one if it is still valid, or else one that fresh
+// creates. Errors are as documented for platforms.Preparer.
 func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.Context) (string, *Failure)) (string, *platforms.Error) {
 	if ValidID(earlier) {
 		switch found, _, bad := t.pollState(ctx, earlier, ThePost, time.Time{}); {
@@ -221,14 +206,13 @@ func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.C
 	}
 }
 
-// isGood reports whether a container that was made before can be published, by
-// what its graph said of it.
+// isGood reports whether an earlier container can be published, by its state.
 func (t *Task) isGood(id string, found ContainerState) bool {
 	now := t.Clock.Now()
 	return found == StateFinished && !t.Cache.isStuck(id, now) || found == StateUnread && t.Cache.isNew(id, now)
 }
 
-// WaitReady waits for a container that was just made.
+// WaitReady waits for a new container.
 func (t *Task) WaitReady(ctx context.Context, id, about string) *Failure {
 	if t.unreadUntil.IsZero() {
 		t.unreadUntil = t.Clock.Now().Add(unreadFor)
@@ -240,10 +224,9 @@ func (t *Task) WaitReady(ctx context.Context, id, about string) *Failure {
 	return t.ExplainFailure(&t.Graph, found, why, about)
 }
 
-// Carousel makes the containers of the files that are missing, waits until the
-// graph is done with all, and returns the form of the container around them.
-// Each is noted as it comes: Instagram makes 400 containers a day for an
-// account.
+// Carousel creates the missing containers of the files, waits until the graph has processed all of them, and returns
+// the form of the container around them. Each one is stored in the checkpoint when it exists, because Instagram limits
+// an account to 400 containers a day.
 func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platforms.File) (url.Values, *Failure)) (url.Values, *Failure) {
 	media := t.Job.Content.Media
 	good := make([]bool, len(media))
@@ -273,7 +256,7 @@ func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platfor
 	return url.Values{"media_type": {"CAROUSEL"}, "children": {strings.Join(t.Items, ",")}}, nil
 }
 
-// item makes the container of one file of a carousel.
+// item creates the container of one file of a carousel.
 func (t *Task) item(ctx context.Context, i int, form func(context.Context, *platforms.File) (url.Values, *Failure)) *Failure {
 	file := &t.Job.Content.Media[i]
 	fields, bad := form(ctx, file)
@@ -289,7 +272,7 @@ func (t *Task) item(ctx context.Context, i int, form func(context.Context, *plat
 	return t.SaveCheckpoint(ctx, platforms.JoinPartIDs(t.Items))
 }
 
-// FileURL makes an address from which the graph can fetch a file.
+// FileURL returns an address that the graph can fetch a file from.
 func FileURL(ctx context.Context, file *platforms.File) (string, *Failure) {
 	address, err := file.Bytes.Address(ctx, fetchWithin)
 	if err != nil {
@@ -298,7 +281,7 @@ func FileURL(ctx context.Context, file *platforms.File) (string, *Failure) {
 	return address, nil
 }
 
-// SaveCheckpoint tells how far the preparation has come.
+// SaveCheckpoint stores the progress of the preparation.
 func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint string) *Failure {
 	if err := t.Job.SaveCheckpoint(ctx, checkpoint, ""); err != nil {
 		return NewFailure(err)

@@ -106,14 +106,13 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListByCursors reads a list that names no next page: a full one is followed by
-// its cursor.
+// TestListByCursors reads a listing without links to the next page: a full page is followed by its cursor.
 func TestListByCursors(t *testing.T) {
 	pages := map[string]string{
 		"":  `{"data":[{"id":"4"},{"id":"3"}],"paging":{"cursors":{"before":"z","after":"a"}}}`,
 		"a": `{"data":[{"id":"2"},{"id":"1"}],"paging":{"cursors":{"after":"b"}}}`,
 		"b": `{"data":[],"paging":{}}`,
-		// One that leads to itself has no end.
+		// A page whose cursor leads to itself would never end.
 		"c": `{"data":[{"id":"2"},{"id":"1"}],"paging":{"cursors":{"after":"c"}}}`,
 		"d": `{"data":[{"id":"2"}],"paging":{"cursors":{"after":"a"}}}`,
 	}

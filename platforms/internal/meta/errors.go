@@ -15,31 +15,29 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Error is what a graph says is wrong, in the object "error" of its answer.
-// Its texts are not kept: they are written for developers, and some change
-// from one call to the next.
+// Error is a graph's error, from the object "error" of its answer. Its texts are not stored: they are written for
+// developers, and some differ between calls.
 type Error struct {
 	// Status is the HTTP status of the answer.
 	Status int
-	// Code and Subcode name the error; zero where the graph gives none.
+	// Code and Subcode identify the error; zero if the graph returned none.
 	Code, Subcode int
-	// Word is a name that the graph gives within its texts; usually empty.
+	// Word is an identifier from the error's texts; usually empty.
 	Word string
-	// Transient is what the graph says itself: the same call may succeed
-	// later.
+	// Transient is the graph's own flag that the same call may succeed later.
 	Transient bool
 
-	// row is the error's row of the graph's table; nil if it has none.
+	// row is the error's row in the graph's table; nil if it has none.
 	row *Row
 }
 
-// Error names the codes, for logs.
+// Error returns the codes, for logs.
 func (e *Error) Error() string {
 	return fmt.Sprintf("HTTP status %d with code %d, subcode %d, transient %t", e.Status, e.Code, e.Subcode, e.Transient)
 }
 
-// Name is how people can look the error up: its code, its subcode if there is one,
-// and its word if there is one. It is empty for what has no code.
+// Name returns the name to look the error up by: its code, its subcode if any, and its word if any. It is empty for an
+// error without a code.
 func (e *Error) Name() string {
 	name := ""
 	switch {
@@ -53,8 +51,7 @@ func (e *Error) Name() string {
 	return strings.TrimSpace(name + " " + e.Word)
 }
 
-// Parse reads an answer that is not a success. If something between the graph and
-// us answered, only the status is known.
+// Parse parses an unsuccessful answer. If it came from a proxy in front of the graph, only the status is known.
 func (t Table) Parse(resp *transport.Response) *Error {
 	said, _ := jsondoc.Decode[struct {
 		Error struct {
@@ -77,31 +74,27 @@ func (t Table) Parse(resp *transport.Response) *Error {
 	return e
 }
 
-// wordBlockedApp is our name of what appBlocked finds.
+// wordBlockedApp is Herald's own name for a match of appBlocked.
 const wordBlockedApp = "API access blocked"
 
-// appBlocked finds a blocked app among the permissions that code 200 is about:
-// "API access blocked." and "API access deactivated. To reactivate, go to the app
-// dashboard." No other part of such an answer differs from that of an account
-// without the permission (incident of 2 September 2026, in which all connections
-// of one app were refused at once).
+// appBlocked detects a blocked app among the permission errors of code 200: "API access blocked." and "API access
+// deactivated. To reactivate, go to the app dashboard." The rest of the answer is identical to the answer for an
+// account without the permission (incident of 2 September 2026: all connections of one app were refused at once).
 var appBlocked = regexp.MustCompile(`(?i)\bAPI access (?:is )?(?:blocked|deactivated|disabled)\b`)
 
-// threadsWord finds the names that Threads gives some of its errors, such as
-// THREADS_API__LINK_LIMIT_EXCEEDED (Threads API changelog, 22 December 2025).
+// threadsWord matches the names that Threads gives some of its errors, such as THREADS_API__LINK_LIMIT_EXCEEDED
+// (Threads API changelog, 22 December 2025).
 var threadsWord = regexp.MustCompile(`\bTHREADS_API__[A-Z_]{1,64}\b`)
 
-// Missing reports whether the graph does not know what the call's path names, or
-// does not show it to this token: "Object with ID … does not exist, cannot be loaded
-// due to missing permissions, or does not support this operation".
+// Missing reports whether the object in the call's path does not exist or is hidden from this token: "Object with ID …
+// does not exist, cannot be loaded due to missing permissions, or does not support this operation".
 func (e *Error) Missing() bool { return e.Code == codeInvalid && e.Subcode == subcodeMissing }
 
 // IsUnlisted reports whether the graph's table has no row for the error's code.
 func (e *Error) IsUnlisted() bool { return e.row == nil && e.Name() != "" }
 
-// Refusal reports whether the graph certainly did not do what it was asked: it
-// answered, with a status that it documents, an error of its own that is about
-// the request and not about its own trouble.
+// Refusal reports whether the graph certainly did not execute the call: the answer has a documented status and an error
+// object of the graph, and the error concerns the request and not an outage.
 func (e *Error) Refusal() bool {
 	switch e.Status {
 	case http.StatusTooManyRequests:
@@ -113,51 +106,48 @@ func (e *Error) Refusal() bool {
 	}
 }
 
-// Kind sorts errors by what they mean.
+// Kind is the meaning of an error.
 type Kind string
 
 // The kinds of errors.
 const (
-	// KindOther: any other refusal. Its code does not tell what is at fault.
+	// KindOther: any other refusal. Its code does not identify the cause.
 	KindOther Kind = "other"
-	// KindContent: what the post says or shows is against the rules.
+	// KindContent: the content is against the rules.
 	KindContent Kind = "content"
 	// KindText: the text is at fault.
 	KindText Kind = "text"
 	// KindFile: a file is at fault.
 	KindFile Kind = "file"
-	// KindMedia: the graph failed to take a file that may be good.
+	// KindMedia: the graph failed to process a file that may be valid.
 	KindMedia Kind = "media"
-	// KindLost: the graph no longer has what was uploaded or prepared.
+	// KindLost: the graph no longer has the uploaded or prepared content.
 	KindLost Kind = "lost"
-	// KindNotReady: the graph cannot use yet what was prepared.
+	// KindNotReady: the prepared content is not ready yet.
 	KindNotReady Kind = "not ready"
-	// KindToken: the token is dead. No graph renews a dead token.
+	// KindToken: the token is invalid. No graph renews an invalid token.
 	KindToken Kind = "token"
 	// KindPermission: a permission is missing.
 	KindPermission Kind = "permission"
 	// KindApp: the app is blocked, and with it every account.
 	KindApp Kind = "app"
-	// KindPerson: the account is restricted until its owner does something on the
-	// platform.
+	// KindPerson: the account is restricted until its owner acts on the platform.
 	KindPerson Kind = "person"
 	// KindLimit: too many calls.
 	KindLimit Kind = "limit"
-	// KindBlocked: the account is kept from posting for a while, for what it
-	// posted or how often.
+	// KindBlocked: the account is blocked from posting for a while, because of its posts or their frequency.
 	KindBlocked Kind = "blocked"
-	// KindQuota: as much was posted as may be within 24 hours.
+	// KindQuota: the quota of posts within 24 hours is used up.
 	KindQuota Kind = "quota"
-	// KindDuplicate: the same content was posted just before.
+	// KindDuplicate: the same content was posted recently.
 	KindDuplicate Kind = "duplicate"
-	// KindUnavailable: the graph has trouble.
+	// KindUnavailable: the graph has an outage.
 	KindUnavailable Kind = "unavailable"
-	// KindNonsense: the answer is no error of a graph's.
+	// KindNonsense: the answer is not an error of a graph.
 	KindNonsense Kind = "nonsense"
 )
 
-// OfRequest reports whether errors of a kind are about the request itself, and not
-// about the account, its token or the graph's own trouble.
+// OfRequest reports whether errors of a kind concern the request itself, and not the account, its token or an outage.
 func (k Kind) OfRequest() bool {
 	switch k {
 	case KindOther, KindContent, KindText, KindFile, KindMedia, KindLost, KindNotReady:
@@ -167,8 +157,7 @@ func (k Kind) OfRequest() bool {
 	return false
 }
 
-// prevails reports whether errors of a kind are refusals, also where the graph calls
-// them transient.
+// prevails reports whether errors of a kind are refusals even if the graph flags them as transient.
 func (k Kind) prevails() bool {
 	switch k {
 	case KindContent, KindPerson, KindBlocked, KindQuota, KindDuplicate, KindToken, KindLimit:
@@ -187,11 +176,10 @@ const (
 	subcodeMissing = 33
 )
 
-// unavailableCodes are about the graph's own trouble, whatever the subcode.
+// unavailableCodes are outages of the graph, whatever the subcode.
 var unavailableCodes = []int{-2, -1, 1, 2}
 
-// Kind returns what the error means: the kind of its row, unless the graph says
-// that it has trouble of its own.
+// Kind returns the kind of the error: the kind of its row, unless the graph reports an outage.
 func (e *Error) Kind() Kind {
 	switch {
 	case e.row != nil && e.row.Kind.prevails():
@@ -209,9 +197,8 @@ func (e *Error) Kind() Kind {
 	}
 }
 
-// isAppWide reports whether an error is about a limit or a block of the app, and so
-// of all accounts that it is connected to. The code alone does not tell: 4/2207051
-// is about one account that is suspected of spam.
+// isAppWide reports whether an error is a limit or a block of the app, and so applies to all of its accounts. The code
+// alone does not suffice: 4/2207051 concerns one account that is suspected of spam.
 func (e *Error) isAppWide() bool {
 	kind := e.Kind()
 	return kind == KindApp || kind == KindLimit && (e.Code == codeAppLimit || e.Code == codeApplicationLimit)

@@ -1,10 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package meta calls Meta's graphs, those of Facebook, Instagram and Threads,
-// and understands what they have in common: how they report errors and limits,
-// how they list, and how two of them publish containers. Where platforms differ,
-// their own folders say so.
+// Package meta calls Meta's graphs (Facebook, Instagram and Threads) and implements their common parts: errors and
+// limits, listings, and the containers that two of them publish. The differences are in the packages of the platforms.
 package meta
 
 import (
@@ -23,10 +21,9 @@ import (
 )
 
 const (
-	// ReadTimeout bounds the calls that only ask.
+	// ReadTimeout bounds calls that only read.
 	ReadTimeout = 10 * time.Second
-	// PermalinkTimeout bounds reading the address of what was just published:
-	// the id of the post waits for it to be stored.
+	// PermalinkTimeout bounds reading the permalink of a new post, because the post's id is not stored until then.
 	PermalinkTimeout = 3 * time.Second
 )
 
@@ -35,26 +32,24 @@ type Graph struct {
 	client.Client
 	// Version is the first segment of most paths.
 	Version string
-	// Clock tells when limits and tokens end, and waits for containers.
+	// Clock is the clock for limits, token expiry and polling.
 	Clock clock.Clock
 	// Errors is the platform's table of errors.
 	Errors Table
-	// Kinds say what errors ask for on this platform, where that is not what
-	// they ask for elsewhere. A row's own words go before them.
+	// Kinds overrides the default classifications for this platform. The Error of a table row takes precedence.
 	Kinds map[Kind]platforms.Error
 }
 
-// VersionedPath is the path of something in the graph.
+// VersionedPath returns a path below the API version.
 func (g *Graph) VersionedPath(rest string) string { return "/" + g.Version + rest }
 
-// AccountPath is the path of something that belongs to an account.
+// AccountPath returns a path below an account.
 func (g *Graph) AccountPath(account *platforms.Account, rest string) string {
 	return g.VersionedPath("/" + url.PathEscape(account.ID) + "/" + rest)
 }
 
-// Call makes a call that may be repeated, and returns the body of a success.
-// about is what the call is about, for messages. A call with a body goes to a path
-// of an account.
+// Call makes a repeatable call and returns the body of a success. about is the subject of the call, for messages. A
+// call with a body must use a path of an account.
 func (g *Graph) Call(ctx context.Context, call client.Call, about string) ([]byte, *Failure) {
 	resp, err := g.Do(ctx, call)
 	if err != nil {
@@ -70,16 +65,14 @@ func (g *Graph) Call(ctx context.Context, call client.Call, about string) ([]byt
 	}
 }
 
-// Get asks for what a path names, below the version. An answer that is no JSON
-// object reads as an empty one.
+// Get reads the object at a path below the API version. An answer that is not a JSON object is decoded as an empty one.
 func Get[T any](ctx context.Context, g *Graph, action, path string, token platforms.Token) (T, *Failure) {
 	body, bad := g.Call(ctx, client.Call{Action: action, Path: g.VersionedPath(path), Token: token.Access, Timeout: ReadTimeout}, ThePost)
 	v, _ := jsondoc.Decode[T](body)
 	return v, bad
 }
 
-// Publish makes the call that publishes, once, and returns the body of its
-// answer as well.
+// Publish makes the publishing call, once, and also returns the body of its answer.
 func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result, []byte) {
 	resp, err := g.Do(ctx, call)
 	if err != nil {
@@ -88,8 +81,8 @@ func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result
 	return g.resultWithLimits(resp, CreatedID), resp.Body
 }
 
-// PublishAs is Publish for a call whose answer does not name the post. idOf returns the
-// post's id if the body confirms the call.
+// PublishAs is Publish for a call whose answer does not contain the post's id. idOf returns the post's id if the body
+// confirms the call.
 func (g *Graph) PublishAs(ctx context.Context, call client.Call, idOf func(body []byte) string) platforms.Result {
 	resp, err := g.Do(ctx, call)
 	if err != nil {
@@ -98,15 +91,14 @@ func (g *Graph) PublishAs(ctx context.Context, call client.Call, idOf func(body 
 	return g.resultWithLimits(resp, idOf)
 }
 
-// resultWithLimits is the result of an answer to the call that publishes.
+// resultWithLimits returns the result of the publishing call, with the rate limits from its answer.
 func (g *Graph) resultWithLimits(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
 	result := g.ResultOf(resp, idOf)
 	result.RateLimits = ParseUsage(resp.Header).rateLimits(g.Clock.Now())
 	return result
 }
 
-// CreatedID reads the id in the answer to a call that creates something; ""
-// if there is none.
+// CreatedID returns the id in the answer to a call that creates an object; "" if there is none.
 func CreatedID(body []byte) string {
 	made, _ := jsondoc.Decode[struct {
 		ID jsondoc.Text `json:"id"`
@@ -117,8 +109,7 @@ func CreatedID(body []byte) string {
 	return ""
 }
 
-// ResultOf decides what the answer to the call that publishes says about the post. idOf
-// is as in PublishAs.
+// ResultOf returns the result of the publishing call from its answer. idOf is as in PublishAs.
 func (g *Graph) ResultOf(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		if id := idOf(resp.Body); id != "" {
@@ -138,8 +129,8 @@ func (g *Graph) ResultOf(resp *transport.Response, idOf func(body []byte) string
 	}
 }
 
-// ThePost is what most calls are about, in messages.
+// ThePost is the default subject of a call, for messages.
 const ThePost = "the post"
 
-// TheFile names a file as what a call is about.
+// TheFile returns a file as the subject of a call.
 func TheFile(file *platforms.File) string { return fmt.Sprintf("the file %q", file.Name) }

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// page is one page of a listing. Data is nil if there is none.
+// page is one page of a listing. Data is nil if the answer has none.
 type page[E any] struct {
 	Data   []E `json:"data"`
 	Paging struct {
@@ -28,10 +28,9 @@ type page[E any] struct {
 	} `json:"paging"`
 }
 
-// List reads a listing of an account from the page of a query to its end,
-// maxPages of it at most, and hands over each entry. add reports whether the
-// entry is a thing of the listing. Nothing counts of a listing that gives an
-// error.
+// List reads a listing of an account from the page of a query to its end, at most maxPages pages, and passes each entry
+// to add, which reports whether the entry is valid. If List returns an error, the entries that add received must be
+// discarded.
 func List[E any](ctx context.Context, g *Graph, path string, query url.Values, token platforms.Token, maxPages int, add func(E) bool) *platforms.Error {
 	for range maxPages {
 		page, bad := Get[page[E]](ctx, g, "list", path+"?"+query.Encode(), token)
@@ -53,10 +52,9 @@ func List[E any](ctx context.Context, g *Graph, path string, query url.Values, t
 	return g.TooManyPages()
 }
 
-// following returns the query of the page behind this one, which a query asked
-// for; nil behind the last. Not every listing names the next page: those of Threads
-// are documented with cursors alone (Threads API, "Retrieve a list of all a user's
-// threads"), so that a full page is followed by its cursor.
+// following returns the query of the next page; nil after the last one. Not every listing links to its next page:
+// listings of Threads are documented with cursors only (Threads API, "Retrieve a list of all a user's threads"), so a
+// full page is followed by its cursor.
 func (p *page[E]) following(query url.Values) url.Values {
 	if next := nextPage(p.Paging.Next.String()); next != nil {
 		return next
@@ -70,14 +68,12 @@ func (p *page[E]) following(query url.Values) url.Values {
 	return nil
 }
 
-// secrets are the parameters that a graph writes into the address of the next
-// page and that do not belong into an address.
+// secrets are the query parameters that a graph adds to the address of the next page and that must not be part of a
+// URL.
 var secrets = []string{"access_token", "appsecret_proof"}
 
-// nextPage returns the query of the page that follows a listing's page, without
-// the token that the graph puts there; nil on the last page, and never nil
-// before it. Only the query is taken: the host that the graph names is not to
-// be trusted with a token.
+// nextPage returns the query of the next page, without the token that the graph adds; nil on the last page, and never
+// nil before it. Only the query is used: the host of the link is not trusted with a token.
 func nextPage(next string) url.Values {
 	if next == "" {
 		return nil
@@ -93,8 +89,7 @@ func nextPage(next string) url.Values {
 	return query
 }
 
-// ParseTime reads a time as graphs write it, with or without a colon in the
-// offset, to the second; zero if it is none.
+// ParseTime parses a graph's time, with or without a colon in the offset, to the second; zero if it is malformed.
 func ParseTime(s jsondoc.Text) time.Time {
 	for _, layout := range []string{"2006-01-02T15:04:05-0700", time.RFC3339} {
 		if at, err := time.Parse(layout, s.String()); err == nil {
@@ -104,27 +99,26 @@ func ParseTime(s jsondoc.Text) time.Time {
 	return time.Time{}
 }
 
-// SameText reports whether a listed text is the one that was sent: graphs may
-// trim it, change blanks, and compose letters.
+// SameText reports whether a listed text equals the sent one: graphs may trim it, change whitespace, and compose
+// letters.
 func SameText(sent string, listed jsondoc.Text) bool {
 	want := text.Fold(sent)
 	return want != "" && want == text.Fold(listed.String())
 }
 
-// SameCaption reports whether the text of a listed post is the one that was sent
-// with files, which need none.
+// SameCaption is SameText for a post with files, whose text may be empty.
 func SameCaption(sent string, listed jsondoc.Text) bool {
 	return SameText(sent, listed) || strings.TrimSpace(sent+listed.String()) == ""
 }
 
-// ValidID reports whether this can be an id of a graph's, and a part of an
-// address: digits, and "_" between those of a Page and of its post.
+// ValidID reports whether a string can be an id of a graph and a segment of a path: digits, and the "_" between the ids
+// of a Page and its post.
 func ValidID(id string) bool { return idForm.MatchString(id) }
 
 var idForm = regexp.MustCompile(`^[0-9_]{1,64}$`)
 
-// IsObjectID reports whether a person may have entered the id of a post of Instagram or
-// Threads: a number, longer than what is typed by chance.
+// IsObjectID reports whether user input may be the id of a post of Instagram or Threads: a number with too many digits
+// to be typed by chance.
 func IsObjectID(id string) bool { return objectIDForm.MatchString(id) }
 
 var objectIDForm = regexp.MustCompile(`^[0-9]{10,20}$`)

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// pagesPerCall and mostPageCalls bound how many Pages of a person are read:
-	// a thousand.
+	// pagesPerCall and mostPageCalls limit the number of Pages that are read for a person to 1000.
 	pagesPerCall  = "100"
 	mostPageCalls = 10
 )
@@ -28,14 +27,14 @@ type Page struct {
 	Instagram jsondoc.Optional[Account] `json:"instagram_business_account"`
 }
 
-// mayPost reports whether the person has one of the tasks that allow to post as the
-// Page (Pages API, "Overview", Tasks). A Page that tells no tasks is let pass.
+// mayPost reports whether the person has one of the tasks that allow posting as the Page (Pages API, "Overview",
+// Tasks). A Page without tasks in the answer is accepted.
 func (p *Page) mayPost() bool {
 	return len(p.Tasks) == 0 || slices.Contains(p.Tasks, "CREATE_CONTENT") || slices.Contains(p.Tasks, "MANAGE")
 }
 
-// Pages lists the Pages that a person may post to, with the tokens of the Pages. fields
-// are what is asked of each. readOnly counts the Pages that they may not post to.
+// Pages lists the Pages that a person may post to, with their tokens. fields are the requested fields of each Page.
+// readOnly counts the Pages that the person may not post to.
 func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string) (pages []Page, readOnly int, err error) {
 	query := url.Values{"fields": {fields}, "limit": {pagesPerCall}}
 	for range mostPageCalls {
@@ -63,8 +62,8 @@ func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string)
 	return pages, readOnly, nil
 }
 
-// PageToken is the token of a Page. It came of a long-lived one, so that it does not
-// end (Facebook Login, "Long-Lived Access Tokens").
+// PageToken returns the token of a Page. It was derived from a long-lived token, so it does not expire (Facebook Login,
+// "Long-Lived Access Tokens").
 func (p *Page) PageToken(scopes string) platforms.Token {
 	return platforms.Token{Access: p.Token.String(), Scopes: scopes}
 }

@@ -39,12 +39,11 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 	return result
 }
 
-// doubleCheck asks the container about a refusal that may be about it: graphs also
-// refuse to publish what an earlier call has published, and document no words for
-// that. What the container says decides whether the same one is published again.
-// Only its own word that it is not published lets the refusal stand; without one the
-// outcome is unknown. Refusals that are about the account ask nothing here: Lookup,
-// which follows every refusal, asks the container once.
+// doubleCheck reads the container after a refusal that may concern it: graphs also refuse to publish a container that
+// an earlier call has published, and document no error for that. The container's state decides whether the same one is
+// published again. The refusal is final only if the state shows that the container is not published; otherwise the
+// outcome is unknown. For a refusal that concerns the account no state is read here: Lookup, which follows every
+// refusal, reads it once.
 func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refused *platforms.Result) {
 	said, ok := errors.AsType[*Error](refused.Err.Err)
 	if !ok || !said.Kind().OfRequest() {
@@ -63,19 +62,17 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 	case passes && found == StateFinished:
 		c.Cache.recordRefused(job.Checkpoint, c.Clock.Now())
 	case found != StateFinished && found != StateInProgress && refused.Err.Class == platforms.ClassPermanent:
-		// The container has ended unpublished, which another one mends, or the graph
-		// does not show it yet.
+		// The container ended unpublished, which a new one fixes, or the graph does not show it yet.
 		c.notYet(refused.Err)
 	}
 }
 
-// notYet rewrites a refusal as one that passes: the same container may be published later.
+// notYet changes a refusal into a transient error: the same container may be published later.
 func (c *Containers) notYet(e *platforms.Error) {
 	e.Class, e.Subject, e.Problem, e.Remedy = platforms.ClassTransient, "", c.Name+" cannot publish the post yet", ""
 }
 
-// permalink reads the address of a post and when it was published. Without an
-// answer the post has no address here; it is published all the same.
+// permalink reads the permalink and the time of a post. Without an answer both are empty; the post is published anyway.
 func (c *Containers) permalink(ctx context.Context, job *platforms.Job, id string) (string, time.Time) {
 	body, _ := c.Call(ctx, client.Call{
 		Action: "permalink", Path: c.VersionedPath("/" + url.PathEscape(id) + "?fields=id,permalink,timestamp"), Token: job.Account.Token.Access,
@@ -91,10 +88,10 @@ type Post struct {
 	Timestamp jsondoc.Text `json:"timestamp"`
 	Permalink jsondoc.Text `json:"permalink"`
 	MediaType jsondoc.Text `json:"media_type"`
-	// Caption and ProductType are Instagram's.
+	// Caption and ProductType exist on Instagram only.
 	Caption     jsondoc.Text `json:"caption"`
 	ProductType jsondoc.Text `json:"media_product_type"`
-	// Text, IsReply and RepliedTo are those of Threads.
+	// Text, IsReply and RepliedTo exist on Threads only.
 	Text      jsondoc.Text `json:"text"`
 	IsReply   jsondoc.Flag `json:"is_reply"`
 	RepliedTo struct {
@@ -103,25 +100,23 @@ type Post struct {
 }
 
 const (
-	// pageSize is the greatest limit of the listings.
+	// pageSize is the maximum page size of the listings.
 	pageSize = 100
 	// MaxPages bounds one lookup: an account may publish 250 posts in 24 hours.
 	MaxPages = 32
 )
 
-// Listing is where a job's post is listed.
+// Listing describes the listing that contains a job's post.
 type Listing struct {
-	// Edge is the last segment of the account's path, and Fields what is asked
-	// of each post.
+	// Edge is the last segment of the account's path, and Fields the requested fields of each post.
 	Edge, Fields string
 	// Same reports whether a listed post has the job's content.
 	Same func(*Post) bool
 }
 
-// Lookup asks the container of the job whether it was published, and finds the
-// post that it became among the account's posts. Only the container's word
-// counts for absence; without a container, or if the graph has forgotten it, the
-// listing alone is searched.
+// Lookup reads the state of the job's container and, if it is published, finds its post in the account's listing. Only
+// the container's state proves absence; without a container, or if the graph does not show it, only the listing is
+// searched.
 func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listing) (platforms.LookupResult, error) {
 	if ValidID(job.Checkpoint) {
 		found, _, bad := c.State(ctx, &job, job.Checkpoint)
@@ -145,15 +140,13 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 	return matches.Result(), nil
 }
 
-// findPublished finds the post that a published container became. The container has
-// ended all doubt, so that what is looked for is the post's id alone. Where the
-// listing does not give it for a while, gives several, or cannot be read for longer,
-// the post is published without one: a wrong id would be worse. Of a tree the id is
-// needed, since the next card hangs from it: without it the outcome is unknown.
+// findPublished finds the post of a published container. The outcome is certain, so only the post's id is missing. If
+// the listing does not contain the post for idWait, contains several candidates, or cannot be read for unreadWait, the
+// post is reported without an id: a wrong id would be worse. A tree needs the id, because the next card replies to it:
+// without an id its outcome is unknown.
 //
-// Meta's references call the time that is listed the "creation date" of a post and
-// do not say whether that is its container's. What is as old as the container is the
-// post, then, if nothing newer is listed.
+// Meta's references call the listed time the "creation date" of a post and do not define whether this is the creation
+// of its container. If no newer post is listed, one as old as the container is therefore the post.
 func (c *Containers) findPublished(ctx context.Context, job *platforms.Job, where Listing) (platforms.LookupResult, error) {
 	now := c.Clock.Now()
 	known := c.Cache.observePublished(job.Checkpoint, now)
@@ -173,7 +166,7 @@ func (c *Containers) findPublished(ctx context.Context, job *platforms.Job, wher
 	case !isTree && (bad == nil && waited || known >= unreadWait):
 		return platforms.LookupResult{Matches: 1, Certain: true}, nil
 	case bad != nil:
-		// Whatever keeps the listing from being read, the post is out.
+		// The post is published, whatever the error of the listing.
 		unread := *bad
 		unread.Class = platforms.ClassUnknown
 		return platforms.LookupResult{}, &unread
@@ -184,8 +177,7 @@ func (c *Containers) findPublished(ctx context.Context, job *platforms.Job, wher
 	}
 }
 
-// search looks for the job's post in a listing, among what was published at from or
-// later.
+// search finds the job's posts in a listing, published at from or later.
 func (c *Containers) search(ctx context.Context, job *platforms.Job, where Listing, from time.Time) (listing.Matches, *platforms.Error) {
 	query := url.Values{
 		"fields": {where.Fields},

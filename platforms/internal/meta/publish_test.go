@@ -17,8 +17,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// newContainers makes a graph that publishes in two steps, on a server of the
-// test's, with a clock that the test moves.
+// newContainers returns a graph that publishes in two steps, on a test server, with a clock that the test moves.
 func newContainers(t *testing.T, answer http.HandlerFunc) (*Containers, recorder.Clock) {
 	t.Helper()
 	server := recorder.Start(t, answer)
@@ -37,15 +36,13 @@ func newContainers(t *testing.T, answer http.HandlerFunc) (*Containers, recorder
 const (
 	// unread is the answer for a container that the graph does not show.
 	unread = `{"error":{"code":100,"error_subcode":33}}`
-	// invalid and notYet are refusals to publish that a container which is published
-	// already may get as well.
+	// invalid and notYet are refusals that a container may get even if it is already published.
 	invalid = `{"error":{"code":100}}`
 	notYet  = `{"error":{"code":24}}`
 )
 
-// TestDoubleCheck has a graph refuse to publish a container that an earlier call,
-// whose answer was lost, may have published. Only the graph's word that it is not
-// published leaves it at the refusal.
+// TestDoubleCheck makes a graph refuse to publish a container that an earlier call, whose answer was lost, may have
+// published. The refusal must stay only if the graph's state shows that the container is not published.
 func TestDoubleCheck(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -79,9 +76,8 @@ func TestDoubleCheck(t *testing.T) {
 	}
 }
 
-// TestDoubleCheckOfTheUnread has a graph show none of its containers, as Instagram
-// did for days, and refuse to publish one. A process that made it, and knows the
-// answers to all of its calls, needs no word on it.
+// TestDoubleCheckOfTheUnread makes a graph show none of its containers, as Instagram did for days, and refuse to
+// publish one. A process that created it, and has the answers to all calls for it, does not need its state.
 func TestDoubleCheckOfTheUnread(t *testing.T) {
 	lost := recorder.HangUp
 	refused := recorder.Respond(400, invalid)

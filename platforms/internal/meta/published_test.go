@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// TestPublishedContainer looks for the post of a container that says PUBLISHED. That is
-// the end of all doubt: only the post's id is still open.
+// TestPublishedContainer looks up the post of a container in the state PUBLISHED. The outcome is certain; only the
+// post's id is missing.
 func TestPublishedContainer(t *testing.T) {
 	const gone = "gone"
 	listed := func(ids ...string) string {
@@ -40,12 +40,11 @@ func TestPublishedContainer(t *testing.T) {
 	withoutID := platforms.LookupResult{Matches: 1, Certain: true}
 	tests := map[string]struct {
 		reason string
-		// posts are listed, each with its age in minutes at noon; gone for a listing
-		// that cannot be read. The job is searched for from five minutes before noon,
-		// and its container was made an hour before noon.
+		// posts are the listed posts, each as its age in minutes at noon; gone is a listing that cannot be read. The
+		// job's SearchFrom is five minutes before noon, and its container was created an hour before noon.
 		posts    string
 		category v1alpha1.Category
-		// first and later are what the first lookup finds, and the one after the wait.
+		// first and later are the results of the first lookup, and of the one after the wait.
 		first, later platforms.LookupResult
 	}{
 		"listed":              {"its id is known at once", listed("1 2"), v1alpha1.CategoryText, posted("1", 2), posted("1", 2)},
@@ -102,8 +101,8 @@ func TestPublishedContainer(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfThePublished has a graph publish a container and refuse the call: with
-// whatever code, the lookup that follows finds the post.
+// TestRefusalsOfThePublished makes a graph publish a container and refuse the call: for every error code, the following
+// lookup must find the post.
 func TestRefusalsOfThePublished(t *testing.T) {
 	for i := range shared {
 		row := &shared[i]

@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// First reads the first page of a listing of an account, which begins with the newest
-// entry (Graph API, "Paginated Results"). limit bounds the page.
+// First reads the first page of an account's listing, which has the newest entries first (Graph API, "Paginated
+// Results"). limit bounds the page.
 func First[E any](ctx context.Context, g *Graph, path string, which platforms.Recent, limit int, fields string, token platforms.Token) ([]E, error) {
 	query := url.Values{
 		"fields": {fields},
@@ -29,8 +29,7 @@ func First[E any](ctx context.Context, g *Graph, path string, which platforms.Re
 	return found.Data, nil
 }
 
-// Recent reads the first page of a listing of an account. listed returns an entry as it is
-// shown; false for one that was not asked for.
+// Recent reads the first page of an account's listing and returns the posts that where.Same accepts.
 func (c *Containers) Recent(ctx context.Context, account platforms.Account, which platforms.Recent, where Listing) ([]Post, error) {
 	found, err := First[Post](ctx, &c.Graph, "/"+url.PathEscape(account.ID)+"/"+where.Edge, which, pageSize, where.Fields, account.Token)
 	if err != nil {

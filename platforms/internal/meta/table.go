@@ -10,33 +10,33 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Row is one error of a graph: how it is named, and what it asks for.
+// Row is one error of a graph: its name and its classification.
 type Row struct {
-	// Code names the error, and Last ends a range of codes that mean the same.
+	// Code identifies the error, and Last is the end of a range of codes with one meaning.
 	Code, Last int
-	// Subcode is the more exact name; zero for whatever subcode has no row of its own.
+	// Subcode refines Code; zero matches every subcode without its own row.
 	Subcode int
-	// Word is a name within the message, for errors that have no code of their own.
+	// Word is an identifier in the message, for errors without their own code.
 	Word string
-	// Kind is what the error means.
+	// Kind is the meaning of the error.
 	Kind Kind
-	// Meaning is Kind in words that are about this code; empty if Kind's own do.
+	// Meaning describes this code in words; empty if the description of Kind suffices.
 	Meaning string
-	// Error says what the error asks for, where that is not what its kind does.
+	// Error overrides the classification of the kind.
 	Error *platforms.Error
-	// Retryable says that another container may mend it at once, or after Pause.
+	// Retryable reports whether a new container may fix the error, immediately or after Pause.
 	Retryable bool
 	Pause     time.Duration
-	// Source is where the code is documented, or who has seen it.
+	// Source is the page that documents the code, or the client that has seen it.
 	Source string
 }
 
-// uniqueSubcodes is from where on a subcode means the same under every code. Smaller
-// ones are numbered for each code by itself ("Handling Errors", Error Subcodes).
+// uniqueSubcodes is the first subcode with the same meaning under every code. Smaller ones are numbered separately for
+// each code ("Handling Errors", Error Subcodes).
 const uniqueSubcodes = 1_000_000
 
-// names reports whether the row is about an error, and how exactly: by a word, by
-// its subcode, or by its code alone.
+// names returns how exactly the row matches an error: 3 by a word, 2 by its subcode, 1 by its code alone, and 0 if it
+// does not match.
 func (r *Row) names(e *Error) (exactness int) {
 	covered := e.Code == r.Code || e.Code > r.Code && e.Code <= r.Last
 	switch {
@@ -56,7 +56,7 @@ func (r *Row) names(e *Error) (exactness int) {
 	return 0
 }
 
-// Name is how people look the row up.
+// Name returns the name to look the row up by.
 func (r *Row) Name() string {
 	e := Error{Code: r.Code, Subcode: r.Subcode, Word: r.Word}
 	if r.Last != 0 {
@@ -65,17 +65,16 @@ func (r *Row) Name() string {
 	return e.Name()
 }
 
-// Sample is an error that the row is about.
+// Sample returns an error that matches the row.
 func (r *Row) Sample() *Error {
 	return &Error{Status: 400, Code: r.Code, Subcode: r.Subcode, Word: r.Word}
 }
 
-// Table is the errors of a graph. Of rows that name an error equally well, the
-// first one counts.
+// Table lists the errors of a graph. Among rows that match equally well, the first one applies.
 type Table []Row
 
-// find returns the row of an error; nil if the table has none. A graph without a
-// table of its own has the errors that all graphs share.
+// find returns the row of an error; nil if the table has none. A nil table is replaced by the errors that all graphs
+// share.
 func (t Table) find(e *Error) *Row {
 	if t == nil {
 		t = shared
@@ -90,13 +89,13 @@ func (t Table) find(e *Error) *Row {
 	return best
 }
 
-// With returns a table of own rows, and of those that all graphs share.
+// With returns a table of the given rows and those that all graphs share.
 func With(own ...Row) Table { return append(Table(own), shared...) }
 
 const (
 	handling = "Graph API, \"Handling Errors\""
 	limits   = "Graph API, \"Rate Limits\""
-	// seen is the source of codes that no page names.
+	// seen is the source of undocumented codes.
 	seen = "seen by clients (gitroomhq/postiz-app, Facebook provider)"
 )
 

@@ -14,36 +14,31 @@ import (
 )
 
 const (
-	// appUsageHeader tells how much of its budget of calls the app has used.
+	// appUsageHeader contains the used share of the app's call budget.
 	appUsageHeader = "X-App-Usage"
-	// usageHeader tells how much of its limits a business has used, and for how
-	// many minutes it is shut out.
+	// usageHeader contains the used share of a business's limits, and the remaining minutes of its block.
 	usageHeader = "X-Business-Use-Case-Usage"
 )
 
 const (
-	// limitPause and blockPause are how long to stay away when the graph does
-	// not say: calling while limited prolongs the block, and what counts over a
-	// day, or punishes, lasts for hours.
+	// limitPause and blockPause are the pauses if the graph gives none: calls during a rate limit prolong the block,
+	// and daily quotas and penalties last for hours.
 	limitPause = 5 * time.Minute
 	blockPause = time.Hour
 
-	// longestWait bounds what is believed: limits count over 24 hours.
+	// longestWait is the longest pause that is accepted from a graph: limits count over 24 hours.
 	longestWait = 24 * time.Hour
 )
 
-// Usage is how much of its budgets of calls was used up, as an answer tells.
+// Usage is the used share of the call budgets, from an answer.
 type Usage struct {
-	// App and Account are percents of the app's budget and of the account's;
-	// -1 if they are not told.
+	// App and Account are percentages of the app's budget and of the account's; -1 if unknown.
 	App, Account int
-	// RetryAfter is for how long the graph takes no calls of the account; zero if
-	// it does.
+	// RetryAfter is how long the graph refuses calls of the account; zero if it does not.
 	RetryAfter time.Duration
 }
 
-// budgets are those that Meta counts, in percent, and the minutes until access
-// is regained.
+// budgets are Meta's counters, in percent, and the minutes until access is regained.
 type budgets struct {
 	Calls   jsondoc.Text `json:"call_count"`
 	Time    jsondoc.Text `json:"total_time"`
@@ -51,10 +46,10 @@ type budgets struct {
 	ShutOut jsondoc.Text `json:"estimated_time_to_regain_access"`
 }
 
-// most is the most used of the budgets.
+// most returns the highest of the percentages.
 func (b budgets) most() int { return max(b.Calls.Int(), b.Time.Int(), b.CPUTime.Int(), 0) }
 
-// ParseUsage reads the headers of an answer, a success or not.
+// ParseUsage parses the headers of an answer, successful or not.
 func ParseUsage(h http.Header) Usage {
 	used := Usage{App: -1, Account: -1}
 	if app, ok := jsondoc.Decode[budgets]([]byte(h.Get(appUsageHeader))); ok {
@@ -72,8 +67,7 @@ func ParseUsage(h http.Header) Usage {
 	return used
 }
 
-// RetryAt is when an error of a kind that passes allows the next call; zero for
-// the other kinds.
+// RetryAt returns the time of the next allowed call after a temporary kind of error; zero for the other kinds.
 func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	wait := ParseUsage(h).RetryAfter
 	switch {
@@ -87,9 +81,8 @@ func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	return now.Add(wait)
 }
 
-// quotaLimit is the rate limit of posts within 24 hours, from how many there may
-// be and how many were made. Nothing is sent until the given time if none is
-// left. It returns nil for what is no number.
+// quotaLimit returns the rate limit of posts within 24 hours, from the total and the used number. If none remains, it
+// blocks until hold. It returns nil for malformed numbers.
 func quotaLimit(total, used string, hold time.Time) []platforms.RateLimit {
 	most, err := strconv.Atoi(total)
 	made, err2 := strconv.Atoi(used)
@@ -104,18 +97,16 @@ func quotaLimit(total, used string, hold time.Time) []platforms.RateLimit {
 }
 
 const (
-	// slowDown is from how much of a budget on calls are made less often, in
-	// percent: Meta advises it above 90.
+	// slowDown is the used percentage above which calls are made less often. Meta recommends this above 90 percent.
 	slowDown = 90
-	// slowDownFor and stopFor are how long an account is left alone then, and
-	// when the budget is used up, if the platform says no more. The budgets are
-	// counted over an hour that slides.
+	// slowDownFor and stopFor are the pauses for an account above slowDown and at 100 percent, if the platform gives
+	// none. The budgets are counted over a sliding window of one hour.
 	slowDownFor = time.Minute
 	stopFor     = 5 * time.Minute
 )
 
-// usageLimit is the rate limit of a budget of calls, from its use in percent. For
-// shutOut the graph takes no calls at all.
+// usageLimit returns the rate limit of a call budget, from its used percentage. The graph refuses all calls for the
+// duration shutOut.
 func usageLimit(name string, appWide bool, used int, shutOut time.Duration, now time.Time) platforms.RateLimit {
 	a := platforms.RateLimit{Name: name, Limit: 100, Remaining: min(max(100-used, 0), 100), AppWide: appWide}
 	switch {
@@ -130,7 +121,7 @@ func usageLimit(name string, appWide bool, used int, shutOut time.Duration, now 
 	return a
 }
 
-// rateLimits are the budgets of calls of the app and of the account.
+// rateLimits returns the rate limits for the call budgets of the app and the account.
 func (u Usage) rateLimits(now time.Time) (told []platforms.RateLimit) {
 	if u.App >= 0 {
 		told = append(told, usageLimit(platforms.AppUsage, true, u.App, 0, now))

@@ -44,7 +44,7 @@ func TestUsedOf(t *testing.T) {
 	}
 }
 
-// noon is the time at which these tests happen.
+// noon is the time of these tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func TestUsageLimit(t *testing.T) {

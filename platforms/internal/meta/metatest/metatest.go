@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metatest tests the tables of errors of Meta's platforms.
+// Package metatest tests the error tables of Meta's platforms.
 package metatest
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// Want is what an error asks for, and whom it concerns.
+// Want is the expected classification of an error.
 type Want struct {
 	Class   platforms.Class
 	Subject platforms.Subject
-	// AppWide is set if no account of the app can be used meanwhile.
+	// AppWide is set if the error blocks all accounts of the app.
 	AppWide bool
-	// Waits is set if the error names a time before which nothing is sent.
+	// Waits is set if the error has a RetryAt.
 	Waits bool
 }
 
@@ -43,7 +43,7 @@ var (
 	BadFile    = Want{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile}
 )
 
-// shared is what the errors ask for that all graphs have.
+// shared are the expected classifications of the errors that all graphs have.
 var shared = map[string]Want{
 	"-2": Trouble, "-1": Trouble, "1": Trouble, "2": Trouble, "3": Reconnect, "4": AppLimit, "9": Blocked, "10": Reconnect, "17": Limited, "32": Limited,
 	"100": Refused, "100/33": Refused, "102": Reconnect, "104": Reconnect, "190": Reconnect, "190/458": Reconnect, "190/459": Reconnect,
@@ -52,12 +52,11 @@ var shared = map[string]Want{
 	"341":                    AppLimit, "368": Blocked, "506": Duplicate, "613": Limited, "80000-80014": Limited,
 	"1346003": Refused, "1363047": Trouble, "1366051": Duplicate, "1390008": Blocked, "1404006": Restricted, "1404078": Restricted,
 	"1404102": Refused, "1404112": Restricted, "1609010": Trouble, "25/2207050": Restricted, "4854002": Restricted,
-	// One account is suspected of spam. The others of the app go on, although 4 alone
-	// is a limit of the app.
+	// One account is suspected of spam. The app's other accounts continue, although code 4 alone is a limit of the app.
 	"4/2207051": Blocked,
 }
 
-// meanings are the kinds in words, for rows that have none of their own.
+// meanings describe the kinds, for rows without a Meaning.
 var meanings = map[meta.Kind]string{
 	meta.KindToken: "the access token is no longer accepted", meta.KindPermission: "a permission is missing",
 	meta.KindApp: "the app is blocked", meta.KindQuota: "the posts of 24 hours are used up", meta.KindBlocked: "the account is blocked from posting",
@@ -65,8 +64,8 @@ var meanings = map[meta.Kind]string{
 	meta.KindUnavailable: "the platform has trouble of its own",
 }
 
-// CheckErrors tests every row of a graph's table against what it has to ask for, by
-// the row's name, and the page that lists the table.
+// CheckErrors tests every row of a graph's table against its expected classification, by the row's name, and checks the
+// page that documents the table.
 func CheckErrors(t *testing.T, platform string, g *meta.Graph, own map[string]Want) {
 	t.Helper()
 	wants := maps.Clone(shared)
@@ -90,7 +89,7 @@ func CheckErrors(t *testing.T, platform string, g *meta.Graph, own map[string]Wa
 	errordocs.Check(t, platform, docs)
 }
 
-// placeholder finds what is left of an unfinished text.
+// placeholder matches the remains of an incomplete text.
 var placeholder = regexp.MustCompile(`\{|%!|…`)
 
 func check(t *testing.T, row *meta.Row, bad *platforms.Error, want Want) {
@@ -108,8 +107,7 @@ func check(t *testing.T, row *meta.Row, bad *platforms.Error, want Want) {
 	}
 }
 
-// checkUnlisted answers with codes that are in no table: the error names the code and
-// nobody at fault.
+// checkUnlisted answers with codes that are in no table: the error contains the code and blames no subject.
 func checkUnlisted(t *testing.T, g *meta.Graph) {
 	t.Helper()
 	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
@@ -125,7 +123,7 @@ func checkUnlisted(t *testing.T, g *meta.Graph) {
 	}
 }
 
-// document is a row as the page of errors shows it.
+// document converts a row for the error page.
 func document(row *meta.Row, bad *platforms.Error) errordocs.Row {
 	doc := errordocs.Row{Code: row.Name(), Kind: row.Meaning, Error: *bad, Source: row.Source}
 	if doc.Kind == "" {
