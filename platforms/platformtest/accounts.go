@@ -15,8 +15,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// endedClass is what an access token that has ended asks for: another one, if
-// something can still give one.
+// endedClass returns the class for an expired access token: refresh if it can be renewed, and reconnect otherwise.
 func (s *Suite) endedClass() platforms.Class {
 	switch s.Renewal {
 	case ByRefreshToken, ByRotation:
@@ -52,7 +51,7 @@ func (s *Suite) testIdentify(t *testing.T) {
 		"rate limited":  {"a limit passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, []platforms.Class{platforms.ClassRateLimited}},
 		"token expired": {"an ended token needs another one", sandboxtest.Fault{Kind: "token_expired"}, []platforms.Class{s.endedClass()}},
 		"token revoked": {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, []platforms.Class{s.endedClass()}},
-		// A question may be put again when its connection closes.
+		// The HTTP client may retry a read when its connection closes.
 		"closed": {"a lost answer is asked for again", sandboxtest.Fault{Kind: "drop_after"}, []platforms.Class{platforms.ClassTransient, ""}},
 	}
 	for name, tc := range tests {
@@ -108,7 +107,7 @@ func (s *Suite) testRefresh(t *testing.T) {
 	}
 }
 
-// testRenewal renews a token that is a day old, as some platforms want it.
+// testRenewal renews a token that is a day old, as some platforms require.
 func (s *Suite) testRenewal(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now())
 	f := s.start(t, clk)
@@ -143,7 +142,7 @@ func (s *Suite) testRenewal(t *testing.T) {
 	}
 }
 
-// testPostsLeft asks how many posts an account may still make.
+// testPostsLeft reads an account's remaining quota of posts.
 func (s *Suite) testPostsLeft(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// wayBack is where the tests' people come back to.
+	// wayBack is the redirect URI of the tests.
 	wayBack = "http://127.0.0.1:1/connect/platform/callback"
 	// AppSecret is the secret of the tests' app, for Connecting.New.
 	AppSecret = "the-secret-of-the-app"
@@ -27,18 +27,16 @@ const (
 
 // Connecting is the part of the contract about connecting accounts.
 type Connecting struct {
-	// Suite gives the platform, with an app that has an id and AppSecret, and how its
-	// accounts are made.
+	// Suite provides the platform, with an app that has an id and AppSecret, and the settings of its accounts.
 	*Suite
 
-	// Scopes are those that are asked for. Needed are those without which nothing is
-	// connected: the first of several that suffice.
+	// Scopes are the requested scopes. Needed are the required ones; if one of several suffices, the first of them.
 	Scopes, Needed []string
-	// Optional are scopes that a person may leave out, one at a time.
+	// Optional are scopes that the user may decline, one at a time.
 	Optional []string
-	// Verifies says that the platform knows PKCE.
+	// Verifies reports whether the platform supports PKCE.
 	Verifies bool
-	// Lasts says that the token of a choice does not end.
+	// Lasts reports whether the token of a choice does not expire.
 	Lasts bool
 }
 
@@ -50,7 +48,7 @@ func (c *Connecting) Run(t *testing.T) {
 	t.Run("Faults", c.testExchangeFaults)
 }
 
-// visit is a person on their way through a platform's page of consent.
+// visit is a user's visit to a platform's consent page.
 type visit struct {
 	*fixture
 	connector platforms.Connector
@@ -77,7 +75,7 @@ func (c *Connecting) visit(t *testing.T) *visit {
 	return v
 }
 
-// agree has the person agree, and returns what they come back with.
+// agree gives the user's consent, and returns the resulting code.
 func (v *visit) agree(t *testing.T) platforms.Code {
 	t.Helper()
 	query := v.address.Query()
@@ -101,7 +99,7 @@ func (v *visit) agree(t *testing.T) platforms.Code {
 	return platforms.Code{Value: back.Query().Get("code"), RedirectURI: wayBack, Verifier: v.consent.Verifier}
 }
 
-// silent checks that an error tells nothing of what must stay secret.
+// silent checks that an error contains no secret.
 func (v *visit) silent(t *testing.T, code platforms.Code, err error) {
 	t.Helper()
 	v.checkNoSecrets(t, err)
@@ -132,7 +130,7 @@ func (c *Connecting) testConnects(t *testing.T) {
 	if choice.Identity.AccountID != v.account.ID || choice.Identity.DisplayName == "" || choice.Identity.IconURL == "" {
 		t.Errorf("the account is %+v, want %s", choice.Identity, v.account.ID)
 	}
-	// What Herald does with a token afterwards works with this one.
+	// The token must work for Herald's later calls.
 	identity, err := v.platform.Identify(t.Context(), choice.Token)
 	if err != nil || identity.AccountID != v.account.ID {
 		t.Errorf("the token is that of %+v, %v", identity, err)
@@ -192,7 +190,7 @@ func (c *Connecting) testRefuses(t *testing.T) {
 	}
 }
 
-// testMissingScopes plays a person who switches off one permission after the other.
+// testMissingScopes declines one permission after the other.
 func (c *Connecting) testMissingScopes(t *testing.T) {
 	for _, scope := range c.Needed {
 		t.Run(scope, func(t *testing.T) {
@@ -216,7 +214,7 @@ func (c *Connecting) testMissingScopes(t *testing.T) {
 	}
 }
 
-// without has the person agree to all scopes but one.
+// without gives consent to all scopes but one.
 func (v *visit) without(t *testing.T, scopes []string, scope string) platforms.Code {
 	t.Helper()
 	query := v.address.Query()

@@ -49,8 +49,8 @@ func (s *Suite) testLookup(t *testing.T) {
 	}
 }
 
-// testLookupFaults disturbs the calls that look. Whatever happens, absence must
-// not be reported of what is there.
+// testLookupFaults injects faults into the calls of a lookup. No fault may make Lookup report an existing post as
+// absent.
 func (s *Suite) testLookupFaults(t *testing.T) {
 	faults := map[string]sandboxtest.Fault{
 		"closed before": {Kind: "drop_before"},
@@ -97,7 +97,7 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 	}
 }
 
-// testLookupLag lets the platform's listing lag behind.
+// testLookupLag delays the platform's listing.
 func (s *Suite) testLookupLag(t *testing.T) {
 	f, p := s.publisher(t)
 	job := f.prepared(t, "hello")
@@ -108,7 +108,7 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	f.fault(t, sandboxtest.Fault{Operation: "list", Kind: "stale_list", DelayMS: 60000, Times: 2})
 	found, err := p.Lookup(t.Context(), job)
 	if job.Checkpoint != "" && found.Matches == 1 && found.ExternalID == published.ExternalID {
-		// What was prepared tells it itself; without it, the listing is asked.
+		// The checkpoint itself shows the post; without it, the listing is searched.
 		job.Checkpoint, job.Secret = "", ""
 		found, err = p.Lookup(t.Context(), job)
 	}
@@ -122,8 +122,7 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	f.checkLookup(t, p, job, 1)
 }
 
-// testLookupPages looks for a post behind more of them than any platform lists
-// on one page.
+// testLookupPages looks up a post that follows more posts than any platform lists on one page.
 func (s *Suite) testLookupPages(t *testing.T) {
 	const others = 105
 	f, p := s.publisher(t)
@@ -145,7 +144,7 @@ func (s *Suite) testLookupPages(t *testing.T) {
 	}
 }
 
-// testConfirm asks whose a post is: people may tell the id of any.
+// testConfirm confirms the account of a post, because users may enter the id of any post.
 func (s *Suite) testConfirm(t *testing.T) {
 	f, p := s.publisher(t)
 	whose, ok := p.(platforms.Confirmer)

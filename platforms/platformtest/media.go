@@ -27,11 +27,11 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// memoryFile is a file in memory, which platforms may fetch as well.
+// memoryFile is a file in memory, which platforms can also fetch.
 type memoryFile struct {
 	data []byte
 	url  string
-	// err is what reading it fails with.
+	// err is the error of its reads.
 	err error
 }
 
@@ -46,8 +46,8 @@ func (h *memoryFile) Open(_ context.Context, offset, length int64) (io.ReadClose
 // Address implements platforms.Bytes.
 func (h *memoryFile) Address(context.Context, time.Duration) (string, error) { return h.url, h.err }
 
-// file reads one of the samples that the prober is tested with. pad makes it so
-// many bytes longer at least, by a box that films may end in.
+// file reads one of the samples of package probe's tests. pad lengthens it by at least that many bytes, with an MP4 box
+// that may follow the video.
 func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platforms.File {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", name))
@@ -61,7 +61,7 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 	h := &memoryFile{data: data}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(mimeType))
-		_, _ = w.Write(h.data) // the platform may have gone
+		_, _ = w.Write(h.data) // the platform may have closed the connection
 	}))
 	t.Cleanup(site.Close)
 	h.url = site.URL + "/" + name
@@ -74,15 +74,15 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 	return out
 }
 
-// videoWidth and videoHeight are the size of the sample of a video, which all platforms take.
+// videoWidth and videoHeight are the size of the sample video, which all platforms accept.
 const videoWidth, videoHeight = 720, 1280
 
-// post is what is published of files: their kind says its category.
+// post is a post with files; their type determines its category.
 type post struct {
 	reason   string
 	category v1alpha1.Category
 	files    func(t *testing.T) []platforms.File
-	// silent has the files stand alone, as beside a caption of blanks.
+	// silent drops the text, as for a caption that consists of whitespace.
 	silent bool
 }
 
@@ -102,7 +102,7 @@ func posts() map[string]post {
 	}
 }
 
-// media is a job that publishes files.
+// media returns a job that publishes files.
 func (f *fixture) media(t *testing.T, category v1alpha1.Category, files ...platforms.File) platforms.Job {
 	t.Helper()
 	job := f.post(t, category, "look at this")
@@ -166,9 +166,8 @@ func (s *Suite) testMedia(t *testing.T) {
 	}
 }
 
-// Publish has a platform publish and, if it works on what it has taken, asks
-// what became of it, as often as it has patience, after a pause. The job then has
-// what the call is known by.
+// Publish publishes a job and, if the platform processes the call asynchronously, polls its outcome up to maxPolls
+// times, with a pause after each. It stores the operation id in the job.
 func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func()) platforms.Result {
 	t.Helper()
 	result := p.Publish(t.Context(), *job)
@@ -193,14 +192,13 @@ func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func
 	return result
 }
 
-// maxPolls is how often Publish asks.
+// maxPolls is the maximum number of lookups in Publish.
 const maxPolls = 500
 
-// waitALittle lets a platform in real time work.
+// waitALittle waits for a platform in real time.
 func waitALittle() { <-clock.RealClock{}.After(10 * time.Millisecond) }
 
-// testMediaFaults breaks every call that precedes the visible one, once, and
-// tries again as the caller would.
+// testMediaFaults makes every call before the visible one fail, once, and retries as the caller would.
 func (s *Suite) testMediaFaults(t *testing.T) {
 	kinds := map[string]struct {
 		fault sandboxtest.Fault
@@ -252,7 +250,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 			}
 			job.Content.Media[0].Bytes = &memoryFile{err: platforms.ErrFileChanged}
 			checkpoint, err := preparer.Prepare(t.Context(), job)
-			if err == nil { // it is small, and goes as a whole with the visible call
+			if err == nil { // it is small, and is sent as a whole with the visible call
 				err = p.Publish(t.Context(), f.withSecret(job, checkpoint)).Err
 			}
 			if classOf(asError(err)) != platforms.ClassPermanent || len(f.published(t)) > 0 {
@@ -262,9 +260,8 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 	})
 }
 
-// testThumbnail publishes a video with the picture of a chosen moment. Whatever
-// becomes of the picture, the video is published once, and what went wrong is
-// told.
+// testThumbnail publishes a video with a chosen thumbnail. Whatever happens to the thumbnail, the video is published
+// once, and a failure is reported.
 func (s *Suite) testThumbnail(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package platformtest is the contract that every platform keeps, as tests
-// against the sandbox: one call is one post at most, what is said of a call is
-// true, and what was published can be found again. A new platform runs it from
-// its own tests.
+// Package platformtest is the contract that every platform fulfils, as tests against the sandbox: one call results in
+// at most one post, the reported outcome of a call is correct, and a published post can be looked up. A new platform
+// runs it in its own tests.
 package platformtest
 
 import (
@@ -33,15 +32,13 @@ type Renewal string
 
 // The ways to renew a token.
 const (
-	// ByRefreshToken: a refresh token gives a new access token. The refresh
-	// token stays.
+	// ByRefreshToken: a refresh token yields a new access token. The refresh token stays valid.
 	ByRefreshToken Renewal = "refresh token"
-	// ByRotation: the same, and a new refresh token comes in place of the old
-	// one, which does not work any more.
+	// ByRotation: like ByRefreshToken, but a new refresh token replaces the old one, which becomes invalid.
 	ByRotation Renewal = "rotation"
-	// ByItself: an access token that works gives another one.
+	// ByItself: a valid access token yields a new one.
 	ByItself Renewal = "itself"
-	// Never: nothing renews a token.
+	// Never: tokens cannot be renewed.
 	Never Renewal = "never"
 )
 
@@ -49,52 +46,45 @@ const (
 type Suite struct {
 	// Name is the platform's name in the sandbox.
 	Name string
-	// New makes the platform, to talk to a sandbox at this address.
+	// New returns the platform, configured for the sandbox at this address.
 	New func(t *testing.T, sandboxURL string) platforms.Platform
 	// Renewal is how the platform renews access tokens.
 	Renewal Renewal
-	// AccountID makes the id of the n-th account; nil makes numbers.
+	// AccountID returns the id of the n-th account; nil uses numbers.
 	AccountID func(n int64) string
-	// Account is how its accounts are made in the sandbox, beside what every
-	// suite asks for, such as another way to log in.
+	// Account holds additional settings for its accounts in the sandbox, such as another login.
 	Account map[string]any
-	// Refuses names the texts among those of testPublish that the platform
-	// does not take, by its documented rules.
+	// Refuses lists the texts of testPublish that the platform does not accept, by its documented rules.
 	Refuses []string
-	// SilentLimits says that the platform does not tell when a limit that was
-	// reached passes.
+	// SilentLimits reports whether the platform omits the end of a rate limit from its answers.
 	SilentLimits bool
-	// LateProcessing says that the platform works on files only after it has
-	// published them, so that what is wrong with them shows afterwards.
+	// LateProcessing reports whether the platform processes files only after publishing them, so that their errors
+	// appear afterwards.
 	LateProcessing bool
-	// TellsPostsLeft says that an inspection of an account tells how many posts it
-	// may still make, and nothing else.
+	// TellsPostsLeft reports whether an inspection returns the account's remaining quota of posts, and nothing else.
 	TellsPostsLeft bool
-	// Resumes is how many bytes of an upload are sent twice at most if it is
-	// cut off: a later preparation goes on behind the last so many that had
-	// arrived. Zero says that it begins anew.
+	// Resumes is the maximum number of bytes of an upload that are sent again after an interruption. Zero means that
+	// the upload starts over.
 	Resumes int64
-	// First is the category of those posts of which one kind is enough; empty
-	// for the simplest that the platform delivers.
+	// First is the category for tests that need only one kind of post; empty for the simplest that the platform
+	// delivers.
 	First v1alpha1.Category
-	// Unprovable are categories of which nothing tells for certain that a post
-	// was not published.
+	// Unprovable are categories without proof that a post was not published.
 	Unprovable []v1alpha1.Category
-	// Bearerless are categories whose visible call bears no token: it goes to an
-	// address that ends, and that another preparation replaces.
+	// Bearerless are categories whose visible call has no token: it uses an address that expires, and that another
+	// preparation replaces.
 	Bearerless []v1alpha1.Category
-	// Refusals are answers of the platform that its posts may get although they are
-	// online, by name, beside those that every suite has.
+	// Refusals are answers of the platform that a published post may get, by name, in addition to the answers that
+	// every suite tests.
 	Refusals map[string]Answer
-	// Remakes are categories whose upload is begun again if the platform finds
-	// the call invalid that publishes: that call sends a part of the upload.
+	// Remakes are categories whose upload is started again if the platform finds the publishing call invalid, because
+	// that call sends a part of the upload.
 	Remakes []v1alpha1.Category
 
 	accounts atomic.Int64
 }
 
-// Run runs the contract. A platform that is no publisher keeps the part about
-// accounts.
+// Run runs the contract. A platform that is not a Publisher runs only the part about accounts.
 func (s *Suite) Run(t *testing.T) {
 	t.Run("Identify", s.testIdentify)
 	t.Run("Refresh", s.testRefresh)
@@ -127,7 +117,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("MediaFaults", s.testMediaFaults)
 }
 
-// now is the time of a sandbox that runs in this process.
+// now returns the time of a sandbox in this process.
 func now() time.Time { return clock.RealClock{}.Now() }
 
 // fixture is one test's sandbox, platform and account.
@@ -137,19 +127,19 @@ type fixture struct {
 	platform platforms.Platform
 	control  sandboxtest.Client
 	account  sandboxtest.Account
-	// stop ends the sandbox; the test's end does it as well.
+	// stop stops the sandbox; the end of the test does so as well.
 	stop func()
-	// fetched waits until the platform has what it was told to fetch.
+	// fetched waits until the platform has fetched all announced files.
 	fetched func()
 
 	mu    sync.Mutex
 	notes []savedCheckpoint
 }
 
-// savedCheckpoint is what a preparation told about how far it is.
+// savedCheckpoint is a stored progress of a preparation.
 type savedCheckpoint struct{ checkpoint, secret string }
 
-// saveCheckpoint stores a note, as a caller of Prepare does.
+// saveCheckpoint stores a checkpoint, like a caller of Prepare.
 func (f *fixture) saveCheckpoint(_ context.Context, checkpoint, secret string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,14 +147,14 @@ func (f *fixture) saveCheckpoint(_ context.Context, checkpoint, secret string) e
 	return nil
 }
 
-// checkpoints returns the notes so far.
+// checkpoints returns the checkpoints stored up to now.
 func (f *fixture) checkpoints() []savedCheckpoint {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.notes)
 }
 
-// withSecret is a job with what was prepared for it.
+// withSecret returns a job with a checkpoint and its secret.
 func (f *fixture) withSecret(job platforms.Job, checkpoint string) platforms.Job {
 	job.Checkpoint = checkpoint
 	for _, n := range f.checkpoints() {
@@ -175,7 +165,7 @@ func (f *fixture) withSecret(job platforms.Job, checkpoint string) platforms.Job
 	return job
 }
 
-// resumed is a job as another process takes it up: with what was noted last.
+// resumed returns a job as another process resumes it: with the last stored checkpoint.
 func (f *fixture) resumed(job platforms.Job) platforms.Job {
 	if notes := f.checkpoints(); len(notes) > 0 {
 		last := notes[len(notes)-1]
@@ -184,7 +174,7 @@ func (f *fixture) resumed(job platforms.Job) platforms.Job {
 	return job
 }
 
-// start makes a fixture whose sandbox tells the time by a clock.
+// start returns a fixture whose sandbox uses the given clock.
 func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 	t.Helper()
 	server, err := sandbox.New(sandbox.Options{Clock: clk})
@@ -204,8 +194,7 @@ func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 		id = s.AccountID(s.accounts.Add(1))
 	}
 	f := &fixture{suite: s, name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}, stop: stop, fetched: server.AwaitFetched}
-	// What is prepared is ready at once, and what is published listed, unless a
-	// test wants it otherwise.
+	// Preparations are ready and posts are listed at once, unless a test overrides it.
 	settings := map[string]any{"processing_ms": 0, "listing_lag_ms": 0}
 	maps.Copy(settings, s.Account)
 	if f.account, err = f.control.Account(t.Context(), s.Name, id, settings); err != nil {
@@ -232,15 +221,14 @@ func (f *fixture) token() platforms.Token {
 	}
 }
 
-// job is the simplest post with a text that the platform takes, not prepared
-// yet: the text alone, or else an image or a video with it.
+// job returns the simplest post with a text that the platform accepts, not prepared: the text alone, or else with an
+// image or a video.
 func (f *fixture) job(t *testing.T, text string) platforms.Job {
 	t.Helper()
 	return f.post(t, f.suite.simplest(f.platform)[0], text)
 }
 
-// simplest are the categories of the simplest posts that a platform delivers,
-// the simplest first, unless the suite wants it otherwise.
+// simplest returns the categories that a platform delivers, the simplest first, unless Suite.First overrides it.
 func (s *Suite) simplest(p platforms.Platform) []v1alpha1.Category {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo}
 	if i := slices.Index(all, s.First); i > 0 {
@@ -249,7 +237,7 @@ func (s *Suite) simplest(p platforms.Platform) []v1alpha1.Category {
 	return slices.DeleteFunc(all, func(c v1alpha1.Category) bool { return !p.Capabilities().CanDeliver(c) })
 }
 
-// post is the simplest post of a category with a text, not prepared yet.
+// post returns the simplest post of a category with a text, not prepared.
 func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) platforms.Job {
 	t.Helper()
 	job := platforms.Job{
@@ -271,13 +259,13 @@ func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) pl
 	return job
 }
 
-// prepared is such a post that can be published.
+// prepared returns a post as in job that is prepared.
 func (f *fixture) prepared(t *testing.T, text string) platforms.Job {
 	t.Helper()
 	return f.prepare(t, f.job(t, text))
 }
 
-// prepares reports whether a platform takes even its simplest post in two steps.
+// prepares reports whether a platform needs two steps even for its simplest post.
 func (s *Suite) prepares(p platforms.Platform) bool {
 	preparer, ok := p.(platforms.Preparer)
 	if !ok {
@@ -294,7 +282,7 @@ func (s *Suite) prepares(p platforms.Platform) bool {
 	return preparer.Prepares(content)
 }
 
-// prepare does what precedes the visible call of a job.
+// prepare runs the steps before the visible call of a job.
 func (f *fixture) prepare(t *testing.T, job platforms.Job) platforms.Job {
 	t.Helper()
 	preparer, ok := f.platform.(platforms.Preparer)
@@ -330,7 +318,7 @@ func (f *fixture) clearFaults(t *testing.T) {
 	}
 }
 
-// published lists what the sandbox really holds.
+// published lists the posts that actually exist in the sandbox.
 func (f *fixture) published(t *testing.T) []sandboxtest.Post {
 	t.Helper()
 	posts, err := f.control.Posts(t.Context(), f.name, f.account.ID)
@@ -340,7 +328,7 @@ func (f *fixture) published(t *testing.T) []sandboxtest.Post {
 	return posts
 }
 
-// arrived counts the calls for an operation.
+// arrived counts the calls of an operation.
 func (f *fixture) arrived(t *testing.T, operation string) int {
 	t.Helper()
 	calls, err := f.control.Calls(t.Context(), f.name)
@@ -350,14 +338,14 @@ func (f *fixture) arrived(t *testing.T, operation string) int {
 	return calls[operation]
 }
 
-// checkNoSecrets fails if an error, or anything that it wraps, tells a token, or
-// the secret of an upload; or if a checkpoint does.
+// checkNoSecrets fails if an error, any error that it wraps, or a checkpoint contains a token or the secret of an
+// upload.
 func (f *fixture) checkNoSecrets(t *testing.T, err error) {
 	t.Helper()
 	secrets := []string{f.account.AccessToken, f.account.RefreshToken}
 	for _, n := range f.checkpoints() {
 		for word := range strings.FieldsSeq(n.secret) {
-			if len(word) > 16 { // a number beside the secret is none
+			if len(word) > 16 { // a number next to the secret is not secret
 				secrets = append(secrets, word)
 			}
 		}
@@ -379,8 +367,7 @@ func (f *fixture) checkNoSecrets(t *testing.T, err error) {
 	}
 }
 
-// classOf is the class of an error; "" for none, and for one that is not a
-// platform's.
+// classOf returns the class of an error; "" for nil, and for an error that is not a platform's.
 func classOf(err error) platforms.Class {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok && failure != nil {
 		return failure.Class
@@ -388,7 +375,7 @@ func classOf(err error) platforms.Class {
 	return ""
 }
 
-// asError makes an error of what may be none.
+// asError converts a nil *Error to a nil error.
 func asError(err *platforms.Error) error {
 	if err == nil {
 		return nil

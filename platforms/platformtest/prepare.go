@@ -60,7 +60,7 @@ func (s *Suite) testPrepare(t *testing.T) {
 	s.testPreparedAgain(t)
 }
 
-// testPreparedAgain prepares again what was prepared once.
+// testPreparedAgain prepares a post that is already prepared.
 func (s *Suite) testPreparedAgain(t *testing.T) {
 	t.Run("is used again", func(t *testing.T) {
 		f, p, preparer := s.preparer(t)
@@ -102,8 +102,8 @@ func (s *Suite) testPreparedAgain(t *testing.T) {
 	})
 }
 
-// testPrepareFaults disturbs what precedes the visible call: nothing is ever
-// seen of it, and it can be repeated.
+// testPrepareFaults injects faults into the steps before the visible call: they never make anything visible, and they
+// are repeatable.
 func (s *Suite) testPrepareFaults(t *testing.T) {
 	ended := s.endedClass()
 	tests := map[string]struct {
@@ -130,8 +130,7 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 				f.fault(t, tc.fault)
 				checkpoint, err := preparer.Prepare(t.Context(), f.job(t, "hello"))
 				f.checkNoSecrets(t, asError(err))
-				// A question that was lost may have been put again, and what
-				// cannot be asked for may have been made anew.
+				// A lost read may have been retried, and a container that cannot be read may have been replaced.
 				answered := operation == "status" && err == nil && checkpoint != ""
 				if !answered && classOf(asError(err)) != tc.class {
 					t.Errorf("%s: got %q, %v; want class %s", tc.reason, checkpoint, err, tc.class)

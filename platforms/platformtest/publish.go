@@ -39,11 +39,11 @@ func (s *Suite) testLimits(t *testing.T) {
 	}
 }
 
-// hostName is a name on the internet.
+// hostName matches a public host name.
 var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$`)
 
-// testHosts checks that a platform says where it is called: a firewall is written by it,
-// and addresses of its answers are called there alone.
+// testHosts checks the declared hosts of a platform: firewalls are configured from them, and addresses in answers are
+// only called on them.
 func testHosts(t *testing.T, hosts platforms.Hosts) {
 	t.Helper()
 	if len(hosts.Called) == 0 {
@@ -55,7 +55,7 @@ func testHosts(t *testing.T, hosts platforms.Hosts) {
 		}
 	}
 	for _, pattern := range hosts.Named {
-		// A pattern with a single label would trust everyone who has a name there.
+		// A pattern with a single label would trust everyone with a name under it.
 		if host := strings.TrimPrefix(pattern, "*."); !hostName.MatchString(host) {
 			t.Errorf("%q is neither a host nor \"*.\" and the end of names", pattern)
 		}
@@ -104,13 +104,13 @@ func (s *Suite) testPublish(t *testing.T) {
 	}
 }
 
-// testPublishFaults disturbs the call that publishes.
+// testPublishFaults injects faults into the publishing call.
 func (s *Suite) testPublishFaults(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		fault   sandboxtest.Fault
 		outcome platforms.Outcome
-		// class is the class of the error; empty if any will do.
+		// class is the expected class of the error; empty for any.
 		class platforms.Class
 		posts int
 	}{
@@ -132,8 +132,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 			t.Run(string(category)+" "+name, func(t *testing.T) {
 				f, p := s.publisher(t)
 				job := f.prepare(t, f.post(t, category, "hello"))
-				// A connection that was used before is one that the HTTP client
-				// might be tempted to send on twice.
+				// The HTTP client might retry a request on a reused connection.
 				if _, err := p.Identify(t.Context(), f.token()); err != nil {
 					t.Fatal(err)
 				}
@@ -165,13 +164,13 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 	}
 }
 
-// testUnreachable takes the platform away before the visible call.
+// testUnreachable stops the platform before the visible call.
 func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
 	t.Helper()
 	f, _ := s.publisher(t)
 	job := f.prepare(t, f.post(t, category, "hello"))
 	f.stop()
-	// One that has no connection open, which the call could be written to.
+	// A new client has no open connection to write the call to.
 	away, _ := s.New(t, f.control.URL).(platforms.Publisher)
 	got := away.Publish(t.Context(), job)
 	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
@@ -180,8 +179,8 @@ func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
 	f.checkNoSecrets(t, got.Err)
 }
 
-// checkLookup looks for a job and compares with what the sandbox really holds: what is
-// there is found, and what is not is absent with proof.
+// checkLookup looks up a job and compares the result with the sandbox: an existing post must be found, and the absence
+// of a post must be proven.
 func (f *fixture) checkLookup(t *testing.T, p platforms.Publisher, job platforms.Job, posts int) {
 	t.Helper()
 	f.fetched()
@@ -198,10 +197,10 @@ func (f *fixture) checkLookup(t *testing.T, p platforms.Publisher, job platforms
 	}
 }
 
-// testSlowPublish lets the platform take longer than the call may.
+// testSlowPublish delays the platform beyond the timeout of the call.
 func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
 	t.Helper()
-	// The sandbox waits by a clock that stands still.
+	// The sandbox waits by a stopped clock.
 	f := s.start(t, clocktesting.NewFakeClock(now()))
 	job := f.prepare(t, f.post(t, category, "hello"))
 	f.fault(t, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 60000})

@@ -12,8 +12,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// testRecent lists what an account has published, for a person who looks for a post, and reads
-// the addresses that are listed.
+// testRecent lists an account's posts, for a user who searches one, and parses the listed addresses.
 func (s *Suite) testRecent(t *testing.T) {
 	f, p := s.publisher(t)
 	lister, lists := p.(platforms.Lister)

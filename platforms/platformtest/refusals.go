@@ -14,16 +14,16 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// Answer is what a platform answers to a call.
+// Answer is a platform's answer to a call.
 type Answer struct {
 	Status int
 	// Body is JSON, or text if it is a string.
 	Body any
 }
 
-// GraphRefusals are errors of Meta's graphs, by code and subcode: limits of the app, the
-// account and the Page, blocks, quotas, tokens, permissions, repetitions, containers
-// that are not there, and trouble ("Handling Errors" and "Error Codes").
+// GraphRefusals returns errors of Meta's graphs, by code and subcode: limits of the app, the account and the Page,
+// blocks, quotas, tokens, permissions, duplicates, missing containers, and outages ("Handling Errors" and "Error
+// Codes").
 func GraphRefusals() map[string]Answer {
 	out := map[string]Answer{}
 	for _, code := range [][2]int{
@@ -59,9 +59,8 @@ func GraphRefusals() map[string]Answer {
 	return out
 }
 
-// refusals are what may be answered for a post that is online: the platform's own
-// refusals, and answers that are in no platform's words, as something in between
-// gives them. Those of the suite are for one kind of post, since each takes a while.
+// refusals returns the answers that a published post may get: refusals of the platform, and answers in no platform's
+// format, as from a proxy. The suite's own ones are tested with one kind of post only, because each takes a while.
 func (s *Suite) refusals(withOwn bool) map[string]sandboxtest.Fault {
 	const page = "<html><body><h1>%d</h1></body></html>"
 	out := map[string]sandboxtest.Fault{
@@ -89,9 +88,8 @@ func (s *Suite) refusals(withOwn bool) map[string]sandboxtest.Fault {
 	return out
 }
 
-// testPublishedAndRefused lets the platform publish and answer a refusal. The
-// answer is no word for a success, and a look that begins where the call was made
-// finds the post.
+// testPublishedAndRefused makes the platform publish and answer with a refusal. The answer must not count as a success,
+// and a lookup from the time of the call must find the post.
 func (s *Suite) testPublishedAndRefused(t *testing.T) {
 	for i, category := range s.simplest(s.New(t, "http://herald.invalid")) {
 		t.Run(string(category), func(t *testing.T) {
@@ -106,8 +104,7 @@ func (s *Suite) testPublishedAndRefused(t *testing.T) {
 	}
 }
 
-// FuzzPublishedAndRefused is testPublishedAndRefused with any answer that calls
-// itself no success.
+// FuzzPublishedAndRefused is testPublishedAndRefused with any unsuccessful answer.
 func (s *Suite) FuzzPublishedAndRefused(f *testing.F) {
 	f.Add(403, "<html>")
 	f.Add(400, `{"error":{"code":4,"error_subcode":2207051}}`)
@@ -140,7 +137,7 @@ func (f *fixture) publishedAndRefused(t *testing.T, p platforms.Publisher, job p
 	case got.Outcome == platforms.NotSent:
 		t.Errorf("got %+v (%v) for a call that was answered", got, got.Err)
 	case got.Outcome == platforms.Posted && got.ExternalID != id:
-		// A publisher may have asked by itself.
+		// The publisher may have verified the outcome itself.
 		t.Errorf("a refusal is taken for the publication of %q", cmp.Or(got.ExternalID, "no post"))
 	case got.Outcome != platforms.Posted && got.Err == nil:
 		t.Errorf("got %+v, without an error", got)

@@ -16,11 +16,10 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// errAway is what a store says that has gone in the middle of a file.
+// errAway is the error of a store that becomes unavailable in the middle of a file.
 var errAway = errors.New("the store is away")
 
-// metered counts the bytes that are read of a file, and breaks off when so many
-// have been.
+// metered counts the bytes that are read from a file, and fails after a number of them.
 type metered struct {
 	*memoryFile
 	read, until atomic.Int64
@@ -50,16 +49,15 @@ func (r *meteredReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// testResume breaks the upload of a long video off and has another process
-// finish it with what was noted: nothing becomes visible of either, what had
-// arrived is not sent again where the platform allows that, and what is published
-// in the end is the very file.
+// testResume interrupts the upload of a long video and completes it in another process, from the stored checkpoint.
+// Neither preparation makes anything visible, bytes that have arrived are not sent again where the platform allows
+// that, and the published file is identical.
 func (s *Suite) testResume(t *testing.T) {
 	const secretLost = "without the secret"
 	tests := map[string]struct {
 		reason string
 		lose   func(job *platforms.Job)
-		// resumes says that what had arrived is of use.
+		// resumes reports whether the uploaded bytes can be reused.
 		resumes bool
 	}{
 		"with what was noted": {"the later process knows what the earlier one did", func(*platforms.Job) {}, true},
@@ -94,8 +92,8 @@ func (s *Suite) testResume(t *testing.T) {
 			job = f.resumed(job)
 			tc.lose(&job)
 			job = f.prepare(t, job)
-			// The part that broke off may still be on its way, so that the platform
-			// has it only after the next one has been sent: that one goes twice.
+			// The interrupted part may still be in transit, so the platform may receive it only after the next one.
+			// That one is then sent twice.
 			if n := bytes.read.Load(); tc.resumes && s.Resumes > 0 && n > film.Size-2*part {
 				t.Errorf("%s: %d bytes were sent of %d, of which %d had arrived", tc.reason, n, film.Size, 3*part)
 			}
@@ -116,8 +114,7 @@ func (s *Suite) testResume(t *testing.T) {
 	}
 }
 
-// filmIn is a long video of some five parts; three and a half can be
-// read for now.
+// filmIn returns a long video of about five parts, with three and a half readable for now.
 func filmIn(t *testing.T, part int64) (platforms.File, *metered) {
 	t.Helper()
 	film := file(t, "tenseconds.mp4", v1alpha1.MimeMP4, int(5*part))

@@ -10,9 +10,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// testUploads prepares files again, on a platform that takes its simplest posts
-// by one call: what was uploaded once is used until it is gone, and other files
-// are never taken for those of a post that may be visible.
+// testUploads prepares files again, on a platform that publishes its simplest posts by one call: an upload is reused
+// until it is gone, and the files of a post that may be visible are never replaced by others.
 func (s *Suite) testUploads(t *testing.T) {
 	for _, category := range []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo} {
 		t.Run(string(category), func(t *testing.T) {
@@ -41,7 +40,7 @@ func (s *Suite) testUploads(t *testing.T) {
 					t.Fatal(err)
 				}
 				checkpoint, err := preparer.Prepare(t.Context(), f.post(t, category, "hello"))
-				// Not every platform works on images.
+				// Not every platform processes images.
 				if classOf(asError(err)) != platforms.ClassPermanent && (err != nil || category == v1alpha1.CategoryVideo) {
 					t.Errorf("got %q, %v; a file that the platform cannot process is refused for good", checkpoint, err)
 				}
@@ -50,7 +49,7 @@ func (s *Suite) testUploads(t *testing.T) {
 	}
 }
 
-// testUploadsUsed prepares again what is ready.
+// testUploadsUsed prepares a post again that is ready.
 func (s *Suite) testUploadsUsed(t *testing.T, category v1alpha1.Category) {
 	t.Helper()
 	f, p, preparer := s.preparer(t)
@@ -65,8 +64,8 @@ func (s *Suite) testUploadsUsed(t *testing.T, category v1alpha1.Category) {
 	}
 }
 
-// testUploadsPublished prepares again what is published. The post is known by
-// its files: under the names of others it would not be found.
+// testUploadsPublished prepares a post again that is published. The post is identified by its files: other file ids
+// would not find it.
 func (s *Suite) testUploadsPublished(t *testing.T, category v1alpha1.Category) {
 	t.Helper()
 	f, p, preparer := s.preparer(t)

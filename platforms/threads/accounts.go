@@ -11,7 +11,7 @@ import (
 
 var _ platforms.AccountInspector = (*Platform)(nil)
 
-// Identify asks Threads whose token this is.
+// Identify returns the account of a token.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	return p.graph.Identify(ctx, "/me?fields=id,username,name,threads_profile_picture_url", token)
 }
@@ -21,9 +21,8 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 	return p.graph.Renew(ctx, token, "th_refresh_token")
 }
 
-// Inspect asks how many posts the account may still make (Threads API,
-// "threads_publishing_limit"). How many replies is told only to apps that manage
-// replies, and not asked.
+// Inspect returns the account's remaining quota of posts (Threads API, "threads_publishing_limit"). The quota of
+// replies is not read, because only apps with a permission for replies receive it.
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
 	return p.graph.Quota(ctx, account, "threads_publishing_limit"), nil
 }

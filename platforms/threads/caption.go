@@ -12,15 +12,13 @@ import (
 )
 
 const (
-	// maxLength is the greatest length of a text (Threads API, "Limitations").
+	// maxLength is the maximum length of a text (Threads API, "Limitations").
 	maxLength = 500
-	// maxLinks is how many different addresses a text may hold (Threads API
-	// changelog, 22 December 2025).
+	// maxLinks is the maximum number of different links in a text (Threads API changelog, 22 December 2025).
 	maxLinks = 5
 )
 
-// length counts a text as Threads does: one for each character that a reader
-// sees, but for an emoji the bytes of its UTF-8 form.
+// length counts a text as Threads does: 1 for each grapheme cluster, but for an emoji the number of its UTF-8 bytes.
 func length(text string) int {
 	n := 0
 	for state := -1; text != ""; {
@@ -35,17 +33,16 @@ func length(text string) int {
 	return n
 }
 
-// Code points that make an emoji of what stands before them.
+// Code points that turn the preceding character into an emoji.
 const (
 	emojiStyle = '\uFE0F'
 	keycap     = '\u20E3'
 )
 
-// isEmoji reports whether a grapheme cluster is an emoji: a pictograph, alone or
-// joined to others, a letter of a flag, a keycap, or what the selector of the
-// emoji style makes one. Threads does not say what it does with pictographs
-// that are not shown as emoji, such as ©; they count as the emoji that they
-// may be, so that a text which is short enough here is so there.
+// isEmoji reports whether a grapheme cluster is an emoji: a pictograph, alone or joined to others, a flag letter, a
+// keycap, or a character with the emoji variation selector. Threads does not document how it counts pictographs with a
+// text presentation, such as ©; they count as emoji, so that a text within the limit here is also within Threads'
+// limit.
 func isEmoji(cluster string) bool {
 	if cluster == "" || cluster[0] < 0x80 && len(cluster) <= 2 {
 		return false
@@ -61,32 +58,28 @@ func isEmoji(cluster string) bool {
 	return false
 }
 
-// isFlagLetter reports whether r is one of the letters that flags are written
-// with, the regional indicators.
+// isFlagLetter reports whether r is a regional indicator, the letters that form flags.
 func isFlagLetter(r rune) bool { return r >= '\U0001F1E6' && r <= '\U0001F1FF' }
 
-// isPictograph reports whether r has the property Extended_Pictographic. The
-// segmentation knows it without telling, but by its rule GB11 only a
-// pictograph is joined to another one. Most scripts lie outside of where the
-// pictographs are, and need not be tried.
+// isPictograph reports whether r has the property Extended_Pictographic. uniseg does not export this property, but by
+// rule GB11 of the segmentation only a pictograph joins another one. The range check first excludes most scripts.
 func isPictograph(r rune) bool {
 	signs := r == '©' || r == '®' || r >= '\u203C' && r <= '\u3299' || r >= '\U0001F000'
 	return signs && uniseg.GraphemeClusterCount(string(r)+"\u200D\U0001F600") == 1
 }
 
-// addresses are what Threads certainly takes for links. What looks like one
-// without a scheme may be one as well; Threads says so itself, before anything
-// is visible.
+// addresses matches the texts that Threads certainly treats as links. It may also treat some addresses without a scheme
+// as links; Threads reports these itself, before anything is visible.
 //
-// An address ends at a blank of any width, and at the brackets and stops of East Asian texts, which stand between words
-// without a blank and which an address has in percent-encoded form alone (RFC 3986, section 2).
+// A link ends at a space of any width, and at East Asian brackets and punctuation, which may follow it without a space
+// and occur in URLs only percent-encoded (RFC 3986, section 2).
 var addresses = regexp.MustCompile(`(?i)\b(?:https?://|www\.)[^\s\p{Z}<>"、。，．！？；：「」『』（）【】《》〈〉]+`)
 
-// beginnings are where another address may begin within one: behind a character that is not ASCII, such as と. Behind an ASCII
-// one it is a part of the first, such as a page of an archive has in its path.
+// beginnings matches the start of another link within one: after a non-ASCII character, such as と. After an ASCII
+// character it is part of the first link, as in the path of a web archive.
 var beginnings = regexp.MustCompile(`(?i)[^\x00-\x7F](?:https?://|www\.)`)
 
-// links counts the different addresses in a text.
+// links counts the different links in a text.
 func links(text string) int {
 	different := map[string]struct{}{}
 	for _, found := range addresses.FindAllString(text, -1) {
@@ -103,7 +96,7 @@ func links(text string) int {
 	return len(different)
 }
 
-// captionProblem names what Threads refuses besides length.
+// captionProblem returns the reason why Threads refuses a text, other than its length.
 func captionProblem(text string) string {
 	switch {
 	case text != "" && strings.TrimSpace(text) == "":

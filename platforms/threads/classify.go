@@ -11,11 +11,10 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// What Threads' own errors ask for, in words that do not change from one call to the
-// next.
+// Classifications of errors that only Threads has. The texts are the same for repeated calls.
 var (
-	// The store, or the way to it, may be away for a moment; one that Threads cannot
-	// reach at all fails the post at its starting deadline, with the same words.
+	// The store, or the connection to it, may be down for a moment. If Threads cannot reach it at all, the post fails
+	// at its starting deadline, with the same message.
 	notFetched = platforms.Error{
 		Class: platforms.ClassTransient, Subject: platforms.SubjectInstallation,
 		Problem: "Threads could not fetch {about} from the media store",
@@ -38,7 +37,7 @@ var (
 	partsLost = platforms.Error{Class: platforms.ClassTransient, Problem: "Threads no longer has the files of {about} (code {error})"}
 )
 
-// refused is the refusal of a file.
+// refused returns the refusal of a file.
 func refused(because, remedy string) platforms.Error {
 	return platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
@@ -46,7 +45,7 @@ func refused(because, remedy string) platforms.Error {
 	}
 }
 
-// fetchPause is how long to wait before a file that was not fetched is tried again, as on Instagram.
+// fetchPause is the pause before another try to fetch a file, as on Instagram.
 const fetchPause = 5 * time.Second
 
 const (
@@ -54,11 +53,11 @@ const (
 	changelog       = "Threads API changelog, 22 December 2025"
 )
 
-// errorRows is the table of Threads' errors. The words without a code are what the
-// status of a container that failed gives for its reason.
+// errorRows is the table of Threads' errors. The words without a code are the reasons in the status of a failed
+// container.
 var errorRows = meta.With(
-	// Threads says so of a container that it cannot publish yet, sometimes even when
-	// it is ready, or when it has published it already.
+	// Threads returns this for a container that it cannot publish yet, sometimes for one that is ready, and for one
+	// that is already published.
 	meta.Row{Code: 24, Kind: meta.KindNotReady, Meaning: "the container is not found for now", Source: "seen by clients (gitroomhq/postiz-app#2047, trypostit/trypost#280)"},
 	meta.Row{Code: 24, Subcode: 4279009, Kind: meta.KindNotReady, Meaning: "the container is not found for now", Source: "seen by clients (gitroomhq/postiz-app#2047, trypostit/trypost#280)"},
 	meta.Row{Code: 100, Subcode: 4279004, Kind: meta.KindLost, Meaning: "parts of the carousel are invalid or have expired", Error: &partsLost, Retryable: true, Source: "exileum/meta-mcp, pull request 4"},
@@ -77,14 +76,13 @@ var errorRows = meta.With(
 	meta.Row{Word: unknownFailure, Kind: meta.KindOther, Meaning: "the container failed, and the reason is unknown", Error: &unprocessed, Source: troubleshooting},
 )
 
-// failureWord is the form of the documented words for why a container failed, and
-// unknownFailure is the one that gives no reason.
+// failureWord matches the documented reasons of failed containers. unknownFailure is the one for an unknown reason.
 var failureWord = regexp.MustCompile(`^[A-Z][A-Z_]{2,40}$`)
 
 const unknownFailure = "UNKNOWN"
 
-// containerFailure says that a container failed. Another one may do for a post, but not for
-// one file of it.
+// containerFailure returns the failure for a failed container. It is retryable for the whole post, but not for one of
+// its files.
 func containerFailure(g *meta.Graph, _ meta.ContainerState, why, about string) *meta.Failure {
 	if !failureWord.MatchString(why) {
 		why = unknownFailure

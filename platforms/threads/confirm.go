@@ -11,7 +11,7 @@ import (
 
 var _ platforms.Confirmer = (*Platform)(nil)
 
-// Confirm reads a post by its id, and whose it is.
+// Confirm reads a post by its id and compares its account.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	return p.graph.Confirm(ctx, account, externalID)
 }

@@ -17,8 +17,8 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// requiredScopes are the scopes without which nothing can be published, nor replies of trees
-// looked up (Threads API, "Get Started", Authorization).
+// requiredScopes are the scopes for publishing and for looking up the replies of trees (Threads API, "Get Started",
+// Authorization).
 var requiredScopes = oauth2.RequiredScopes{{"threads_basic"}, {"threads_content_publish"}, {"threads_manage_replies"}, {"threads_read_replies"}}
 
 func (c *Config) dialog() oauth2.Dialog {
@@ -29,12 +29,12 @@ func (c *Config) dialog() oauth2.Dialog {
 	}
 }
 
-// ConsentURL returns the address of the page of consent.
+// ConsentURL returns the address of the consent page.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 	return p.dialog.ConsentURL(consent)
 }
 
-// Exchange turns a code into a token that lives 60 days.
+// Exchange exchanges a code for a token that lives 60 days.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	login := meta.Login{Tokens: &p.graph.Client, ID: p.dialog.App, Secret: p.secret}
 	short, err := p.graph.ExchangeCode(ctx, &login, code)
@@ -50,8 +50,8 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 	return p.graph.ExtendToken(ctx, &login, short.Access.String(), "th_exchange_token", granted)
 }
 
-// grantedScopes asks what a token was granted; "" if Threads does not tell: it tells only
-// the testers of an app ("Debug Access Token").
+// grantedScopes returns the scopes of a token; "" if Threads does not return them: it does so only for the testers of
+// an app ("Debug Access Token").
 func (p *Platform) grantedScopes(ctx context.Context, access string) string {
 	doc, bad := meta.Get[struct {
 		Data struct {
@@ -64,7 +64,7 @@ func (p *Platform) grantedScopes(ctx context.Context, access string) string {
 	return strings.Join(doc.Data.Scopes, " ")
 }
 
-// Choices returns the one profile that a token is for.
+// Choices returns the one profile of a token.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	return platforms.OneChoice(ctx, p, token)
 }

@@ -46,7 +46,7 @@ func TestConsentURL(t *testing.T) {
 	}
 }
 
-// TestExchangeOfRealAnswers plays what Meta documents and the sandbox does not say.
+// TestExchangeOfRealAnswers tests answers that Meta documents and the sandbox does not give.
 func TestExchangeOfRealAnswers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -66,7 +66,7 @@ func TestExchangeOfRealAnswers(t *testing.T) {
 					if code := r.FormValue("code"); code != "abc" {
 						t.Errorf("%s: the code is %q", tc.reason, code)
 					}
-					// A number that no float64 holds.
+					// A number that exceeds the precision of float64.
 					_, _ = w.Write([]byte(`{"access_token":"short","user_id":24000000000000001}`))
 				case "/v1.0/debug_token":
 					w.WriteHeader(tc.debugStatus)

@@ -9,8 +9,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta/metatest"
 )
 
-// TestErrorTable has a line for each row of the table, and compares the page that
-// shows it: go test -run ErrorTable -args -update writes it.
+// TestErrorTable has an expectation for each row of the table, and compares the page that documents it: go test -run
+// ErrorTable -args -update writes the page.
 func TestErrorTable(t *testing.T) {
 	p := New(Config{}, nil)
 	metatest.CheckErrors(t, "threads", &p.graph.Graph, map[string]metatest.Want{

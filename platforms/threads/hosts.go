@@ -8,12 +8,11 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// hosts are where Threads is called. It fetches files itself, and no address of an answer
-// is called: of the address of the next page only the query counts (meta.List).
+// hosts are the hosts that the API of Threads uses. Threads fetches files itself. No address from an answer is called:
+// only the query of the next page's address is used (meta.List).
 //
-// Newer pages of Meta name graph.threads.com for the same calls ("App Access Tokens", 2
-// July 2026; "Debug Access Token"). A firewall lets both through, so that the default can
-// change, or apiURL be set, without it.
+// Newer pages of Meta document graph.threads.com for the same calls ("App Access Tokens", 2 July 2026; "Debug Access
+// Token"). Both are listed for firewalls, so that the default or apiURL can change without a new firewall rule.
 var hosts = platforms.Hosts{Called: client.HostsOf(DefaultAPIURL, newerAPIURL)}
 
 // newerAPIURL is the other name of DefaultAPIURL.

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// newDeadline is a context that ends before any patience does.
+// newDeadline returns a context that ends before any other timeout.
 func newDeadline(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
 	return context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// parts is a graph that numbers its containers and refuses the first carousels made
-// of them. form returns the form of the request that is answered.
+// parts answers like a graph that numbers its containers and refuses the first carousels. form returns the form of the
+// current request.
 func parts(refusals int, form func() url.Values, made *[]string) http.HandlerFunc {
 	created := 0
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -43,8 +43,8 @@ func parts(refusals int, form func() url.Values, made *[]string) http.HandlerFun
 	}
 }
 
-// TestPartsAreMadeAgain has Threads refuse a carousel because its parts are invalid or
-// have expired: they are made again, and the post does not fail.
+// TestPartsAreMadeAgain makes Threads refuse a carousel because its parts are invalid or have expired: they are created
+// again, and the post does not fail.
 func TestPartsAreMadeAgain(t *testing.T) {
 	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}
 	tests := map[string]struct {

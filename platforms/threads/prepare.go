@@ -12,23 +12,21 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// longestPause is how long to wait between two questions for a container that is
-// not ready.
+// longestPause is the maximum pause between polls of a container.
 const longestPause = 3 * time.Second
 
-// Prepares says that everything is published from a container.
+// Prepares returns true: every post is published from a container.
 func (*Platform) Prepares(platforms.Content) bool { return true }
 
-// Prepare makes a container for the job and waits until Threads is done with it.
-// One that was made before for the same content is used again, and so are the
-// parts of one: with a video Threads may take longer than one preparation lasts.
+// Prepare creates a container for the job and waits until Threads has processed it. It reuses an earlier container for
+// the same content and the parts of one: a video may take Threads longer than one preparation lasts.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	t := p.graph.NewTask(job, longestPause)
 	return t.Prepare(ctx, job.Checkpoint, func(ctx context.Context) (string, *meta.Failure) { return create(ctx, t) })
 }
 
-// create makes a container: of several files, one for each, as far as the task
-// does not name them, and one around them.
+// create creates a container. For several files it creates one for each, unless the task already has it, and one around
+// them.
 func create(ctx context.Context, t *meta.Task) (string, *meta.Failure) {
 	media := t.Job.Content.Media
 	form, bad := url.Values{"media_type": {"TEXT"}}, (*meta.Failure)(nil)
@@ -64,7 +62,7 @@ func create(ctx context.Context, t *meta.Task) (string, *meta.Failure) {
 	return id, nil
 }
 
-// showing is the form of a container that shows a file, which Threads fetches.
+// showing returns the form of a container with a file. Threads fetches the file.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
 	address, bad := meta.FileURL(ctx, file)
 	switch {

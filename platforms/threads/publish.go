@@ -16,10 +16,9 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return p.graph.Publish(ctx, job)
 }
 
-// Lookup asks the container of the job, and searches the account's posts for
-// what it became.
+// Lookup reads the state of the job's container and searches the account's posts for its post.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
-	// What hangs from another post is listed apart.
+	// Replies have a separate listing.
 	edge := "threads"
 	if job.Content.InReplyTo != "" {
 		edge = "replies"
@@ -30,7 +29,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	})
 }
 
-// same reports whether a listed post has this content. Files need no text.
+// same reports whether a listed post has this content. With files, the text may be empty.
 func same(content *platforms.Content, post *meta.Post) bool {
 	sameText := meta.SameText
 	if len(content.Media) > 0 {
@@ -40,9 +39,8 @@ func same(content *platforms.Content, post *meta.Post) bool {
 		sameKind(content.Media, post.MediaType.String()) && sameText(content.Text, post.Text)
 }
 
-// sameKind reports whether a listed post is of the kind that shows these files.
-// Threads lists under other names than those that posts are created with:
-// TEXT_POST is what was created as TEXT, CAROUSEL_ALBUM as CAROUSEL.
+// sameKind reports whether the type of a listed post fits these files. The listed types differ from the types of
+// containers: TEXT is listed as TEXT_POST, and CAROUSEL as CAROUSEL_ALBUM.
 func sameKind(media []platforms.File, listed string) bool {
 	kinds := []string{"CAROUSEL", "CAROUSEL_ALBUM"}
 	switch {

@@ -30,7 +30,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 		Same: func(post *meta.Post) bool { return bool(post.IsReply) == which.Replies },
 	})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is the platform's own
+		return nil, err //nolint:wrapcheck // the error is the platform's own
 	}
 	posts := make([]platforms.ListedPost, 0, len(found))
 	for i := range found {
@@ -44,8 +44,8 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 // codeForm matches the codes in addresses.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,64}$`)
 
-// ParsePost reads an id, or an address such as https://www.threads.com/@acme/post/DAbC123,
-// which has a code in place of the id.
+// ParsePost parses an id, or an address such as https://www.threads.com/@acme/post/DAbC123, which has a code instead of
+// the id.
 func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	entered = strings.TrimSpace(entered)
 	if !permalink.IsAddress(entered) && meta.IsObjectID(entered) {
@@ -59,7 +59,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 	return name, false
 }
 
-// PostHint says where people find the address of a post.
+// PostHint describes where to find the address of a post.
 func (p *Platform) PostHint() string {
 	return "the address of the post, which has /post/ and a code: choose Copy link in the menu of the post"
 }

@@ -3,11 +3,9 @@
 
 // Package threads publishes to Threads by its graph.
 //
-// A post is made in two steps. The first makes a container, which is not
-// visible and which Threads forgets after a day; it may be repeated. The second,
-// POST /{user}/threads_publish, makes it visible and is the one irrevocable
-// call. Afterwards the container tells whether that call took effect, which no
-// listing could; see Lookup.
+// A post is created in two steps. The first creates a container, which is not visible and expires after a day; it is
+// repeatable. The second, POST /{user}/threads_publish, makes it visible and is the one irrevocable call. Afterwards
+// the container's state shows whether that call took effect, which no listing could prove; see Lookup.
 package threads
 
 import (
@@ -25,63 +23,55 @@ import (
 )
 
 const (
-	// DefaultAPIURL is where the graph of Threads is served.
+	// DefaultAPIURL is the address of the graph of Threads.
 	DefaultAPIURL = "https://graph.threads.net"
-	// DefaultAuthorizeURL is where people let apps into their profiles ("Get Access
-	// Tokens", as of August 2026).
+	// DefaultAuthorizeURL is the address of the consent page ("Get Access Tokens", as of August 2026).
 	DefaultAuthorizeURL = "https://threads.com"
 	// DefaultVersion is the version of the graph; Threads has only this one.
 	DefaultVersion = "v1.0"
 
-	// DefaultListingLag is how long a container may be behind its publication,
-	// and a post missing from its author's list. Threads promises nothing; half
-	// a minute to a minute is the advice of those who publish through it.
+	// DefaultListingLag is how long a container's state may lag behind its publication, and how long a post may be
+	// missing from its author's list. Threads documents no lag; other clients recommend 30 to 60 seconds.
 	DefaultListingLag = 30 * time.Second
 
-	// callTimeout bounds threads_publish, which usually takes a second or two,
-	// together with reading the address of the post.
+	// callTimeout bounds threads_publish, which usually takes a second or two, including the read of the permalink.
 	callTimeout = 30 * time.Second
 
-	// maxItems is how many images and videos a post shows (Threads API,
-	// "Carousel posts").
+	// maxItems is the maximum number of images and videos in a post (Threads API, "Carousel posts").
 	maxItems = 20
-	// maxImageBytes and maxVideoBytes bound the files of a post (Threads API,
-	// "Media specifications").
+	// maxImageBytes and maxVideoBytes bound the files of a post (Threads API, "Media specifications").
 	maxImageBytes = 8 << 20
 	maxVideoBytes = 1 << 30
-	// maxAspect is how many times as wide as high an image may be, or as high as
-	// wide. Its width is no bound: Threads scales it.
+	// maxAspect is the maximum ratio of an image's longer side to its shorter one. The width is not limited, because
+	// Threads scales images.
 	maxAspect = 10
 
-	// containerLasts is how long a container can be published (Publishing,
-	// container status EXPIRED).
+	// containerLasts is how long a container can be published (Publishing, container status EXPIRED).
 	containerLasts = 24 * time.Hour
 
-	// refreshLead is how long before its end an access token is renewed: at
-	// half of its 60 days. One that has ended cannot be renewed.
+	// refreshLead is how long before its expiry an access token is renewed: at half of its 60 days. An expired one
+	// cannot be renewed.
 	refreshLead = 30 * 24 * time.Hour
 )
 
-// videos is what Threads says of videos (Threads API, "Media specifications").
+// videos are Threads' documented limits for videos (Threads API, "Media specifications").
 var videos = platforms.VideoLimits{
 	MaxDuration: 5 * time.Minute, MaxWidth: 1920,
 	MinAspect: 0.01, MaxAspect: 10, MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 100_000_000,
 	Codecs: []string{"h264", "hevc"}, AudioCodecs: []string{"aac"},
 }
 
-// Config says how to reach Threads.
+// Config configures the access to Threads.
 type Config struct {
-	// APIURL, AuthorizeURL and Version default to DefaultAPIURL, DefaultAuthorizeURL
-	// and DefaultVersion.
+	// APIURL, AuthorizeURL and Version default to DefaultAPIURL, DefaultAuthorizeURL and DefaultVersion.
 	APIURL, AuthorizeURL, Version string
-	// ClientID and ClientSecret are the app's, to connect profiles with.
+	// ClientID and ClientSecret belong to the app and are needed for connecting profiles.
 	ClientID string
-	// ClientSecret is asked for each of those calls; nil for none.
+	// ClientSecret is called for each of these requests; nil for none.
 	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
-	// Clock tells when a token ends, and waits for containers. Defaults to the
-	// real one.
+	// Clock is the clock for token expiry and polling. Defaults to the real one.
 	Clock clock.Clock
 }
 
@@ -98,7 +88,7 @@ var (
 	_ platforms.Preparer  = (*Platform)(nil)
 )
 
-// New makes the platform.
+// New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
 	clk := cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	return &Platform{
@@ -114,8 +104,7 @@ func New(c Config, transport *transport.Client) *Platform {
 	}
 }
 
-// Capabilities declares the rules of Threads. Its list of posts proves no absence;
-// its containers do.
+// Capabilities declares the rules of Threads. The listing does not prove absence; the containers do.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:    []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},

@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// noon is the time at which these tests happen.
+// noon is the time of these tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 const (
@@ -53,12 +53,12 @@ func jobFor(text string) platforms.Job {
 	}
 }
 
-// problem is an error as Threads words it.
+// problem answers with an error in Threads' format.
 func problem(status, code, subcode int, transient bool) http.HandlerFunc {
 	return says(status, fmt.Sprintf(`{"error":{"message":"access","type":"THApiException","code":%d,"error_subcode":%d,"is_transient":%t}}`, code, subcode, transient))
 }
 
-// holds answers for the container.
+// holds answers with the state of the container.
 func holds(state string) http.HandlerFunc {
 	return says(200, `{"status":"`+state+`","id":"`+container+`"}`)
 }
@@ -107,8 +107,7 @@ func TestVerdicts(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		answer http.HandlerFunc
-		// state is what the container says if it is asked; "" if it must not
-		// be.
+		// state is the container's answer to a status call; "" if there must be no such call.
 		state string
 		want  want
 	}{
@@ -167,8 +166,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestStuck has Threads refuse to publish a container that it calls finished: it is
-// tried again for a minute, and then another one is made.
+// TestStuck makes Threads refuse to publish a container that it reports as finished: the call is retried for a minute,
+// and then a new container is created.
 func TestStuck(t *testing.T) {
 	p, server := newThreads(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -294,7 +293,7 @@ func TestPrepareWaits(t *testing.T) {
 	p := New(Config{APIURL: server.URL, Clock: clock}, transport.New(transport.Options{}))
 	job := jobFor("hello")
 	job.Checkpoint = ""
-	const pause = 300 * time.Millisecond // the first one
+	const pause = 300 * time.Millisecond // the first pause
 	done := make(chan string)
 	go func() {
 		id, err := p.Prepare(t.Context(), job)
@@ -333,9 +332,8 @@ func TestPrepareGivesUp(t *testing.T) {
 	}
 }
 
-// TestPrepareGoesOn cuts preparations off again and again, while Threads takes
-// longer for a video than one lasts: each goes on waiting for what the first has
-// made.
+// TestPrepareGoesOn interrupts preparations repeatedly, while Threads needs more time for a video than one preparation
+// has: each of them continues to wait for the first container.
 func TestPrepareGoesOn(t *testing.T) {
 	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}
 	tests := map[string]struct {

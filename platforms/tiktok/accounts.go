@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-// refreshDead is what people are told if a token cannot be renewed any more.
+// refreshDead is the error for a token that can no longer be renewed.
 var refreshDead = platforms.Error{
 	Class:   platforms.ClassReconnect,
 	Problem: "TikTok no longer accepts the refresh token: access was withdrawn, or it has ended",
@@ -24,23 +24,22 @@ var refreshDead = platforms.Error{
 }
 
 const (
-	// scopeProfile allows to read the username.
+	// scopeProfile allows reading the username.
 	scopeProfile = "user.info.profile"
-	// scopeDirectPost allows direct posts, and to ask what they may choose. An
-	// account without it takes drafts for its inbox alone, which choose nothing.
+	// scopeDirectPost allows direct posts, and reading their options. An account without it only accepts drafts for its
+	// inbox, which have no options.
 	scopeDirectPost = "video.publish"
 )
 
 var _ platforms.AccountInspector = (*Platform)(nil)
 
-// hasScope reports whether a token has a scope, or does not tell its scopes.
+// hasScope reports whether a token has a scope, or its scopes are unknown.
 func hasScope(token platforms.Token, scope string) bool {
 	scopes := oauth2.Scopes(token.Scopes)
 	return len(scopes) == 0 || slices.Contains(scopes, scope)
 }
 
-// Identify asks TikTok whose token this is. The username is known only if the
-// scope for it was granted.
+// Identify returns the account of a token. The username is known only if its scope was granted.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	fields := "open_id,avatar_url,display_name"
 	if hasScope(token, scopeProfile) {
@@ -70,25 +69,23 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// Refresh renews the access token. TikTok gives a new refresh token each time,
-// and the one that was used stops working.
+// Refresh renews the access token. TikTok returns a new refresh token each time, and the old one becomes invalid.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	return p.tokens.Refresh(ctx, token)
 }
 
-// quotaPause is how long an account is left alone that has used up its posts.
-// They are counted within any 24 hours, and TikTok does not say when the
-// earliest of them falls out.
+// quotaPause is the pause for an account whose quota of posts is used up. The quota covers a sliding window of 24
+// hours, and TikTok does not return when the oldest post leaves it.
 const quotaPause = time.Hour
 
-// The bounds of the schema on what an account may choose.
+// The schema's limits on the options of an account.
 const (
 	maxLevels      = 16
 	maxLevelLength = 64
 )
 
-// Inspect asks what a direct post of the account may choose, and whether there is
-// room for one (Content Posting API, "Query Creator Info").
+// Inspect returns the options of the account's direct posts, and whether its quota allows one (Content Posting API,
+// "Query Creator Info").
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
 	if !hasScope(account.Token, scopeDirectPost) {
 		return platforms.AccountInfo{}, nil
@@ -102,7 +99,7 @@ func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (plat
 	case code == codePostCap:
 		return quotaExhausted(platforms.PostsPerDay, now), nil
 	case code == codeUserCap:
-		// Others who posted through the app before may go on.
+		// Accounts that have already posted through the app are not affected.
 		return quotaExhausted(platforms.AppPostsPerDay, now), nil
 	case !said.ok():
 		return platforms.AccountInfo{}, p.classifyAccount(said.apiError())
@@ -110,13 +107,12 @@ func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (plat
 	return choices(&said.Data)
 }
 
-// quotaExhausted is what an account tells that takes no more posts.
+// quotaExhausted returns the info of an account that accepts no more posts.
 func quotaExhausted(name string, now time.Time) platforms.AccountInfo {
 	return platforms.AccountInfo{RateLimits: []platforms.RateLimit{{Name: name, BlockedUntil: now.Add(quotaPause)}}}
 }
 
-// choices reads what a creator may choose. That an account takes posts again is
-// told by the absence of the opposite.
+// choices converts the creator info. The absence of a rate limit in the result means that the account accepts posts.
 func choices(info *creatorInfo) (platforms.AccountInfo, error) {
 	var levels []string
 	for _, level := range info.levels() {
@@ -139,10 +135,10 @@ func choices(info *creatorInfo) (platforms.AccountInfo, error) {
 	return platforms.AccountInfo{TikTok: account}, nil
 }
 
-// pathCreatorInfo asks what an account may post.
+// pathCreatorInfo is the endpoint for the options of an account.
 const pathCreatorInfo = "/v2/post/publish/creator_info/query/"
 
-// creatorInfo is what TikTok says that an account may post.
+// creatorInfo holds the options of an account's posts.
 type creatorInfo struct {
 	PrivacyLevels   []jsondoc.Text `json:"privacy_level_options"`
 	CommentDisabled jsondoc.Flag   `json:"comment_disabled"`
@@ -151,7 +147,7 @@ type creatorInfo struct {
 	MaxSeconds      jsondoc.Text   `json:"max_video_post_duration_sec"`
 }
 
-// levels are the privacy levels that the account can choose.
+// levels returns the privacy levels that the account allows.
 func (c *creatorInfo) levels() []string {
 	var levels []string
 	for _, level := range c.PrivacyLevels {
@@ -162,8 +158,8 @@ func (c *creatorInfo) levels() []string {
 	return levels
 }
 
-// checkCreator asks what the account may post, which TikTok wants to be asked
-// before each post, and whether the video or the photos are among it.
+// checkCreator reads the account's options, as TikTok requires before each post, and checks the privacy level and the
+// video's duration against them.
 func (p *Platform) checkCreator(ctx context.Context, job platforms.Job) (creatorInfo, *platforms.Error) {
 	info, bad := callAPI[creatorInfo](ctx, p, "creator", pathCreatorInfo, job.Account.Token, struct{}{})
 	if bad != nil {

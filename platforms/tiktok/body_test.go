@@ -21,11 +21,11 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// desk answers calls of the API and keeps what it was sent, by path.
+// desk answers API calls and records their bodies, by path.
 type desk struct {
 	mu   sync.Mutex
 	seen map[string]map[string]any
-	// says are the answers, as status and body, by path.
+	// says and code are the bodies and statuses of the answers, by path.
 	says map[string]string
 	code map[string]int
 }
@@ -33,7 +33,7 @@ type desk struct {
 func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	content, _ := io.ReadAll(r.Body) // what is missing shows in the comparison
+	content, _ := io.ReadAll(r.Body) // a missing part shows in the comparison
 	var body map[string]any
 	_ = json.Unmarshal(content, &body)
 	if r.Header.Get("Authorization") == "Bearer access" && r.Header.Get("Content-Type") == "application/json; charset=UTF-8" {
@@ -42,7 +42,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if status := d.code[r.URL.Path]; status != 0 {
 		w.WriteHeader(status)
 	}
-	_, _ = io.WriteString(w, d.says[r.URL.Path]) // the client may have gone
+	_, _ = io.WriteString(w, d.says[r.URL.Path]) // the client may have closed the connection
 }
 
 const (
@@ -87,8 +87,8 @@ func deskJob(options v1alpha1.TikTokOptions, files ...platforms.File) platforms.
 	return job
 }
 
-// prepareAndPublish publishes what is prepared first if it must be. What is
-// prepared of photos is no ticket to ask by.
+// prepareAndPublish publishes a job after preparing it if necessary. The checkpoint of photos is not a ticket for
+// status calls.
 func prepareAndPublish(t *testing.T, p *Platform, job platforms.Job) platforms.Result {
 	t.Helper()
 	if p.Prepares(job.Content) {
@@ -100,7 +100,7 @@ func prepareAndPublish(t *testing.T, p *Platform, job platforms.Job) platforms.R
 	return p.Publish(t.Context(), job)
 }
 
-// TestBodies compares what is sent, whole: nothing else is.
+// TestBodies compares the complete request bodies.
 func TestBodies(t *testing.T) {
 	no, yes := new(false), new(true)
 	disabled := saying(`{"privacy_level_options":["SELF_ONLY"],"comment_disabled":true,"duet_disabled":true,"stitch_disabled":true}`)
@@ -221,7 +221,7 @@ func TestCreator(t *testing.T) {
 				if kind == "video" {
 					file.Duration = tc.length
 				} else if tc.length > time.Minute {
-					expected = "" // a photo plays for no time
+					expected = "" // a photo has no duration
 				}
 				d, p := newDesk(t)
 				d.says[pathCreator] = tc.says
@@ -237,8 +237,7 @@ func TestCreator(t *testing.T) {
 	}
 }
 
-// TestErrors is TikTok's table of errors, for the calls that begin an upload and
-// those that post photos.
+// TestErrors tests TikTok's table of errors, for the calls that start an upload and the call that posts photos.
 func TestErrors(t *testing.T) {
 	tests := []struct {
 		status  int
@@ -306,12 +305,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestStatusThatIsMissing asks what became of photos, of which TikTok tells
-// hardly anything.
+// TestStatusThatIsMissing reads the status of photos; TikTok returns hardly any details for them.
 func TestStatusThatIsMissing(t *testing.T) {
 	tests := map[string]struct {
 		reason, says string
-		// id is what the photos are found as; empty if nothing is known yet.
+		// id is the found id of the photos; empty if the outcome is still open.
 		id string
 	}{
 		"an id as text":    {"a number may come as one", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["77"]}`, "77"},

@@ -31,7 +31,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// skipping is a clock on which each wait ends at once.
+// skipping is a clock whose waits end immediately.
 type skipping struct{ *clocktesting.FakeClock }
 
 func (c skipping) NewTimer(d time.Duration) clock.Timer {
@@ -46,7 +46,7 @@ type content struct {
 	url  string
 
 	mu sync.Mutex
-	// read is how many bytes were read of it, of left that can be.
+	// read is the number of bytes that were read, and left the number that can still be read.
 	read, left int
 }
 
@@ -58,7 +58,7 @@ func (c *content) Open(_ context.Context, offset, length int64) (io.ReadCloser, 
 
 func (c *content) Address(context.Context, time.Duration) (string, error) { return c.url, nil }
 
-// allow lets so many bytes be read from now on, and counts anew.
+// allow makes n more bytes readable, and resets the count.
 func (c *content) allow(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// film is a video of so many bytes.
+// film returns a video with the given number of bytes.
 func film(size int) platforms.File {
 	data := make([]byte, size)
 	copy(data, "\x00\x00\x00\x18ftypisom\x00\x00\x00\x00isomiso2")
@@ -100,7 +100,7 @@ func film(size int) platforms.File {
 	}
 }
 
-// photoFile is a picture that can be fetched.
+// photoFile returns an image that can be fetched.
 func photoFile(t *testing.T, width, height int) platforms.File {
 	t.Helper()
 	var data bytes.Buffer
@@ -108,7 +108,7 @@ func photoFile(t *testing.T, width, height int) platforms.File {
 		t.Fatal(err)
 	}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(data.Bytes()) // the platform may have gone
+		_, _ = w.Write(data.Bytes()) // the platform may have closed the connection
 	}))
 	t.Cleanup(site.Close)
 	return platforms.File{
@@ -123,7 +123,7 @@ func sum(file *platforms.File) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// box is a sandbox with an account, and TikTok as it is published to there.
+// box is a sandbox with an account, and a TikTok platform that publishes to it.
 type box struct {
 	t       *testing.T
 	clock   skipping
@@ -131,7 +131,7 @@ type box struct {
 	tiktok  *Platform
 	control sandboxtest.Client
 	account sandboxtest.Account
-	// checkpoint and secret are what was noted last.
+	// checkpoint and secret are the last stored ones.
 	checkpoint, secret string
 }
 
@@ -151,7 +151,7 @@ func newBox(t *testing.T, settings map[string]any) *box {
 	})
 	b.server, b.control = server, sandboxtest.Client{URL: site.URL}
 	b.tiktok = New(Config{APIURL: site.URL + "/tiktok", WebURL: "https://web.example", Clock: b.clock}, transport.New(transport.Options{}))
-	// What is published has its id at once, unless a test wants it otherwise.
+	// A published post has its id at once, unless a test overrides it.
 	all := map[string]any{"listing_lag_ms": 0}
 	maps.Copy(all, settings)
 	if b.account, err = b.control.Account(t.Context(), "tiktok", "o-1", all); err != nil {
@@ -160,7 +160,7 @@ func newBox(t *testing.T, settings map[string]any) *box {
 	return b
 }
 
-// set changes the account.
+// set changes settings of the account.
 func (b *box) set(settings map[string]any) {
 	b.t.Helper()
 	if _, err := b.control.Account(b.t.Context(), "tiktok", "o-1", settings); err != nil {
@@ -168,7 +168,7 @@ func (b *box) set(settings map[string]any) {
 	}
 }
 
-// job is one whose notes are kept.
+// job returns a job whose checkpoints are stored in the box.
 func (b *box) job(files ...platforms.File) platforms.Job {
 	out := platforms.Job{
 		Account: platforms.Account{ID: b.account.ID, Username: "acme", Token: platforms.Token{Access: b.account.AccessToken}},
@@ -184,7 +184,7 @@ func (b *box) job(files ...platforms.File) platforms.Job {
 	return out
 }
 
-// prepare has a post prepared, a video as another process would go on with it.
+// prepare prepares a post, for a video like another process that resumes it.
 func (b *box) prepare(job platforms.Job) platforms.Job {
 	b.t.Helper()
 	if !b.tiktok.Prepares(job.Content) {
@@ -205,14 +205,14 @@ func (b *box) prepare(job platforms.Job) platforms.Job {
 	return job
 }
 
-// publish publishes a job, and lets some seconds pass before it asks again for
-// what TikTok works on. The job has its ticket then.
+// publish publishes a job, and advances the clock by some seconds before each status call. It stores the ticket in the
+// job.
 func (b *box) publish(job *platforms.Job) platforms.Result {
 	b.t.Helper()
 	return platformtest.Publish(b.t, b.tiktok, job, func() { b.step(2 * time.Second) })
 }
 
-// step lets TikTok fetch what it was told to, and then time pass.
+// step lets TikTok fetch the announced files, and then advances the clock.
 func (b *box) step(d time.Duration) {
 	b.t.Helper()
 	b.server.AwaitFetched()
@@ -227,7 +227,7 @@ func (b *box) fault(operation, kind string, status int) {
 	}
 }
 
-// posts returns what is online, whose bytes must be those of the files.
+// posts returns the published posts, whose bytes must be the bytes of the files.
 func (b *box) posts(files ...platforms.File) []sandboxtest.Post {
 	b.t.Helper()
 	posts, err := b.control.Posts(b.t.Context(), "tiktok", b.account.ID)
@@ -248,7 +248,7 @@ func (b *box) posts(files ...platforms.File) []sandboxtest.Post {
 	return posts
 }
 
-// calls counts those that arrived for an operation.
+// calls counts the calls of an operation.
 func (b *box) calls(operation string) int {
 	b.t.Helper()
 	counts, err := b.control.Calls(b.t.Context(), "tiktok")

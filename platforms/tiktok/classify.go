@@ -13,10 +13,10 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// adviceUnknown is the remedy for a refusal whose cause TikTok does not name.
+// adviceUnknown is the remedy for a refusal without a specific cause.
 const adviceUnknown = "see whether TikTok's app shows the account a notice; if there is none, change the post and post it again"
 
-// failedOf says why TikTok gave a post up.
+// failedOf returns the error for a fail_reason.
 func failedOf(reason string) *platforms.Error {
 	var failure platforms.Error
 	if r := reasonRow(reason); r != nil {
@@ -29,11 +29,10 @@ func failedOf(reason string) *platforms.Error {
 	return failure.Because(fmt.Errorf("the post failed with reason %.64q", reason))
 }
 
-// reasonWord is the form of the documented reasons and codes.
+// reasonWord matches the form of the documented reasons and codes.
 var reasonWord = regexp.MustCompile(`^[a-z][a-z_]{2,60}$`)
 
-// sanitizeWord returns what has the form of a documented word as it is, and nothing else
-// that TikTok says.
+// sanitizeWord returns a word that has the documented form, and "unspecified" for any other text.
 func sanitizeWord(s string) string {
 	if reasonWord.MatchString(s) {
 		return s
@@ -41,46 +40,41 @@ func sanitizeWord(s string) string {
 	return "unspecified"
 }
 
-// refusal is an answer that is not a success.
+// refusal is an unsuccessful answer.
 type refusal struct {
 	*platforms.Error
-	// code is TikTok's word for it, and documented says that the answer is one
-	// of those by which TikTok refuses, so that what was asked was not done.
-	// Another may come from something between TikTok and us, after TikTok did
-	// its part.
+	// code is TikTok's error code. documented reports a documented refusal by TikTok, so the request was not executed.
+	// An undocumented answer may come from a proxy in front of TikTok, after TikTok has executed the request.
 	code       string
 	documented bool
 }
 
-// isUnknownID reports that TikTok does not know the publish id that it was asked about.
+// isUnknownID reports whether TikTok does not know the publish id.
 func (r *refusal) isUnknownID() bool {
 	return r.documented && (r.code == codeUnknownID || r.code == codeAnothersID)
 }
 
-// apiError is what an answer that is not a success says of the error.
+// apiError is the error in an unsuccessful answer.
 type apiError struct {
 	status        int
 	code, message string
-	// signed says that the answer has the id by which TikTok's support finds it, as
-	// all of TikTok's own have ("Error Handling"). Nothing else between TikTok and us
-	// makes one.
+	// signed reports whether the answer has a log id for TikTok's support, as all of TikTok's own answers do ("Error
+	// Handling"). A proxy does not create one.
 	signed bool
 }
 
-// isFromTikTok reports whether TikTok itself gave the answer, so that a refusal in it
-// holds. A timeout does not tell what was done before it.
+// isFromTikTok reports whether TikTok itself gave the answer, so that a refusal in it is reliable. After a timeout it
+// is unknown whether the request was executed.
 func (s apiError) isFromTikTok() bool {
 	documented := []int{http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 	return slices.Contains(documented, s.status) ||
 		s.signed && s.status >= http.StatusBadRequest && s.status < http.StatusInternalServerError && s.status != http.StatusRequestTimeout
 }
 
-// limitPause is how long TikTok counts calls: a sliding window of a minute. It
-// sends no header that would say more.
+// limitPause is TikTok's window for counting calls: a sliding minute. It sends no header with the exact time.
 const limitPause = time.Minute
 
-// classify reads an answer that is not a success. TikTok sends some errors with
-// status 200.
+// classify classifies an unsuccessful answer. TikTok sends some errors with status 200.
 func (p *Platform) classify(s apiError) *refusal {
 	cause := fmt.Errorf("HTTP status %d with error %.64q", s.status, s.code)
 	out := &refusal{code: s.code}
@@ -107,16 +101,16 @@ func (p *Platform) classify(s apiError) *refusal {
 	return out
 }
 
-// unlisted is the error of a code that is in no row of the table. The code does not
-// say what is at fault, and so the error does not, either.
+// unlisted returns the error for a code without a row in the table. The code does not identify the cause, so the error
+// names none.
 func unlisted(code string) *platforms.Error {
 	failure := platforms.Errorf(platforms.ClassPermanent, "TikTok refused the request with the error %s, which Herald does not know", sanitizeWord(code)).Advise(adviceUnknown)
 	failure.Code, failure.Unlisted = sanitizeWord(code), true
 	return failure
 }
 
-// classifyAccount reads an answer to a question about an account. A refusal of the request
-// says nothing about the account.
+// classifyAccount classifies the answer to an account query. A refusal of the request gives no information about the
+// account.
 func (p *Platform) classifyAccount(s apiError) *platforms.Error {
 	failure := p.classify(s).Error
 	if failure.Class == platforms.ClassPermanent {
@@ -125,7 +119,7 @@ func (p *Platform) classifyAccount(s apiError) *platforms.Error {
 	return failure
 }
 
-// rateLimited says that TikTok was called too often.
+// rateLimited returns the error for too many calls.
 func (p *Platform) rateLimited(cause error) *platforms.Error {
 	return p.classify(apiError{status: http.StatusTooManyRequests}).Because(cause)
 }

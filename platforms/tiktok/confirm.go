@@ -12,9 +12,8 @@ import (
 
 var _ platforms.Confirmer = (*Platform)(nil)
 
-// Confirm asks for a post by its id (POST /v2/video/query/), which TikTok shows to its
-// own account alone. That is no proof for others: what not everybody may see is not
-// shown either, and the permission video.list may be missing.
+// Confirm queries a post by its id (POST /v2/video/query/), which TikTok shows only to its own account. Absence does
+// not prove another owner: posts that are not public are hidden as well, and the permission video.list may be missing.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !validPostID(externalID) {
 		return platforms.OwnershipUnknown, nil

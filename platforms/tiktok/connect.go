@@ -14,15 +14,14 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// requiredScopes are the scopes without which nothing can be posted or looked up (TikTok,
-// "Scopes Overview"). An account that grants drafts alone takes drafts.
+// requiredScopes are the scopes for posting and for lookups (TikTok, "Scopes Overview"). An account that grants only
+// drafts accepts drafts.
 var requiredScopes = oauth2.RequiredScopes{{"user.info.basic"}, {scopeDirectPost, "video.upload"}, {"video.list"}}
 
-// dialog shows TikTok the hash of a secret in hex, which is the form of "Login Kit for
-// Desktop". "Login Kit for Web" names no challenge and does not say that it refuses
-// one; clients report both (better-auth#3114, passport-tiktok#9), and none of it could
-// be tried here. The hash stays, since it binds a code to the attempt that asked for it
-// (RFC 9700, section 2.1.1).
+// dialog returns TikTok's consent page. It uses the hexadecimal PKCE challenge of "Login Kit for Desktop". "Login Kit
+// for Web" documents no challenge and no refusal of one; reports of other clients differ (better-auth#3114,
+// passport-tiktok#9), and no test against TikTok was possible. The challenge is kept because it binds a code to its
+// authorization request (RFC 9700, section 2.1.1).
 func (c *Config) dialog() oauth2.Dialog {
 	return oauth2.Dialog{
 		Name: v1alpha1.PlatformTikTok.Title(), Setting: "tiktok", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/v2/auth/authorize/",
@@ -31,17 +30,17 @@ func (c *Config) dialog() oauth2.Dialog {
 	}
 }
 
-// ConsentURL returns the address of TikTok's page of consent.
+// ConsentURL returns the address of TikTok's consent page.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 	return p.dialog.ConsentURL(consent)
 }
 
-// Exchange turns a code into a token.
+// Exchange exchanges a code for a token.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), requiredScopes)
 }
 
-// Choices returns the one account that a token is for.
+// Choices returns the one account of a token.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	return platforms.OneChoice(ctx, p, token)
 }

@@ -25,8 +25,7 @@ func TestConnect(t *testing.T) {
 	connecting := platformtest.Connecting{
 		Suite:  &platformtest.Suite{Name: "tiktok", New: connectable, Renewal: platformtest.ByRotation},
 		Scopes: []string{"user.info.basic", "user.info.profile", "video.publish", "video.upload", "video.list"},
-		// The username is missing without user.info.profile, and one of publish and
-		// upload is enough.
+		// Without user.info.profile only the username is missing, and one of publish and upload suffices.
 		Needed:   []string{"user.info.basic", "video.list"},
 		Optional: []string{"user.info.profile", "video.publish", "video.upload"},
 		Verifies: true,

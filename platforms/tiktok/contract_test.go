@@ -13,8 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms/tiktok"
 )
 
-// refusals are TikTok's answers to a post ("Error Codes" of the Content Posting API).
-// Some come with status 200.
+// refusals returns TikTok's answers to a post ("Error Codes" of the Content Posting API). Some have status 200.
 func refusals() map[string]platformtest.Answer {
 	out := map[string]platformtest.Answer{}
 	for code, status := range map[string]int{
@@ -41,8 +40,7 @@ func contract() *platformtest.Suite {
 		Renewal:        platformtest.ByRotation,
 		LateProcessing: true, Refusals: refusals(),
 		Resumes: 6 << 20,
-		// Photos take one call, beside a question, and what comes of it is all
-		// that tells of it.
+		// Photos need one publishing call, and only its answer contains their ticket.
 		First:      v1alpha1.CategoryVideo,
 		Unprovable: []v1alpha1.Category{v1alpha1.CategoryImage},
 		Bearerless: []v1alpha1.Category{v1alpha1.CategoryVideo},

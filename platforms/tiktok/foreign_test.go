@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// TestForeignAddress gives Herald the address of an upload that is not TikTok's, by
-// TikTok's answer and by the Secret that keeps it: it is not called.
+// TestForeignAddress gives Herald an upload address that is not TikTok's, in TikTok's answer and in the Secret that
+// stores it: it must not be called.
 func TestForeignAddress(t *testing.T) {
 	var calls atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -67,7 +67,7 @@ func TestForeignAddress(t *testing.T) {
 	}
 }
 
-// TestDocumentedAddresses are those of TikTok's documentation.
+// TestDocumentedAddresses tests the addresses in TikTok's documentation.
 func TestDocumentedAddresses(t *testing.T) {
 	p, _ := newTikTok(t, says(200, ""))
 	for _, address := range []string{
@@ -81,8 +81,8 @@ func TestDocumentedAddresses(t *testing.T) {
 	}
 }
 
-// TestFailuresReadAlike has something answer at the address of an upload with statuses
-// that TikTok has no words for, or that say only that it is not there.
+// TestFailuresReadAlike lets an upload address answer with statuses that TikTok does not use, or that only mean that
+// nothing exists there.
 func TestFailuresReadAlike(t *testing.T) {
 	words := map[string][]int{}
 	for _, status := range []int{0, 204, 301, 401, 403, 404, 405, 416, 418, 500, 503} {

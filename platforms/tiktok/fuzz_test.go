@@ -11,7 +11,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Whatever TikTok answers: it says what a person can do, repeats no text of a stranger, and takes no outage for a refusal.
+// FuzzClassify checks that any answer results in an error with a problem, repeats no foreign text, and does not treat
+// an outage as a refusal.
 func FuzzClassify(f *testing.F) {
 	f.Add(400, "invalid_params")
 	f.Add(200, "spam_risk_too_many_posts")
@@ -42,7 +43,7 @@ func FuzzClassify(f *testing.F) {
 	})
 }
 
-// Whatever a list of posts holds: a post is taken for ours only by an id that can be one, within the time of the attempt.
+// FuzzListed checks that any listed post is handled without a panic, and that its creation time is plausible or zero.
 func FuzzListed(f *testing.F) {
 	f.Add(`{"id":"7300000000000000001","create_time":1800000000,"title":"Hello"}`, "Hello")
 	f.Add(`{"id":{},"create_time":"-1","video_description":null}`, "")

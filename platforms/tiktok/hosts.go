@@ -8,11 +8,9 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// hosts are where TikTok is called. The address of an upload is upload_url of an answer.
-// TikTok's documentation names no host of it but in examples, which are of two kinds:
-// open-upload.tiktokapis.com (Content Posting API, reference "Direct Post") and
-// upload.us.tiktokapis.com ("Media Transfer Guide"). They differ by region, so that what
-// is common to them decides.
+// hosts are the hosts that TikTok's API uses. Uploads go to the upload_url of an answer. TikTok documents the host of
+// that URL only in two kinds of examples: open-upload.tiktokapis.com (Content Posting API, reference "Direct Post") and
+// upload.us.tiktokapis.com ("Media Transfer Guide"). They differ by region, so Herald accepts their common domain.
 var hosts = platforms.Hosts{
 	Called: client.HostsOf(DefaultAPIURL),
 	Named:  []string{"*.tiktokapis.com"},

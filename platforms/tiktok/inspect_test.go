@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// TestSurveySandbox asks a TikTok that was written from its documents.
+// TestInspectSandbox inspects an account of the sandbox, which was written from TikTok's documentation.
 func TestInspectSandbox(t *testing.T) {
 	control := sandboxtest.Start(t)
 	p := New(Config{APIURL: control.URL + "/tiktok"}, transport.New(transport.Options{}))

@@ -17,17 +17,16 @@ import (
 )
 
 const (
-	// pageSize is the greatest max_count of POST /v2/video/list/.
+	// pageSize is the maximum max_count of POST /v2/video/list/.
 	pageSize = 20
-	// maxPages bounds one look-up: an account may post about 15 times a day.
+	// maxPages bounds one lookup: an account may post about 15 times a day.
 	maxPages = 16
-	// listPath lists public posts, with those of their fields that are read.
+	// listPath lists public posts, with the fields that are used.
 	listPath = "/v2/video/list/?fields=id,create_time,title,video_description,share_url"
 )
 
-// Lookup asks the ticket of the job what became of it. Without one, or if TikTok
-// has forgotten it, the account's public posts are searched, which proves no
-// absence.
+// Lookup reads the status of the job's ticket. Without a ticket, or if it has expired at TikTok, Lookup searches the
+// account's public posts, which does not prove absence.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if id := cmp.Or(job.OperationID, job.Checkpoint); validTicket(id) {
 		found, bad := p.fetchStatus(ctx, job.Account.Token, id)
@@ -39,22 +38,22 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		}
 	}
 	if !isPublic(&job.Content) {
-		// What only its owner sees is not listed.
+		// A post that only its owner sees is not listed.
 		return platforms.LookupResult{}, nil
 	}
 	return p.search(ctx, job)
 }
 
-// lookupResult is what a ticket says about the post.
+// lookupResult converts the status of a ticket.
 func (p *Platform) lookupResult(job platforms.Job, id string, found status) (platforms.LookupResult, error) {
 	switch {
 	case found.state == stateFailed:
 		return platforms.LookupResult{Refused: failedOf(found.reason)}, nil
 	case job.OperationID == "" && (found.whole(&job.Content) || p.moderating(job, found)):
-		// From now on it is asked for as long as TikTok works.
+		// The operation id makes the caller look up the ticket until TikTok has finished.
 		return platforms.LookupResult{OperationID: id}, nil
 	case p.moderating(job, found):
-		// The caller asks again after pauses that double: a dozen times at most.
+		// The caller repeats the lookup with doubling pauses, at most a dozen times.
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgModerated)
 	case found.final():
 		out := platforms.LookupResult{Matches: 1, Certain: true}
@@ -67,7 +66,7 @@ func (p *Platform) lookupResult(job platforms.Job, id string, found status) (pla
 	}
 }
 
-// listedPost is a post in the list of an account's public posts.
+// listedPost is an entry of an account's public posts.
 type listedPost struct {
 	ID          jsondoc.Text `json:"id"`
 	CreateTime  jsondoc.Text `json:"create_time"`
@@ -76,7 +75,7 @@ type listedPost struct {
 	ShareURL    jsondoc.Text `json:"share_url"`
 }
 
-// created is when the post was created; zero where TikTok does not say.
+// created returns the post's creation time; zero if unknown.
 func (l *listedPost) created() time.Time {
 	seconds, err := strconv.ParseInt(l.CreateTime.String(), 10, 64)
 	if err != nil || seconds <= 0 {
@@ -85,7 +84,7 @@ func (l *listedPost) created() time.Time {
 	return time.Unix(seconds, 0).UTC()
 }
 
-// search looks for the job's caption among the account's public posts.
+// search searches the account's public posts for the job's caption.
 func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	matches := listing.Matches{}
 	body := map[string]any{"max_count": pageSize}
@@ -112,7 +111,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 				// The newest come first.
 				reached = true
 			case post.fits(&job):
-				// The address that TikTok lists tells who shares it.
+				// The listed address contains the sharer.
 				matches.Add(listing.Match{ID: id, URL: cmp.Or(p.postURL(job, id), post.ShareURL.Web()), At: at})
 			}
 		}
@@ -134,15 +133,13 @@ func (l *listedPost) fits(job *platforms.Job) bool {
 	return want != "" && (matchesTruncated(want, l.Title) || matchesTruncated(want, l.Description)) && !listing.BelongsToOther(job, l.ID.String())
 }
 
-// longestListed is how many characters of a caption TikTok lists at most, as a title
-// and as a description (TikTok API, "Video Object", 24 August 2026: "Max length:
-// 150").
+// longestListed is the maximum number of characters in a listed title or description (TikTok API, "Video Object", 24
+// August 2026: "Max length: 150").
 const longestListed = 150
 
-// matchesTruncated reports whether a listed text is the wanted one, or its beginning if TikTok
-// may have cut it off. TikTok does not say what it counts as a character: bytes, as
-// the others are fewer, are enough for a text to be a cut one. The last character,
-// and an ellipsis, may be the cut's.
+// matchesTruncated reports whether a listed text equals the wanted one, or its start if TikTok may have truncated it.
+// TikTok does not define its unit of length, so a text of at least that many bytes, the smallest unit, may be
+// truncated. The last character and a trailing ellipsis are ignored, because truncation may have changed them.
 func matchesTruncated(want string, listed jsondoc.Text) bool {
 	all := text.Fold(listed.String())
 	if all == want {

@@ -15,9 +15,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// validateOptions returns what is wrong with the privacy level of a target. A draft
-// that names none may still choose one; the owner of a draft in the inbox chooses it
-// in the app.
+// validateOptions validates the privacy level of a target. A draft without one may choose it later; for a draft in
+// TikTok's inbox, the owner chooses it in the app.
 func validateOptions(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList {
 	options := v1alpha1.TikTokOptions{}
 	if target.TikTok != nil {
@@ -38,7 +37,7 @@ func validateOptions(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.
 	return field.ErrorList{field.Invalid(path.Child("tiktok", "privacyLevel"), string(wanted), problem)}
 }
 
-// checkLevel says what is wrong with a privacy level, just before it is used.
+// checkLevel validates a privacy level just before its use.
 func checkLevel(wanted v1alpha1.TikTokPrivacyLevel, levels []string) *platforms.Error {
 	instead, ok := available(wanted, levels)
 	switch {
@@ -52,9 +51,8 @@ func checkLevel(wanted v1alpha1.TikTokPrivacyLevel, levels []string) *platforms.
 	}
 }
 
-// available reports whether an account can choose a privacy level, and which
-// ones a post can ask for instead. An account that does not tell its levels is
-// passed over: TikTok itself decides.
+// available reports whether an account allows a privacy level, and which levels a post can use instead. An account with
+// unknown levels is accepted: TikTok itself decides.
 func available(wanted v1alpha1.TikTokPrivacyLevel, levels []string) (instead []string, ok bool) {
 	if len(levels) == 0 || slices.Contains(levels, string(wanted)) {
 		return nil, true
@@ -67,16 +65,15 @@ func available(wanted v1alpha1.TikTokPrivacyLevel, levels []string) (instead []s
 	return instead, false
 }
 
-// privacy is the privacy level that is asked for: everyone sees a post that asks
-// for none.
+// privacy returns the privacy level of a post; the default is public.
 func privacy(options *v1alpha1.TikTokOptions) v1alpha1.TikTokPrivacyLevel {
 	return cmp.Or(options.PrivacyLevel, v1alpha1.TikTokPublicToEveryone)
 }
 
-// isPublic reports whether everyone will see a post, and it will have an address.
+// isPublic reports whether everyone will see the post, so that it gets a public address.
 func isPublic(content *platforms.Content) bool {
 	return !content.TikTok.Draft && privacy(&content.TikTok) == v1alpha1.TikTokPublicToEveryone
 }
 
-// allowed is what an option means that is true if it is left out.
+// allowed returns the value of an option that defaults to true.
 func allowed(option *bool) bool { return option == nil || *option }

@@ -23,16 +23,16 @@ import (
 
 const profile = "https://web.example/@acme"
 
-// TestOutcomes publishes in every way and checks what is said of it.
+// TestOutcomes publishes in every way and checks the results.
 func TestOutcomes(t *testing.T) {
 	draft, owner := v1alpha1.TikTokOptions{Draft: true}, v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}
 	tests := map[string]struct {
 		reason   string
 		settings map[string]any
 		options  v1alpha1.TikTokOptions
-		// ticket says that the post is known by its publish id only.
+		// ticket reports whether the post has only its publish id.
 		ticket bool
-		// url is where it is; "post" stands for the post's own address.
+		// url is its address; "post" means the post's own address.
 		url string
 	}{
 		"public":           {"it has an address of its own", nil, v1alpha1.TikTokOptions{}, false, "post"},
@@ -76,7 +76,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestLongProcessing publishes what TikTok works on for longer than a call waits.
+// TestLongProcessing publishes posts that TikTok processes for longer than a call waits.
 func TestLongProcessing(t *testing.T) {
 	for kind, file := range map[string]platforms.File{"video": film(900), "photo": photoFile(t, 640, 640)} {
 		t.Run(kind, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestLongProcessing(t *testing.T) {
 	}
 }
 
-// TestModeration publishes what TikTok does not name until its moderation ends.
+// TestModeration publishes posts without a public id until their moderation ends.
 func TestModeration(t *testing.T) {
 	const takes = 5 * time.Minute
 	for kind, file := range map[string]platforms.File{"video": film(900), "photo": photoFile(t, 640, 640)} {
@@ -113,7 +113,7 @@ func TestModeration(t *testing.T) {
 			b := newBox(t, map[string]any{"listing_lag_ms": takes.Milliseconds()})
 			job := b.job(file)
 			job = b.prepare(job)
-			// Only Lookup is told from when on a call may have taken effect.
+			// Only Lookup receives SearchFrom.
 			sent := job
 			sent.SearchFrom = time.Time{}
 			got := b.tiktok.Publish(t.Context(), sent)
@@ -144,11 +144,11 @@ func TestModeration(t *testing.T) {
 	}
 }
 
-// TestFailures has TikTok give posts up after it took them.
+// TestFailures makes TikTok accept posts and then give up.
 func TestFailures(t *testing.T) {
 	tests := map[string]struct {
 		class platforms.Class
-		// says is what the message must tell.
+		// says is a required part of the message.
 		says string
 	}{
 		"file_format_check_failed":           {platforms.ClassPermanent, "format"},
@@ -192,7 +192,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestPhotosThatTikTokGivesUp has TikTok find fault with photos that it fetched.
+// TestPhotosThatTikTokGivesUp makes TikTok reject photos after it has fetched them.
 func TestPhotosThatTikTokGivesUp(t *testing.T) {
 	tests := map[string]struct {
 		file  platforms.File
@@ -212,8 +212,7 @@ func TestPhotosThatTikTokGivesUp(t *testing.T) {
 	}
 }
 
-// TestLostPhotos loses the answer to the call that posts photos, which is all
-// that would name them.
+// TestLostPhotos loses the answer to the call that posts photos, which alone contains their ticket.
 func TestLostPhotos(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -251,7 +250,7 @@ func TestLostPhotos(t *testing.T) {
 	}
 }
 
-// TestCutCaptions finds a caption that TikTok lists as far as its 150th character.
+// TestCutCaptions finds a caption that TikTok lists up to its 150th character.
 func TestCutCaptions(t *testing.T) {
 	long := strings.Repeat("Ünïcode 🐟 words ", 20)
 	first := func(n int) string { return string([]rune(long)[:n]) }
@@ -284,7 +283,7 @@ func TestCutCaptions(t *testing.T) {
 	}
 }
 
-// TestLongList finds a post behind a page of newer ones.
+// TestLongList finds a post that follows a page of newer ones.
 func TestLongList(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(photoFile(t, 64, 64)))

@@ -11,18 +11,17 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// fetchWithin is how long TikTok may take to fetch photos: it gives up after an
-// hour.
+// fetchWithin is the lifetime of photo addresses: TikTok gives up fetching after an hour.
 const fetchWithin = 2 * time.Hour
 
-// Photos are prepared by asking what their account allows. The checkpoint is the
-// answer: TikTok has no name for it, and none of its tickets looks like these.
+// The checkpoints of photos. Preparing photos is a query for the account's options, and the checkpoint is its result:
+// TikTok returns no id for it, and no ticket has this form.
 const (
 	photosWithComments    = "photos:comments"
 	photosWithoutComments = "photos:no-comments"
 )
 
-// preparePhotos asks whether the account may post photos, and how.
+// preparePhotos checks whether the account may post photos, and whether it allows comments.
 func (p *Platform) preparePhotos(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	who, err := p.checkCreator(ctx, job)
 	switch {
@@ -35,14 +34,13 @@ func (p *Platform) preparePhotos(ctx context.Context, job platforms.Job) (string
 	}
 }
 
-// creatorOf reads what was prepared of photos. It is false if that is nothing.
+// creatorOf parses the checkpoint of photos. ok is false for another checkpoint.
 func creatorOf(checkpoint string) (who creatorInfo, ok bool) {
 	who.CommentDisabled = checkpoint == photosWithoutComments
 	return who, bool(who.CommentDisabled) || checkpoint == photosWithComments
 }
 
-// photoInit is the body of the call that posts photos, or puts them into the
-// inbox.
+// photoInit is the body of the call that posts photos, or puts them into the inbox.
 type photoInit struct {
 	MediaType string      `json:"media_type"`
 	PostMode  string      `json:"post_mode"`
@@ -51,15 +49,14 @@ type photoInit struct {
 	IsAIGC    bool        `json:"is_aigc,omitempty"`
 }
 
-// photoPost is how photos are posted. The whole caption is the description,
-// which holds 4000 UTF-16 code units where a caption has 2200 at most: a title of
-// 90 could only repeat a part of it.
+// photoPost holds the properties of a photo post. The description contains the whole caption: it allows 4000 UTF-16
+// code units, a caption at most 2200. A title of 90 could only repeat a part of it.
 type photoPost struct {
 	Description string `json:"description,omitempty"`
 	*directPhotos
 }
 
-// directPhotos is what the owner of a draft chooses in the app.
+// directPhotos holds the options that the owner of a draft chooses in the app.
 type directPhotos struct {
 	PrivacyLevel   v1alpha1.TikTokPrivacyLevel `json:"privacy_level"`
 	DisableComment bool                        `json:"disable_comment"`
@@ -68,15 +65,15 @@ type directPhotos struct {
 	BrandOrganic   bool                        `json:"brand_organic_toggle"`
 }
 
-// photoSource says where TikTok fetches the photos. The first one is the cover.
+// photoSource lists the addresses that TikTok fetches the photos from. The first one is the cover.
 type photoSource struct {
 	Source     string   `json:"source"`
 	CoverIndex int      `json:"photo_cover_index"`
 	Images     []string `json:"photo_images"`
 }
 
-// newPhotoInit describes photos and gives each an address. What the account has
-// disabled stays so.
+// newPhotoInit returns the body for photos, with an address for each. Comments stay disabled if the account has
+// disabled them.
 func newPhotoInit(ctx context.Context, content *platforms.Content, who creatorInfo) (photoInit, *platforms.Error) {
 	options := &content.TikTok
 	out := photoInit{

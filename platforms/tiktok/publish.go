@@ -19,8 +19,7 @@ const (
 	msgUnasked    = "TikTok was not asked yet whether the account may post the photos"
 )
 
-// Publish makes the one call that posts: the last chunk of a video, or the call
-// that has TikTok fetch photos.
+// Publish makes the one call that posts: the last chunk of a video, or the call with the addresses of photos.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if isVideo(&job.Content) {
 		return p.publishVideo(ctx, job)
@@ -54,15 +53,14 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	}
 }
 
-// isUploadRefusal reports whether the host of uploads refuses with a status.
+// isUploadRefusal reports whether a status is a refusal of the upload host.
 func isUploadRefusal(status int) bool {
 	return slices.Contains([]int{
 		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable, http.StatusTooManyRequests,
 	}, status)
 }
 
-// doubleCheck asks the ticket whether a refusal holds: TikTok also refuses bytes
-// that it has already.
+// doubleCheck reads the ticket's status to verify a refusal: TikTok also refuses bytes that it already has.
 func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *transport.Response) platforms.Result {
 	file := &job.Content.Media[0]
 	found, bad := p.fetchStatus(ctx, job.Account.Token, job.Checkpoint)
@@ -70,7 +68,7 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	case bad == nil && found.partial(file.Size):
 		known, _, ok := p.readSession(job.Secret, file.Size)
 		if addressEnded(resp.Status) || resp.Status == http.StatusBadRequest && (!ok || known.From == 0) {
-			// A call that began within a chunk may have been refused for that.
+			// A call that started within a chunk may have been refused for that reason.
 			p.lost.Add(job.Checkpoint, true)
 		}
 		return platforms.Result{Outcome: platforms.Refused, Err: p.uploadRefused(file, resp.Status)}
@@ -81,7 +79,7 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	}
 }
 
-// publishPhotos has TikTok fetch the photos and post them.
+// publishPhotos posts photos, which TikTok fetches.
 func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platforms.Result {
 	who, ok := creatorOf(job.Checkpoint)
 	if !ok && p.Prepares(job.Content) {
@@ -108,19 +106,16 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	if !validTicket(id) {
 		return p.api.NoID()
 	}
-	// Nothing but this answer tells the ticket: it is stored before anything
-	// else happens.
+	// Only this answer contains the ticket, so it is stored before anything else happens.
 	return acceptedResult(id, msgProcessing)
 }
 
-// acceptedResult is the result of a call that TikTok took and has not done with, or has
-// not told the id of yet.
+// acceptedResult is the result of a call that TikTok is still processing, or whose public id is not known yet.
 func acceptedResult(id, message string) platforms.Result {
 	return platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, "%s", message)}
 }
 
-// pollOutcome is what comes of a video whose last chunk TikTok took, under a ticket
-// that is stored.
+// pollOutcome returns the result of a video whose last chunk TikTok accepted. Its ticket is stored already.
 func (p *Platform) pollOutcome(ctx context.Context, job platforms.Job, id string) platforms.Result {
 	found, bad := p.pollStatus(ctx, job, id)
 	switch {
@@ -138,8 +133,8 @@ func (p *Platform) pollOutcome(ctx context.Context, job platforms.Job, id string
 	return result
 }
 
-// unsent is the result if nothing was sent: what is wrong with the content or
-// its files is no better the next time.
+// unsent is the result if nothing was sent. A permanent failure, of the content or its files, is a refusal, because a
+// retry would not help.
 func unsent(failure *platforms.Error) platforms.Result {
 	if failure.Class == platforms.ClassPermanent {
 		return platforms.Result{Outcome: platforms.Refused, Unpublished: true, Err: failure}

@@ -19,11 +19,10 @@ var (
 	_ platforms.PostParser = (*Platform)(nil)
 )
 
-// RecentPosts reads the first page of the account's public posts, which begins with the
-// newest one.
+// RecentPosts reads the first page of the account's public posts, which has the newest ones first.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {
-		return nil, nil // nothing hangs from a post
+		return nil, nil // TikTok posts have no replies here
 	}
 	page, bad := callAPI[struct {
 		Videos []listedPost `json:"videos"`
@@ -48,13 +47,13 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// withoutQuery is the listed address of a post, without the parameters that name who shares it.
+// withoutQuery returns the listed address of a post without its query, which contains the sharer.
 func withoutQuery(listed jsondoc.Text) string {
 	address, _, _ := strings.Cut(listed.Web(), "?")
 	return address
 }
 
-// ParsePost reads an id, or an address such as https://www.tiktok.com/@acme/video/7106594312292453675.
+// ParsePost parses an id, or an address such as https://www.tiktok.com/@acme/video/7106594312292453675.
 func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	name = platforms.PostName{ID: strings.TrimSpace(entered)}
 	if permalink.IsAddress(name.ID) {
@@ -69,7 +68,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 	return name, true
 }
 
-// PostHint says where people find the address of a post.
+// PostHint describes where to find the address of a post.
 func (p *Platform) PostHint() string {
 	return "the address of the post, which has /video/ or /photo/ and a number: open the post in a browser. A short address, of vm.tiktok.com, becomes the long one there"
 }

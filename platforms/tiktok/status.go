@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// state is what TikTok says of a ticket.
+// state is the state of a ticket.
 type state string
 
 // The states of a ticket.
@@ -35,47 +35,41 @@ const (
 )
 
 const (
-	// firstPause and longestPause are how long to wait between two questions
-	// about a post. TikTok answers 30 a minute.
+	// firstPause and longestPause bound the pauses between status calls. TikTok allows 30 a minute.
 	firstPause   = 300 * time.Millisecond
 	longestPause = 4 * time.Second
-	// askTimes is how often one call asks about a post that TikTok processes,
-	// which is within ten seconds; idTimes how often about the public id of one
-	// that is complete, within two.
+	// askTimes is the maximum number of status calls while TikTok processes a post, within ten seconds; idTimes the
+	// number for the public id of a complete post, within two.
 	askTimes = 6
 	idTimes  = 4
 )
 
-// moderationFor is for how long after job.SearchFrom a post that is complete is
-// asked for its public id, which TikTok tells when its moderation is done: within
-// a minute usually, after hours at times (Content Posting API, "Get Post Status").
-// These are ten minutes, and one by which SearchFrom may precede the call.
+// moderationFor is how long after job.SearchFrom Herald waits for the public id of a complete post. TikTok returns the
+// id when its moderation ends: usually within a minute, sometimes after hours (Content Posting API, "Get Post Status").
+// The value is ten minutes plus one, because SearchFrom may precede the call by a minute.
 const moderationFor = 11 * time.Minute
 
-// status is what became of a ticket.
+// status is the status of a ticket.
 type status struct {
 	state  state
 	reason string
-	// uploaded is how many bytes of the file have arrived; -1 if TikTok does
-	// not say.
+	// uploaded is the number of bytes received; -1 if unknown.
 	uploaded int64
-	// postID is the public id of the post; empty for one that only its owner
-	// can see, or that has none yet.
+	// postID is the public id of the post; empty for a post that only its owner can see, or without an id yet.
 	postID string
 }
 
-// final reports that TikTok is done with it, but perhaps for a public id.
+// final reports whether TikTok has finished, except perhaps for a public id.
 func (s status) final() bool {
 	return s.state == stateComplete || s.state == stateInInbox || s.state == stateFailed
 }
 
-// partial reports that TikTok still waits for bytes of a file of that size, which
-// proves that there is no post.
+// partial reports whether TikTok still waits for bytes of a file of that size, which proves that there is no post.
 func (s status) partial(size int64) bool {
 	return s.state == stateUploading && s.uploaded >= 0 && s.uploaded < size
 }
 
-// whole reports that TikTok has all of a post and works on it.
+// whole reports whether TikTok has all of a post and is processing it.
 func (s status) whole(content *platforms.Content) bool {
 	if !isVideo(content) {
 		return s.state == stateDownloading
@@ -83,21 +77,19 @@ func (s status) whole(content *platforms.Content) bool {
 	return s.state == stateUploading && s.uploaded >= content.Media[0].Size
 }
 
-// silent reports that TikTok waits for a file, or works on it, without saying how
-// much of it has arrived. Its documentation has no example of that ("Get Post
-// Status", whose only one has uploaded_bytes): it may leave the number out while it
-// is 0, and says nowhere that it does. So it is no proof that there is no post, and
-// reason enough to send the file from its beginning under the same ticket.
+// silent reports whether TikTok waits for a file, or processes it, without the number of received bytes. Its
+// documentation has no example of that (the only one in "Get Post Status" has uploaded_bytes): TikTok may omit the
+// number while it is 0, but does not document that. So it does not prove that there is no post, but it allows sending
+// the file from its start with the same ticket.
 func (s status) silent() bool { return s.state == stateUploading && s.uploaded < 0 }
 
-// fetchStatus asks what became of a ticket.
+// fetchStatus reads the status of a ticket.
 func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id string) (status, *refusal) {
 	said, bad := callAPI[struct {
 		Status   jsondoc.Text `json:"status"`
 		Reason   jsondoc.Text `json:"fail_reason"`
 		Uploaded jsondoc.Text `json:"uploaded_bytes"`
-		// The ids of a post that everyone can see. TikTok misspells the name and
-		// may come to spell it rightly.
+		// The ids of a public post. TikTok misspells the field name and may correct it.
 		PublicalyIDs []jsondoc.Text `json:"publicaly_available_post_id"`
 		PubliclyIDs  []jsondoc.Text `json:"publicly_available_post_id"`
 	}](ctx, p, "status", "/v2/post/publish/status/fetch/", token, map[string]string{"publish_id": id})
@@ -121,9 +113,8 @@ func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id st
 	}
 }
 
-// pollStatus asks what became of a ticket until TikTok is done with it, or has been
-// asked often enough. What is complete for everyone to see is waited for until
-// it has an id, but only for a moment: Lookup has more time.
+// pollStatus polls the status of a ticket until TikTok has finished or the maximum number of calls is reached. It waits
+// only briefly for the public id of a complete post: Lookup has more time.
 func (p *Platform) pollStatus(ctx context.Context, job platforms.Job, id string) (status, *refusal) {
 	var known status
 	for left, pause := askTimes, firstPause; ; pause = min(2*pause, longestPause) {
@@ -145,21 +136,18 @@ func (p *Platform) pollStatus(ctx context.Context, job platforms.Job, id string)
 	}
 }
 
-// moderating reports that a look is to wait still for the public id of a post
-// that has none yet.
+// moderating reports whether a lookup should still wait for the public id of a post.
 func (p *Platform) moderating(job platforms.Job, found status) bool {
 	return found.final() && !found.settled(&job.Content) && p.clock.Since(job.SearchFrom) < moderationFor
 }
 
-// settled reports that nothing more is to be learnt about a post: it has its
-// public id, or will have none.
+// settled reports whether the status is complete: the post has its public id, or will not get one.
 func (s status) settled(content *platforms.Content) bool {
 	return s.final() && (s.state != stateComplete || s.postID != "" || !isPublic(content))
 }
 
-// publishedPost describes the post that a ticket has become. One that is not public,
-// or not for long after, has no id but the ticket's, and no address but its account's; what
-// lies in an inbox has none.
+// publishedPost returns the id and the address of a ticket's post. A post without a public id has the ticket's id and
+// the address of its account. A draft in the inbox has no address.
 func (p *Platform) publishedPost(job platforms.Job, id string, found status) (externalID, externalURL string) {
 	switch {
 	case found.state == stateInInbox:
@@ -171,7 +159,7 @@ func (p *Platform) publishedPost(job platforms.Job, id string, found status) (ex
 	}
 }
 
-// profileURL is where people see an account; "" if its name is not known.
+// profileURL returns the public address of an account; "" if its username is unknown.
 func (p *Platform) profileURL(account platforms.Account) string {
 	if account.Username == "" {
 		return ""
@@ -179,7 +167,7 @@ func (p *Platform) profileURL(account platforms.Account) string {
 	return p.webURL + "/@" + url.PathEscape(account.Username)
 }
 
-// postURL is where people see a public post.
+// postURL returns the address of a public post.
 func (p *Platform) postURL(job platforms.Job, id string) string {
 	kind := "/photo/"
 	if job.Content.Category == v1alpha1.CategoryVideo {
@@ -197,9 +185,8 @@ var (
 	postIDForm = regexp.MustCompile(`^[0-9]{1,32}$`)
 )
 
-// validTicket reports whether this can be a publish id, such as
-// v_pub_file~v2-1.123.
+// validTicket reports whether a string can be a publish id, such as v_pub_file~v2-1.123.
 func validTicket(id string) bool { return ticketForm.MatchString(id) }
 
-// validPostID reports whether this can be the id of a post.
+// validPostID reports whether a string can be the id of a post.
 func validPostID(id string) bool { return postIDForm.MatchString(id) }

@@ -10,23 +10,22 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// row is one error of TikTok that Herald knows.
+// row is one known error of TikTok.
 type row struct {
 	codes []string
-	// message is a part of the message that has to be there, in lower case; empty
-	// for any.
+	// message is a required part of the message, in lower case; empty for any.
 	message string
-	// reason says that a post which TikTok gave up has the codes as its fail_reason,
-	// and call that the answer to a call has them.
+	// reason reports whether the codes occur as the fail_reason of a post, and call whether they occur in the answer to
+	// a call.
 	reason, call bool
-	// remakes says that the upload is begun again.
+	// remakes reports whether the upload is started again.
 	remakes bool
 	error   platforms.Error
-	// source is where the meaning of the error is documented.
+	// source is the page that documents the error.
 	source string
 }
 
-// The codes that more than the table looks at.
+// Codes that are used outside the table.
 const (
 	codeUnknownID  = "invalid_publish_id"
 	codeAnothersID = "token_not_authorized_for_specified_publish_id"
@@ -43,8 +42,7 @@ const (
 	tokens        = `TikTok, "Manage User Access Tokens"`
 )
 
-// table is what Herald knows of TikTok's errors. The first row that fits counts. No
-// text of it changes from one call to the next.
+// table lists TikTok's known errors. The first matching row applies. The texts are the same for repeated calls.
 var table = []row{
 	{
 		codes: []string{"access_token_invalid"}, call: true,
@@ -103,8 +101,8 @@ var table = []row{
 		source: `Content Posting API, "Upload"`,
 	},
 	{
-		// Those who posted already within the 24 hours go on: the cap holds the
-		// account that met it, and no other one.
+		// Accounts that have already posted within the 24 hours are not affected, so the cap blocks only the account
+		// that met it.
 		codes: []string{codeUserCap}, call: true, reason: true,
 		error: platforms.Error{
 			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
@@ -251,14 +249,14 @@ var table = []row{
 	},
 }
 
-// callRow returns the row of the answer to a call; nil if there is none.
+// callRow returns the row for the answer to a call; nil if there is none.
 func callRow(code, message string) *row {
 	return find(func(r *row) bool {
 		return r.call && r.has(code) && strings.Contains(strings.ToLower(message), r.message)
 	})
 }
 
-// reasonRow returns the row of a fail_reason; nil if there is none.
+// reasonRow returns the row for a fail_reason; nil if there is none.
 func reasonRow(reason string) *row {
 	return find(func(r *row) bool { return r.reason && r.has(reason) })
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/herald-social/herald/platforms/internal/errordocs"
 )
 
-// facts are what an error says beside its words.
+// facts are the properties of an error other than its texts.
 type facts struct {
 	Class   platforms.Class
 	Subject platforms.Subject
 	AppWide bool
 }
 
-// TestTable has the codes of each row of the table, and what the row makes of them.
+// TestTable has the codes of each row of the table, and their expected errors.
 func TestTable(t *testing.T) {
 	const (
 		account, app, text, file = platforms.SubjectAccount, platforms.SubjectApp, platforms.SubjectText, platforms.SubjectFile

@@ -3,15 +3,13 @@
 
 // Package tiktok publishes to TikTok by its API v2.
 //
-// A video is uploaded in chunks, and the last of them makes it a post: that is
-// the one irrevocable call. What precedes it, the ticket that TikTok calls a
-// publish id and the other chunks, may be repeated and goes on where it was cut
-// off. The ticket tells afterwards what became of the call.
+// A video is uploaded in chunks, and the last chunk publishes it: that is the one irrevocable call. The steps before
+// it, creating the ticket that TikTok calls a publish id and sending the other chunks, are repeatable and resume after
+// an interruption. Afterwards the ticket's status shows the outcome of the call.
 //
-// Photos are fetched by TikTok, and the call that names their addresses is the
-// one that cannot be taken back. It is preceded by the question for what the
-// account may post. If its answer is lost, so is the ticket, and
-// only the list of the account's public posts is left to look at.
+// TikTok fetches photos itself, and the call with their addresses is the irrevocable one. It is preceded by a query for
+// the account's options. If the answer to the call is lost, so is the ticket, and only the account's public posts can
+// be searched.
 package tiktok
 
 import (
@@ -34,68 +32,60 @@ import (
 )
 
 const (
-	// DefaultAPIURL is where TikTok's API is served.
+	// DefaultAPIURL is the address of TikTok's API.
 	DefaultAPIURL = "https://open.tiktokapis.com"
-	// DefaultWebURL is where people see posts.
+	// DefaultWebURL is the address of the website with the posts.
 	DefaultWebURL = "https://www.tiktok.com"
-	// DefaultAuthorizeURL is where people let apps into their accounts.
+	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://www.tiktok.com"
 
-	// DefaultListingLag is how long a published post may be missing from the
-	// list of an account's posts. TikTok lists what its moderation has passed,
-	// which usually takes less than a minute.
+	// DefaultListingLag is how long a published post may be missing from the account's listing. TikTok lists a post
+	// after its moderation, which usually takes less than a minute.
 	DefaultListingLag = time.Minute
 
-	// callTimeout bounds the call that publishes, and asking what became of it.
-	// A call that was lost is not repeated for as long.
+	// callTimeout bounds the publishing call together with its status calls. A lost call is not repeated earlier.
 	callTimeout = time.Minute
-	// publishTimeout bounds the call alone: ten megabytes at 256 KiB a second
-	// take 40 seconds.
+	// publishTimeout bounds the call alone: ten megabytes at 256 KiB a second take 40 seconds.
 	publishTimeout = 45 * time.Second
 
-	// preparedLasts is how long an upload can be completed after it was
-	// prepared: TikTok's addresses work for an hour (Content Posting API, "Media
-	// Transfer Guide"), and the preparation itself takes a part of it.
+	// preparedLasts is how long a prepared upload can be completed: TikTok's addresses are valid for an hour (Content
+	// Posting API, "Media Transfer Guide"), and the preparation itself takes a part of it.
 	preparedLasts = addressLife - 15*time.Minute
 
-	// maxCaption is the greatest length of a video's title in UTF-16 code
-	// units (Content Posting API, "Direct Post").
+	// maxCaption is the maximum length of a video's title in UTF-16 code units (Content Posting API, "Direct Post").
 	maxCaption = 2200
 
-	// maxImages is how many photos a post shows (Content Posting API, "Photo
-	// post").
+	// maxImages is the maximum number of photos in a post (Content Posting API, "Photo post").
 	maxImages = 35
 
-	// maxPhotoBytes, photoWidth and photoHeight bound photos (Content Posting
-	// API, "Media Transfer Guide": 20 MB, and 1080p).
+	// maxPhotoBytes, photoWidth and photoHeight bound photos (Content Posting API, "Media Transfer Guide": 20 MB, and
+	// 1080p).
 	maxPhotoBytes = 20_000_000
 	photoWidth    = 1080
 	photoHeight   = 1920
 
-	// readTimeout bounds the calls that only ask.
+	// readTimeout bounds calls that only read.
 	readTimeout = 10 * time.Second
 
-	// mostLost is how many lost uploads are remembered.
+	// mostLost is the capacity of the cache of lost uploads.
 	mostLost = 1000
 
-	// refreshLead is how long before its end an access token is renewed;
-	// TikTok's live for two hours since November 2026.
+	// refreshLead is how long before its expiry an access token is renewed; TikTok's tokens live for two hours since
+	// November 2026.
 	refreshLead = 15 * time.Minute
 )
 
-// videos is what TikTok says of videos (Content Posting API, "Media transfer guide"). How
-// long one may play depends on the account; no account may post more than ten minutes.
+// videos are TikTok's documented limits for videos (Content Posting API, "Media transfer guide"). The maximum duration
+// depends on the account; no account may post more than ten minutes.
 var videos = platforms.VideoLimits{
 	MaxDuration: 10 * time.Minute, MinSide: 360, MaxSide: 4096, MinFrameRate: 23, MaxFrameRate: 60,
 	Codecs: []string{"h264", "hevc", "vp8", "vp9"},
 }
 
-// doubtfulVideos has the shortest video that TikTok's own program posts. The API has no
-// such bound.
+// doubtfulVideos has the minimum duration of TikTok's own app. The API documents no minimum.
 var doubtfulVideos = platforms.VideoLimits{MinDuration: 3 * time.Second}
 
-// maxVideoDuration is how long the videos of an account may play, by TikTok's query of the
-// creator.
+// maxVideoDuration returns the maximum duration of an account's videos, from TikTok's creator info.
 func maxVideoDuration(account *v1alpha1.ConnectionStatus) time.Duration {
 	if account.TikTok == nil {
 		return 0
@@ -103,20 +93,17 @@ func maxVideoDuration(account *v1alpha1.ConnectionStatus) time.Duration {
 	return time.Duration(account.TikTok.MaxVideoPostDurationSeconds) * time.Second
 }
 
-// Config says how to reach TikTok, and as which app.
+// Config configures the access to TikTok, and its app.
 type Config struct {
-	// APIURL, WebURL and AuthorizeURL default to DefaultAPIURL, DefaultWebURL and
-	// DefaultAuthorizeURL.
+	// APIURL, WebURL and AuthorizeURL default to DefaultAPIURL, DefaultWebURL and DefaultAuthorizeURL.
 	APIURL, WebURL, AuthorizeURL string
-	// ClientKey and ClientSecret are the app's, to connect accounts and renew tokens
-	// with.
+	// ClientKey and ClientSecret belong to the app and are needed for connecting accounts and renewing tokens.
 	ClientKey string
-	// ClientSecret is asked for each of those calls; nil for none.
+	// ClientSecret is called for each of these requests; nil for none.
 	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
-	// Clock tells when tokens and the addresses of uploads end, and waits for
-	// TikTok to be done with posts. Defaults to the real one.
+	// Clock is the clock for token and upload expiry and for polling. Defaults to the real one.
 	Clock clock.Clock
 }
 
@@ -128,8 +115,8 @@ type Platform struct {
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
-	// lost has the tickets whose upload TikTok did not let end. It ends with the
-	// process: then the next call finds out again.
+	// lost has the tickets whose upload TikTok did not let complete. It is in memory only: after a restart, the next
+	// call detects them again.
 	lost *lru.Cache
 }
 
@@ -138,7 +125,7 @@ var (
 	_ platforms.Preparer  = (*Platform)(nil)
 )
 
-// New makes the platform.
+// New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
 	p := &Platform{
 		dialog: c.dialog(),
@@ -159,7 +146,7 @@ func New(c Config, way *transport.Client) *Platform {
 	return p
 }
 
-// app names the app, which shows its secret in the form.
+// app returns the app, with its secret in the form.
 func (c *Config) app() oauth2.App {
 	form := url.Values{"client_key": {c.ClientKey}}
 	if c.ClientSecret != nil {
@@ -168,8 +155,8 @@ func (c *Config) app() oauth2.App {
 	return oauth2.App{Form: form}
 }
 
-// Capabilities declares TikTok's rules. It takes no posts of text alone. Its list of
-// posts proves no absence; the ticket of a video does.
+// Capabilities declares TikTok's rules. Posts without media are not supported. The listing does not prove absence; the
+// ticket of a video does.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories: []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
@@ -197,13 +184,12 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// answer is what the API said.
+// answer is an answer of the API.
 type answer[T any] struct {
 	status int
 	Data   T `json:"data"`
 	Error  struct {
-		// Code is "ok" if the API did what it was asked, and empty if it did
-		// not say.
+		// Code is "ok" for a success, and empty in an answer without an error object.
 		Code    jsondoc.Text `json:"code"`
 		Message jsondoc.Text `json:"message"`
 		LogID   jsondoc.Text `json:"log_id"`
@@ -213,13 +199,12 @@ type answer[T any] struct {
 // codeOK is the code of a success.
 const codeOK = "ok"
 
-// apiError is what the answer says of an error.
+// apiError returns the error of the answer.
 func (a *answer[T]) apiError() apiError {
 	return apiError{status: a.status, code: a.Error.Code.String(), message: a.Error.Message.String(), signed: a.Error.LogID != ""}
 }
 
-// ok reports whether the API did what it was asked. It sends some errors with
-// the status of a success.
+// ok reports whether the call succeeded. The API sends some errors with status 200.
 func (a *answer[T]) ok() bool { return a.status == http.StatusOK && a.Error.Code == codeOK }
 
 func decode[T any](resp *transport.Response) answer[T] {
@@ -228,8 +213,7 @@ func decode[T any](resp *transport.Response) answer[T] {
 	return a
 }
 
-// postJSON makes a call of the API, nearly all of which are POSTs of JSON. Errors
-// are the transport's.
+// postJSON makes an API call; nearly all of them are POSTs with JSON. Errors are *transport.Error.
 func postJSON[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any, timeout time.Duration) (answer[T], error) {
 	resp, err := p.api.Do(ctx, client.Call{
 		Action: action, Path: path, Token: token.Access, Body: client.JSON("application/json; charset=UTF-8", body), Timeout: timeout,
@@ -240,7 +224,7 @@ func postJSON[T any](ctx context.Context, p *Platform, action, path string, toke
 	return decode[T](resp), nil
 }
 
-// callAPI makes a call that may be repeated.
+// callAPI makes a repeatable call.
 func callAPI[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any) (data T, bad *refusal) {
 	said, err := postJSON[T](ctx, p, action, path, token, body, readTimeout)
 	switch {

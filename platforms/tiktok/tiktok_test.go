@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// noon is the time at which these tests happen.
+// noon is the time of these tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 var (
@@ -150,7 +150,7 @@ func TestRefresh(t *testing.T) {
 func TestRateLimit(t *testing.T) {
 	p, _ := newTikTok(t, fails(429, "rate_limit_exceeded"))
 	_, err := p.Identify(t.Context(), platforms.Token{Access: "access"})
-	if failure, ok := err.(*platforms.Error); !ok || !failure.RetryAt.Equal(noon.Add(time.Minute)) { //nolint:errorlint // the contract names this type
+	if failure, ok := err.(*platforms.Error); !ok || !failure.RetryAt.Equal(noon.Add(time.Minute)) { //nolint:errorlint // the contract uses this type
 		t.Errorf("got %+v; TikTok counts calls over a minute", err)
 	}
 }

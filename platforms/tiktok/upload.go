@@ -18,24 +18,20 @@ import (
 )
 
 const (
-	// minChunk is how small a chunk may be that is not a whole file: 5 MB,
-	// decimal or binary (Content Posting API, "Media Transfer Guide").
+	// minChunk is the minimum size of a chunk that is not a whole file: 5 MB, decimal or binary (Content Posting API,
+	// "Media Transfer Guide").
 	minChunk = 5 << 20
-	// maxChunks is how many chunks a file may come in.
+	// maxChunks is the maximum number of chunks of a file.
 	maxChunks = 1000
-	// addressLife is how long the address of an upload works.
+	// addressLife is the lifetime of an upload address.
 	addressLife = time.Hour
-	// leastLeft is how long an address must work still for an upload to be
-	// taken for good.
+	// leastLeft is the minimum remaining lifetime of an address for resuming its upload.
 	leastLeft = 5 * time.Minute
-	// uploadTimeout bounds a chunk before the last: eight megabytes at most, at
-	// 128 KiB a second.
+	// uploadTimeout bounds a chunk before the last: at most eight megabytes, at 128 KiB a second.
 	uploadTimeout = time.Minute
-	// chunkTries is how often in succession a chunk is sent if nothing of it
-	// arrives.
+	// chunkTries is the maximum number of consecutive tries for a chunk without progress.
 	chunkTries = 3
-	// maxUploads is how many uploads one preparation begins, if an address ends
-	// meanwhile.
+	// maxUploads is the maximum number of uploads that one preparation starts, if an address expires meanwhile.
 	maxUploads = 2
 )
 
@@ -46,27 +42,25 @@ const (
 	msgVisible     = "TikTok has the whole video already, by a call that was taken for lost"
 )
 
-// parts is how a file is cut: into chunks of one size; the last also takes
-// what remains.
+// parts divides a file into chunks of equal size; the last one also contains the remainder.
 type parts struct{ size, chunk, count int64 }
 
-// cut makes as many chunks as TikTok allows, so that the last one, which makes
-// the post visible, is small and quick: never more than twice minChunk.
+// cut creates as many chunks as TikTok allows, so that the last one, which makes the post visible, is small and quick:
+// never more than twice minChunk.
 func cut(size int64) parts {
 	count := min(max(size/minChunk, 1), maxChunks)
 	return parts{size: size, chunk: max(size/count, 1), count: count}
 }
 
-// last is where the last chunk begins.
+// last returns the offset of the last chunk.
 func (c parts) last() int64 { return (c.count - 1) * c.chunk }
 
-// start is where the chunk begins in which an offset lies. TikTok does not say
-// whether a request may begin within a chunk ("Media Transfer Guide": chunks of 5 MB
-// at least, one after another; status 416 where the Content-Range is not that of the
-// progress), so that what it refuses from there is sent from the chunk's beginning.
+// start returns the start of the chunk that contains an offset. TikTok does not document whether a request may start
+// within a chunk ("Media Transfer Guide": chunks of at least 5 MB, in sequence; status 416 if the Content-Range does
+// not match the progress), so after a refusal the chunk is sent from its start.
 func (c parts) start(offset int64) int64 { return min(offset/c.chunk, c.count-1) * c.chunk }
 
-// end is where the chunk ends in which an offset lies.
+// end returns the end of the chunk that contains an offset.
 func (c parts) end(offset int64) int64 {
 	if i := offset / c.chunk; i < c.count-1 {
 		return (i + 1) * c.chunk
@@ -74,29 +68,27 @@ func (c parts) end(offset int64) int64 {
 	return c.size
 }
 
-// upload is one that has begun.
+// upload is a started upload.
 type upload struct {
 	ticket string
 	session
 	parts
-	// sent is how many bytes have arrived.
+	// sent is the number of bytes that TikTok has received.
 	sent int64
-	// blind is set if TikTok does not tell how many: it may have all of them.
+	// blind is set if TikTok does not return that number: it may have all of them.
 	blind bool
 }
 
-// session is the part of an upload that is kept as a secret: its address is
-// enough to complete the post.
+// session is the secret part of an upload: its address suffices to complete the post.
 type session struct {
 	Address string    `json:"address"`
 	Ends    time.Time `json:"ends"`
 	Chunk   int64     `json:"chunk"`
-	// From is where the last call begins, if that is within the last chunk.
+	// From is the start of the last call, if it is within the last chunk.
 	From int64 `json:"from,omitempty"`
 }
 
-// readSession reads a secret; false if it is none, or of another file, or does not lead
-// to TikTok.
+// readSession parses a secret; false if it is malformed, does not fit the file, or its address may not be called.
 func (p *Platform) readSession(secret string, size int64) (session, parts, bool) {
 	var s session
 	if err := json.Unmarshal([]byte(secret), &s); err != nil || p.api.Addresses.Check(s.Address) != nil || s.Chunk <= 0 || s.Chunk > size {
@@ -105,7 +97,7 @@ func (p *Platform) readSession(secret string, size int64) (session, parts, bool)
 	return s, parts{size: size, chunk: s.Chunk, count: size / s.Chunk}, true
 }
 
-// saveCheckpoint tells the caller of Prepare what it has to keep of an upload.
+// saveCheckpoint stores the ticket and the session of the upload.
 func (u *upload) saveCheckpoint(ctx context.Context, job *platforms.Job) *platforms.Error {
 	secret, err := json.Marshal(u.session)
 	if err != nil {
@@ -114,7 +106,7 @@ func (u *upload) saveCheckpoint(ctx context.Context, job *platforms.Job) *platfo
 	return job.SaveCheckpoint(ctx, u.ticket, string(secret))
 }
 
-// createUpload has TikTok issue a ticket for a video, and an address for its bytes.
+// createUpload creates a ticket for a video, with an address for its bytes.
 func (p *Platform) createUpload(ctx context.Context, job platforms.Job, who creatorInfo) (*upload, *platforms.Error) {
 	file := &job.Content.Media[0]
 	u := &upload{parts: cut(file.Size)}
@@ -142,8 +134,7 @@ func (p *Platform) createUpload(ctx context.Context, job platforms.Job, who crea
 	return u, nil
 }
 
-// sendAllButLast sends what precedes the call that makes the post. It reports
-// true if the address has ended meanwhile.
+// sendAllButLast sends all chunks before the publishing call. ended reports whether the address has expired meanwhile.
 func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upload) (ended bool, failure *platforms.Error) {
 	file := &job.Content.Media[0]
 	for tries, furthest := 0, u.sent; u.sent < u.last(); {
@@ -186,13 +177,12 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 	return false, nil
 }
 
-// addressEnded reports whether a status of the host of uploads says that the
-// address does not work, or not any more.
+// addressEnded reports whether a status of the upload host means that the address is invalid or has expired.
 func addressEnded(status int) bool {
 	return status == http.StatusForbidden || status == http.StatusNotFound
 }
 
-// syncProgress asks how much of a file has arrived.
+// syncProgress reads how much of a file has arrived.
 func (p *Platform) syncProgress(ctx context.Context, job platforms.Job, u *upload) *platforms.Error {
 	found, bad := p.fetchStatus(ctx, job.Account.Token, u.ticket)
 	switch {
@@ -208,8 +198,8 @@ func (p *Platform) syncProgress(ctx context.Context, job platforms.Job, u *uploa
 	return nil
 }
 
-// put sends a part of a file to the address of an upload. The address carries
-// all authority: no token goes along. sent is false if nothing can have arrived.
+// put sends a part of a file to the address of an upload. The address grants access by itself, so no token is sent.
+// sent is false if nothing can have arrived.
 func (p *Platform) put(
 	ctx context.Context, file *platforms.File, address string, from, end int64, call client.Call,
 ) (resp *transport.Response, sent bool, failure *platforms.Error) {
@@ -218,11 +208,10 @@ func (p *Platform) put(
 	return p.api.Upload(ctx, client.Upload{Call: call, File: file, Offset: from, Length: end - from})
 }
 
-// uploadRefused reads an error of the host of uploads, which speaks in statuses. Told
-// are the two that ask for something: that it takes a part not as it came, after which
-// the upload is begun again, and a limit. All else is worded alike. What is wrong with
-// a file itself TikTok says in the status of the post ("Media Transfer Guide", "Get Post
-// Status").
+// uploadRefused classifies an error of the upload host, which only has HTTP statuses. Two of them have their own
+// message, because they need a reaction: 400 means that a part was refused, so the upload is started again, and 429 is
+// a rate limit. All others have the same message. TikTok reports problems of the file itself in the status of the post
+// ("Media Transfer Guide", "Get Post Status").
 func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Error {
 	cause := statusOfUpload(status)
 	switch {
@@ -237,5 +226,5 @@ func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Er
 	}
 }
 
-// statusOfUpload is what the host of uploads answered, for the log.
+// statusOfUpload returns the upload host's status as an error, for the log.
 func statusOfUpload(status int) error { return fmt.Errorf("HTTP status %d of an upload", status) }

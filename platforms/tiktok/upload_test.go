@@ -50,7 +50,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestResume cuts an upload off behind two chunks and has another process go on.
+// TestResume interrupts an upload after two chunks and resumes it in another process.
 func TestResume(t *testing.T) {
 	b := newBox(t, nil)
 	file := film(4*minChunk + 1000)
@@ -120,8 +120,8 @@ func TestUploadsThatCannotGoOn(t *testing.T) {
 	}
 }
 
-// TestSilentStatus has TikTok leave out how many bytes it has, as long as it has
-// none: that is no proof of anything, and the upload goes on under its ticket.
+// TestSilentStatus makes TikTok omit the number of received bytes while it is zero: that proves nothing, and the upload
+// continues with its ticket.
 func TestSilentStatus(t *testing.T) {
 	b := newBox(t, nil)
 	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +129,7 @@ func TestSilentStatus(t *testing.T) {
 		b.server.ServeHTTP(answer, r)
 		body := strings.Replace(answer.Body.String(), `"uploaded_bytes":0`, `"reserved":0`, 1)
 		w.WriteHeader(answer.Code)
-		_, _ = w.Write([]byte(body)) // the client may have gone
+		_, _ = w.Write([]byte(body)) // the client may have closed the connection
 	}))
 	defer silent.Close()
 	b.tiktok = New(Config{APIURL: silent.URL + "/tiktok", WebURL: "https://web.example", Clock: b.clock}, transport.New(transport.Options{}))
@@ -152,8 +152,7 @@ func TestSilentStatus(t *testing.T) {
 	}
 }
 
-// TestEndedAddress publishes too late: nothing is sent, and another preparation
-// makes it good.
+// TestEndedAddress publishes after the address has expired: nothing is sent, and a new preparation fixes it.
 func TestEndedAddress(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(film(2*minChunk + 9)))
@@ -167,8 +166,8 @@ func TestEndedAddress(t *testing.T) {
 	}
 }
 
-// TestLostUploads has TikTok refuse the bytes of an upload that it has not got
-// whole: it is begun again, since nothing comes of it.
+// TestLostUploads makes TikTok refuse the bytes of an incomplete upload: it is started again, because it can never
+// become a post.
 func TestLostUploads(t *testing.T) {
 	tests := map[string]struct {
 		reason, operation string
@@ -206,8 +205,7 @@ func TestLostUploads(t *testing.T) {
 	}
 }
 
-// TestLostLastChunk breaks the visible call: whatever arrived of it, the video is
-// posted once.
+// TestLostLastChunk interrupts the visible call: however much of it arrived, the video is posted once.
 func TestLostLastChunk(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -246,7 +244,7 @@ func TestLostLastChunk(t *testing.T) {
 			job = b.prepare(job)
 			got := b.tiktok.Publish(t.Context(), job)
 			if got.Outcome == platforms.Refused && got.Err.Class == platforms.ClassTransient {
-				// A part of what was cut off arrived after the question for it.
+				// A part of the interrupted chunk arrived after the status call.
 				job = b.prepare(job)
 				got = b.tiktok.Publish(t.Context(), job)
 			}
@@ -260,8 +258,7 @@ func TestLostLastChunk(t *testing.T) {
 	}
 }
 
-// TestSentTwice publishes what is published: TikTok refuses the bytes, and says
-// that it has them.
+// TestSentTwice publishes a video twice: TikTok refuses the bytes, and its status shows that it already has them.
 func TestSentTwice(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(film(900)))
@@ -271,7 +268,7 @@ func TestSentTwice(t *testing.T) {
 	}
 }
 
-// TestUnprepared publishes what was not prepared, or not wholly: nothing is sent.
+// TestUnprepared publishes jobs that were not prepared completely: nothing is sent.
 func TestUnprepared(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -296,8 +293,8 @@ func TestUnprepared(t *testing.T) {
 	}
 }
 
-// wholeChunks is a TikTok that takes no request which begins within a chunk, and has
-// a part of one from a request that was cut off.
+// wholeChunks is a TikTok server that refuses requests that start within a chunk, and has received a part of one from
+// an interrupted request.
 type wholeChunks struct {
 	mu      sync.Mutex
 	status  int
@@ -317,7 +314,7 @@ func (c *wholeChunks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"data":{"status":%q,"uploaded_bytes":%d},"error":{"code":"ok"}}`, state, c.arrived)
 		return
 	}
-	_, _ = io.Copy(io.Discard, r.Body) // the client sends all of it
+	_, _ = io.Copy(io.Discard, r.Body) // the client sends the complete body
 	var first, last, size int64
 	_, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-%d/%d", &first, &last, &size)
 	c.begun = append(c.begun, first)
@@ -333,8 +330,8 @@ func (c *wholeChunks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestWholeChunks goes on with an upload that was cut off within a chunk, at a
-// TikTok that takes whole chunks only.
+// TestWholeChunks resumes an upload that was interrupted within a chunk, with a TikTok server that accepts only whole
+// chunks.
 func TestWholeChunks(t *testing.T) {
 	file := film(3 * minChunk)
 	pieces := cut(file.Size)

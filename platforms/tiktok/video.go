@@ -10,15 +10,14 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// videoInit is the body of the calls that begin a video. A draft has no post:
-// its owner writes it in the app.
+// videoInit is the body of the calls that start a video upload. A draft has no post_info, because its owner writes it
+// in the app.
 type videoInit struct {
 	Post   *videoPost  `json:"post_info,omitempty"`
 	Source videoSource `json:"source_info"`
 }
 
-// videoPost is how a video is posted. TikTok wants to be told also that it is no
-// advertisement.
+// videoPost holds the properties of a video post. TikTok requires the advertisement flags even if they are false.
 type videoPost struct {
 	Title          string                      `json:"title,omitempty"`
 	PrivacyLevel   v1alpha1.TikTokPrivacyLevel `json:"privacy_level"`
@@ -31,7 +30,7 @@ type videoPost struct {
 	IsAIGC         bool                        `json:"is_aigc,omitempty"`
 }
 
-// videoSource says in which chunks the file comes.
+// videoSource describes the chunks of the file.
 type videoSource struct {
 	Source string `json:"source"`
 	Size   int64  `json:"video_size"`
@@ -39,7 +38,7 @@ type videoSource struct {
 	Count  int64  `json:"total_chunk_count"`
 }
 
-// newVideoPost describes a video. What the account has disabled stays so.
+// newVideoPost returns the properties of a video post. Features that the account has disabled stay disabled.
 func newVideoPost(content *platforms.Content, who creatorInfo) *videoPost {
 	options := &content.TikTok
 	post := &videoPost{
@@ -54,18 +53,16 @@ func newVideoPost(content *platforms.Content, who creatorInfo) *videoPost {
 	return post
 }
 
-// isVideo reports whether the content is a video, whose bytes TikTok takes
-// beforehand.
+// isVideo reports whether the content is a video, which is uploaded before the publishing call.
 func isVideo(content *platforms.Content) bool { return content.Category == v1alpha1.CategoryVideo }
 
-// Prepares reports whether something precedes the visible call: the upload of a
-// video, and the question for what the account may post. Drafts of photos take
-// one call, in which TikTok is told where to fetch them.
+// Prepares reports whether a step precedes the visible call: the upload of a video, or the query for the account's
+// options. Drafts of photos need one call only, with the addresses of the photos.
 func (*Platform) Prepares(content platforms.Content) bool {
 	return isVideo(&content) || !content.TikTok.Draft
 }
 
-// Prepare makes the upload of a video, or asks for photos.
+// Prepare uploads a video, or checks the account's options for photos.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if isVideo(&job.Content) {
 		return p.prepareVideo(ctx, job)
@@ -73,8 +70,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return p.preparePhotos(ctx, job)
 }
 
-// prepareVideo uploads a video but for its last chunk. An upload that was begun
-// before goes on where it stopped, as long as its address works.
+// prepareVideo uploads a video except for its last chunk. It resumes an earlier upload while its address is valid.
 func (p *Platform) prepareVideo(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	u, err := p.resume(ctx, job)
 	if err != nil {
@@ -99,7 +95,7 @@ func (p *Platform) prepareVideo(ctx context.Context, job platforms.Job) (string,
 		case !ended:
 			return u.ticket, u.complete(ctx, &job)
 		case u.blind:
-			// To begin anew could show the video twice.
+			// Starting over could publish the video twice.
 			return u.ticket, platforms.Errorf(platforms.ClassTransient, msgNoState)
 		}
 		u = nil
@@ -107,8 +103,8 @@ func (p *Platform) prepareVideo(ctx context.Context, job platforms.Job) (string,
 	return "", platforms.Errorf(platforms.ClassTransient, msgEnded, job.Content.Media[0].Name)
 }
 
-// resume finds out how far an earlier preparation came; nil if it cannot be gone
-// on with. ClassDuplicate means that it has got all its bytes since.
+// resume returns the upload of an earlier preparation; nil if it cannot be resumed. ClassDuplicate means that TikTok
+// has received all bytes since.
 func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *platforms.Error) {
 	if !validTicket(job.Checkpoint) {
 		return nil, nil
@@ -121,14 +117,13 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 	case bad != nil:
 		return nil, bad.Error
 	case found.partial(size) && p.isLost(job.Checkpoint):
-		// TikTok still lacks bytes, so that there is no post, and does not take them
-		// under this ticket.
+		// TikTok still lacks bytes, so there is no post, and it does not accept them for this ticket.
 		return nil, nil
 	case found.partial(size), found.silent():
 		known, cut, ok := p.readSession(job.Secret, size)
 		switch {
 		case ok && p.clock.Now().Before(known.Ends.Add(-leastLeft)):
-			// Whatever it has: of one ticket there is one post at most.
+			// However much has arrived, a ticket results in at most one post.
 			return &upload{ticket: job.Checkpoint, session: known, parts: cut, sent: max(found.uploaded, 0), blind: found.silent()}, nil
 		case found.partial(size):
 			return nil, nil
@@ -137,32 +132,31 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 	case found.final(), found.uploaded >= size:
 		return nil, platforms.Errorf(platforms.ClassDuplicate, msgVisible)
 	default:
-		// To begin anew could show the video twice.
+		// Starting over could publish the video twice.
 		return nil, platforms.Errorf(platforms.ClassTransient, msgNoState)
 	}
 }
 
-// isLost reports whether TikTok did not let the upload of a ticket end.
+// isLost reports whether TikTok did not let the upload of a ticket complete.
 func (p *Platform) isLost(ticket string) bool {
 	_, lost := p.lost.Get(ticket)
 	return lost
 }
 
-// complete makes sure that only the last call is left of an upload.
+// complete verifies that only the last call of an upload remains, and stores its start.
 func (u *upload) complete(ctx context.Context, job *platforms.Job) *platforms.Error {
 	if u.last() == 0 {
-		// Nothing of the file was read yet. If it was overwritten, its owner
-		// should hear of it now.
+		// No byte of the file was read yet. If it was overwritten, the owner should learn it now.
 		file := &job.Content.Media[0]
 		bytes, err := file.Bytes.Open(ctx, 0, 1)
 		if err != nil {
 			return file.Unreadable(err)
 		}
-		_ = bytes.Close() // it was only to be opened
+		_ = bytes.Close() // only the opening was needed
 	}
 	from := u.sent
 	if from == u.last() || from == u.From {
-		// If a call from within the chunk was made, it brought nothing.
+		// If a call from within the chunk was made, it made no progress.
 		from = 0
 	}
 	if from == u.From {

@@ -20,26 +20,24 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// Dialog is the page of a platform on which a person agrees.
+// Dialog is the consent page of a platform.
 type Dialog struct {
-	// Name is the platform's, for messages, and Setting the section of its
-	// configuration.
+	// Name is the platform's name in messages, and Setting its section of the configuration.
 	Name, Setting string
 	// URL is the page's address without a query.
 	URL string
-	// AppParam is the name of the parameter with the app's id; App is the id.
+	// AppParam is the name of the parameter for the app's id; App is the id.
 	AppParam, App string
-	// Scopes are asked for, with Separator between them: a blank by default. Without any
-	// the page knows by another parameter what to ask for.
+	// Scopes are requested, joined by Separator, a blank by default. If empty, another parameter determines the scopes.
 	Scopes    []string
 	Separator string
-	// Challenge hashes the verifier of PKCE; nil on a platform without.
+	// Challenge hashes the PKCE verifier; nil on a platform without PKCE.
 	Challenge func(verifier string) string
-	// Extra are further parameters; may be nil.
+	// Extra are additional parameters; may be nil.
 	Extra url.Values
 }
 
-// ConsentURL returns the address that a person is sent to.
+// ConsentURL returns the address of the consent page.
 func (d *Dialog) ConsentURL(consent platforms.Consent) (string, error) {
 	if d.App == "" {
 		return "", platforms.Errorf(platforms.ClassPermanent, "Herald has no app on %s, so that no account can be connected", d.Name).
@@ -59,25 +57,23 @@ func (d *Dialog) ConsentURL(consent platforms.Consent) (string, error) {
 	return d.URL + "?" + query.Encode(), nil
 }
 
-// Requested are the scopes that the page asks for, as a token holds them.
+// Requested returns the requested scopes, in the format of Token.Scopes.
 func (d *Dialog) Requested() string { return strings.Join(d.Scopes, " ") }
 
-// S256 is the challenge of RFC 7636, section 4.2.
+// S256 returns the code challenge of RFC 7636, section 4.2.
 func S256(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// S256Hex is S256 as TikTok has it: the hash in hexadecimal digits (TikTok, "Login
-// Kit for Desktop").
+// S256Hex is TikTok's variant of S256, with the hash in hexadecimal digits (TikTok, "Login Kit for Desktop").
 func S256Hex(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return hex.EncodeToString(sum[:])
 }
 
-// Exchange turns a code into a token with a refresh token. An answer that names no
-// scopes granted those that were requested (RFC 6749, section 5.1). Errors are
-// *platforms.Error.
+// Exchange exchanges a code for a token with a refresh token. An answer without scopes has granted the requested ones
+// (RFC 6749, section 5.1). Errors are *platforms.Error.
 func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested string, needs RequiredScopes) (platforms.Token, error) {
 	resp, said, err := e.call(ctx, "exchange", url.Values{
 		"grant_type": {"authorization_code"}, "code": {code.Value}, "redirect_uri": {code.RedirectURI}, "code_verifier": {code.Verifier},
@@ -102,9 +98,8 @@ func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested 
 	return token, nil
 }
 
-// classifyCodeError reads an error of the endpoint about a code. Platforms do not agree
-// on its name: the description tells of the code or the verifier where it is not
-// invalid_grant.
+// classifyCodeError classifies an error of the endpoint for a code. Platforms use different error codes, so the
+// description is searched for the code or the verifier if the error is not invalid_grant.
 func (e *Endpoint) classifyCodeError(resp *transport.Response, code, description string) *platforms.Error {
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized || e.AnyStatus && resp.Status == http.StatusOK
@@ -120,8 +115,7 @@ func (e *Endpoint) classifyCodeError(resp *transport.Response, code, description
 	}
 }
 
-// ExchangeUnanswered says that the exchange of a code has no answer. If it was sent, the code may
-// be spent.
+// ExchangeUnanswered is the error for a code exchange without an answer. If the call was sent, the code may be used up.
 func ExchangeUnanswered(c *client.Client, err error) *platforms.Error {
 	failure := c.Unanswered(err)
 	if !client.NotSent(err) {
@@ -132,19 +126,19 @@ func ExchangeUnanswered(c *client.Client, err error) *platforms.Error {
 
 const onceMore = "connect the account once more"
 
-// BadCode says that the platform does not accept a code.
+// BadCode is the error for a code that the platform does not accept.
 func BadCode(c *client.Client, cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassReconnect, "%s no longer accepts this consent: it took too long, or was used before", c.Name).
 		Advise(onceMore).Because(cause)
 }
 
-// BadRedirect says that the platform does not accept where people come back to.
+// BadRedirect is the error for a redirect URI that the platform does not accept.
 func BadRedirect(c *client.Client, cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassPermanent, "%s does not accept the address to which people come back", c.Name).
 		Advise("the administrator has to enter it among the app's redirect addresses, exactly as siteURL makes it").Because(cause)
 }
 
-// Secret is a function that tells an app's secret; "" where there is none.
+// Secret returns a function that returns the app's secret, or "" if none is configured.
 func Secret(configured func() string) func() string {
 	if configured == nil {
 		return func() string { return "" }

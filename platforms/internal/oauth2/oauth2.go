@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oauth2 obtains access tokens for codes, and renews them with refresh
-// tokens (RFC 6749, sections 4.1.3 and 6).
+// Package oauth2 exchanges authorization codes for access tokens and renews them with refresh tokens (RFC 6749,
+// sections 4.1.3 and 6).
 package oauth2
 
 import (
@@ -25,38 +25,36 @@ import (
 
 // Endpoint is the token endpoint of a platform.
 type Endpoint struct {
-	// Client reaches the endpoint. Its name is who renews tokens, in messages.
+	// Client calls the endpoint. Its Name is the issuer of tokens in messages.
 	client.Client
 	// Path is the endpoint's path.
 	Path string
-	// App names Herald's app. It is asked for each renewal: the secret may have been
-	// replaced.
+	// App returns Herald's app. It is called for each request, because the secret may have been replaced.
 	App func() App
 	// Timeout bounds the call.
 	Timeout time.Duration
-	// Clock tells when a new token ends.
+	// Clock is the base for the expiry of new tokens.
 	Clock clock.PassiveClock
-	// Dead says that the refresh token is not accepted any more, and NoRefresh that
-	// there is none. Without NoRefresh a plain error says so, with Dead's remedy.
+	// Dead is the error for an invalid refresh token, and NoRefresh the error for a missing one. The default for
+	// NoRefresh is a generic error with Dead's remedy.
 	Dead, NoRefresh platforms.Error
-	// IsDead reports whether an error of the platform's own means Dead, by its code
-	// and its description. Nil on a platform that says invalid_grant.
+	// IsDead reports whether a platform-specific error, given by its code and its description, means Dead. Nil on a
+	// platform that uses invalid_grant.
 	IsDead func(code, description string) bool
-	// AnyStatus says that the endpoint reports its errors with any HTTP status,
-	// also that of a success; else only 400 and 401 go with them.
+	// AnyStatus reports whether the endpoint returns errors with any HTTP status, including 200; otherwise only with
+	// 400 and 401.
 	AnyStatus bool
-	// Refused reads an answer that is none of the endpoint's own errors.
+	// Refused classifies an answer that is not an OAuth error of the endpoint.
 	Refused func(resp *transport.Response, code string) *platforms.Error
 }
 
-// App names an app: by fields of the form, or, with a Secret, in the header by ID and
-// Secret.
+// App identifies an app: by form fields, or, if Secret is set, by ID and Secret in the Authorization header.
 type App struct {
 	Form       url.Values
 	ID, Secret string
 }
 
-// answer is what the endpoint says.
+// answer is a response of the endpoint.
 type answer struct {
 	Error        jsondoc.Text `json:"error"`
 	Description  jsondoc.Text `json:"error_description"`
@@ -64,7 +62,7 @@ type answer struct {
 	RefreshToken jsondoc.Text `json:"refresh_token"`
 	Scope        jsondoc.Text `json:"scope"`
 	ExpiresIn    jsondoc.Text `json:"expires_in"`
-	// TikTok and Google have a name each for the life of the refresh token.
+	// TikTok and Google use different names for the lifetime of the refresh token.
 	RefreshExpiresIn      jsondoc.Text `json:"refresh_expires_in"`
 	RefreshTokenExpiresIn jsondoc.Text `json:"refresh_token_expires_in"`
 }
@@ -88,8 +86,7 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 	}
 }
 
-// call sends a form to the endpoint, once, in the name of the app. Errors are the
-// transport's.
+// call sends a form with the app's credentials to the endpoint, once. Errors are *transport.Error.
 func (e *Endpoint) call(ctx context.Context, action string, form url.Values) (*transport.Response, answer, error) {
 	call := client.Call{Action: action, Path: e.Path, Timeout: e.Timeout}
 	app := e.App()
@@ -113,8 +110,8 @@ func (e *Endpoint) failed(resp *transport.Response, said answer) bool {
 	return resp.Status != http.StatusOK || e.AnyStatus && said.Error != ""
 }
 
-// ParseToken reads the answer of a success that came now. What it leaves out stays as
-// it was. Errors are *platforms.Error.
+// ParseToken parses the success response that arrived at now. Missing fields keep their old values. Errors are
+// *platforms.Error.
 func ParseToken(c *client.Client, body []byte, old platforms.Token, now time.Time) (platforms.Token, error) {
 	said, _ := jsondoc.Decode[answer](body)
 	if said.AccessToken == "" {
@@ -136,7 +133,7 @@ func ParseToken(c *client.Client, body []byte, old platforms.Token, now time.Tim
 	return token, nil
 }
 
-// classify reads an error of the endpoint (RFC 6749, section 5.2).
+// classify classifies an error of the endpoint (RFC 6749, section 5.2).
 func (e *Endpoint) classify(resp *transport.Response, code, description string) *platforms.Error {
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
@@ -146,7 +143,7 @@ func (e *Endpoint) classify(resp *transport.Response, code, description string) 
 	case code == "invalid_grant", e.IsDead != nil && e.IsDead(code, description):
 		return new(e.Dead).Because(cause)
 	case code == "invalid_client", code == "invalid_request", code == "unauthorized_client":
-		// A person who connects the account again could not help.
+		// Connecting the account again would not help.
 		return e.BadApp(cause)
 	case e.AnyStatus:
 		return e.Refused(resp, code)

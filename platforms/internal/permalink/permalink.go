@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permalink reads the addresses of posts as people copy them.
+// Package permalink parses addresses of posts as users copy them.
 package permalink
 
 import (
@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// Sites are where the platforms show posts. An address on one of another platform is refused;
-// one on a host that is not among them is judged by its path, since a platform's address
-// is configurable.
+// Sites are the domains of the platforms. Parse refuses an address on the site of another platform. Only the path of an
+// address on an unknown host is checked, because the address of a platform is configurable.
 const (
 	X         = "x.com"
 	Twitter   = "twitter.com"
@@ -31,20 +30,20 @@ var all = []string{X, Twitter, Threads, ThreadsOf, Instagram, Facebook, FB, FBWa
 
 // Address is the address of a page.
 type Address struct {
-	// Host has no "www." in front of it.
+	// Host has no "www." prefix.
 	Host string
-	// Parts are those of the path: one at least, which may be empty.
+	// Parts are the segments of the path: at least one, which may be empty.
 	Parts []string
 	Query url.Values
 
 	scheme, host string
 }
 
-// IsAddress reports whether what a person entered is an address and no id.
+// IsAddress reports whether the input is an address and not an id.
 func IsAddress(entered string) bool { return strings.Contains(entered, "/") }
 
-// Parse reads an address with or without its scheme, which browsers hide. It returns false for
-// what is none, and for one on the site of another platform than the own ones.
+// Parse parses an address with or without its scheme, which browsers hide. It returns false for invalid input, and for
+// an address on another platform's site, not listed in own.
 func Parse(entered string, own ...string) (Address, bool) {
 	entered = strings.TrimSpace(entered)
 	if !strings.Contains(entered, "://") {
@@ -62,7 +61,7 @@ func Parse(entered string, own ...string) (Address, bool) {
 	return Address{Host: host, Parts: strings.Split(strings.Trim(u.Path, "/"), "/"), Query: u.Query(), scheme: u.Scheme, host: u.Host}, true
 }
 
-// After returns the part of the path that follows the first of these names; "" if none does.
+// After returns the segment of the path that follows the first of the given names; "" if there is none.
 func (a *Address) After(names ...string) string {
 	for i, part := range a.Parts[:len(a.Parts)-1] {
 		if slices.Contains(names, part) {
@@ -72,10 +71,10 @@ func (a *Address) After(names ...string) string {
 	return ""
 }
 
-// Last returns the last part of the path.
+// Last returns the last segment of the path.
 func (a *Address) Last() string { return a.Parts[len(a.Parts)-1] }
 
-// URL returns the address with those parameters alone that name the post.
+// URL returns the address without query parameters other than the given ones, which identify the post.
 func (a *Address) URL(parameters ...string) string {
 	kept := url.Values{}
 	for _, name := range parameters {

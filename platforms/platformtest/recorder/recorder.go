@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recorder is a server for tests of a single platform: it answers as a
-// test tells it and remembers what it was asked. What platforms have in common
-// is tested against the sandbox; see package platformtest.
+// Package recorder is a server for tests of a single platform: it gives configured answers and records the requests.
+// The common behavior of platforms is tested against the sandbox; see package platformtest.
 package recorder
 
 import (
@@ -24,26 +23,26 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Request is what the server was asked.
+// Request is a recorded request.
 type Request struct {
-	// Method and Path are those of the request; Path has no query.
+	// Method and Path belong to the request; Path has no query.
 	Method, Path string
 	// Query and Form are its parameters.
 	Query, Form url.Values
-	// Token is what the header Authorization bears.
+	// Token is the token of the header Authorization.
 	Token string
 }
 
-// Server answers as it was told.
+// Server is a server with configured answers.
 type Server struct {
-	// URL is its address, without a slash at the end.
+	// URL is its address, without a trailing slash.
 	URL string
 
 	mu   sync.Mutex
 	seen []Request
 }
 
-// Start starts a server that ends with the test.
+// Start starts a server that stops at the end of the test.
 func Start(t *testing.T, answer http.HandlerFunc) *Server {
 	t.Helper()
 	s := &Server{}
@@ -69,14 +68,14 @@ func Start(t *testing.T, answer http.HandlerFunc) *Server {
 	return s
 }
 
-// Requests returns what the server was asked so far.
+// Requests returns the requests received up to now.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.seen...)
 }
 
-// Paths lists the methods and paths of what the server was asked so far.
+// Paths returns the methods and paths of the requests received up to now.
 func (s *Server) Paths() []string {
 	var out []string
 	for _, r := range s.Requests() {
@@ -85,7 +84,7 @@ func (s *Server) Paths() []string {
 	return out
 }
 
-// Respond answers with a status, a body, and headers given as names and values.
+// Respond returns a handler with a status, a body, and headers given as names and values.
 func Respond(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(headers); i += 2 {
@@ -103,8 +102,7 @@ func HangUp(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// Sequence answers each request as the next of the answers says, and those that
-// follow as the last.
+// Sequence returns a handler that uses each of the answers in turn, and the last one for all further requests.
 func Sequence(answers []http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -118,18 +116,17 @@ func Sequence(answers []http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Clock is a clock on which every pause is over as soon as it begins.
+// Clock is a clock whose pauses end immediately.
 type Clock struct{ *clocktesting.FakeClock }
 
-// NewTimer returns a timer that has run off.
+// NewTimer returns a timer that has already fired.
 func (c Clock) NewTimer(pause time.Duration) clock.Timer {
 	timer := c.FakeClock.NewTimer(pause)
 	c.Step(pause)
 	return timer
 }
 
-// ClassOf returns the class of a platform's error; "" for no error, and for one
-// that is not a platform's.
+// ClassOf returns the class of a platform's error; "" for nil, and for an error that is not a platform's.
 func ClassOf(err error) platforms.Class {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok && failure != nil {
 		return failure.Class
