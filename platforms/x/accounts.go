@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// What people are told if tokens cannot be renewed.
+// Errors for tokens that cannot be renewed.
 var (
 	noRefresh = platforms.Error{
 		Class:   platforms.ClassReconnect,
@@ -31,15 +31,14 @@ var (
 	}
 )
 
-// isDead reports whether X means by invalid_request that a token is dead. It says
-// "Value passed for the token was invalid." then (PLhery/node-twitter-api-v2#496),
-// and uses the same code for what is wrong with the request, such as a missing
-// parameter, which a person who connects the account again could not help.
+// isDead reports whether X's error invalid_request means that a token is invalid. Its description is then "Value passed
+// for the token was invalid." (PLhery/node-twitter-api-v2#496). X uses the same code for errors in the request, such as
+// a missing parameter, which connecting the account again would not fix.
 func isDead(code, description string) bool {
 	return code == "invalid_request" && strings.Contains(strings.ToLower(description), "the token was invalid")
 }
 
-// Identify asks X whose token this is.
+// Identify returns the account of a token.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	resp, failure := p.read(ctx, "identify", "/2/users/me?user.fields=id,name,username,profile_image_url", token)
 	if failure != nil {
@@ -61,8 +60,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// Refresh renews the access token. X gives a new refresh token each time, and
-// the one that was used stops working.
+// Refresh renews the access token. X returns a new refresh token each time, and the old one becomes invalid.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	return p.tokens.Refresh(ctx, token)
 }
@@ -80,15 +78,14 @@ func (p *Platform) read(ctx context.Context, action, path string, token platform
 	return resp, nil
 }
 
-// ofAccess are the classes of errors that say something about the account or the
-// app, whatever was asked for.
+// ofAccess are the classes of errors that concern the account or the app, whatever the request.
 var ofAccess = []platforms.Class{platforms.ClassReconnect, platforms.ClassQuota, platforms.ClassRestricted}
 
-// silentRefusal reads an answer that has the status of a success and not what
-// was asked for: X reports some errors so, in a list beside the data.
+// silentRefusal classifies a successful answer without the requested data: X reports some errors in a list next to the
+// data.
 func silentRefusal(resp *transport.Response, failure *platforms.Error) *platforms.Error {
 	if said, explained := parseProblem(resp.Body); explained {
-		// The errors in the list are those of status 403.
+		// The errors in the list correspond to status 403.
 		a := &answer{Response: &transport.Response{Status: http.StatusForbidden, Header: resp.Header}, said: said}
 		if r := rowOf(a); r != nil && slices.Contains(ofAccess, r.error.Class) {
 			failure = new(r.error)

@@ -5,7 +5,8 @@ package x
 
 import "testing"
 
-// Whatever stands as a checkpoint: a part that is taken names an upload and some of its segments, and writes itself the same.
+// FuzzPart checks that every accepted checkpoint of a part contains an upload and a valid number of segments, and is
+// written in the same form.
 func FuzzPart(f *testing.F) {
 	for _, checkpoint := range []string{"part:1991:3", "part::1", "part:1991:-1", "part:1991:99999999", "part:1/2:1", "1991"} {
 		f.Add(checkpoint)

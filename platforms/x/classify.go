@@ -16,17 +16,15 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// adviceUnknown is the remedy for a refusal whose cause X does not name.
+// adviceUnknown is the remedy for a refusal without a specific cause.
 const adviceUnknown = "see whether X shows the account a notice at x.com; if there is none, change the post and post it again"
 
-// errNotFound is the cause of an error that says that X does not know, or know any
-// more, what was asked for.
+// errNotFound is the cause of an error for an object that X does not know, or no longer.
 var errNotFound = errors.New("it is not there")
 
-// documented reports whether an answer is one of the refusals that X documents,
-// so that what was asked was certainly not done. An answer with another
-// status, or a status that stands alone where X always explains itself, may
-// come from something between X and us, after X did its part.
+// documented reports whether an answer is a refusal that X documents, so the request was certainly not executed. An
+// answer with another status, or without the explanation that X always gives with the status, may come from a proxy in
+// front of X, after X has executed the request.
 func documented(status int, explained bool) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusTooManyRequests:
@@ -38,17 +36,16 @@ func documented(status int, explained bool) bool {
 	}
 }
 
-// answer is an answer of X's that is not a success.
+// answer is an unsuccessful answer of X.
 type answer struct {
 	*transport.Response
 
 	said *problem
-	// reply says that it is about a post that hangs from another one.
+	// reply reports whether the call publishes a reply.
 	reply bool
 }
 
-// classify reads an answer that is not a success: what it asks for, and
-// whether it is a documented refusal.
+// classify classifies an unsuccessful answer, and reports whether it is a documented refusal.
 func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error, refused bool) {
 	return p.classifyPost(resp, &platforms.Content{})
 }
@@ -72,8 +69,7 @@ func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Con
 	return &known, refused
 }
 
-// classifyAnswer looks an answer up in the table. remade reports that what was uploaded
-// has to be uploaded again.
+// classifyAnswer looks an answer up in the table. remade reports whether the files must be uploaded again.
 func (p *Platform) classifyAnswer(a *answer) (known platforms.Error, remade bool) {
 	if a.Status >= http.StatusInternalServerError {
 		return *p.api.Busy(nil), false
@@ -87,8 +83,7 @@ func (p *Platform) classifyAnswer(a *answer) (known platforms.Error, remade bool
 	return known, row.remakes
 }
 
-// rowOf returns the row of the table that an answer belongs to; nil if there is
-// none.
+// rowOf returns the table row that matches an answer; nil if there is none.
 func rowOf(a *answer) *row {
 	foreign := slices.ContainsFunc(a.said.codes, func(code string) bool { return !listed[code] }) ||
 		slices.ContainsFunc(a.said.kinds, func(kind string) bool { return kind != kindBlank && !listed[kind] })
@@ -101,7 +96,7 @@ func rowOf(a *answer) *row {
 	return nil
 }
 
-// listed has the codes and kinds of the table.
+// listed contains the codes and kinds of the table.
 var listed = func() map[string]bool {
 	known := map[string]bool{}
 	for i := range table {
@@ -112,7 +107,7 @@ var listed = func() map[string]bool {
 	return known
 }()
 
-// shows reports whether an answer has everything that belongs to a sign.
+// shows reports whether an answer has all properties of a sign.
 func (a *answer) shows(s sign) bool {
 	return (s.status == 0 || s.status == a.Status) &&
 		(s.kind == "" || a.said.isKind(s.kind)) &&
@@ -121,12 +116,11 @@ func (a *answer) shows(s sign) bool {
 		(s.spent == "" || exhausted(a.Header, s.spent))
 }
 
-// code is the code or the kind by which X names the error of a row; empty if it
-// has words alone.
+// code returns X's code or kind for the error of a row; empty if the row only matches words.
 func (r *row) code() string { return cmp.Or(r.signs[0].code, r.signs[0].kind) }
 
-// unlisted is the error of an answer that no row of the table describes. The
-// answer does not say what is at fault, and so the error does not, either.
+// unlisted returns the error for an answer that matches no row of the table. The answer does not identify the cause, so
+// the error names none.
 func unlisted(a *answer) platforms.Error {
 	code := cmp.Or(a.said.code(), fmt.Sprintf("HTTP %d", a.Status))
 	return platforms.Error{
@@ -135,12 +129,10 @@ func unlisted(a *answer) platforms.Error {
 	}
 }
 
-// maxWait bounds how far ahead a time to try again is believed: X's longest
-// window is a month.
+// maxWait is the longest wait that is accepted from X: its longest window is a month.
 const maxWait = 32 * 24 * time.Hour
 
-// retryAt reads when X allows the next call, for the errors that pass by
-// themselves; zero where X does not say, or says what cannot be.
+// retryAt returns the time of the next allowed call, for temporary errors; zero if X gives none, or an invalid one.
 func retryAt(h http.Header, class platforms.Class, now time.Time) time.Time {
 	switch class {
 	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient:

@@ -14,8 +14,8 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// requiredScopes are the scopes without which posts cannot be published, looked up and
-// renewed (X, "OAuth 2.0 Authorization Code Flow with PKCE").
+// requiredScopes are the scopes for publishing, looking up and renewing (X, "OAuth 2.0 Authorization Code Flow with
+// PKCE").
 var requiredScopes = oauth2.RequiredScopes{{"tweet.read"}, {"tweet.write"}, {"users.read"}, {"media.write"}, {"offline.access"}}
 
 func (c *Config) dialog() oauth2.Dialog {
@@ -26,17 +26,17 @@ func (c *Config) dialog() oauth2.Dialog {
 	}
 }
 
-// ConsentURL returns the address of X's page of consent.
+// ConsentURL returns the address of X's consent page.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 	return p.dialog.ConsentURL(consent)
 }
 
-// Exchange turns a code into a token. X's codes are good for 30 seconds.
+// Exchange exchanges a code for a token. X's codes are valid for 30 seconds.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), requiredScopes)
 }
 
-// Choices returns the one account that a token is for.
+// Choices returns the one account of a token.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	return platforms.OneChoice(ctx, p, token)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/platforms/x"
 )
 
-// refusals are X's answers to a post, by the codes of the old API that they may carry
-// and the types of the present one ("Response codes").
+// refusals returns X's answers to a post, by the codes of the old API and the types of the current one ("Response
+// codes").
 func refusals() map[string]platformtest.Answer {
 	out := map[string]platformtest.Answer{}
 	for code, status := range map[int]int{

@@ -21,29 +21,25 @@ import (
 )
 
 const (
-	// pageSize is the greatest max_results of GET /2/users/{id}/tweets.
+	// pageSize is the maximum max_results of GET /2/users/{id}/tweets.
 	pageSize = 100
 
-	// maxPages bounds one look-up: X lists no more than an account's latest
-	// 3200 posts.
+	// maxPages bounds one lookup: X lists only an account's latest 3200 posts.
 	maxPages = 32
 )
 
-// fieldNames are the names under which X gives the fields of a post: those of its
-// guides, and those of its OpenAPI document 2.167 and of its SDK 0.6.6 (both of
-// August 2026). The service took the old ones last; a name that it does not know
-// it refuses with status 400.
+// fieldNames are the two sets of names for the fields of a post: the names in X's guides, and the names in its OpenAPI
+// document 2.167 and its SDK 0.6.6 (both of August 2026). At the last check the service accepted the old names; it
+// refuses unknown names with status 400.
 var fieldNames = []struct{ parameter, fields string }{
 	{"tweet.fields", "created_at,text,entities,conversation_id,referenced_tweets,note_tweet,attachments"},
 	{"post.fields", "created_at,text,entities,conversation_id,referenced_posts,note_post,attachments"},
 }
 
-// Lookup searches the account's timeline for the job's text, among what was
-// created at job.SearchFrom or later.
+// Lookup searches the account's timeline for the job's text, in posts created at job.SearchFrom or later.
 //
-// What hangs from another post than the job's, and what belongs to other jobs,
-// is passed over. Absence is
-// only reported if X listed everything; otherwise it is an error.
+// It skips replies to posts other than the job's, and posts that belong to other jobs. It reports absence only if X
+// returned the complete listing; otherwise it returns an error.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	var failure *platforms.Error
 	for _, names := range fieldNames {
@@ -59,19 +55,17 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	return platforms.LookupResult{}, failure
 }
 
-// search looks for the post of a job in a timeline.
+// search is the search for a job's post in a timeline.
 type search struct {
 	job     *platforms.Job
 	text    expectedText
 	media   []string
 	matches listing.Matches
-	// unclear says that a post fits of which X does not tell whether it hangs from
-	// another one.
+	// unclear is set if a matching post may be a reply: X returned neither a reference nor a new conversation for it.
 	unclear bool
 }
 
-// search reads the account's timeline to its end. fields asks for the fields of
-// posts.
+// search reads the account's timeline to its end. fields is the query for the fields of posts.
 func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *platforms.Error {
 	cursor := ""
 	for range maxPages {
@@ -97,21 +91,20 @@ func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *pl
 	return p.api.TooManyPages()
 }
 
-// fieldsIgnored is the failure of a page that does not have what was asked for: a
-// post without its files, links or references is not known again, and is no proof of
-// absence. The other names are tried then, as where X refuses these.
+// fieldsIgnored is the failure for a page without the requested fields: a post without its files, links or references
+// cannot be recognized, so its absence proves nothing. The other field names are tried next, as after a refusal of the
+// names.
 func (p *Platform) fieldsIgnored() *platforms.Error {
 	return p.api.NoList().Because(errIgnored)
 }
 
 var errIgnored = errors.New("fields that were asked for are left out")
 
-// add looks at a listed post.
+// add adds a listed post if it matches.
 func (p *Platform) add(s *search, post *listedPost) {
 	id, at := post.ID.String(), post.created()
-	// What was uploaded for one job is shown by no other post, so that files
-	// say more than the text, which X gives back with an address for them
-	// behind it.
+	// An uploaded file belongs to one post only, so files identify a post better than its text, which X returns with an
+	// address of the files at its end.
 	fits := s.media == nil && s.text.matches(post) || s.media != nil && post.shows(s.media)
 	switch to := s.job.Content.InReplyTo; {
 	case !fits, listing.IsOld(s.job, at, time.Millisecond), listing.BelongsToOther(s.job, id):
@@ -122,9 +115,8 @@ func (p *Platform) add(s *search, post *listedPost) {
 	}
 }
 
-// result tells what was found. X leaves the references out of a post that has
-// none. Where a post that fits has none and does not begin a conversation, X may
-// give them under another name, so that the card's absence is not proven.
+// result returns the matches. X omits the references of a post without any. If a matching post has no references but
+// does not start a conversation, X may use another name for them, so the absence of the card is not proven.
 func (s *search) result() (platforms.LookupResult, error) {
 	if len(s.matches) == 0 && s.unclear {
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown,
@@ -133,8 +125,8 @@ func (s *search) result() (platforms.LookupResult, error) {
 	return s.matches.Result(), nil
 }
 
-// timelinePath asks for one page of an account's own posts. Replies stay in,
-// because leaving them out would leave out the cards of a tree as well.
+// timelinePath returns the path for one page of an account's own posts. Replies are included, because excluding them
+// would also exclude the cards of a tree.
 func timelinePath(job *platforms.Job, fields url.Values, cursor string) string {
 	query := url.Values{
 		"max_results": {strconv.Itoa(pageSize)},
@@ -154,7 +146,7 @@ func timelinePath(job *platforms.Job, fields url.Values, cursor string) string {
 type timelinePage struct {
 	Data []listedPost                   `json:"data"`
 	Meta jsondoc.Optional[timelineMeta] `json:"meta"`
-	// Errors say that something is missing.
+	// Errors show that the page is incomplete.
 	Errors []any `json:"errors"`
 }
 
@@ -163,17 +155,16 @@ type timelineMeta struct {
 	ResultCount jsondoc.Text `json:"result_count"`
 }
 
-// listedPost is a post of a timeline.
+// listedPost is a post in a timeline.
 type listedPost struct {
 	listedText
 
 	ID        jsondoc.Text `json:"id"`
 	CreatedAt jsondoc.Text `json:"created_at"`
-	// ConversationID is the id of the post with which its conversation began
-	// (docs.x.com, fundamentals/conversation-id).
+	// ConversationID is the id of the first post of the conversation (docs.x.com, fundamentals/conversation-id).
 	ConversationID jsondoc.Text `json:"conversation_id"`
-	// Note holds the full text of a long post; see fieldNames for the second
-	// name, and for that of References.
+	// Note holds the full text of a long post. See fieldNames for its second name and for the second name of
+	// References.
 	Note           listedText  `json:"note_tweet"`
 	NotePost       listedText  `json:"note_post"`
 	References     []reference `json:"referenced_tweets"`
@@ -183,14 +174,13 @@ type listedPost struct {
 	} `json:"attachments"`
 }
 
-// reference is a post that a post hangs from, or quotes.
+// reference is a post that another post replies to or quotes.
 type reference struct {
 	Type jsondoc.Text `json:"type"`
 	ID   jsondoc.Text `json:"id"`
 }
 
-// readPage reads a page. X leaves out "data" when a page is empty: what proves
-// an answer to be a page is then its "meta".
+// readPage parses a page. X omits "data" if a page is empty, so a valid page is then recognized by its "meta".
 func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.Error) {
 	page, _ := jsondoc.Decode[timelinePage](resp.Body)
 	if !page.Meta.Present && page.Data == nil || len(page.Errors) > 0 {
@@ -203,23 +193,21 @@ func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.
 	return page, nil
 }
 
-// startsConversation reports whether X says that a post begins a conversation, and so
-// hangs from none.
+// startsConversation reports whether a post is the first of its conversation, and so is not a reply.
 func (p *listedPost) startsConversation() bool {
 	return p.ConversationID.String() != "" && p.ConversationID.String() == p.ID.String()
 }
 
-// shows reports whether a listed post shows the files that were uploaded under
-// these ids, in their order.
+// shows reports whether a listed post has the files with these upload ids, in their order.
 func (p *listedPost) shows(media []string) bool {
 	return slices.EqualFunc(p.Attachments.MediaKeys, media, func(key jsondoc.Text, id string) bool {
-		// A key is the number of the kind of media, and the id.
+		// A media key consists of the number of the media type and the id.
 		_, named, _ := strings.Cut(key.String(), "_")
 		return named == id
 	})
 }
 
-// created is when a post was created, by its id or else by its own word.
+// created returns the creation time of a post, from its id or else from created_at.
 func (p *listedPost) created() time.Time {
 	if at, ok := snowflakeTime(p.ID.String()); ok {
 		return at
@@ -227,11 +215,11 @@ func (p *listedPost) created() time.Time {
 	return p.CreatedAt.Time()
 }
 
-// references are the posts that a post hangs from or quotes, by either name.
+// references returns the posts that a post replies to or quotes, by either name.
 func (p *listedPost) references() []reference { return slices.Concat(p.References, p.PostReferences) }
 
-// repliedTo is the post that a post hangs from; empty for one that stands alone.
-// One that hangs from what X does not name hangs from "?".
+// repliedTo returns the id of the post that a post replies to; empty for a post that is not a reply, and "?" for a
+// reply without an id.
 func (p *listedPost) repliedTo() string {
 	for _, reference := range p.references() {
 		if reference.Type == "replied_to" {
@@ -242,15 +230,14 @@ func (p *listedPost) repliedTo() string {
 }
 
 const (
-	// snowflakeEpoch is the origin of the times in X's ids, in milliseconds
-	// of Unix time.
+	// snowflakeEpoch is the epoch of the timestamps in X's ids, in Unix milliseconds.
 	snowflakeEpoch = 1288834974657
-	// snowflakeShift is how many low bits of an id are not time.
+	// snowflakeShift is the number of low bits of an id that are not part of the timestamp.
 	snowflakeShift = 22
 )
 
-// snowflakeTime returns when the post with this id was created, to the
-// millisecond; false if the id is not one of X's.
+// snowflakeTime returns the creation time of the post with this id, to the millisecond; false if the id is not one of
+// X's.
 func snowflakeTime(id string) (time.Time, bool) {
 	n, err := strconv.ParseUint(id, 10, 63)
 	if err != nil || n>>snowflakeShift == 0 {
@@ -259,8 +246,8 @@ func snowflakeTime(id string) (time.Time, bool) {
 	return time.UnixMilli(int64(n>>snowflakeShift) + snowflakeEpoch).UTC(), true
 }
 
-// idBefore returns the greatest id that is older than every post created at t
-// or later, in the form of the parameter since_id; "" if no id can say it.
+// idBefore returns the greatest id older than every post created at t or later, for the parameter since_id; "" if t is
+// out of range.
 func idBefore(t time.Time) string {
 	ms := t.UnixMilli() - snowflakeEpoch
 	if ms <= 0 || ms >= 1<<(63-snowflakeShift) {

@@ -143,7 +143,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestLookupWithoutFields asks an X that overlooks the names of the fields.
+// TestLookupWithoutFields looks up a post at a server that ignores the names of the fields.
 func TestLookupWithoutFields(t *testing.T) {
 	p, _ := newX(t, Config{}, says(200, timeline(`{"id":"`+snowflake(noon)+`","text":"something else"}`)))
 	job := jobFor("hello")
@@ -153,8 +153,7 @@ func TestLookupWithoutFields(t *testing.T) {
 	}
 }
 
-// TestLookupCard looks for a card that hangs from post 1, among what X lists in
-// the forms that it is known to use.
+// TestLookupCard looks up a card that replies to post 1, among posts in X's known formats.
 func TestLookupCard(t *testing.T) {
 	const to, elsewhere = `"referenced_tweets":[{"type":"replied_to","id":"1"}]`, `"referenced_tweets":[{"type":"replied_to","id":"2"}]`
 	id := snowflake(noon)
@@ -224,8 +223,8 @@ func TestLookupCard(t *testing.T) {
 	}
 }
 
-// TestMentionsOfAFirstPost has a post that hangs from nothing begin with a name:
-// X puts none there, so that it is another post.
+// TestMentionsOfAFirstPost lists a post that starts with a name and is not a reply: X adds no names to it, so it is
+// another post.
 func TestMentionsOfAFirstPost(t *testing.T) {
 	p, _ := newX(t, Config{}, says(200, timeline(post(t, snowflake(noon), "@bob hello"))))
 	if got, err := p.Lookup(t.Context(), jobFor("hello")); err != nil || got.Matches != 0 {
@@ -233,8 +232,7 @@ func TestMentionsOfAFirstPost(t *testing.T) {
 	}
 }
 
-// TestLookupByEitherNames asks an X that knows the fields of a post under one set
-// of names only.
+// TestLookupByEitherNames looks up a post at a server that supports only one set of field names.
 func TestLookupByEitherNames(t *testing.T) {
 	for _, parameter := range []string{"tweet.fields", "post.fields"} {
 		t.Run(parameter, func(t *testing.T) {
@@ -310,7 +308,7 @@ func TestLookupReadsEveryPage(t *testing.T) {
 	}
 }
 
-// FuzzMatch lists a text with an address in it as X does, and looks for it.
+// FuzzMatch lists a text with an address as X does, and matches it.
 func FuzzMatch(f *testing.F) {
 	f.Add("see ", "launch", ".", true, false, `{"entities":{"urls":[{"url":1}]}}`)
 	f.Add("a &lt; b & c", "", "\u00a0", false, true, `{"text":"","note_tweet":[]}`)
@@ -332,8 +330,8 @@ func FuzzMatch(f *testing.F) {
 		listed := new(listedPost)
 		listed.Text = jsondoc.Text(escape(before) + "https://t.co/0" + escape(after))
 		listed.Entities.URLs = []shortened{{URL: "https://t.co/0", Expanded: jsondoc.Text(expanded)}}
-		// An accent right behind the address would become a part of it, and a
-		// short address in the text itself would be an entity of its own.
+		// An accent right after the address would become part of it, and a short address in the text itself would be a
+		// separate entity.
 		composes := norm.NFC.String(typed+after) != norm.NFC.String(typed)+norm.NFC.String(after)
 		if !composes && !strings.Contains(before+after, "t.co") && !wantText(sent).matches(listed) {
 			t.Errorf("%q is not found in %v", sent, listed)
@@ -341,7 +339,7 @@ func FuzzMatch(f *testing.F) {
 		if wantText(sent + "!").matches(listed) {
 			t.Errorf("%q is found in %v", sent+"!", listed)
 		}
-		// Whatever X lists is read without harm, and an empty text is nowhere.
+		// Any listing must be parsed without a panic, and an empty text must match nothing.
 		if doc, ok := jsondoc.Decode[*listedPost]([]byte(noise)); ok {
 			wantText(sent).matches(doc)
 			if wantText(" ").matches(doc) {

@@ -14,17 +14,15 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// X does not give a text back as it was sent: it replaces every address by one
-// of t.co, writes three characters as HTML entities, puts the names of those
-// mentioned before in front of a reply, and may change blanks and compositions of
-// letters. What was sent is therefore compared with what is listed after undoing
-// each of these.
+// X changes the text of a post: it replaces every address by one of t.co, writes three characters as HTML entities,
+// prefixes a reply with the names mentioned before, and may change whitespace and the composition of letters. The sent
+// text is therefore compared with the listed one after reverting each of these changes.
 
-// expectedText is what is looked for.
+// expectedText is the text to search for.
 type expectedText struct {
-	// text is that of the job, in the form that is compared.
+	// text is the job's text, in the form for comparison.
 	text string
-	// isReply says that the job hangs from another post.
+	// isReply reports whether the job is a reply.
 	isReply bool
 }
 
@@ -32,20 +30,16 @@ func expectedFrom(content *platforms.Content) expectedText {
 	return expectedText{text: text.Fold(content.Text), isReply: content.InReplyTo != ""}
 }
 
-// mention is the name of an account in front of a reply. X puts those of everyone
-// in the conversation there, unless the call excludes them (X's guide to
-// conversation ids and the payloads of its activity API, where display_text_range
-// begins behind them; xdevplatform/twitter-api-typescript-sdk#93). Names have 15
-// characters, some old ones 20.
+// mention is an account name in front of a reply. X adds the names of everyone in the conversation, unless the call
+// excludes them (X's guide to conversation ids and the payloads of its activity API, where display_text_range starts
+// after them; xdevplatform/twitter-api-typescript-sdk#93). Names have 15 characters, some old ones 20.
 var mention = regexp.MustCompile(`^@[A-Za-z0-9_]{1,20} `)
 
-// entities undoes the only three escapes that X makes, in one pass: what was
-// sent as "&lt;" is listed as "&amp;lt;".
+// entities reverts the only three escapes that X makes, in one pass: "&lt;" in the sent text is listed as "&amp;lt;".
 var entities = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">")
 
-// matches reports whether a listed post has the wanted text. It is compared with
-// and without undoing escapes, since X does not say which of its texts are
-// escaped.
+// matches reports whether a listed post has the wanted text. The texts are compared with and without escapes, because X
+// does not document which of its texts are escaped.
 func (w expectedText) matches(post *listedPost) bool {
 	if w.text == "" {
 		return false
@@ -61,8 +55,8 @@ func (w expectedText) matches(post *listedPost) bool {
 	return w.matchesText(text.Fold(entities.Replace(written)), links) || w.matchesText(text.Fold(written), links)
 }
 
-// matchesText reports whether a listed text is the wanted one, of a reply without the
-// names that stand in front of it. The author may have written some of them.
+// matchesText reports whether a listed text is the wanted one. For a reply, the names in front of it are removed one by
+// one, because the author may have written some of them.
 func (w expectedText) matchesText(listed string, links []link) bool {
 	for {
 		if w.fits(listed, links) {
@@ -76,7 +70,7 @@ func (w expectedText) matchesText(listed string, links []link) bool {
 	}
 }
 
-// listedText is a text as X lists it.
+// listedText is a text in X's listing.
 type listedText struct {
 	Text     jsondoc.Text `json:"text"`
 	Entities struct {
@@ -84,7 +78,7 @@ type listedText struct {
 	} `json:"entities"`
 }
 
-// shortened is an address of t.co and what it stands for.
+// shortened is a t.co address and its target.
 type shortened struct {
 	URL      jsondoc.Text `json:"url"`
 	Expanded jsondoc.Text `json:"expanded_url"`
@@ -93,14 +87,14 @@ type shortened struct {
 
 // link is an address in a listed text.
 type link struct {
-	// short is the address of t.co that stands in the text.
+	// short is the t.co address in the text.
 	short string
-	// forms are the ways in which its author may have written it, without
-	// scheme and closing slash, as regular expressions.
+	// forms are the possible spellings of the original address, without scheme and trailing slash, as regular
+	// expressions.
 	forms []string
 }
 
-// links reads the addresses in a listed text.
+// links returns the addresses in a listed text.
 func (t *listedText) links() []link {
 	var links []link
 	for _, entity := range t.Entities.URLs {
@@ -110,8 +104,8 @@ func (t *listedText) links() []link {
 		if unescaped, err := url.PathUnescape(expanded); err == nil {
 			l.add(unescaped)
 		}
-		// The displayed form shows an international domain as it was typed. A
-		// long one is cut short and ends in an ellipsis.
+		// The displayed form has an international domain as it was typed. A long one is truncated and ends in an
+		// ellipsis.
 		if shown := entity.Display.String(); !strings.HasSuffix(shown, "…") {
 			l.add(shown)
 		}
@@ -123,7 +117,7 @@ func (t *listedText) links() []link {
 	return links
 }
 
-// scheme is what X adds to an address that was typed without.
+// scheme is the prefix that X adds to an address without one.
 var scheme = regexp.MustCompile(`^(?i:https?://)`)
 
 func (l *link) add(address string) {
@@ -134,14 +128,13 @@ func (l *link) add(address string) {
 	}
 }
 
-// fits compares the wanted text with a listed one, in which any short address
-// stands for each of its forms: with or without scheme and closing slash, in
-// small letters or capitals.
+// fits compares the wanted text with a listed one. A short address in it matches each of its forms: with or without
+// scheme and trailing slash, in any case.
 func (w expectedText) fits(listed string, links []link) bool {
 	if len(links) == 0 {
 		return listed == w.text
 	}
-	// Where one short address begins with another, the longer one stands.
+	// If one short address is a prefix of another, the longer one must be replaced first.
 	slices.SortStableFunc(links, func(a, b link) int { return len(b.short) - len(a.short) })
 	var forms []string
 	for _, l := range links {

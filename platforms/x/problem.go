@@ -11,15 +11,12 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// problem is what X says is wrong. Its errors come in three dresses: a
-// document in the style of RFC 7807, a list of such documents or of old
-// {code, message} pairs under "errors", and OAuth's {error, error_description}
-// at the token endpoint.
+// problem is an error of X. X uses three formats: a document in the style of RFC 7807, a list of such documents or of
+// old {code, message} pairs under "errors", and OAuth's {error, error_description} at the token endpoint.
 type problem struct {
-	// kinds are the last path segments of every "type"; the hosts before them
-	// vary.
+	// kinds are the last path segments of every "type"; the hosts before them vary.
 	kinds []string
-	// words is every title, detail, message and description, in lower case.
+	// words contains every title, detail, message and description, in lower case.
 	words string
 	// codes are the numeric codes of the old API.
 	codes []string
@@ -27,7 +24,7 @@ type problem struct {
 	oauth string
 }
 
-// problemDoc is one such document, in any dress.
+// problemDoc is one error in any of the formats.
 type problemDoc struct {
 	Type        jsondoc.Text `json:"type"`
 	Title       jsondoc.Text `json:"title"`
@@ -39,9 +36,8 @@ type problemDoc struct {
 	OAuth       jsondoc.Text `json:"error"`
 }
 
-// parseProblem reads the body of an answer. It reports false if the body is
-// not in any of the forms in which X reports errors, as when something between
-// X and us answered.
+// parseProblem parses the body of an answer. It returns false if the body has none of X's error formats, for example
+// because a proxy answered.
 func parseProblem(body []byte) (*problem, bool) {
 	answer, _ := jsondoc.Decode[struct {
 		problemDoc
@@ -73,7 +69,7 @@ func (p *problem) read(doc problemDoc) {
 	}
 }
 
-// clip keeps a word that X made short enough for a log.
+// clip truncates a word of X's for the log.
 func clip(word string) string {
 	const longest = 64
 	if len(word) > longest {
@@ -88,15 +84,14 @@ func (p *problem) isKind(names ...string) bool {
 
 func (p *problem) hasCode(code string) bool { return slices.Contains(p.codes, code) }
 
-// kindBlank is the type of a problem of which X says no more than the status.
+// kindBlank is the type of a problem without information beyond its status.
 const kindBlank = "about:blank"
 
-// codeForm is the form of the codes and kinds that X documents.
+// codeForm matches the form of the codes and kinds that X documents.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// code is X's own name of the error: a code of the old API, the kind of a problem,
-// or the code of the token endpoint. It is empty if the answer has none, or one of
-// another form.
+// code returns X's name of the error: a code of the old API, the kind of a problem, or the code of the token endpoint.
+// It is empty if the answer has none in a documented form.
 func (p *problem) code() string {
 	for _, name := range slices.Concat(p.codes, p.kinds, []string{p.oauth}) {
 		if name != kindBlank && codeForm.MatchString(name) {

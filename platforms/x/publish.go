@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// asJSON is what X reads as JSON.
+// asJSON returns a JSON body.
 func asJSON(v any) client.Body { return client.JSON("application/json", v) }
 
 // Publish creates the post by one call to POST /2/tweets.
@@ -40,9 +40,8 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return result
 }
 
-// tweet is the body of POST /2/tweets. The text is sent also where it is empty:
-// X's OpenAPI document 2.167 (August 2026, the body of POST /2/tweets) says that the
-// service refuses one without it.
+// tweet is the body of POST /2/tweets. The text is sent even if it is empty: according to X's OpenAPI document 2.167
+// (August 2026, the body of POST /2/tweets) the service refuses a post without it.
 type tweet struct {
 	Text  string `json:"text"`
 	Media struct {
@@ -59,7 +58,7 @@ func newTweet(content platforms.Content, mediaIDs []string) tweet {
 	return out
 }
 
-// publishResult decides what an answer to POST /2/tweets says about the post.
+// publishResult returns the result of an answer to POST /2/tweets.
 func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		return p.confirmed(resp, job.Account)
@@ -79,7 +78,7 @@ func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) p
 	}
 }
 
-// confirmed reads the id of a post that X says it created.
+// confirmed returns the result of a success, with the id of the post.
 func (p *Platform) confirmed(resp *transport.Response, account platforms.Account) platforms.Result {
 	id := createdID(resp.Body)
 	if id == "" {
@@ -90,8 +89,7 @@ func (p *Platform) confirmed(resp *transport.Response, account platforms.Account
 	return result
 }
 
-// createdID reads the id in the answer to a call that creates something; ""
-// if there is none.
+// createdID returns the id in the answer to a call that creates an object; "" if there is none.
 func createdID(body []byte) string {
 	doc, _ := jsondoc.Decode[struct {
 		Data struct {
@@ -104,12 +102,12 @@ func createdID(body []byte) string {
 	return ""
 }
 
-// postURL is where people read a post.
+// postURL returns the public address of a post.
 func (p *Platform) postURL(account platforms.Account, id string) string {
 	return p.webURL + "/" + url.PathEscape(cmp.Or(account.Username, "i")) + "/status/" + url.PathEscape(id)
 }
 
-// validID reports whether this can be an id of X's, and a part of an address.
+// validID reports whether a string can be an id of X and a segment of a path.
 func validID(id string) bool { return idForm.MatchString(id) }
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

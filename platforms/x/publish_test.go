@@ -50,8 +50,8 @@ func TestPublishSendsOneExactRequest(t *testing.T) {
 	}
 }
 
-// TestPublishWithoutText shows images alone: the text is sent all the same, since
-// X's service refuses a body that has none.
+// TestPublishWithoutText publishes images only: the text is sent as an empty field, because X refuses a body without
+// it.
 func TestPublishWithoutText(t *testing.T) {
 	p, requests := newX(t, Config{}, says(http.StatusCreated, `{"data":{"id":"1991000000000000777"}}`))
 	job := jobFor("")

@@ -11,16 +11,15 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// What the headers of X's limits begin with: those of a quarter of an hour, of
-// an account's day and of the app's day.
+// The prefixes of X's rate limit headers: for 15 minutes, for an account's day and for the app's day.
 const (
 	window    = "x-rate-limit"
 	userDaily = "x-user-limit-24hour"
 	appDaily  = "x-app-limit-24hour"
 )
 
-// allowances reads what an answer to POST /2/tweets tells of X's limits. Each
-// answer tells the first; the others only some.
+// rateLimits returns X's limits from an answer to POST /2/tweets. Every answer has the first limit, only some have the
+// others.
 func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	var told []platforms.RateLimit
 	for _, limit := range []struct {
@@ -48,5 +47,5 @@ func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	return told
 }
 
-// exhausted reports whether nothing is left of a limit.
+// exhausted reports whether a limit has nothing left.
 func exhausted(h http.Header, prefix string) bool { return h.Get(prefix+"-remaining") == "0" }

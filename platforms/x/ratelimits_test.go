@@ -18,7 +18,7 @@ import (
 
 var tea = time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)
 
-// told makes the headers of one limit.
+// told adds the headers of one limit.
 func told(h http.Header, prefix string, most, left int, reset time.Time) http.Header {
 	h.Set(prefix+"-limit", strconv.Itoa(most))
 	h.Set(prefix+"-remaining", strconv.Itoa(left))

@@ -20,11 +20,10 @@ var (
 	_ platforms.PostParser = (*Platform)(nil)
 )
 
-// leastListed is the least max_results of GET /2/users/{id}/tweets (docs.x.com, "Get Posts").
+// leastListed is the minimum max_results of GET /2/users/{id}/tweets (docs.x.com, "Get Posts").
 const leastListed = 5
 
-// RecentPosts reads the first page of the account's timeline, which begins with the newest
-// post.
+// RecentPosts reads the first page of the account's timeline, which has the newest posts first.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	var failure *platforms.Error
 	for _, names := range fieldNames {
@@ -51,7 +50,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return nil, failure
 }
 
-// listed are the posts of a page that were asked for.
+// listed returns the posts of a page that match the selection.
 func (p *Platform) listed(account platforms.Account, posts []listedPost, which platforms.Recent) []platforms.ListedPost {
 	var out []platforms.ListedPost
 	for i := range posts {
@@ -74,7 +73,7 @@ func (p *Platform) listed(account platforms.Account, posts []listedPost, which p
 // numberForm matches the ids in addresses.
 var numberForm = regexp.MustCompile(`^[0-9]{1,20}$`)
 
-// ParsePost reads an id, or an address such as https://x.com/acme/status/1991.
+// ParsePost parses an id, or an address such as https://x.com/acme/status/1991.
 func (p *Platform) ParsePost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	id := strings.TrimSpace(entered)
 	isAddress := permalink.IsAddress(id)
@@ -94,7 +93,7 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 	return name, true
 }
 
-// PostHint says where people find the address of a post.
+// PostHint describes where to find the address of a post.
 func (p *Platform) PostHint() string {
 	return "the address of the post, which has /status/ and a number: open the post and copy the address, or use Share, Copy link"
 }

@@ -9,32 +9,30 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// sign is one form in which X reports an error. Everything that is set has to be
-// in the answer.
+// sign is one form of an error. An answer matches if it has all properties that are set.
 type sign struct {
 	status int
-	// kind is the last path segment of a problem's "type", and code a numeric code
-	// of the old API.
+	// kind is the last path segment of a problem's "type", and code a numeric code of the old API.
 	kind, code string
-	// words are parts of what the answer says, in lower case.
+	// words are required parts of the answer's text, in lower case.
 	words []string
-	// spent is the beginning of the headers of a limit of which nothing is left.
+	// spent is the header prefix of a rate limit with nothing left.
 	spent string
 }
 
-// row is one error of X that Herald knows.
+// row is one known error of X.
 type row struct {
-	// signs are the forms of the error; one of them is enough.
+	// signs are the forms of the error; one match suffices.
 	signs []sign
-	// replies limits the row to posts that hang from another one.
+	// replies limits the row to replies.
 	replies bool
-	// general marks an error that names no cause. A code that is in no row is worth
-	// more than such a row.
+	// general marks an error without a specific cause. The row is skipped if the answer also has an unlisted code,
+	// which is more specific.
 	general bool
-	// remakes says that X has lost what was uploaded, so that it is uploaded again.
+	// remakes reports whether the files must be uploaded again, because X has lost them.
 	remakes bool
 	error   platforms.Error
-	// source is where the meaning of the error is documented, or was seen.
+	// source is the page that documents the error, or the client that has seen it.
 	source string
 }
 
@@ -47,7 +45,7 @@ const (
 	rateLimitPage = `X API v2, "Rate Limits"`
 )
 
-// The words of several rows.
+// Texts that several rows share.
 const (
 	noticeInX   = "sign in at x.com as this account and do what X asks for there"
 	waitOrLess  = "wait, or post less"
@@ -56,8 +54,7 @@ const (
 	replyAdvice = "publish the rest of the tree by hand, or have the administrator use an app with an Enterprise plan"
 )
 
-// table is what Herald knows of X's errors. The first row that fits an answer
-// counts. No text of it changes from one call to the next.
+// table lists X's known errors. The first matching row applies. The texts are the same for repeated calls.
 var table = []row{
 	{
 		signs: []sign{

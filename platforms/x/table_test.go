@@ -17,22 +17,22 @@ import (
 	"github.com/herald-social/herald/platforms/internal/errordocs"
 )
 
-// problemOf is X's answer about a problem of a kind.
+// problemOf returns X's answer for a problem of a kind.
 func problemOf(kind, detail string) string {
 	return fmt.Sprintf(`{"title":"…","detail":%q,"type":"https://api.x.com/2/problems/%s"}`, detail, kind)
 }
 
-// legacy is X's answer in the form of the old API.
+// legacy returns X's answer in the format of the old API.
 func legacy(code int, message string) string {
 	return fmt.Sprintf(`{"errors":[{"code":%d,"message":%q}]}`, code, message)
 }
 
-// words is X's answer that has words alone.
+// words returns X's answer with words only.
 func words(detail string) string {
 	return fmt.Sprintf(`{"title":"Forbidden","detail":%q,"type":"about:blank","status":403}`, detail)
 }
 
-// facts are what an error says beside its words.
+// facts are the properties of an error other than its texts.
 type facts struct {
 	Class    platforms.Class
 	Subject  platforms.Subject
@@ -45,7 +45,7 @@ func factsOf(e *platforms.Error) facts {
 	return facts{e.Class, e.Subject, e.Code, e.AppWide, e.Unlisted}
 }
 
-// TestTable has the answers of X by which each row of the table is known.
+// TestTable has the answers of X that identify each row of the table.
 func TestTable(t *testing.T) {
 	const (
 		account, app, text, file = platforms.SubjectAccount, platforms.SubjectApp, platforms.SubjectText, platforms.SubjectFile
@@ -131,8 +131,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestUnlisted has answers that are in no row: they blame neither text nor file, and
-// their code is reported.
+// TestUnlisted tests answers that match no row: they blame neither text nor file, and their code is reported.
 func TestUnlisted(t *testing.T) {
 	tests := []struct {
 		reason string
@@ -176,7 +175,7 @@ func TestErrorTable(t *testing.T) {
 	errordocs.Check(t, "x", rows)
 }
 
-// String returns a sign as it is listed in docs/platform-errors.md.
+// String returns a sign as shown in docs/platform-errors.md.
 func (s sign) String() string {
 	var parts []string
 	for _, name := range []string{s.code, s.kind} {
@@ -196,7 +195,7 @@ func (s sign) String() string {
 	return strings.Join(parts, " with ")
 }
 
-// String returns the forms of an error as they are listed in docs/platform-errors.md.
+// String returns the forms of an error as shown in docs/platform-errors.md.
 func (r *row) String() string {
 	var forms []string
 	for _, s := range r.signs {

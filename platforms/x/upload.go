@@ -20,25 +20,22 @@ import (
 )
 
 const (
-	// chunk is how many bytes one append carries: X takes 5 MB at most.
+	// chunk is the number of bytes in one append: X accepts at most 5 MB.
 	chunk = 4 << 20
-	// maxSegments is how many appends an upload may have.
+	// maxSegments is the maximum number of appends of an upload.
 	maxSegments = 1000
-	// noteEvery is after how many chunks it is noted how far an upload has come:
-	// so many are sent again at most if it is cut off.
+	// noteEvery is the number of chunks between two checkpoints: after an interruption, at most this number is sent
+	// again.
 	noteEvery = 2
-	// appendTries is how often one chunk is sent: X takes it again under its
-	// number.
+	// appendTries is the maximum number of tries for one chunk: X accepts a repeated chunk with the same number.
 	appendTries = 3
-	// mediaLasts is how long X keeps what was uploaded ("expires_after_secs" of its
-	// answers is 86,400), and leastLeft how much of that must be left for an image
-	// to be taken for good.
+	// mediaLasts is how long X keeps an upload ("expires_after_secs" of its answers is 86,400), and leastLeft the
+	// minimum of that time that must remain for reusing an image.
 	mediaLasts = 24 * time.Hour
 	leastLeft  = time.Hour
-	// uploadTimeout bounds one request that carries bytes.
+	// uploadTimeout bounds one upload request.
 	uploadTimeout = 2 * time.Minute
-	// leastPause and longestPause bound how long to wait between two questions
-	// for a video, whatever X says.
+	// leastPause and longestPause bound the pauses between status calls for a video, whatever X recommends.
 	leastPause   = 500 * time.Millisecond
 	longestPause = 30 * time.Second
 )
@@ -53,7 +50,7 @@ const (
 	msgUnprepared  = "the files of the post are not uploaded yet"
 )
 
-// unprocessed says that X could not process a file, and why if a fact about the file tells.
+// unprocessed returns the error for a file that X could not process, with the reason if the file exceeds a known limit.
 func unprocessed(file *platforms.File) *platforms.Error {
 	var known []string
 	if file.IsVideo() {
@@ -65,13 +62,12 @@ func unprocessed(file *platforms.File) *platforms.Error {
 	return platforms.Errorf(platforms.ClassPermanent, msgFileFailed+": it %s", file.Name, strings.Join(known, "; it ")).Advise("change the file")
 }
 
-// Prepares reports whether the content has files, which X takes beforehand.
+// Prepares reports whether the content has files, which are uploaded before the post.
 func (*Platform) Prepares(content platforms.Content) bool { return len(content.Media) > 0 }
 
-// Prepare uploads the files of a post and waits until X is done with them. What
-// was uploaded before, of a video a part of it, is used again as long as X knows
-// it. Files of which X told the publishing call that it does not know them are
-// uploaded again: of images nothing else tells that.
+// Prepare uploads the files of a post and waits until X has processed them. It reuses earlier uploads, and parts of a
+// video, while X has them. Files that X reported as unknown to the publishing call are uploaded again: for images
+// nothing else shows that they are gone.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if ids := job.FileIDs(validID); ids != nil && !p.isLost(job.Checkpoint) {
 		failure := p.allReady(ctx, job, ids)
@@ -90,21 +86,17 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return platforms.JoinFileIDs(ids), nil
 }
 
-// isLost reports whether X did not know the files of a checkpoint when a call was
-// to publish them.
+// isLost reports whether X reported the files of a checkpoint as unknown to a publishing call.
 func (p *Platform) isLost(checkpoint string) bool {
 	_, lost := p.lost.Get(checkpoint)
 	return lost
 }
 
-// allReady waits until X is done with what was uploaded before, and fails if X has
-// it no more.
+// allReady waits until X has processed the earlier uploads, and fails if X no longer has them.
 //
-// Images are not asked for. X tells the state only of what it processes, which is
-// what the answer to its upload has processing_info for (guide to media uploads,
-// "Check status"): of an image it says with status 404 that there is no such page
-// (PLhery/node-twitter-api-v2#336, tweepy/tweepy#1851). How long X has had an image
-// follows from its id.
+// Images are not checked. X only has a state for files that it processes, which are those with processing_info in the
+// answer to their upload (guide to media uploads, "Check status"): for an image, the status call returns 404 "no such
+// page" (PLhery/node-twitter-api-v2#336, tweepy/tweepy#1851). The age of an image follows from its id.
 func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string) *platforms.Error {
 	for i, id := range ids {
 		file := &job.Content.Media[i]
@@ -121,10 +113,9 @@ func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string
 	return nil
 }
 
-// isUploadLost reports whether an error is X's word that what was uploaded is of no
-// use: X keeps it for a day, and may know it no more. Limits, trouble and a token
-// that has ended say nothing about it, and sending every file again would not
-// mend them.
+// isUploadLost reports whether an error means that an upload is unusable: X keeps it for a day, and may no longer have
+// it. Rate limits, outages and an expired token give no information about the upload, and sending every file again
+// would not fix them.
 func isUploadLost(failure *platforms.Error) bool {
 	return failure.Class == platforms.ClassPermanent || errors.Is(failure, errNotFound)
 }
@@ -136,7 +127,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	return p.uploadImage(ctx, job, file)
 }
 
-// uploadImage sends an image in one request.
+// uploadImage uploads an image in one request.
 func (p *Platform) uploadImage(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
 	resp, err := p.sendBytes(ctx, job, file, "/2/media/upload", 0, file.Size, "media_category", "tweet_image")
 	if err != nil {
@@ -145,9 +136,8 @@ func (p *Platform) uploadImage(ctx context.Context, job platforms.Job, file *pla
 	return mediaID(resp, file)
 }
 
-// uploadVideo sends a video in chunks and waits until X has processed it. An
-// upload that was begun before goes on behind the chunks that are known to be
-// there.
+// uploadVideo uploads a video in chunks and waits until X has processed it. An earlier upload is resumed after the
+// chunks that are known to have arrived.
 func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
 	if begun, ok := partOf(job.Checkpoint); ok {
 		failure := p.finishVideo(ctx, job, file, begun)
@@ -169,7 +159,7 @@ func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *pla
 	return id, p.finishVideo(ctx, job, file, part{id: id})
 }
 
-// finishVideo sends what an upload lacks.
+// finishVideo sends the remaining chunks of an upload.
 func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *platforms.File, begun part) *platforms.Error {
 	path := "/2/media/upload/" + url.PathEscape(begun.id)
 	size := max(int64(chunk), (file.Size+maxSegments-1)/maxSegments)
@@ -190,32 +180,30 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 		return failure
 	}
 	if len(job.Content.Media) == 1 {
-		// All of it is there; X may take longer than one preparation lasts.
+		// All of it has arrived; processing may take longer than one preparation lasts.
 		if failure := job.SaveCheckpoint(ctx, begun.id, ""); failure != nil {
 			return failure
 		}
 	}
 	if createdID(resp.Body) != "" && readProcessing(resp).State == "" {
-		// X processes nothing of it, so that it is ready ("Chunked Media Upload").
-		// STATUS would answer 404, as for images.
+		// X does not process it, so it is ready ("Chunked Media Upload"). STATUS would return 404, as for images.
 		return nil
 	}
 	return p.waitProcessed(ctx, job, file, begun.id)
 }
 
-// part is an upload whose first segments have arrived. Its name is of no use
-// without the account's token.
+// part is an upload whose first segments have arrived. Its id grants no access without the account's token.
 type part struct {
 	id       string
 	segments int
 }
 
-// partPrefix tells the checkpoint of a part from that of files.
+// partPrefix distinguishes the checkpoint of a part from a list of file ids.
 const partPrefix = "part:"
 
 func (u part) checkpoint() string { return partPrefix + u.id + ":" + strconv.Itoa(u.segments) }
 
-// partOf reads the checkpoint of a part; false if it is another one.
+// partOf parses the checkpoint of a part; false for any other checkpoint.
 func partOf(checkpoint string) (part, bool) {
 	rest, isPart := strings.CutPrefix(checkpoint, partPrefix)
 	id, segments, _ := strings.Cut(rest, ":")
@@ -223,7 +211,7 @@ func partOf(checkpoint string) (part, bool) {
 	return part{id, n}, isPart && validID(id) && err == nil && n > 0 && n <= maxSegments
 }
 
-// appendChunk sends one chunk, again if its answer was lost.
+// appendChunk sends one chunk, with retries for transient errors.
 func (p *Platform) appendChunk(ctx context.Context, job platforms.Job, file *platforms.File, path string, segment int, offset, length int64) *platforms.Error {
 	for try := 1; ; try++ {
 		_, failure := p.sendBytes(ctx, job, file, path+"/append", offset, length, "segment_index", strconv.Itoa(segment))
@@ -248,7 +236,7 @@ func (p *Platform) sendBytes(
 	return p.checkMedia(resp, file)
 }
 
-// waitProcessed waits until X is done with a file, for as long as the context lasts.
+// waitProcessed waits until X has processed a file or the context ends.
 func (p *Platform) waitProcessed(ctx context.Context, job platforms.Job, file *platforms.File, id string) *platforms.Error {
 	for {
 		resp, failure := p.read(ctx, "status", "/2/media/upload?command=STATUS&media_id="+url.QueryEscape(id), job.Account.Token)
@@ -260,7 +248,7 @@ func (p *Platform) waitProcessed(ctx context.Context, job platforms.Job, file *p
 		case "failed":
 			return unprocessed(file)
 		case "pending", "in_progress":
-		default: // X says nothing of files that need no processing
+		default: // X returns no state for files that need no processing
 			return nil
 		}
 		pause := min(max(time.Duration(processing.CheckAfter.Int())*time.Second, leastPause), longestPause)
@@ -270,13 +258,13 @@ func (p *Platform) waitProcessed(ctx context.Context, job platforms.Job, file *p
 	}
 }
 
-// processing is how far X is with a file. It is empty if X processes nothing of it.
+// processing is X's processing state of a file. It is empty if X does not process the file.
 type processing struct {
 	State      jsondoc.Text `json:"state"`
 	CheckAfter jsondoc.Text `json:"check_after_secs"`
 }
 
-// readProcessing reads how far X is with a file in the answer to FINALIZE or STATUS.
+// readProcessing returns the processing state from the answer to FINALIZE or STATUS.
 func readProcessing(resp *transport.Response) processing {
 	doc, _ := jsondoc.Decode[struct {
 		Data struct {
@@ -286,7 +274,7 @@ func readProcessing(resp *transport.Response) processing {
 	return doc.Data.Processing
 }
 
-// callMedia makes a call about a file, which may be repeated.
+// callMedia makes a repeatable call for a file.
 func (p *Platform) callMedia(ctx context.Context, job platforms.Job, file *platforms.File, call client.Call) (*transport.Response, *platforms.Error) {
 	call.Token = job.Account.Token.Access
 	resp, err := p.api.Do(ctx, call)
@@ -296,7 +284,7 @@ func (p *Platform) callMedia(ctx context.Context, job platforms.Job, file *platf
 	return p.checkMedia(resp, file)
 }
 
-// checkMedia returns the answer to a call about a file if it is a success.
+// checkMedia returns the answer to a call for a file if it is a success.
 func (p *Platform) checkMedia(resp *transport.Response, file *platforms.File) (*transport.Response, *platforms.Error) {
 	if resp.Status < http.StatusOK || resp.Status >= http.StatusMultipleChoices {
 		failure, _ := p.classify(resp)
@@ -305,7 +293,7 @@ func (p *Platform) checkMedia(resp *transport.Response, file *platforms.File) (*
 	return resp, nil
 }
 
-// mediaID reads under which id X has taken a file.
+// mediaID returns X's id of an uploaded file.
 func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms.Error) {
 	id := createdID(resp.Body)
 	if id == "" {
@@ -314,8 +302,8 @@ func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms
 	return id, nil
 }
 
-// aboutFile words a refusal that X gave about a file: its usual words are about a
-// post. A code that Herald does not know is no word about the file.
+// aboutFile changes the message of a refusal to one about the file, because the texts of the table are about a post. An
+// unlisted code is not treated as a problem of the file.
 func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error {
 	if failure.Class != platforms.ClassPermanent && failure.Class != platforms.ClassDuplicate {
 		return failure

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// zeros is a file in which nothing stands.
+// zeros is a file of zero bytes.
 type zeros struct{}
 
 func (zeros) Open(_ context.Context, _, length int64) (io.ReadCloser, error) {
@@ -35,11 +35,10 @@ func (zeros) Address(context.Context, time.Duration) (string, error) {
 	return "", errors.New("X fetches nothing")
 }
 
-// uploads takes uploads as X does. It knows one of the id "5", and begins those of
-// the id "7".
+// uploads handles uploads as X does. It has an upload with the id "5", and new ones get the id "7".
 type uploads struct {
 	mu sync.Mutex
-	// forgotten is the id that it does not know any more, and status its answer.
+	// forgotten is the id that it no longer has, and status the status of its answer.
 	forgotten string
 	status    int
 	did       []string
@@ -72,7 +71,7 @@ func (u *uploads) calls() []string {
 	return u.did
 }
 
-// TestGoesOn resumes the upload of six chunks of which four are there.
+// TestGoesOn resumes an upload of six chunks after four have arrived.
 func TestGoesOn(t *testing.T) {
 	all := func(id string, from int) []string {
 		var out []string
@@ -147,8 +146,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestGoesOnWaiting cuts a preparation off while X processes a video: the next one
-// goes on waiting for the same upload.
+// TestGoesOnWaiting interrupts a preparation while X processes a video: the next one continues to wait for the same
+// upload.
 func TestGoesOnWaiting(t *testing.T) {
 	for name, size := range map[string]int64{"one chunk": 1, "six chunks": 5*chunk + 1} {
 		t.Run(name, func(t *testing.T) {
@@ -192,8 +191,8 @@ func TestGoesOnWaiting(t *testing.T) {
 	}
 }
 
-// TestImagesAreNotAskedFor prepares two images again: X knows no state of images,
-// and their ids tell how long it has had them.
+// TestImagesAreNotAskedFor prepares two images again: X has no state for images, and their ids contain the time of
+// their upload.
 func TestImagesAreNotAskedFor(t *testing.T) {
 	fresh, old := snowflake(noon.Add(-22*time.Hour)), snowflake(noon.Add(-23*time.Hour-time.Minute))
 	tests := map[string]struct {
@@ -226,13 +225,13 @@ func TestImagesAreNotAskedFor(t *testing.T) {
 	}
 }
 
-// TestAsksForFiles asks X for a video that was uploaded before.
+// TestAsksForFiles reads the state of a video from an earlier upload.
 func TestAsksForFiles(t *testing.T) {
 	asked := []string{"GET 6"}
 	again := append(slices.Clone(asked), "POST", "POST", "POST")
 	tests := map[string]struct {
 		reason string
-		// answer is what X says of it.
+		// answer is X's answer to the status call.
 		answer http.HandlerFunc
 		calls  []string
 		class  platforms.Class
@@ -266,7 +265,7 @@ func TestAsksForFiles(t *testing.T) {
 				fmt.Fprint(w, `{"data":{"id":"7"}}`)
 			}))
 			defer server.Close()
-			server.Config.SetKeepAlivesEnabled(false) // net/http asks again where a connection that was used before breaks
+			server.Config.SetKeepAlivesEnabled(false) // net/http retries a read if a reused connection breaks
 			film := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: zeros{}}
 			job := platforms.Job{
 				Checkpoint: "6", Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{film}},
@@ -284,8 +283,8 @@ func TestAsksForFiles(t *testing.T) {
 	}
 }
 
-// TestFinalizeIsBelieved uploads a video that X does not process: the answer to
-// FINALIZE has no processing_info, and X has no state of it.
+// TestFinalizeIsBelieved uploads a video that X does not process: the answer to FINALIZE has no processing_info, and X
+// has no state for it.
 func TestFinalizeIsBelieved(t *testing.T) {
 	tests := map[string]struct {
 		reason, finalized string
@@ -321,7 +320,7 @@ func TestFinalizeIsBelieved(t *testing.T) {
 	}
 }
 
-// TestLostFilesAreSentAgain publishes with files that X does not know any more.
+// TestLostFilesAreSentAgain publishes with files that X no longer has.
 func TestLostFilesAreSentAgain(t *testing.T) {
 	fresh := snowflake(noon.Add(-time.Hour))
 	for name, tc := range map[string]struct {

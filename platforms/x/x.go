@@ -3,9 +3,8 @@
 
 // Package x publishes to X by its API v2, with OAuth 2.0 user tokens.
 //
-// The one irrevocable call is POST /2/tweets. X offers no key that would make
-// it repeatable, so a call whose answer was lost is looked for in the account's
-// timeline; see Lookup.
+// The one irrevocable call is POST /2/tweets. X has no idempotency key, so after a lost answer Herald searches the
+// account's timeline; see Lookup.
 package x
 
 import (
@@ -27,68 +26,62 @@ import (
 )
 
 const (
-	// DefaultAPIURL is where X's API is served.
+	// DefaultAPIURL is the address of X's API.
 	DefaultAPIURL = "https://api.x.com"
-	// DefaultWebURL is where people read posts.
+	// DefaultWebURL is the address of the website with the posts.
 	DefaultWebURL = "https://x.com"
-	// DefaultAuthorizeURL is where people let apps into their accounts.
+	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://x.com"
 
-	// DefaultListingLag is how long a post may be missing from its author's
-	// timeline. X promises nothing; 10 to 30 seconds are the advice of those
-	// who measured, and absence needs two looks past it.
+	// DefaultListingLag is how long a post may be missing from its author's timeline. X documents no lag; measurements
+	// by others suggest 10 to 30 seconds, and absence requires two lookups after the lag.
 	DefaultListingLag = 15 * time.Second
 
-	// callTimeout bounds POST /2/tweets, which usually takes well under a
-	// second.
+	// callTimeout bounds POST /2/tweets, which usually takes well under a second.
 	callTimeout = 20 * time.Second
 
-	// maxImages is how many images a post shows; a card of a tree as well.
+	// maxImages is the maximum number of images in a post, and in a card of a tree.
 	maxImages = 4
-	// maxImageBytes and maxVideoBytes bound the files of a post (X's guide to
-	// media, "Best practices": 5 MB, and 512 MB for an ordinary account).
+	// maxImageBytes and maxVideoBytes bound the files of a post (X's guide to media, "Best practices": 5 MB, and 512 MB
+	// for an ordinary account).
 	maxImageBytes = 5 << 20
 	maxVideoBytes = 512 << 20
 
-	// readTimeout bounds the calls that only ask.
+	// readTimeout bounds calls that only read.
 	readTimeout = 10 * time.Second
 
-	// mostLost is how many lost uploads are remembered.
+	// mostLost is the capacity of the cache of lost uploads.
 	mostLost = 1000
 
-	// refreshLead is how long before its end an access token is renewed; X's
-	// live for two hours.
+	// refreshLead is how long before its expiry an access token is renewed; X's tokens live for two hours.
 	refreshLead = 15 * time.Minute
 )
 
-// videos is what X's guide to media says of videos ("Best practices"), for the accounts that
-// may post most. It states 1280 × 1024 pixels; 1080p is known to work, and is what X itself
-// recommends elsewhere.
+// videos are the limits in X's guide to media ("Best practices"), for accounts with the highest limits. The guide
+// allows 1280 × 1024 pixels; 1080p is known to work, and X itself recommends it elsewhere.
 var videos = platforms.VideoLimits{
 	MinDuration: 500 * time.Millisecond, MaxDuration: 125 * time.Minute,
 	MinSide: 32, MaxSide: 1920, MinAspect: 1.0 / 3, MaxAspect: 3, MaxFrameRate: 60,
 	Codecs: []string{"h264", "hevc"},
 }
 
-// doubtfulVideos is what every account may post. A change of September 2026 is to allow
-// ordinary accounts 20 minutes; before, they had 140 seconds. The guide names H.264 and AAC
-// alone, and films of phones in HEVC have been taken.
+// doubtfulVideos are the limits that apply to every account. A change of September 2026 is meant to allow ordinary
+// accounts 20 minutes instead of 140 seconds. The guide lists only H.264 and AAC, but X has accepted HEVC videos from
+// phones.
 var doubtfulVideos = platforms.VideoLimits{MaxDuration: 140 * time.Second, Codecs: []string{"h264"}, AudioCodecs: []string{"aac"}}
 
-// Config says how to reach X, and as which app.
+// Config configures the access to X, and its app.
 type Config struct {
-	// APIURL, WebURL and AuthorizeURL default to DefaultAPIURL, DefaultWebURL and
-	// DefaultAuthorizeURL.
+	// APIURL, WebURL and AuthorizeURL default to DefaultAPIURL, DefaultWebURL and DefaultAuthorizeURL.
 	APIURL, WebURL, AuthorizeURL string
-	// ClientID and ClientSecret are the app's, to connect accounts and renew tokens
-	// with. An app without a secret is a public client.
+	// ClientID and ClientSecret belong to the app and are needed for connecting accounts and renewing tokens. An app
+	// without a secret is a public client.
 	ClientID string
-	// ClientSecret is asked for each of those calls; nil for an app without.
+	// ClientSecret is called for each of these requests; nil for an app without a secret.
 	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
-	// Clock tells when a token that was just handed out ends. Defaults to the
-	// real one.
+	// Clock is the clock for the expiry of new tokens. Defaults to the real one.
 	Clock clock.Clock
 }
 
@@ -100,8 +93,8 @@ type Platform struct {
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
-	// lost has the checkpoints of which X said that it does not know the files. It
-	// ends with the process: then the next call finds out again.
+	// lost has the checkpoints whose files X reported as unknown. It is in memory only: after a restart, the next call
+	// detects them again.
 	lost *lru.Cache
 }
 
@@ -110,7 +103,7 @@ var (
 	_ platforms.Preparer  = (*Platform)(nil)
 )
 
-// New makes the platform.
+// New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
 	p := &Platform{
 		dialog: c.dialog(),
@@ -129,7 +122,7 @@ func New(c Config, way *transport.Client) *Platform {
 	return p
 }
 
-// app names the app: one with a secret in the header, a public one in the form.
+// app returns the app: with a secret in the header, or as a public client in the form.
 func (c *Config) app() oauth2.App {
 	if c.ClientSecret != nil {
 		if secret := c.ClientSecret(); secret != "" {
@@ -139,9 +132,8 @@ func (c *Config) app() oauth2.App {
 	return oauth2.App{Form: url.Values{"client_id": {c.ClientID}}}
 }
 
-// Capabilities declares X's rules for an account without a subscription: 280
-// weighted characters, whatever the account has paid for, since the
-// subscription of an account may end before a scheduled post is due.
+// Capabilities declares X's rules for an account without a subscription: 280 weighted characters, even if the account
+// has a subscription, because that may end before a scheduled post is due.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
@@ -167,13 +159,12 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// imageTypes are the formats of images that X takes (guide to media, "Best
-// practices").
+// imageTypes returns the image formats that X accepts (guide to media, "Best practices").
 func imageTypes() []v1alpha1.MimeType {
 	return []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP}
 }
 
-// captionProblem names what X refuses besides length.
+// captionProblem returns the reason why X refuses a text, other than its length.
 func captionProblem(text string) string {
 	switch {
 	case tweettext.HasInvalidCharacter(text):
@@ -185,13 +176,12 @@ func captionProblem(text string) string {
 	}
 }
 
-// cashtag is a $ABC in a text: one to six letters, and two more behind a dot or an
-// underscore (twitter-text, regexp/cashtag).
+// cashtag is a $ABC in a text: one to six letters, and up to two more after a dot or an underscore (twitter-text,
+// regexp/cashtag).
 var cashtag = regexp.MustCompile(`(?i)(?:^|\s)\$[a-z]{1,6}(?:[._][a-z]{1,2})?\b`)
 
-// captionWarning names what X refuses of apps on its self-serve plans: a second
-// cashtag ("Manage Posts"). Enterprise apps may post several, and Herald does not
-// know the plan of its app.
+// captionWarning returns the reason why X refuses a text from apps on its self-serve plans: a second cashtag ("Manage
+// Posts"). Enterprise apps may post several, and Herald does not know the plan of its app.
 func captionWarning(text string) string {
 	if len(cashtag.FindAllString(text, 2)) < 2 {
 		return ""

@@ -21,18 +21,18 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// noon is the time at which these tests happen.
+// noon is the time of these tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// seen is a request that a test's X received.
+// seen is a request that a test server received.
 type seen struct {
 	*http.Request
 	body string
 }
 
-// newX starts an X that answers as told, and a Platform that talks to it. The
-// requests are those that have arrived so far: an answer that hangs up says
-// nothing to the client about what the server still does.
+// newX starts a server with the given answer, and returns a Platform that uses it. requests returns the requests that
+// have arrived up to now: after a closed connection, the client does not know whether the server is still handling a
+// request.
 func newX(t *testing.T, config Config, answer http.HandlerFunc) (p *Platform, requests func() []seen) {
 	t.Helper()
 	var mu sync.Mutex
@@ -75,7 +75,7 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// snowflake makes the id of a post created at a time.
+// snowflake returns the id of a post created at the given time.
 func snowflake(at time.Time) string {
 	return fmt.Sprint((at.UnixMilli()-snowflakeEpoch)<<snowflakeShift | 7)
 }
@@ -124,7 +124,7 @@ func TestSnowflake(t *testing.T) {
 			t.Errorf("%q is no id of X's, but got a time", id)
 		}
 	}
-	// The bound is exclusive: a post of the very millisecond lies above it.
+	// The bound is exclusive: a post of the same millisecond is above it.
 	bound, _ := snowflakeTime(idBefore(at))
 	if want := at.Add(-time.Millisecond); !bound.Equal(want) {
 		t.Errorf("the bound lies at %v, want %v", bound, want)
@@ -134,7 +134,7 @@ func TestSnowflake(t *testing.T) {
 	}
 }
 
-// TestCashtags warns of what an app on a self-serve plan may not post.
+// TestCashtags tests the warning for texts that an app on a self-serve plan may not post.
 func TestCashtags(t *testing.T) {
 	warning := New(Config{}, nil).Capabilities().CaptionWarning
 	for text, want := range map[string]bool{

@@ -9,24 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// class is a set of the roles that an ASCII character may play in a URL.
+// class is a set of roles of an ASCII character in a URL.
 type class uint8
 
 const (
-	// domainCharacter may begin, end and fill a label of a domain.
+	// domainCharacter may start and end a domain label, and occur within it.
 	domainCharacter class = 1 << iota
-	// asciiLabel belongs to a domain that is recognised without a protocol.
+	// asciiLabel may occur in a domain that is recognized without a protocol.
 	asciiLabel
-	// alphanumeric keeps a URL from beginning right after it, and a top-level domain from ending before it.
+	// alphanumeric prevents a URL from starting, and a top-level domain from ending, next to it.
 	alphanumeric
 )
 
 const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// asciiClasses holds the roles of the ASCII characters.
+// asciiClasses contains the roles of the ASCII characters.
 var asciiClasses = func() (classes [utf8.RuneSelf]class) {
 	for i := range classes {
-		// What is neither a space nor one of these punctuation marks is a part of a domain, be it a quotation mark.
+		// Every character except spaces and these punctuation marks is part of a domain, including a quotation mark.
 		if !strings.ContainsRune("!'#%&()*+,\\-./:;<=>?@[]^_{|}~$\t\n\v\f\r ", rune(i)) {
 			classes[i] |= domainCharacter
 		}
@@ -45,13 +45,13 @@ var asciiClasses = func() (classes [utf8.RuneSelf]class) {
 	return classes
 }()
 
-// has tells whether an ASCII character plays the role; no other character does.
+// has reports whether r is an ASCII character with the role.
 func (c class) has(r rune) bool {
 	return r >= 0 && r < utf8.RuneSelf && asciiClasses[r]&c != 0
 }
 
-// domainRune tells whether r may begin or end a label of a domain: anything but punctuation, spaces, the characters
-// that no post may hold, and directional marks.
+// domainRune reports whether r may start or end a domain label: any character except punctuation, spaces, the
+// characters that are invalid in posts, and directional marks.
 func domainRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return domainCharacter.has(r)
@@ -66,12 +66,13 @@ func domainRune(r rune) bool {
 	return !invalid(r)
 }
 
-// labelRune tells whether r may stand inside a label of a domain.
+// labelRune reports whether r may occur within a domain label.
 func labelRune(r rune) bool {
 	return r == '-' || r == '_' || domainRune(r)
 }
 
-// precedingRune tells whether a URL may begin right after r: not inside a word, a mention, a hashtag or a cashtag.
+// precedingRune reports whether a URL may start right after r, which excludes the inside of a word, a mention, a
+// hashtag or a cashtag.
 func precedingRune(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -82,7 +83,7 @@ func precedingRune(r rune) bool {
 	return !invalid(r)
 }
 
-// asciiLabelRune tells whether r may stand in a label of a domain that has no protocol: ASCII or accented Latin.
+// asciiLabelRune reports whether r may occur in a label of a domain without a protocol: ASCII or accented Latin.
 func asciiLabelRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return asciiLabel.has(r)
@@ -90,9 +91,9 @@ func asciiLabelRune(r rune) bool {
 	return unicode.Is(accented, r)
 }
 
-// accented are the accented Latin letters and combining marks that twitter-text names, and what differs from one only in
-// case. JavaScript compares characters by their upper case, so the iota comes in by U+0345, and letters of the phonetic
-// alphabet by their capitals in Latin Extended-B.
+// accented contains the accented Latin letters and combining marks of twitter-text, and all characters that differ from
+// one only in case. JavaScript compares characters by their upper case, so U+0345 adds the iota, and the capitals in
+// Latin Extended-B add letters of the phonetic alphabet.
 var accented = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0xC0, 0xD6, 1},
@@ -124,8 +125,8 @@ var accented = &unicode.RangeTable{
 	},
 }
 
-// fold returns the letter by which characters that differ only in case are compared: the capital, except that a letter
-// outside ASCII never stands for one inside (JavaScript's rule, by which U+017F is no S and U+212A no K).
+// fold returns the character for case-insensitive comparison: the upper case, except that a non-ASCII character is
+// never folded to an ASCII one (JavaScript's rule: U+017F is not S, and U+212A is not K).
 func fold(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'a' <= r && r <= 'z' {

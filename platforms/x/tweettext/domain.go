@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// candidateAt returns what has the form of a URL and its domain's first label right before the dot. The domain is the
-// longest run of labels that ends in a top-level domain: labels begin and end with a domain character, may hold '-',
-// and except for the last may hold '_'.
+// candidateAt returns the URL candidate whose first domain label ends at the dot. The domain is the longest sequence of
+// labels that ends in a top-level domain: labels start and end with a domain character, and may contain '-' and, except
+// for the last one, '_'.
 func (s *scanner) candidateAt(dot int) (candidate, bool) {
 	single, several := tldEnd(s.text, dot+1), s.chainEnd(dot)
 	if single < 0 && several < 0 {
@@ -21,7 +21,7 @@ func (s *scanner) candidateAt(dot int) (candidate, bool) {
 	c := candidate{domainEnd: max(single, several)}
 	earliest := label
 	if several < 0 {
-		// The label is the last one, and a domain may begin behind its last underscore.
+		// This is the last label, so a domain may start after its last underscore.
 		earliest += 1 + strings.LastIndexByte(s.text[label:dot], '_')
 	}
 	if last, _ := utf8.DecodeLastRuneInString(s.text[label:dot]); label == dot || !domainRune(last) {
@@ -45,10 +45,10 @@ func (s *scanner) candidateAt(dot int) (candidate, bool) {
 	return c, true
 }
 
-// chainEnd returns where the last top-level domain ends that follows, directly, one of the labels behind the dot that are
-// each ended by a dot of their own; or -1. The label before the top-level domain has no underscore.
+// chainEnd returns the end of the last top-level domain that directly follows one of the dot-terminated labels after
+// the dot, or -1. The label before the top-level domain has no underscore.
 //
-// The labels are followed once for all their dots.
+// Each chain of labels is scanned once, for all its dots.
 func (s *scanner) chainEnd(dot int) int {
 	if dot > s.chain.last {
 		s.chain = s.chainFrom(dot)
@@ -59,16 +59,16 @@ func (s *scanner) chainEnd(dot int) int {
 	return -1
 }
 
-// chain is a run of labels, each between two dots.
+// chain is a sequence of labels, each between two dots.
 type chain struct {
-	// last is the run's last dot.
+	// last is the last dot of the chain.
 	last int
-	// final is the last of its dots that a top-level domain follows and no label with an underscore precedes, and end
-	// is where that top-level domain ends; the run's first dot and -1 if there is none.
+	// final is the last dot that is followed by a top-level domain and not preceded by a label with an underscore, and
+	// end is the end of that top-level domain. If there is none, they are the first dot and -1.
 	final, end int
 }
 
-// chainFrom returns the run of labels that begins behind a dot.
+// chainFrom returns the chain that starts after a dot.
 func (s *scanner) chainFrom(dot int) chain {
 	run := chain{last: dot, final: dot, end: -1}
 	for {
@@ -86,10 +86,10 @@ func (s *scanner) chainFrom(dot int) chain {
 	}
 }
 
-// labelEnd returns the offset of the dot that ends the label which begins at the offset, or -1 if there is no such label;
-// and whether it holds an underscore.
+// labelEnd returns the offset of the dot that ends the label at the given offset, or -1 if there is no such label, and
+// whether the label contains an underscore.
 func (s *scanner) labelEnd(at int) (end int, underscore bool) {
-	inside := true // at the beginning, and behind '-' and '_', a label cannot end
+	inside := true // a label cannot end at its start, or after '-' or '_'
 	for i := at; i < len(s.text); {
 		r, width := utf8.DecodeRuneInString(s.text[i:])
 		switch {
@@ -108,7 +108,7 @@ func (s *scanner) labelEnd(at int) (end int, underscore bool) {
 	return -1, false
 }
 
-// labelStart returns where the label that ends at the dot begins, not before the last candidate's end.
+// labelStart returns the start of the label that ends at the dot, not before the end of the last candidate.
 func (s *scanner) labelStart(dot int) int {
 	for dot > s.from {
 		r, width := utf8.DecodeLastRuneInString(s.text[s.from:dot])
@@ -120,8 +120,8 @@ func (s *scanner) labelStart(dot int) int {
 	return dot
 }
 
-// protocolStart returns where a protocol begins that ends at the offset, or -1. The character behind the protocol must
-// be able to begin a domain, the one before it to precede a URL.
+// protocolStart returns the start of a protocol that ends at the offset, or -1. The protocol must be followed by a
+// domain character, and the character before it must allow a URL.
 func (s *scanner) protocolStart(at int) int {
 	if r, _ := utf8.DecodeRuneInString(s.text[at:]); !domainRune(r) {
 		return -1
@@ -135,8 +135,8 @@ func (s *scanner) protocolStart(at int) int {
 	return -1
 }
 
-// mayBegin tells whether a URL may begin at the offset, by the character before it. At the very beginning of the text
-// there need be none.
+// mayBegin reports whether a URL may start at the offset, by the character before it. At the start of the text no such
+// character is needed.
 func (s *scanner) mayBegin(at int) bool {
 	if at == 0 {
 		return true
@@ -145,12 +145,13 @@ func (s *scanner) mayBegin(at int) bool {
 	return at > s.from && precedingRune(before)
 }
 
-// bareStart returns where a domain without a protocol begins in the label before the dot, not before earliest; or -1.
+// bareStart returns the start of a domain without a protocol within the label before the dot, not before earliest; or
+// -1.
 //
-// twitter-text looks for a character and the URL that it precedes, in UTF-16. Two consequences are kept. At the
-// beginning of the text the first character is tried as the one that precedes, before it is tried as the URL's first:
-// "éa.com" gives a.com, but " éa.com" éa.com. And a character beyond U+FFFF that no URL may begin with, for lack of one
-// that may precede it, may precede with its first half a domain that begins with its second half (split).
+// twitter-text matches a preceding character together with the URL, in UTF-16. Two consequences are reproduced. At the
+// start of the text, the first character is tried as the preceding one before it is tried as the first of the URL:
+// "éa.com" yields a.com, but " éa.com" yields éa.com. And if no valid character precedes a character above U+FFFF, its
+// first UTF-16 unit may count as the preceding character of a domain that starts with its second unit (split).
 func (s *scanner) bareStart(label, earliest, dot int) (start int, split bool) {
 	if label == 0 {
 		first, width := utf8.DecodeRuneInString(s.text)
@@ -175,7 +176,7 @@ func (s *scanner) bareStart(label, earliest, dot int) (start int, split bool) {
 	return -1, false
 }
 
-// asciiLabelStart returns where the label begins that ends at an offset, not before from.
+// asciiLabelStart returns the start of the label that ends at an offset, not before from.
 func asciiLabelStart(domain string, from, end int) int {
 	for end > from {
 		r, width := utf8.DecodeLastRuneInString(domain[from:end])
@@ -187,7 +188,7 @@ func asciiLabelStart(domain string, from, end int) int {
 	return end
 }
 
-// asciiLabelEnd returns where the label ends that begins at an offset.
+// asciiLabelEnd returns the end of the label that starts at an offset.
 func asciiLabelEnd(domain string, start int) int {
 	for start < len(domain) {
 		r, width := utf8.DecodeRuneInString(domain[start:])
@@ -199,7 +200,7 @@ func asciiLabelEnd(domain string, start int) int {
 	return start
 }
 
-// asciiDomain returns the first domain in ASCII or accented Latin from the offset on, within a domain in any script. Its
+// asciiDomain returns the first ASCII or accented Latin domain from the offset on, within a domain in any script. Its
 // top-level domain may be in any script. The end is -1 if there is none.
 func asciiDomain(domain string, from int) (start, end int) {
 	for at := from; ; {

@@ -5,12 +5,12 @@ package tweettext
 
 import "unicode/utf8"
 
-// emojiLength returns the length in bytes of the longest emoji sequence of two or more code points with which the text
-// begins, or 0. The text's first code point has the given width.
+// emojiLength returns the length in bytes of the longest emoji sequence of two or more code points at the start of the
+// text, or 0. width is the length of the first code point.
 //
-// The sequences are exactly those that twitter-text knows (Emoji 11: skin tones, families, professions, flags, keycaps,
-// presentation selectors). Grapheme clusters of a newer Unicode are deliberately not taken together: X counts their
-// parts. One code point alone needs no look-up: as an emoji or not, it weighs the same.
+// The sequences are exactly the ones in twitter-text (Emoji 11: skin tones, families, professions, flags, keycaps,
+// presentation selectors). Newer grapheme clusters are deliberately not combined: X counts their parts. A single code
+// point needs no lookup, because its weight does not depend on whether it is an emoji.
 func emojiLength(text string, width int) int {
 	length := 0
 	for more := width < len(text) && joins(text[width:]); more; {
@@ -25,8 +25,8 @@ func emojiLength(text string, width int) int {
 	return length
 }
 
-// joins tells whether the text begins with a code point that may be the second of a sequence: a joiner, a keycap, a
-// presentation selector, a letter of a flag, a skin tone or a tag. Most text has none of them and needs no look-up.
+// joins reports whether the text starts with a code point that may be the second of a sequence: a joiner, a keycap, a
+// presentation selector, a flag letter, a skin tone or a tag. Most text has none of them and needs no lookup.
 func joins(text string) bool {
 	if text[0] < 0xE2 {
 		return false

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// FuzzLength checks what must hold for every text: the measure does not depend on the form in which the same text is
-// given, grows with the text, and stays within what its parts can weigh.
+// FuzzLength checks invariants for every text: the length does not depend on the text's normal form, grows with the
+// text, and stays within the weights of its parts.
 func FuzzLength(f *testing.F) {
 	for _, row := range lengthRows {
 		f.Add(row.text)
@@ -28,7 +28,7 @@ func FuzzLength(f *testing.F) {
 		if got := Length(normal); got != length {
 			t.Errorf("in normal form C the length is %d, not %d", got, length)
 		}
-		// Package norm's own form differs only where it adds joiners.
+		// Package norm's own form differs only if it adds joiners.
 		if form := norm.NFC.String(text); strings.Count(form, graphemeJoiner) == strings.Count(text, graphemeJoiner) {
 			if got := Length(form); got != length {
 				t.Errorf("in package norm's normal form C the length is %d, not %d", got, length)
@@ -53,7 +53,7 @@ func FuzzLength(f *testing.F) {
 	})
 }
 
-// checkRanges confirms that the ranges lie in the text in order, on whole characters, and that each holds a domain.
+// checkRanges checks that the ranges are in order, on character boundaries, and that each contains a domain.
 func checkRanges(t *testing.T, text string, ranges []Range) {
 	last := -1
 	for _, r := range ranges {

@@ -3,11 +3,12 @@
 
 package tweettext
 
-// Package norm knows Unicode 15 until Go 1.27. What Unicode 16 and 17 added that changes a text's normal form C stands
-// here: marks with a combining class, and characters that two others make (UnicodeData.txt of Unicode 17, third and
-// fifth field). The standard promises that none of it will ever change, so that it agrees with any later package norm.
+// Package norm supports Unicode 15 until Go 1.27. This file contains the additions of Unicode 16 and 17 that affect
+// normal form C: marks with a combining class, and characters that are composed of two others (UnicodeData.txt of
+// Unicode 17, third and fifth field). The standard guarantees that they never change, so they agree with any later
+// package norm.
 
-// newClass returns the combining class of a mark that Unicode 16 or 17 added, else 0.
+// newClass returns the combining class of a mark from Unicode 16 or 17, else 0.
 func newClass(r rune) uint8 {
 	switch {
 	case r >= 0x113CE && r <= 0x113D0, r == 0x1612F:
@@ -23,8 +24,8 @@ func newClass(r rune) uint8 {
 	return 0
 }
 
-// newPairs are the characters of Unicode 16 that are made of two: letters of Todhri, and vowel signs of Tulu-Tigalari,
-// Gurung Khema and Kirat Rai. Unicode 17 added none.
+// newPairs are the characters of Unicode 16 that are composed of two others: letters of Todhri, and vowel signs of
+// Tulu-Tigalari, Gurung Khema and Kirat Rai. Unicode 17 added none.
 var newPairs = map[rune][2]rune{
 	0x105C9: {0x105D2, 0x0307}, 0x105E4: {0x105DA, 0x0307},
 	0x11383: {0x11382, 0x113C9}, 0x11385: {0x11384, 0x113BB}, 0x1138E: {0x1138B, 0x113C2}, 0x11391: {0x11390, 0x113C9},
@@ -35,7 +36,7 @@ var newPairs = map[rune][2]rune{
 }
 
 var (
-	// newJoins are newPairs the other way round.
+	// newJoins is the inverse of newPairs.
 	newJoins = func() map[[2]rune]rune {
 		joins := map[[2]rune]rune{}
 		for r, pair := range newPairs {
@@ -43,7 +44,7 @@ var (
 		}
 		return joins
 	}()
-	// newStarts are the characters that a pair begins with. Each is as new as what it makes.
+	// newStarts are the first characters of the pairs. Each is as new as its composition.
 	newStarts = func() map[rune]bool {
 		starts := map[rune]bool{}
 		for _, pair := range newPairs {
@@ -53,7 +54,7 @@ var (
 	}()
 )
 
-// newer tells whether package norm may not know what the character does to the normal form of the text around it.
+// newer reports whether package norm may lack the data to normalize text with this character.
 func newer(r rune) bool {
 	if r < 0x0897 || r > 0x1E6F5 {
 		return false

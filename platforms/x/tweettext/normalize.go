@@ -12,13 +12,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// graphemeJoiner is U+034F, which package norm puts into a run of more than 30 marks to make the text safe for streams
+// graphemeJoiner is U+034F, which package norm inserts into a sequence of more than 30 marks for the stream-safe format
 // (UAX #15, section 13).
 const graphemeJoiner = "\u034f"
 
 // normalize returns the text in Unicode's normal form C, without the joiners of the stream-safe format: X does not add
-// them, so they must neither count nor keep marks from being joined. Bytes that are not UTF-8 become U+FFFD first: package
-// norm leaves the marks after them as they are.
+// them, so they must neither count nor prevent the composition of marks. Bytes that are not UTF-8 become U+FFFD first,
+// because package norm does not change marks after them.
 func normalize(text string) string {
 	if belowMarks(text) {
 		return text
@@ -39,8 +39,8 @@ func normalize(text string) string {
 	return compose(decompose(text))
 }
 
-// belowMarks tells whether no character of the text can change in normal form C: all are below U+0300, the first combining
-// mark, whose UTF-8 is the first to begin with 0xCC.
+// belowMarks reports whether normal form C cannot change any character of the text, because all are below U+0300, the
+// first combining mark and the first character whose UTF-8 starts with 0xCC.
 func belowMarks(text string) bool {
 	for i := range len(text) {
 		if text[i] >= 0xCC {
@@ -50,13 +50,13 @@ func belowMarks(text string) bool {
 	return true
 }
 
-// mark is a code point with its canonical combining class, 0 for a character that begins anew.
+// mark is a code point with its canonical combining class, which is 0 for a starter.
 type mark struct {
 	r     rune
 	class uint8
 }
 
-// decompose returns the canonical decomposition of the text, in canonical order, however long its runs of marks.
+// decompose returns the canonical decomposition of the text, in canonical order, however long its sequences of marks.
 func decompose(text string) []mark {
 	marks := make([]mark, 0, utf8.RuneCountInString(text))
 	for _, whole := range text {
@@ -79,8 +79,9 @@ func decompose(text string) []mark {
 	return marks
 }
 
-// compose joins a canonical decomposition by the canonical composition algorithm of the Unicode standard (section 3.11):
-// a mark joins the character before it unless a mark of the same or a higher class stands between them.
+// compose applies the canonical composition algorithm of the Unicode standard (section 3.11) to a canonical
+// decomposition: a mark is composed with the character before it unless a mark of the same or a higher class is between
+// them.
 func compose(marks []mark) string {
 	joined := marks[:0]
 	starter := -1
@@ -104,7 +105,7 @@ func compose(marks []mark) string {
 	return b.String()
 }
 
-// join returns the single code point that a and b make in normal form C, if there is one.
+// join returns the single code point that a and b compose to in normal form C, if any.
 func join(a, b rune) (rune, bool) {
 	if r, ok := newJoins[[2]rune{a, b}]; ok {
 		return r, true

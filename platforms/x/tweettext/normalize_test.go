@@ -50,8 +50,8 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// TestComposeAgrees compares the composition for long runs of marks with package norm, which composes short ones: each
-// code point that comes apart or may join another, alone and between a letter and an accent.
+// TestComposeAgrees compares the composition of long sequences of marks with package norm's of short ones: for each
+// code point that decomposes or may compose with another, alone and between a letter and an accent.
 func TestComposeAgrees(t *testing.T) {
 	compared := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -71,8 +71,8 @@ func TestComposeAgrees(t *testing.T) {
 	}
 }
 
-// TestNewerAgrees holds what Unicode 16 and 17 added against package norm: it either knows a character as it stands here,
-// or, being older, does not know it at all.
+// TestNewerAgrees compares the additions of Unicode 16 and 17 with package norm: it either has the same data for a
+// character or, in an older version, none.
 func TestNewerAgrees(t *testing.T) {
 	marks := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {

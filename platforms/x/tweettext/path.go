@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// The expressions by which twitter-text defines what follows a URL's domain. Package regexp prefers the same match as
-// JavaScript does, in linear time.
+// The expressions in twitter-text for the part of a URL after its domain. Package regexp finds the same match as
+// JavaScript, in linear time.
 var (
 	letters = lettersAndDigits + `\x{400}-\x{4FF}\x{1C80}-\x{1C87}` + accentedClass()
-	// pathCharacter may stand in a path, pathEnd be its last character: "a.com/b." does not take the full stop.
-	// Parentheses belong to a path if they are balanced, at most two deep and not empty.
+	// pathCharacter may occur in a path, and pathEnd may be its last character: "a.com/b." does not include the full
+	// stop. Parentheses belong to a path if they are balanced, nested at most two deep and not empty.
 	pathCharacter = `[` + letters + `!*';:=+,.$/%#\[\]\-_~@|&\x{2013}]`
 	pathEnd       = `[` + letters + `+\-=_#/]`
 	parentheses   = `\((?:` + pathCharacter + `+|` + pathCharacter + `*\(` + pathCharacter + `+\)` + pathCharacter + `*)\)`
 	path          = `/(?:` + pathCharacter + `*(?:` + parentheses + pathCharacter + `*)*` + pathEnd + `|` + parentheses + `)*`
-	// query leaves trailing punctuation, and a question mark alone is none.
+	// query excludes trailing punctuation, and a question mark alone is not a query.
 	query = `\?[` + lettersAndDigits + `!?*'@();:&=+$/%#\[\]\-_.,~|]*[` + lettersAndDigits + `\-_&=#/]`
 
-	// afterDomain takes a port, a path and a query.
+	// afterDomain matches a port, a path and a query.
 	afterDomain = regexp.MustCompile(`^(?::[0-9]+)?(` + path + `)?(?:` + query + `)?`)
 
-	// tco is one of X's own short URLs, with its slug. What follows it directly is not part of it.
+	// tco matches one of X's own short URLs, with its slug. Characters right after it are not part of it.
 	tco = regexp.MustCompile(`^[Hh][Tt][Tt][Pp][Ss]?://[Tt]\.[Cc][Oo]/([` + lettersAndDigits + `]+)(?:` + query + `)?`)
 )
 
-// accentedClass is accented as a part of a class.
+// accentedClass returns accented as part of a character class.
 func accentedClass() string {
 	var b strings.Builder
 	for _, r := range accented.R16 {

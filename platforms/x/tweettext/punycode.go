@@ -11,23 +11,23 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxLabel is the longest label of a domain, in its ASCII form (RFC 1035, section 2.3.4).
+// maxLabel is the maximum length of a domain label in its ASCII form (RFC 1035, section 2.3.4).
 const maxLabel = 63
 
-// fullStops are those of IDNA beside ".". They are characters of a label here, but what they separate is encoded one by
-// one, and their length counts as the dots that they become.
+// fullStops replaces IDNA's other full stops by ".". They are label characters here, but the parts between them are
+// encoded separately, and they count as the dots that they become.
 var fullStops = strings.NewReplacer("\u3002", ".", "\uFF0E", ".", "\uFF61", ".")
 
-// encodable tells whether the ASCII form of a domain's label fits into a label of DNS. As in twitter-text, its characters
-// are neither mapped nor checked before they are encoded.
+// encodable reports whether the ASCII form of a domain label fits into a DNS label. As in twitter-text, its characters
+// are neither mapped nor validated before they are encoded.
 //
-// split: the label's first character is the second half of its UTF-16 form. No string can hold half a character; one of
-// the private area behind the halves takes as many digits.
+// split reports whether the label's first character is the second half of its UTF-16 form. A Go string cannot contain
+// half a character; a character of the private use area after the surrogates has an encoding of the same length.
 func encodable(label string, split bool) bool {
 	if ascii(label) {
 		return len(label) <= maxLabel
 	}
-	// Each character takes at least one of the encoded form.
+	// The encoded form has at least one character for each of the label.
 	if utf8.RuneCountInString(label) > maxLabel {
 		return false
 	}
@@ -36,11 +36,11 @@ func encodable(label string, split bool) bool {
 		_, half := utf16.EncodeRune(first)
 		label = string(half+0x400) + label[width:]
 	}
-	encoded, _ := idna.Punycode.ToASCII(fullStops.Replace(label)) // what it calls an error is encoded all the same
+	encoded, _ := idna.Punycode.ToASCII(fullStops.Replace(label)) // the label is encoded in spite of an error
 	return len(encoded) <= maxLabel
 }
 
-// ascii tells whether the text is ASCII throughout.
+// ascii reports whether the text is all ASCII.
 func ascii(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {

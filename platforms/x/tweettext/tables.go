@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Both tables are written by gen, sorted by their bytes, with blanks between the entries. A name that the root zone
-// gained since, or a sequence that Unicode did, is left out on purpose: X's own client does not know it either.
+// Both tables are written by gen, sorted by bytes, with spaces between the entries. Names added to the root zone later,
+// and newer Unicode sequences, are left out on purpose, because X's own client does not recognize them either.
 var (
 	// tldNames are the top-level domains of twitter-text 3.1.0 (https://www.npmjs.com/package/twitter-text; Copyright
 	// 2018 Twitter, Inc.; Apache License 2.0), in the case that fold gives.
@@ -46,7 +46,7 @@ var (
 // table is a sorted list of texts.
 type table []string
 
-// find tells whether the table holds the text, and whether it holds a longer one that begins with it.
+// find reports whether the table contains the text, and whether it contains a longer one with this prefix.
 func (t table) find(text string) (known, more bool) {
 	at := sort.SearchStrings(t, text)
 	known = at < len(t) && t[at] == text

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestTables confirms what the look-ups rely on: both tables are searched by halving.
+// TestTables checks that both tables are sorted, as the binary search requires.
 func TestTables(t *testing.T) {
 	if !slices.IsSorted(tlds) || !slices.IsSorted(emoji) {
 		t.Error("a table is not sorted")

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// punycodePrefix begins a label that stands for one outside ASCII (RFC 5890, the ACE prefix).
+// punycodePrefix starts the ASCII form of a non-ASCII label (RFC 5890, the ACE prefix).
 const punycodePrefix = "xn--"
 
 // maxTLDRunes is the length in characters of the longest top-level domain.
 const maxTLDRunes = 18
 
-// tldEnd returns where the longest top-level domain that begins at the offset ends, or -1. A name must not be followed
-// by an ASCII letter or digit, '@' (an e-mail address), '+' or '-'; any other character ends it, so that it may touch
-// text in a script that is written without spaces. A label in Punycode is taken as it stands.
+// tldEnd returns the end of the longest top-level domain that starts at the offset, or -1. A name must not be followed
+// by an ASCII letter or digit, '@' (an email address), '+' or '-'. Any other character ends it, so text in a script
+// without spaces may follow directly. Any Punycode label is accepted.
 func tldEnd(text string, at int) int {
 	var (
 		buffer [maxTLDRunes * utf8.UTFMax]byte
@@ -54,7 +54,7 @@ func tldEnd(text string, at int) int {
 	return end
 }
 
-// tldBoundary tells whether a top-level domain may end at the offset.
+// tldBoundary reports whether a top-level domain may end at the offset.
 func tldBoundary(text string, at int) bool {
 	if at == len(text) {
 		return true
@@ -63,7 +63,7 @@ func tldBoundary(text string, at int) bool {
 	return !alphanumeric.has(rune(c)) && c != '@' && c != '+' && c != '-'
 }
 
-// hasFoldedPrefix tells whether the text begins with an ASCII prefix, given in small letters, whatever the case.
+// hasFoldedPrefix reports whether the text starts with a lower-case ASCII prefix, ignoring case.
 func hasFoldedPrefix(text, prefix string) bool {
 	if len(text) < len(prefix) {
 		return false

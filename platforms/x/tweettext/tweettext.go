@@ -1,15 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tweettext counts the length of a post on X as X does: by the weighted length of twitter-text, configuration
-// v3, where a URL weighs 23, an emoji 2, a character of most alphabets 1 and any other character 2.
+// Package tweettext counts the length of a post as X does: by the weighted length of twitter-text, configuration v3. A
+// URL has weight 23, an emoji 2, a character of most alphabets 1 and any other character 2.
 //
-// The measure is twitter-text 3.1.0, the library that X publishes and that its own client counts with, including the
-// readings in which a newer Unicode or a newer root zone would differ. Two of them show: an emoji sequence that is newer
-// than Emoji 11 weighs the sum of its parts, and a bare domain under a top-level domain that the library does not know
-// weighs what its characters do.
+// The reference is twitter-text 3.1.0, the library that X publishes and that its own client uses, including the results
+// that differ from a newer Unicode or a newer root zone. Two differences are visible: an emoji sequence newer than
+// Emoji 11 has the total weight of its parts, and a bare domain with a top-level domain unknown to the library has the
+// weight of its characters.
 //
-// Everything here takes time linear in the text.
+// All functions take time linear in the length of the text.
 package tweettext
 
 //go:generate go run ./gen
@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// MaxWeightedLength is the longest post, in weighted characters, of an account without a subscription
+	// MaxWeightedLength is the maximum length of a post, in weighted characters, for an account without a subscription
 	// (maxWeightedTweetLength of configuration v3).
 	MaxWeightedLength = 280
 
-	// TransformedURLLength is what a URL weighs whatever its length, since X replaces it by one of t.co
+	// TransformedURLLength is the weight of a URL of any length, because X replaces it by a t.co URL
 	// (transformedURLLength of configuration v3).
 	TransformedURLLength = 23
 
@@ -32,8 +32,8 @@ const (
 	heavyWeight = 2
 )
 
-// Length returns the weighted length of a post's text. The text is measured in Unicode's normal form C; a byte that is
-// not UTF-8 counts as U+FFFD.
+// Length returns the weighted length of a post's text, in Unicode's normal form C. A byte that is not UTF-8 counts as
+// U+FFFD.
 func Length(text string) int {
 	if plain(text) {
 		return len(text)
@@ -41,8 +41,8 @@ func Length(text string) int {
 	return weigh(normalize(text))
 }
 
-// HasInvalidCharacter tells whether the text holds a character that X refuses in any post, whatever its length: U+FFFE,
-// U+FEFF (a byte order mark) or U+FFFF.
+// HasInvalidCharacter reports whether the text contains a character that X refuses in any post: U+FFFE, U+FEFF (a byte
+// order mark) or U+FFFF.
 func HasInvalidCharacter(text string) bool {
 	return strings.ContainsFunc(text, invalid)
 }
@@ -51,21 +51,22 @@ func invalid(r rune) bool {
 	return r == 0xFEFF || r == 0xFFFE || r == 0xFFFF
 }
 
-// plain tells whether every character of the text surely weighs one: ASCII without a dot, and so without a URL.
+// plain reports whether every character of the text certainly has weight one: ASCII without a dot, and so without a
+// URL.
 func plain(text string) bool {
 	return ascii(text) && strings.IndexByte(text, '.') < 0
 }
 
 // weigh returns the weighted length of a text in normal form C.
 //
-// A URL hides the emoji inside it, but does not keep an emoji from being recognised across its end: emoji are found
-// over the whole text, as twitter-text does, and only those that begin outside a URL are counted as emoji.
+// An emoji inside a URL is not counted separately, but an emoji may extend across the URL's end: as in twitter-text,
+// emoji are searched in the whole text, and only those that start outside a URL are counted.
 func weigh(text string) int {
 	var (
 		buffer    [4]found
 		urls      = findURLs(text, buffer[:0])
 		weight    int
-		counted   int // the end of the part of the text that is accounted for
+		counted   int // the end of the counted part of the text
 		emojiDone int // the end of the last emoji
 	)
 	for i := 0; i < len(text); {
@@ -94,8 +95,8 @@ func weigh(text string) int {
 	return weight
 }
 
-// characterWeight returns the weight of a character that is no part of a URL or an emoji sequence: the ranges and
-// weights of configuration v3, divided by its scale of 100.
+// characterWeight returns the weight of a character outside URLs and emoji sequences: the ranges and weights of
+// configuration v3, divided by its scale of 100.
 func characterWeight(r rune) int {
 	switch {
 	case r <= 0x10FF, // Latin, Greek, Cyrillic, Arabic, the Indic scripts, Thai, Georgian

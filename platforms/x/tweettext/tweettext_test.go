@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// lengthRows were confirmed with twitter-text 3.1.0.
+// lengthRows were verified with twitter-text 3.1.0.
 var lengthRows = []struct {
 	reason string
 	text   string
@@ -90,7 +90,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestValid holds the length against the longest post, and against the characters that no post may hold.
+// TestValid checks the length of a post against the maximum, and its characters.
 func TestValid(t *testing.T) {
 	valid := func(text string) bool {
 		length := Length(text)
@@ -129,7 +129,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestHostileTexts fails by the test's time limit: at a megabyte, a search that takes quadratic time needs hours.
+// TestHostileTexts fails by the test timeout: at a megabyte, a quadratic search takes hours.
 func TestHostileTexts(t *testing.T) {
 	const size = 1 << 20
 	for _, row := range []struct {

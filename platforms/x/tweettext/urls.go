@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// maxURLLength is the longest URL, with its protocol, that is recognised, in UTF-16 units (MAX_URL_LENGTH).
+	// maxURLLength is the maximum length of a recognized URL with its protocol, in UTF-16 units (MAX_URL_LENGTH).
 	maxURLLength = 4096
-	// defaultProtocol is what a URL without a protocol is taken to begin with.
+	// defaultProtocol is assumed for a URL without a protocol.
 	defaultProtocol = "https://"
-	// maxTCoSlug is the longest path of one of X's own short URLs (MAX_TCO_SLUG_LENGTH).
+	// maxTCoSlug is the maximum path length of one of X's own short URLs (MAX_TCO_SLUG_LENGTH).
 	maxTCoSlug = 40
 )
 
@@ -22,46 +22,46 @@ type Range struct {
 	Start, End int
 }
 
-// found is a URL together with what it stands for in the count.
+// found is a URL with its share of the count.
 type found struct {
 	Range
-	// covered is the number of bytes from Start on that the URL's weight stands for. It is the length of the range,
-	// except where twitter-text's own count differs from its range (see addBare).
+	// covered is the number of bytes from Start that the URL's weight accounts for. It is the length of the range,
+	// unless twitter-text's own count differs from its range (see addBare).
 	covered int
-	// remainder is weight to be added, for a character of which covered ends within the UTF-16 form.
+	// remainder is added to the weight if covered ends within the UTF-16 form of a character.
 	remainder int
 }
 
 // candidate is a part of the text with the form of a URL.
 type candidate struct {
-	// start is where the protocol, or without one the domain, begins; domain and domainEnd delimit the domain.
+	// start is the start of the protocol or, without one, of the domain; domain and domainEnd delimit the domain.
 	start, domain, domainEnd int
-	// split: the domain begins with the second half of a character beyond U+FFFF. See scanner.bareStart.
+	// split reports whether the domain starts with the second half of a character above U+FFFF. See scanner.bareStart.
 	split bool
-	// path is where the path begins, pathEnd where it ends; the same where there is none.
+	// path and pathEnd delimit the path; they are equal if there is none.
 	path, pathEnd int
-	// end is where the query, or what comes last, ends.
+	// end is the end of the query, or of the last part before it.
 	end int
 }
 
 // scanner finds URLs from left to right.
 //
-// The order of trial is that of the regular expression by which twitter-text defines a URL; a backtracking matcher
-// takes quadratic time and worse on hostile text. Here each dot is looked at once: a URL's first dot follows the first
-// label of its domain, and what comes behind that dot decides nearly alone whether there is a URL.
+// It reproduces the matching order of twitter-text's regular expression for a URL. A backtracking matcher would take
+// quadratic time or worse on hostile text. The scanner visits each dot once: the first dot of a URL follows the first
+// label of its domain, and the text after that dot mostly decides whether there is a URL.
 type scanner struct {
 	text string
-	// from is where the last candidate ended. The character there can only precede the next URL.
+	// from is the end of the last candidate. The character there can only precede the next URL.
 	from int
-	// chain is the run of labels that was followed last.
+	// chain is the last scanned chain of labels.
 	chain chain
 }
 
-// findURLs appends to urls the parts of the text that X turns into links, in the order of the text. With a protocol a URL
-// may have a domain in any script; without one, only the part of a domain that is ASCII or accented Latin counts, and a
-// query only after a path. E-mail addresses, and what follows a letter, '@', '#' or '$', are no URLs.
+// findURLs appends to urls the parts of the text that X turns into links, in their order. With a protocol, the domain
+// may be in any script. Without one, only the ASCII or accented Latin part of a domain counts, and a query only after a
+// path. Email addresses, and text right after a letter, '@', '#' or '$', are not URLs.
 //
-// The text is taken as it is: the offsets are into it, not into its normal form.
+// The text is not normalized: the offsets refer to the text as passed.
 func findURLs(text string, urls []found) []found {
 	s := scanner{text: text, chain: chain{last: -1}}
 	for at := 0; ; {
@@ -80,12 +80,12 @@ func findURLs(text string, urls []found) []found {
 		} else {
 			urls = s.addBare(urls, c)
 		}
-		// What had the form of a URL is passed over even where it was refused.
+		// A candidate is skipped even if it was refused.
 		s.from, at = c.end, c.end
 	}
 }
 
-// addWithProtocol appends a candidate that begins with http:// or https://.
+// addWithProtocol appends a candidate that starts with http:// or https://.
 func (s *scanner) addWithProtocol(urls []found, c candidate) []found {
 	if !s.acceptable(c) {
 		return urls
@@ -100,13 +100,12 @@ func (s *scanner) addWithProtocol(urls []found, c candidate) []found {
 	return append(urls, found{Range: Range{c.start, end}, covered: end - c.start})
 }
 
-// addBare appends the URLs in a candidate without a protocol: each part of its domain that is a domain in ASCII or
-// accented Latin, so that "日本語example.com" gives example.com. The last takes the path and the query with it, a query
-// without a path none.
+// addBare appends the URLs in a candidate without a protocol: each part of its domain that is an ASCII or accented
+// Latin domain, so that "日本語example.com" yields example.com. The last one includes the path and a query after the path.
 //
-// Where such a part is followed by another script inside the domain, twitter-text lets the range reach from the part to
-// the path's end, but counts only as many characters as the part and the path have; covered follows it. So does the
-// search for the part's text, which finds an earlier occurrence first.
+// If another script follows such a part within the domain, twitter-text's range extends from the part to the end of the
+// path, but its count only includes as many characters as the part and the path have; covered reproduces this. The
+// search for the part's text, which finds an earlier occurrence first, is reproduced as well.
 func (s *scanner) addBare(urls []found, c candidate) []found {
 	if !s.acceptable(c) || c.start > 0 && strings.IndexByte("-_./", s.text[c.start-1]) >= 0 && !c.split {
 		return urls
@@ -129,7 +128,7 @@ func (s *scanner) addBare(urls []found, c candidate) []found {
 	return urls
 }
 
-// acceptable checks what the form alone does not tell: the length of the URL and of the domain's labels.
+// acceptable checks the length of the URL and of the domain's labels, which the form does not limit.
 func (s *scanner) acceptable(c candidate) bool {
 	protocol := c.domain - c.start
 	if protocol == 0 {
@@ -160,7 +159,7 @@ func (s *scanner) acceptable(c candidate) bool {
 	return true
 }
 
-// utf16Length returns the length of the text in UTF-16 units, in which twitter-text counts.
+// utf16Length returns the length of the text in UTF-16 units, the unit of twitter-text.
 func utf16Length(text string) int {
 	units := 0
 	for _, r := range text {
@@ -176,8 +175,8 @@ func utf16Width(r rune) int {
 	return 1
 }
 
-// cover returns how many bytes of the text that many UTF-16 units cover. Where they end between the two units of a
-// character, the character is covered and what its second unit weighs is returned too.
+// cover returns the number of bytes of the text in that many UTF-16 units. If they end between the two units of a
+// character, the character is covered, and the weight of its second unit is returned as remainder.
 func cover(text string, units int) (covered, remainder int) {
 	for covered < len(text) && units > 0 {
 		r, width := utf8.DecodeRuneInString(text[covered:])

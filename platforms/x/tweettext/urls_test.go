@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// urlRows were confirmed with twitter-text 3.1.0.
+// urlRows were verified with twitter-text 3.1.0.
 var urlRows = []struct {
 	reason string
 	text   string
@@ -133,7 +133,7 @@ var urlRows = []struct {
 	{"the text is not normalised, so that offsets hold", "e\u0301 a.com", []string{"a.com"}},
 }
 
-// urlsIn returns the parts of a text that are URLs.
+// urlsIn returns the URLs in a text.
 func urlsIn(text string) (ranges []Range) {
 	for _, u := range findURLs(text, nil) {
 		ranges = append(ranges, u.Range)
@@ -156,7 +156,7 @@ func TestURLs(t *testing.T) {
 }
 
 func TestURLOffsets(t *testing.T) {
-	// Offsets count bytes, whatever stands before; where a part's text occurs earlier, twitter-text's range is there.
+	// Offsets count bytes, whatever precedes them; if a part's text occurs earlier, twitter-text's range is there.
 	for _, row := range []struct {
 		reason string
 		text   string

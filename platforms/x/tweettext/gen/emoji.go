@@ -14,11 +14,11 @@ import (
 	"unicode/utf8"
 )
 
-// lightestEmoji is the first code point from which on every code point that is an emoji by itself weighs two.
+// lightestEmoji is the lower bound of the code points with weight two, if they are an emoji by themselves.
 const lightestEmoji = 0x2038
 
-// emojiTable returns the sequences of two and more code points which the parser takes as one emoji. Sequences of one
-// code point are left out: known or not, they weigh two.
+// emojiTable returns the sequences of two or more code points that the parser treats as one emoji. Single code points
+// are left out: with or without an entry, their weight is two.
 func emojiTable(source string) ([]string, error) {
 	_, source, ok := strings.Cut(source, "exports.default = /")
 	pattern, _, closed := strings.Cut(source, "/g;")
@@ -30,8 +30,8 @@ func emojiTable(source string) ([]string, error) {
 		return nil, err
 	}
 
-	// The package takes the longest sequence, the expression the first alternative that fits. They agree when no
-	// sequence is tried before a longer one that begins with it.
+	// The package uses the longest sequence, the expression its first matching alternative. They agree if no sequence
+	// is tried before a longer one with the same start.
 	order := map[string]int{}
 	for i, sequence := range sequences {
 		if _, known := order[sequence]; !known {
@@ -54,15 +54,17 @@ func emojiTable(source string) ([]string, error) {
 	return table, nil
 }
 
-// escape is how JavaScript writes a UTF-16 unit. To Go's package it is a code point, which may be half a character.
+// escape matches JavaScript's notation for a UTF-16 unit. Go's package treats it as a code point, which may be half a
+// character.
 var escape = regexp.MustCompile(`\\u([0-9a-f]{4})`)
 
-// notAsText is the look-ahead for U+FE0E, which asks for an emoji to be shown as text: an emoji before it is not taken as
-// one. Both readings weigh the same, two for the character and two for U+FE0E, so the condition is dropped.
+// notAsText is the look-ahead for U+FE0E, which requests the text presentation of an emoji: an emoji before it does not
+// count as one. Both interpretations have the same weight, two for the character and two for U+FE0E, so the condition
+// is dropped.
 const notAsText = `(?!\ufe0e)`
 
-// expand lists every string that an expression of JavaScript's matches, in the order in which it would try them. Those
-// that differ in one unit, none of which can begin another, come in any order.
+// expand lists every string that a JavaScript expression matches, in the order of its alternatives. Strings that differ
+// in one unit, where none is a prefix of another, may be in any order.
 func expand(pattern string) ([]string, error) {
 	pattern = escape.ReplaceAllString(strings.ReplaceAll(pattern, notAsText, "(?:)"), `\x{$1}`)
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
@@ -80,7 +82,7 @@ func expand(pattern string) ([]string, error) {
 	return sequences, nil
 }
 
-// matches lists the strings of UTF-16 units that a part of an expression matches, in the order of trial.
+// matches lists the sequences of UTF-16 units that a part of an expression matches, in the order of its alternatives.
 func matches(part *syntax.Regexp) ([][]uint16, error) {
 	var subs [][][]uint16
 	for _, sub := range part.Sub {

@@ -59,7 +59,7 @@ func TestEmojiTable(t *testing.T) {
 	}
 }
 
-// check compares a table, or the error instead of one, of which a part is given.
+// check compares a table, or else the error with the expected part of its message.
 func check(t *testing.T, table, want []string, err error, fails string) {
 	t.Helper()
 	if (err != nil) != (fails != "") || err != nil && !strings.Contains(err.Error(), fails) {
@@ -91,7 +91,7 @@ func TestTLDTable(t *testing.T) {
 	}
 }
 
-// TestWrite confirms that a table is sorted and names nothing twice.
+// TestWrite checks that a table is sorted and has no duplicates.
 func TestWrite(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := write("table.txt", []string{"ORG", "COM", "ORG"}); err != nil {

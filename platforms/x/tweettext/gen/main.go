@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command gen writes the data tables of package tweettext: the top-level domains that end a URL, and the emoji
-// sequences that count as one emoji. Both are taken as data from the packages that X publishes itself, so that the
-// count agrees with X's own client. It needs npm on the path; run it by `go generate` in the parent folder.
+// sequences that count as one emoji. Both are extracted from packages that X publishes, so that the count agrees with
+// X's own client. It requires npm on the path; run it by `go generate` in the parent folder.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// source is one published npm package, pinned by version and by the integrity that the registry states for it.
+// source is one published npm package, pinned by its version and by the registry's integrity digest.
 type source struct {
 	name, version string
 	// sha512 is the base64 digest of the archive, as in package-lock.json.
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// run fetches the sources into a folder of its own and writes the tables into the current one.
+// run downloads the sources into a temporary folder and writes the tables into the current one.
 func run() (err error) {
 	dir, err := os.MkdirTemp("", "tweettext")
 	if err != nil {
@@ -81,7 +81,7 @@ func run() (err error) {
 
 func (s source) String() string { return s.name + "@" + s.version }
 
-// file returns one file of the package, fetched by npm into dir and checked against the pinned digest.
+// file returns one file of the package, downloaded by npm into dir and verified by the pinned digest.
 func (s source) file(dir, name string) ([]byte, error) {
 	archive := filepath.Join(dir, s.name+"-"+s.version+".tgz")
 	if _, err := os.Stat(archive); errors.Is(err, os.ErrNotExist) {
@@ -117,10 +117,10 @@ func (s source) file(dir, name string) ([]byte, error) {
 	}
 }
 
-// perLine is how many entries of a table stand on a line.
+// perLine is the number of entries per line of a table.
 const perLine = 16
 
-// write stores a table in the current folder, sorted, with blanks between its entries.
+// write stores a table in the current folder, sorted, with spaces between its entries.
 func write(name string, table []string) error {
 	slices.Sort(table)
 	var b strings.Builder

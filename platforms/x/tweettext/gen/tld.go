@@ -30,7 +30,7 @@ func tldTable(generic, country string) ([]string, error) {
 	return names, nil
 }
 
-// tldNames reads the names out of one list: an alternation, written as the concatenation of quoted strings.
+// tldNames extracts the names from one list: an alternation, written as the concatenation of quoted strings.
 func tldNames(source string) ([]string, error) {
 	_, source, ok := strings.Cut(source, "RegExp('(?:(?:'")
 	if !ok {
@@ -55,9 +55,9 @@ func tldNames(source string) ([]string, error) {
 	return names, nil
 }
 
-// longestFirst confirms that an alternation tried in the order of names finds the longest name that fits, which is what
-// the package's look-up does. A name that goes on with an ASCII letter cannot compete: the shorter one then lacks its
-// boundary.
+// longestFirst verifies that an alternation in the order of names finds the longest matching name, as the package's
+// lookup does. A longer name that continues with an ASCII letter does not compete, because the shorter one then lacks
+// its boundary.
 func longestFirst(names []string) error {
 	for i, name := range names {
 		for _, later := range names[i+1:] {
