@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Identify asks YouTube whose token this is: one token is for one channel.
+// Identify returns the channel of a token: each token belongs to one channel.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	doc, failure := get[struct {
 		Kind  jsondoc.Text `json:"kind"`
@@ -35,7 +35,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	case doc.Items == nil && doc.Kind == "", len(doc.Items) > 0 && doc.Items[0].ID == "":
 		return platforms.Identity{}, p.api.NoIdentity(nil)
 	case len(doc.Items) == 0:
-		// YouTube leaves the list out if it is empty.
+		// YouTube omits an empty list.
 		missing, _ := lookupError(codeNoChannel)
 		return platforms.Identity{}, &missing
 	}
@@ -46,15 +46,14 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// Refresh renews the access token. Google leaves the refresh token as it is.
+// Refresh renews the access token. Google keeps the refresh token.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	return p.tokens.Refresh(ctx, token)
 }
 
-// classifyAccount reads an error of a call about an account. What the
-// administrator has to mend passes, as far as the account is concerned: a person
-// who connects the channel again could not help. A channel that is closed or suspended
-// is disconnected until its owner connects it again.
+// classifyAccount classifies the error of an account call. An error that the administrator must fix is temporary for
+// the account, because connecting the channel again would not help. A closed or suspended channel is disconnected until
+// its owner connects it again.
 func (p *Platform) classifyAccount(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.classify(resp)
 	switch {

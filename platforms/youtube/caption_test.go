@@ -9,9 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// FuzzCaption shows that a description is counted in bytes, a title in UTF-16
-// code units, and that both are refused for angle brackets, a title for blanks
-// alone, and nothing else.
+// FuzzCaption checks that a description is counted in bytes and a title in UTF-16 code units, and that both are refused
+// only for angle brackets, and a title also for whitespace only.
 func FuzzCaption(f *testing.F) {
 	for _, text := range []string{"", "Hello", "é日本", "a < b", "<b>", "👨‍👩‍👧 and 🇮🇸", "\xff\xed\xa0\x80", "＜b＞", " \n\u00a0"} {
 		f.Add(text)

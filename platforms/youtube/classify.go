@@ -10,22 +10,21 @@ import (
 	"strconv"
 	"sync"
 	"time"
-	_ "time/tzdata" // the day of YouTube's quotas ends at midnight Pacific time, also where the machine knows no zones
+	_ "time/tzdata" // the day of YouTube's quotas ends at midnight Pacific time, even on a machine without time zone data
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// perDay finds a quota of a day in the words of a limit. That of a project's
-// uploads (100 a day in a bucket of their own since June 2026; YouTube Data API,
-// "Quota Calculator") has the reason of a rate limit: "Quota exceeded for quota
+// perDay detects a daily quota in the message of a rate limit. The quota of a project's uploads (a separate 100 a day
+// since June 2026; YouTube Data API, "Quota Calculator") has the reason of a rate limit: "Quota exceeded for quota
 // metric 'Video Uploads' and limit 'Video Uploads per day' …", with status 429
 // (googleapis/google-api-python-client#2753, May 2026).
 var perDay = regexp.MustCompile(`(?i)\bper day\b`)
 
-// classify reads an error of the Data API: the status, and the reason of its
-// first entry, which is empty if the answer is not in the form of Google's.
+// classify classifies an error of the Data API by its status and the reason of its first entry. The reason is empty if
+// the answer is not in Google's format.
 func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error, reason string) {
 	answer, _ := jsondoc.Decode[struct {
 		Error struct {
@@ -51,7 +50,7 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 	now := p.clock.Now()
 	switch failure.Class {
 	case platforms.ClassQuota:
-		// The quota is the Google project's, the limit of uploads the channel's.
+		// The quota belongs to the Google project, the upload limit to the channel.
 		failure.RetryAt = quotaRenewed(now)
 		if reason == codeUploadLimit {
 			failure.RetryAt = now.Add(channelDay).UTC()
@@ -63,8 +62,7 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 	return failure, reason
 }
 
-// classifyReason is what an error asks for: what the table says of its reason, or else what
-// its status says.
+// classifyReason returns the table's error for a reason, or else a default for the status.
 func (p *Platform) classifyReason(status int, reason string) platforms.Error {
 	if found, ok := lookupError(sanitizeWord(reason)); ok {
 		return found
@@ -86,11 +84,10 @@ func (p *Platform) classifyReason(status int, reason string) platforms.Error {
 	return found
 }
 
-// reasonWord is the form of the documented reasons.
+// reasonWord matches the form of the documented reasons.
 var reasonWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 
-// sanitizeWord returns what has the form of a documented reason as it is, and nothing else
-// that YouTube says.
+// sanitizeWord returns a word that has the form of a documented reason, and "unspecified" for any other text.
 func sanitizeWord(s string) string {
 	if reasonWord.MatchString(s) {
 		return s
@@ -98,9 +95,8 @@ func sanitizeWord(s string) string {
 	return "unspecified"
 }
 
-// classifyVideo reads an error of a call about a video. There a bad request and a
-// prohibition in Google's own words are refusals, whatever their reason. One that the
-// table lacks names nothing that is at fault.
+// classifyVideo classifies the error of a video call. In Google's format, the statuses 400 and 403 are refusals,
+// whatever the reason. A reason without a row in the table does not identify the cause.
 func (p *Platform) classifyVideo(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.classify(resp)
 	refuses := resp.Status == http.StatusBadRequest || resp.Status == http.StatusForbidden
@@ -113,30 +109,28 @@ func (p *Platform) classifyVideo(resp *transport.Response) (failure *platforms.E
 	return failure, reason
 }
 
-// channelDay is how long a channel that has uploaded too many videos waits; the
-// limit is counted over about 24 hours.
+// channelDay is the pause for a channel that has uploaded too many videos; the limit is counted over about 24 hours.
 const channelDay = 24 * time.Hour
 
-// pacific is where the days of Google's quotas begin and end.
+// pacific returns the time zone of Google's quota days.
 var pacific = sync.OnceValue(func() *time.Location {
 	zone, err := time.LoadLocation("America/Los_Angeles")
-	if err != nil { // The zones are part of the program.
+	if err != nil { // The time zones are compiled in.
 		return time.FixedZone("PST", -8*60*60)
 	}
 	return zone
 })
 
-// quotaRenewed is when the quota that is used up at now is renewed: at the next
-// midnight Pacific time.
+// quotaRenewed returns the next renewal of the quota: midnight Pacific time.
 func quotaRenewed(now time.Time) time.Time {
 	now = now.In(pacific())
 	return time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, pacific()).UTC()
 }
 
-// maxWait bounds how far ahead a time to try again is believed.
+// maxWait is the longest Retry-After that is accepted.
 const maxWait = 24 * time.Hour
 
-// retryAfter reads when to try again, where Google says so.
+// retryAfter returns the time from Google's Retry-After header; zero without one.
 func retryAfter(h http.Header, now time.Time) time.Time {
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	if err != nil || seconds <= 0 || seconds > int(maxWait/time.Second) {

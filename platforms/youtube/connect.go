@@ -21,13 +21,11 @@ const (
 	scopeAll    = "https://www.googleapis.com/auth/youtube"
 )
 
-// requiredScopes are the scopes without which nothing can be uploaded or looked up. On
-// Google's page people can switch off single ones.
+// requiredScopes are the scopes for uploading and for lookups. Users can switch off single ones on Google's page.
 var requiredScopes = oauth2.RequiredScopes{{scopeUpload, scopeAll}, {scopeRead, scopeAll}}
 
-// dialog asks for consent each time: without it, Google gives a refresh token only
-// to the first of a person's connections ("Using OAuth 2.0 for Web Server
-// Applications", access_type and prompt).
+// dialog requests consent each time: without it, Google returns a refresh token only for a user's first connection
+// ("Using OAuth 2.0 for Web Server Applications", access_type and prompt).
 func (c *Config) dialog() oauth2.Dialog {
 	return oauth2.Dialog{
 		Name: v1alpha1.PlatformYouTube.Title(), Setting: "youtube", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/o/oauth2/v2/auth",
@@ -36,18 +34,17 @@ func (c *Config) dialog() oauth2.Dialog {
 	}
 }
 
-// ConsentURL returns the address of Google's page of consent. People choose their
-// channel there.
+// ConsentURL returns the address of Google's consent page, where users choose their channel.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 	return p.dialog.ConsentURL(consent)
 }
 
-// Exchange turns a code into a token.
+// Exchange exchanges a code for a token.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), requiredScopes)
 }
 
-// Choices returns the one channel that a token is for.
+// Choices returns the one channel of a token.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	return platforms.OneChoice(ctx, p, token)
 }

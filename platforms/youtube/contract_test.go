@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// refusals are YouTube's answers to an upload, by their reasons ("Errors" of the YouTube
-// Data API, and of "videos.insert").
+// refusals returns YouTube's answers to an upload, by their reasons ("Errors" of the YouTube Data API, and of
+// "videos.insert").
 func refusals() map[string]platformtest.Answer {
 	out := map[string]platformtest.Answer{}
 	for reason, status := range map[string]int{
@@ -36,7 +36,7 @@ func contract() *platformtest.Suite {
 			return youtube.New(youtube.Config{APIURL: url + "/youtube", WebURL: url + "/youtube", ClientID: "herald", ClientSecret: func() string { return "secret" }}, transport.New(transport.Options{}))
 		},
 		Renewal: platformtest.ByRefreshToken,
-		// YouTube takes no angle brackets.
+		// YouTube refuses angle brackets.
 		Refuses:        []string{"punctuation"},
 		SilentLimits:   true,
 		LateProcessing: true, Refusals: refusals(),

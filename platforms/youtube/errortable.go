@@ -5,23 +5,21 @@ package youtube
 
 import "github.com/herald-social/herald/platforms"
 
-// errorRow is one code of YouTube and what Herald makes of it. docs/platform-errors.md
-// shows the rows.
+// errorRow is one error code of YouTube and Herald's reaction to it. docs/platform-errors.md shows the rows.
 type errorRow struct {
-	// code is the reason of an error, or how YouTube's work on a video ended.
+	// code is the reason of an error, or the result of YouTube's processing of a video.
 	code string
-	// kind says what the code means, in a few words.
+	// kind is the meaning of the code, in a few words.
 	kind string
-	// err is what the classifier returns. No text changes from one call to the next.
+	// err is the classifier's result. Its texts are the same for repeated calls.
 	err platforms.Error
-	// also is what Herald does beside what the class says, and instead what it does in
-	// place of that.
+	// also is a reaction in addition to the class's reaction, and instead a reaction that replaces it.
 	also, instead string
-	// source is where the code is documented, or who has seen it.
+	// source is the page that documents the code, or the client that has seen it.
 	source string
 }
 
-// Where the codes come from.
+// The sources of the table.
 const (
 	sourceErrors    = `YouTube Data API, "Errors"`
 	sourceInsert    = `YouTube Data API, "Videos: insert"`
@@ -33,7 +31,7 @@ const (
 	sourceWork      = `YouTube Data API, "Videos", processingDetails.processingFailureReason`
 )
 
-// The codes that more than the table looks at.
+// Codes that are used outside the table.
 const (
 	codeForbidden   = "forbidden"
 	codeNotEnabled  = "accessNotConfigured"
@@ -46,7 +44,7 @@ const (
 	codeDeleted     = "uploadStatus/deleted"
 )
 
-// What several codes ask for.
+// Errors that several codes share.
 var (
 	refresh = platforms.Error{Class: platforms.ClassRefresh, Problem: "YouTube does not accept the access token: it has ended or was revoked"}
 	closed  = platforms.Error{
@@ -59,7 +57,7 @@ var (
 	}
 	rateLimit = platforms.Error{Class: platforms.ClassRateLimited, Problem: "YouTube limits how often it may be called, and the limit is reached"}
 	trouble   = platforms.Error{Class: platforms.ClassTransient, Problem: "YouTube has trouble and did not do what it was asked"}
-	// unset is about what Herald never says of a video, so that no change of the post helps.
+	// unset is the error for a property that Herald never sets, so no change of the post helps.
 	unset = platforms.Error{
 		Class: platforms.ClassPermanent, Problem: "YouTube refuses a property of the video that Herald does not set",
 		Remedy: "look at the upload defaults of the channel in YouTube Studio",
@@ -67,13 +65,13 @@ var (
 	badPicture = platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube refuses the picture", Remedy: "set a thumbnail in YouTube Studio"}
 )
 
-// onlyNoted is what becomes of an error about a thumbnail.
+// onlyNoted is the reaction to an error of a thumbnail.
 const onlyNoted = "keeps the video as posted and reports the thumbnail by a warning event"
 
-// errorTable is what Herald makes of YouTube's codes.
+// errorTable lists YouTube's known errors.
 var errorTable = concat(callErrors, videoErrors, rejectionRows)
 
-// callErrors are about tokens, channels, the project and its limits.
+// callErrors concern tokens, channels, the project and its limits.
 var callErrors = []errorRow{
 	{code: "authError", kind: "the access token has ended", err: refresh, source: sourceGoogle},
 	{code: "authorizationRequired", kind: "the access token has ended", err: refresh, source: sourceErrors},
@@ -118,7 +116,7 @@ var callErrors = []errorRow{
 	{code: codeBackend, kind: "trouble of YouTube's own", err: trouble, source: sourceGoogle, also: "an answer to the last part is in doubt: the post is looked up"},
 }
 
-// videoErrors are about what Herald sends.
+// videoErrors concern the content of the post.
 var videoErrors = []errorRow{
 	{code: "invalidTitle", kind: "the title", source: sourceInsert, err: platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectText, Problem: "YouTube refuses the title", Remedy: "change it",
@@ -171,7 +169,7 @@ func lookupError(code string) (platforms.Error, bool) {
 	return err, ok
 }
 
-// errorsByCode has the rows of the table.
+// errorsByCode is errorTable by code.
 var errorsByCode = func() map[string]platforms.Error {
 	byCode := map[string]platforms.Error{}
 	for i := range errorTable {

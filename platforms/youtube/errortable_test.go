@@ -22,7 +22,7 @@ func TestErrorTable(t *testing.T) {
 	errordocs.Check(t, "youtube", rows)
 }
 
-// expectation is what a code comes to when YouTube refuses a video.
+// expectation is the expected error for a code when YouTube refuses a video.
 type expectation struct {
 	status  int
 	code    string
@@ -31,8 +31,8 @@ type expectation struct {
 	at      time.Time
 }
 
-// callExpectations has every code of callErrors and videoErrors, but that of the token
-// endpoint, which TestRefresh has.
+// callExpectations has every code of callErrors and videoErrors, except the code of the token endpoint, which
+// TestRefresh tests.
 func callExpectations() []expectation {
 	var (
 		never             time.Time
@@ -80,7 +80,7 @@ func callExpectations() []expectation {
 	}
 }
 
-// fits reports whether an error is what was expected.
+// fits reports whether an error is the expected one.
 func (e *expectation) fits(got *platforms.Error) bool {
 	return got != nil && got.Class == e.class && got.Code == e.code && got.Subject == e.subject && got.RetryAt.Equal(e.at) && !got.Unlisted
 }
@@ -113,14 +113,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// pictured is a job with a thumbnail.
+// pictured returns a job with a thumbnail.
 func pictured(g *google) *platforms.Job {
 	job := g.upTo(10, 0)
 	job.Content.Thumbnail = &platforms.File{Name: "t.jpg", MIMEType: "image/jpeg", Size: 5, Bytes: inMemory("12345")}
 	return &job
 }
 
-// TestUnlisted has YouTube refuse with what is in no table.
+// TestUnlisted makes YouTube refuse with codes that are in no table.
 func TestUnlisted(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -161,12 +161,12 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// TestFates is how YouTube's work on a video ends, other than well.
+// TestFates tests the unsuccessful results of YouTube's processing.
 func TestFates(t *testing.T) {
 	const permanent, restricted = platforms.ClassPermanent, platforms.ClassRestricted
 	file := platforms.SubjectFile
 	tests := []struct {
-		// code is that of the error, and what the video says follows from it.
+		// code is the code of the error and determines the state of the video.
 		code    string
 		class   platforms.Class
 		subject platforms.Subject

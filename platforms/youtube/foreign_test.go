@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestForeignSession gives Herald the address of a session that is not YouTube's, by
-// YouTube's answer and by the Secret that keeps it: it is not called, whatever fits it.
+// TestForeignSession gives Herald a session address that is not YouTube's, in YouTube's answer and in the Secret that
+// stores it: it must not be called, even if all else matches.
 func TestForeignSession(t *testing.T) {
 	var calls atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -56,8 +56,8 @@ func TestForeignSession(t *testing.T) {
 	}
 }
 
-// TestFailuresReadAlike has something answer at the address of a session in every way that
-// is not YouTube's. Who knows how it failed knows what is there.
+// TestFailuresReadAlike lets a session address answer in every way that is not YouTube's. All messages must be equal,
+// because different ones would reveal the kind of server.
 func TestFailuresReadAlike(t *testing.T) {
 	words := map[string][]string{}
 	try := func(what, base string) {
@@ -91,7 +91,7 @@ func TestFailuresReadAlike(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = conn.Write([]byte("SSH-2.0-x\r\n")) // The client may have gone.
+			_, _ = conn.Write([]byte("SSH-2.0-x\r\n")) // The client may have closed the connection.
 			_ = conn.Close()
 		}
 	}()

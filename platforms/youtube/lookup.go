@@ -19,22 +19,21 @@ import (
 )
 
 const (
-	// pageSize is the greatest maxResults of playlistItems.list.
+	// pageSize is the maximum maxResults of playlistItems.list.
 	pageSize = 50
-	// maxPages bounds one look-up: a project may upload 100 videos in a day.
+	// maxPages bounds one lookup: a project may upload 100 videos in a day.
 	maxPages = 10
 )
 
-// Lookup asks what became of the video, by its id if that is known. Otherwise the
-// upload session tells it, which is certain either way. If the session is gone, or its
-// address is lost, the playlist of the channel's uploads is searched for the title and
-// the description; absence from it proves nothing.
+// Lookup reads the state of the video, by its id if that is known, or else by its upload session. Both results are
+// certain. If the session has expired, or its address is lost, Lookup searches the playlist of the channel's uploads
+// for the title and the description; absence from it proves nothing.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if validID(job.OperationID) {
 		return p.lookupVideo(ctx, &job, job.OperationID, true)
 	}
-	// A file whose Media was deleted has no size, without which a session is not
-	// to be asked: it might take the question for the end of the video.
+	// A file whose Media was deleted has no size. A session must not be queried without the size: it might treat the
+	// query as the end of the video.
 	if s, ok := p.sessionOf(&job); ok && len(job.Content.Media) == 1 && job.Content.Media[0].Size > 0 {
 		size := job.Content.Media[0].Size
 		at, failure := p.querySession(ctx, s, size)
@@ -56,8 +55,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	return p.listed(ctx, &job, found)
 }
 
-// search looks for the job's video in the playlist of the channel's uploads,
-// which lists the newest first.
+// search searches the playlist of the channel's uploads, newest first, for the job's video.
 func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.LookupResult, error) {
 	playlist, failure := p.uploads(ctx, job.Account)
 	if failure != nil {
@@ -114,13 +112,13 @@ func (v *listedVideo) fits(job *platforms.Job) bool {
 		!listing.BelongsToOther(job, v.Content.VideoID.String())
 }
 
-// sameText compares what was sent with what is listed, whatever was done to
-// blanks and to how letters are composed.
+// sameText compares a sent text with a listed one, ignoring differences in whitespace and in the composition of
+// letters.
 func sameText(sent string, listed jsondoc.Text) bool {
 	return text.Fold(sent) == text.Fold(listed.String())
 }
 
-// uploads asks for the playlist of the channel's uploads.
+// uploads returns the playlist of the channel's uploads.
 func (p *Platform) uploads(ctx context.Context, account platforms.Account) (string, *platforms.Error) {
 	channels, failure := get[struct {
 		Items []struct {
@@ -143,8 +141,8 @@ func (p *Platform) uploads(ctx context.Context, account platforms.Account) (stri
 	return "", p.api.NoList()
 }
 
-// get makes a call that only asks. An answer that is no JSON object reads as an
-// empty one. refused reads one that is no success.
+// get makes a call that only reads. An answer that is not a JSON object is decoded as an empty one. refused classifies
+// an unsuccessful answer.
 func get[T any](
 	ctx context.Context, p *Platform, action, path string, token platforms.Token, refused func(*transport.Response) (*platforms.Error, string),
 ) (doc T, failure *platforms.Error) {

@@ -10,12 +10,11 @@ import (
 )
 
 const (
-	// maxSessions is how many uploads one preparation begins: YouTube may forget
-	// one while it is under way. Each is believed to cost one of the 100 that a
-	// project may begin in a day.
+	// maxSessions is the maximum number of uploads that one preparation starts: YouTube may lose one while it is in
+	// progress. Each is assumed to use one of the 100 uploads that a project may start in a day.
 	maxSessions = 2
-	// chunkTries is how often in a row a part may come to nothing, and how often in
-	// one preparation YouTube may lose what it had.
+	// chunkTries is the maximum number of consecutive tries for a part without progress, and the maximum number of
+	// times that YouTube may lose received bytes in one preparation.
 	chunkTries = 3
 )
 
@@ -27,11 +26,11 @@ const (
 	msgUnderway = "YouTube has the whole video, and has not said yet what became of it"
 )
 
-// Prepares says that every video is uploaded before it becomes visible.
+// Prepares returns true: every video is uploaded before it becomes visible.
 func (*Platform) Prepares(platforms.Content) bool { return true }
 
-// Prepare uploads a video but for its last part, which makes it visible. An
-// upload that was begun before goes on where YouTube says that it stands.
+// Prepare uploads a video except for its last part, which makes it visible. It resumes an earlier upload at YouTube's
+// offset.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	file, failure := videoOf(&job)
 	if failure != nil {
@@ -54,7 +53,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		if failure != nil {
 			return "", failure
 		}
-		// Before the first byte, so that no upload is begun and forgotten.
+		// The session is stored before the first byte is sent, so that no started upload is lost.
 		if failure := job.SaveCheckpoint(ctx, s.checkpoint(), s.secret()); failure != nil {
 			return "", failure
 		}
@@ -66,7 +65,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return "", platforms.Errorf(platforms.ClassTransient, msgForgot)
 }
 
-// videoOf is the file of a post.
+// videoOf returns the video of a post.
 func videoOf(job *platforms.Job) (*platforms.File, *platforms.Error) {
 	if len(job.Content.Media) != 1 || !job.Content.Media[0].IsVideo() || job.Content.Media[0].Size < 1 {
 		return nil, platforms.Errorf(platforms.ClassPermanent, msgNoVideo)
@@ -74,8 +73,8 @@ func videoOf(job *platforms.Job) (*platforms.File, *platforms.Error) {
 	return &job.Content.Media[0], nil
 }
 
-// fill uploads what a session lacks, but for the last part. Forgotten says that
-// YouTube does not know the session any more.
+// fill uploads the missing bytes of a session, except for the last part. forgotten reports whether YouTube no longer
+// knows the session.
 func (p *Platform) fill(
 	ctx context.Context, job *platforms.Job, file *platforms.File, s session, at sessionStatus,
 ) (checkpoint string, forgotten bool, failure *platforms.Error) {
@@ -91,7 +90,7 @@ func (p *Platform) fill(
 			if last == s.last {
 				return s.checkpoint(), false, nil
 			}
-			// A part broke off somewhere, and YouTube kept what it had of it.
+			// A part was interrupted, and YouTube kept the bytes received before that.
 			s.last = last
 			return s.checkpoint(), false, job.SaveCheckpoint(ctx, s.checkpoint(), s.secret())
 		}

@@ -16,32 +16,28 @@ import (
 )
 
 const (
-	// firstPause is how long Publish waits before it asks once what became of a video.
-	// YouTube takes seconds for the shortest ones and minutes for most, which Lookup
-	// waits for: the account's turn is not held that long.
+	// firstPause is how long Publish waits before its one status call. YouTube takes seconds for the shortest videos
+	// and minutes for most. Lookup waits for these, so that the account's gate is not held that long.
 	firstPause = 500 * time.Millisecond
 
-	// unseenFor is how long a video may be missing from videos.list before it counts
-	// as deleted. YouTube promises nothing about it; the list of a channel's uploads
-	// may lag by minutes.
+	// unseenFor is how long a video may be missing from videos.list before it counts as deleted. YouTube documents no
+	// lag; the list of a channel's uploads may lag by minutes.
 	unseenFor = 15 * time.Minute
 
-	// missingFor is how long after that a video is missing in every answer before it counts
-	// as deleted: one empty answer may be a fault of YouTube's.
+	// missingFor is how long after that a video must be missing from every answer to count as deleted: one empty answer
+	// may be an error of YouTube's.
 	missingFor = 3 * time.Minute
-	// mostMissing is how many missing videos are remembered.
+	// mostMissing is the capacity of the cache of missing videos.
 	mostMissing = 1000
 
-	// processingFor is how long a video is asked about. After that it counts as posted,
-	// with a note: YouTube has it, and has not refused it. A video of the greatest
-	// length, 12 hours, takes about as long.
+	// processingFor is how long the processing of a video is polled. After that it counts as posted, with a note:
+	// YouTube has it, and has not refused it. A video of the maximum duration, 12 hours, takes about as long.
 	processingFor = 12 * time.Hour
 
-	// paceShare is the part of a video's age that passes between two looks at it. The
-	// caller looks after pauses that double and end at 5 minutes; this makes them longer
-	// from the 20th minute on. So a video that takes an hour costs 19 of the 10,000 units
-	// of a day that a Google project has ("Quota Calculator": 1 for videos.list), and one
-	// that takes 12 hours 30.
+	// paceShare is the divisor for the pause between two status calls: a quarter of the video's age. The caller's own
+	// pauses double up to 5 minutes, so this makes them longer from the 20th minute on. A video that takes an hour then
+	// uses 19 of a Google project's 10,000 daily units ("Quota Calculator": 1 for videos.list), and one that takes 12
+	// hours uses 30.
 	paceShare = 4
 )
 
@@ -53,25 +49,25 @@ const (
 	msgFound      = "YouTube shows a video that fits, and is processing it"
 )
 
-// stage is how far YouTube is with a video that it has whole.
+// stage is the state of a completely uploaded video on YouTube.
 type stage int
 
 const (
-	// processing: neither way is decided.
+	// processing: the outcome is open.
 	processing stage = iota
-	// online: people can watch it.
+	// online: the video is public.
 	online
 	// dropped: YouTube refused it, or it was deleted.
 	dropped
-	// unseen: YouTube does not show it, and need not yet.
+	// unseen: YouTube does not show it, which may still be a lag.
 	unseen
 )
 
-// progress is what YouTube says of a video.
+// progress is YouTube's state of a video.
 type progress struct {
 	stage stage
 	video video
-	// why is the reason for which a video is dropped.
+	// why is the reason for a dropped video.
 	why *platforms.Error
 }
 
@@ -102,8 +98,8 @@ func (p *Platform) progressOf(ctx context.Context, job *platforms.Job, id string
 	return progress{stage: unseen}, nil
 }
 
-// missingSince returns for how long videos.list has not shown a video that it was to show,
-// now for the first time or not.
+// missingSince records that videos.list does not show a video that it should, and returns the time since this was first
+// seen.
 func (p *Platform) missingSince(id string) time.Duration {
 	now := p.clock.Now()
 	since, known := p.missing.Get(id)
@@ -111,11 +107,11 @@ func (p *Platform) missingSince(id string) time.Duration {
 		p.missing.Add(id, now)
 		return 0
 	}
-	return now.Sub(since.(time.Time)) //nolint:forcetypeassert // only times are entered
+	return now.Sub(since.(time.Time)) //nolint:forcetypeassert // all entries are times
 }
 
-// What is read of a video. The details of its processing are for its owner alone
-// ("Videos: list", error forbidden); the status says the same later.
+// The parts of a video that are read. Its processing details are visible to its owner only ("Videos: list", error
+// forbidden); the status shows the same result later.
 const (
 	publicParts = "snippet,status"
 	allParts    = publicParts + ",processingDetails"
@@ -133,9 +129,9 @@ func (p *Platform) list(ctx context.Context, job *platforms.Job, id, parts strin
 	return get[videoList](ctx, p, "status", "/youtube/v3/videos?"+query.Encode(), job.Account.Token, p.classify)
 }
 
-// progress reads how far a video is (resource "videos": status.uploadStatus and
-// processingDetails.processingStatus). It is online once both say so; a status that
-// YouTube does not document decides nothing.
+// progress returns the state of a video (resource "videos": status.uploadStatus and
+// processingDetails.processingStatus). It is online when both statuses confirm it; an undocumented status counts as
+// processing.
 func (v *video) progress() progress {
 	out := progress{stage: processing, video: *v}
 	switch upload, work := v.Status.Upload.String(), v.Processing.Status.String(); {
@@ -153,8 +149,8 @@ func (v *video) progress() progress {
 	return out
 }
 
-// resolvePublished decides what comes of a video that the last part completed. Its id is known
-// and not stored: it goes out with the result in any case.
+// resolvePublished returns the result for a video that the last part completed. Its id is not stored yet, so the result
+// contains it, unless YouTube refused the video.
 func (p *Platform) resolvePublished(ctx context.Context, job *platforms.Job, made *video) platforms.Result {
 	id := made.ID.String()
 	accepted := platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, msgProcessing)}
@@ -177,8 +173,8 @@ func (p *Platform) resolvePublished(ctx context.Context, job *platforms.Job, mad
 	return result
 }
 
-// lookupVideo is what a look at a video of the job tells. known says that the caller has
-// the id of the video already.
+// lookupVideo returns the lookup result for a video of the job. known reports whether the caller already has the
+// video's id.
 func (p *Platform) lookupVideo(ctx context.Context, job *platforms.Job, id string, known bool) (platforms.LookupResult, error) {
 	found, failure := p.progressOf(ctx, job, id)
 	age := p.age(job)
@@ -205,7 +201,7 @@ func (p *Platform) lookupVideo(ctx context.Context, job *platforms.Job, id strin
 	return platforms.LookupResult{}, wait
 }
 
-// age is how long YouTube has had the video of a job.
+// age returns the time since YouTube accepted the job's video.
 func (p *Platform) age(job *platforms.Job) time.Duration {
 	if job.AcceptedAt.IsZero() {
 		return 0
@@ -213,13 +209,13 @@ func (p *Platform) age(job *platforms.Job) time.Duration {
 	return max(p.clock.Since(job.AcceptedAt), 0)
 }
 
-// certain is the answer about a video that YouTube named for the job.
+// certain converts a result for a video that YouTube returned for the job.
 func certain(r platforms.Result) platforms.LookupResult {
 	return platforms.LookupResult{Matches: 1, ExternalID: r.ExternalID, ExternalURL: r.ExternalURL, PostedAt: r.PostedAt, Note: r.Note, Certain: true}
 }
 
-// listed decides about the one video of the channel that fits a job. Absence from the
-// listing proves nothing, so that what is still processed is asked about again.
+// listed returns the lookup result for the one video of the channel that matches a job. Absence from the listing proves
+// nothing, so a video that is still processed is looked up again.
 func (p *Platform) listed(ctx context.Context, job *platforms.Job, match platforms.LookupResult) (platforms.LookupResult, error) {
 	found, failure := p.progressOf(ctx, job, match.ExternalID)
 	switch {
@@ -234,7 +230,7 @@ func (p *Platform) listed(ctx context.Context, job *platforms.Job, match platfor
 	return match, nil
 }
 
-// join puts notes into one.
+// join joins two notes.
 func join(first, second string) string {
 	if first == "" || second == "" {
 		return cmp.Or(first, second)

@@ -19,8 +19,7 @@ import (
 
 const videoID = "AbCdEfGhIjK"
 
-// shows answers videos.list with one video. status and work are the members of its
-// parts status and processingDetails.
+// shows answers videos.list with one video. status and work are the fields of its parts status and processingDetails.
 func shows(id, status, work string) http.HandlerFunc {
 	return says(200, fmt.Sprintf(`{"kind":"youtube#videoListResponse","items":[{"id":%q,"snippet":{"publishedAt":"2026-11-20T12:00:01Z"},"status":{"privacyStatus":"public",%s},"processingDetails":{%s}}]}`,
 		id, status, work))
@@ -34,16 +33,16 @@ const (
 	terminated = `"processingStatus":"terminated"`
 )
 
-// shown answers that people can watch a video.
+// shown answers with a public video.
 func shown(id string) http.HandlerFunc { return shows(id, processed, succeeded) }
 
 // none answers videos.list without a video.
 var none = says(200, `{"kind":"youtube#videoListResponse","items":[]}`)
 
-// listLine asks for the video of the tests.
+// listLine is the request for the tests' video.
 const listLine = "GET /youtube/v3/videos?id=AbCdEfGhIjK&part=snippet%2Cstatus%2CprocessingDetails"
 
-// TestSettle shows what Publish reports of a video that YouTube has whole.
+// TestSettle tests the results of Publish for a completely uploaded video.
 func TestSettle(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -91,7 +90,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestFollow shows what a look at a video tells whose id is stored.
+// TestFollow tests lookups of a video whose id is stored.
 func TestFollow(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -120,7 +119,7 @@ func TestFollow(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
 				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
 			}
-			if failure, ok := err.(*platforms.Error); ok && tc.wait > 0 && !failure.RetryAt.Equal(noon.Add(tc.wait)) { //nolint:errorlint // the contract names this type
+			if failure, ok := err.(*platforms.Error); ok && tc.wait > 0 && !failure.RetryAt.Equal(noon.Add(tc.wait)) { //nolint:errorlint // the contract uses this type
 				t.Errorf("%s: it is asked again at %v", tc.reason, failure.RetryAt)
 			}
 			g.did(t, asked{Line: listLine})
@@ -128,7 +127,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestVideoGone looks twice at a video that YouTube does not show any more.
+// TestVideoGone looks up a video twice that YouTube no longer shows.
 func TestVideoGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason        string
@@ -157,8 +156,7 @@ func TestVideoGone(t *testing.T) {
 	}
 }
 
-// TestDetailsForbidden has YouTube keep the details of the processing from the token:
-// the status alone decides then.
+// TestDetailsForbidden makes YouTube hide the processing details from the token: the status alone then decides.
 func TestDetailsForbidden(t *testing.T) {
 	p, g := newGoogle(t, fails(403, "forbidden"), shows(videoID, processed, ""))
 	job := g.upTo(unit+7, unit)
@@ -169,7 +167,7 @@ func TestDetailsForbidden(t *testing.T) {
 	g.did(t, asked{Line: listLine}, asked{Line: "GET /youtube/v3/videos?id=AbCdEfGhIjK&part=snippet%2Cstatus"})
 }
 
-// TestLostAnswer has the session tell the video whose id nobody stored.
+// TestLostAnswer makes the session return a video whose id was not stored.
 func TestLostAnswer(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -198,7 +196,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestFinish sets the thumbnail of a video that a look has found.
+// TestFinish sets the thumbnail of a video that a lookup has found.
 func TestFinish(t *testing.T) {
 	picture := &platforms.File{Name: "t.jpg", MIMEType: v1alpha1.MimeJPEG, Size: 5, Bytes: inMemory("12345")}
 	set := asked{Line: "POST /upload/youtube/v3/thumbnails/set?uploadType=media&videoId=AbCdEfGhIjK", Length: 5}

@@ -25,8 +25,7 @@ const (
 	msgNotPublic  = "YouTube made the video %s instead of public; look at the settings of the channel in YouTube Studio"
 )
 
-// Publish sends the last part of the video, which makes it visible once YouTube has
-// processed it.
+// Publish sends the last part of the video, which makes it visible when YouTube has processed it.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	file, failure := videoOf(&job)
 	if failure != nil {
@@ -36,7 +35,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if !ok || s.last >= file.Size || file.Size-s.last > unit {
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
 	}
-	// It is held whole, so that no trouble with the store leaves the call in doubt.
+	// The part is held in memory, so that an error of the store cannot leave the outcome of the call unknown.
 	part, failure := readPart(ctx, file, s.last)
 	if failure != nil {
 		return unsent(failure)
@@ -58,8 +57,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return result
 }
 
-// unsent is the result of a call that was not made: something is to be done
-// before, or it can never be.
+// unsent is the result of a call that was not made, because a step is missing before it or it can never succeed.
 func unsent(failure *platforms.Error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Unpublished: true, Err: failure}
 }
@@ -83,8 +81,7 @@ func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, 
 	return part, nil
 }
 
-// publishResult decides what an answer to the last part says: the video that it completed, or
-// else what is known without one.
+// publishResult returns the video that the last part completed, or else the result of the answer.
 func (p *Platform) publishResult(resp *transport.Response, s session, size int64) (*video, platforms.Result) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
@@ -112,16 +109,15 @@ func (p *Platform) publishResult(resp *transport.Response, s session, size int64
 	return nil, refusal(failure)
 }
 
-// documented reports whether an answer is a refusal that YouTube documents, in
-// Google's own words: anything else may come from something in between, which
-// passed the call on or not.
+// documented reports whether an answer is a documented refusal in Google's format. Any other answer may come from a
+// proxy, which may or may not have forwarded the call.
 func documented(status int, reason string) bool {
 	return reason != "" && reason != codeBackend && slices.Contains([]int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone, http.StatusTooManyRequests,
 	}, status)
 }
 
-// posted is the result of a video that people can watch.
+// posted returns the result for a public video.
 func (p *Platform) posted(made *video) platforms.Result {
 	id := made.ID.String()
 	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: made.Snippet.PublishedAt.Time()}
@@ -131,13 +127,13 @@ func (p *Platform) posted(made *video) platforms.Result {
 	return result
 }
 
-// videoURL is where people watch a video.
+// videoURL returns the public address of a video.
 func (p *Platform) videoURL(id string) string {
 	return p.webURL + "/watch?v=" + url.QueryEscape(id)
 }
 
-// doubleCheck asks the session whether a refusal for good is about the video:
-// if YouTube has other parts of it than Herald knew, uploading goes on.
+// doubleCheck reads the session's state to verify a permanent refusal: if YouTube has other parts of the video than
+// Herald assumed, the upload continues.
 func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, result *platforms.Result) {
 	at, failure := p.querySession(ctx, s, size)
 	switch {

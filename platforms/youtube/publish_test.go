@@ -77,7 +77,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestPublishUnprepared shows when nothing is sent at all.
+// TestPublishUnprepared tests the cases without any call.
 func TestPublishUnprepared(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -173,7 +173,7 @@ func TestLookup(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		answers []http.HandlerFunc
-		// alone says that the session's address is lost.
+		// alone reports whether the session's address is lost.
 		alone bool
 		want  platforms.LookupResult
 		class platforms.Class
@@ -222,8 +222,8 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// FuzzJudge shows that nothing but an answer with an id is taken for a success,
-// and nothing but Google's own words, or its "go on", for a refusal.
+// FuzzJudge checks that only an answer with an id is a success, and that only errors in Google's format, or its status
+// 308, are refusals.
 func FuzzJudge(f *testing.F) {
 	f.Add(200, published, "", "")
 	f.Add(200, `{"id":"a/b"}`, "", "")
@@ -233,7 +233,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(403, `{"error":{"errors":[null]}}`, "", "")
 	f.Add(503, `{"error":[]}`, "", "")
 	f.Add(404, `{"error":{"errors":[{"reAson":"0"}]}}`, "", "")
-	// Go reads the names of fields in any case, also with letters that fold to ASCII.
+	// Go matches field names in any case, including letters that fold to ASCII.
 	reason := regexp.MustCompile(`(?i)reason`)
 	p := New(Config{Clock: clocktesting.NewFakeClock(noon)}, nil)
 	f.Fuzz(func(t *testing.T, status int, body, stored, location string) {
@@ -265,7 +265,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// The session must not be asked about a video of no bytes: it might take that for
+// TestLookupWithoutSize checks that a session is not queried about a video of zero bytes: it might treat the query as
 // the end of the upload.
 func TestLookupWithoutSize(t *testing.T) {
 	p, g := newGoogle(t,

@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// rejectionRows are the ends of YouTube's work on a video by which people cannot watch it. The
-// file went to YouTube whole, so that no other call with the same file would do better.
+// rejectionRows are the results of YouTube's processing that leave a video invisible. YouTube has the whole file, so
+// another call with the same file would not help.
 var rejectionRows = []errorRow{
 	rejected("claim", "somebody claims a right to what it shows or plays", "dispute the claim in YouTube Studio, or change the video"),
 	rejected("copyright", "it infringes a copyright", "dispute that in YouTube Studio, or change the video"),
@@ -38,14 +38,14 @@ var rejectionRows = []errorRow{
 	}},
 }
 
-// rejected is the row of a video that YouTube does not want to show.
+// rejected returns the row of a video that YouTube rejected.
 func rejected(reason, because, remedy string) errorRow {
 	return errorRow{code: "rejected/" + reason, kind: "rejected after the upload", source: sourceRejection, err: platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube rejected the video, because " + because, Remedy: remedy,
 	}}
 }
 
-// failed is the row of a video that YouTube could not process.
+// failed returns the row of a video that YouTube could not process.
 func failed(reason, source, because, remedy string) errorRow {
 	about := platforms.SubjectFile
 	if reason == "other" {
@@ -56,8 +56,7 @@ func failed(reason, source, because, remedy string) errorRow {
 	}}
 }
 
-// droppedFor says why a video is dropped. A code that the table lacks names nothing
-// that is at fault.
+// droppedFor returns the error for a dropped video. A code without a row in the table does not identify the cause.
 func droppedFor(code string) *platforms.Error {
 	failure, ok := lookupError(code)
 	if !ok {
@@ -71,5 +70,5 @@ func droppedFor(code string) *platforms.Error {
 	return failure.Because(fmt.Errorf("the video ended as %.64q", code))
 }
 
-// verbs are the ends of YouTube's work in words.
+// verbs are the results of YouTube's processing, for messages.
 var verbs = map[string]string{"rejected": "rejected", "failed": "could not process"}

@@ -23,42 +23,40 @@ import (
 )
 
 const (
-	// unit is what the size of every part of an upload but the last is a
-	// multiple of (Data API, guide "Resumable Uploads").
+	// unit divides the size of every part of an upload but the last (Data API, guide "Resumable Uploads").
 	unit = 256 << 10
-	// chunk is how many bytes one part carries: a multiple of unit.
+	// chunk is the number of bytes in one part: a multiple of unit.
 	chunk = 16 * unit
-	// chunkTimeout bounds one request that carries a part.
+	// chunkTimeout bounds the upload of one part.
 	chunkTimeout = 2 * time.Minute
 )
 
 const msgNoSession = "YouTube took the description of the video without saying where to upload it"
 
-// What is odd about an answer of a session, for the log.
+// Causes of unusable session answers, for the log.
 var (
 	errNoVideo = errors.New("a success without a readable id of the video")
 	errNoRange = errors.New("status 308 without a readable range")
 	errOdd     = errors.New("an answer that does not tell whether the video is online")
 )
 
-// session is an upload to YouTube. Its address is enough to go on with it.
+// session is an upload to YouTube. Its address suffices to continue it.
 type session struct {
 	address string
-	// last is where the last part begins, which makes the video visible.
+	// last is the offset of the last part, which makes the video visible.
 	last int64
 }
 
-// checkpoint names the session without telling its address.
+// checkpoint returns an id of the session that does not contain its address.
 func (s session) checkpoint() string {
 	sum := sha256.Sum256([]byte(s.address))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// secret is what is kept of the session, apart from the checkpoint.
+// secret returns the secret part of the session, which is stored separately from the checkpoint.
 func (s session) secret() string { return strconv.FormatInt(s.last, 10) + " " + s.address }
 
-// sessionOf returns the session that was begun for a job, if its secret is still
-// there and leads to YouTube.
+// sessionOf returns the session of a job, if its secret still exists and its address may be called.
 func (p *Platform) sessionOf(job *platforms.Job) (session, bool) {
 	offset, address, _ := strings.Cut(job.Secret, " ")
 	last, err := strconv.ParseInt(offset, 10, 64)
@@ -66,11 +64,11 @@ func (p *Platform) sessionOf(job *platforms.Job) (session, bool) {
 	return s, err == nil && last >= 0 && s.checkpoint() == job.Checkpoint && p.api.Addresses.Check(address) == nil
 }
 
-// lastPart is where the last part begins if so much of the file is stored: what
-// lies between is a multiple of unit, and at least one byte is left.
+// lastPart returns the offset of the last part when stored bytes are uploaded: the bytes before it are a multiple of
+// unit, and at least one byte remains.
 func lastPart(stored, size int64) int64 { return stored + max(0, size-stored-1)/unit*unit }
 
-// description is the resource that an upload begins with.
+// description is the resource that starts an upload.
 type description struct {
 	Snippet struct {
 		Title       string `json:"title"`
@@ -81,7 +79,7 @@ type description struct {
 	} `json:"status"`
 }
 
-// video is the resource that an upload becomes.
+// video is the resource that an upload results in.
 type video struct {
 	ID      jsondoc.Text `json:"id"`
 	Snippet struct {
@@ -99,12 +97,11 @@ type video struct {
 	} `json:"processingDetails"`
 }
 
-// privacyPublic is who may see a video. It is said always: what an upload is
-// that does not say it has changed over the years.
+// privacyPublic is the privacy of a video. It is always sent, because YouTube's default for uploads has changed over
+// the years.
 const privacyPublic = "public"
 
-// startSession describes the video and returns the session that its bytes go to.
-// Nothing of it is visible.
+// startSession sends the description of the video and returns the session for its bytes. Nothing is visible yet.
 func (p *Platform) startSession(ctx context.Context, job *platforms.Job, file *platforms.File) (session, *platforms.Error) {
 	var about description
 	about.Snippet.Title, about.Snippet.Description = job.Content.Title, job.Content.Text
@@ -131,7 +128,7 @@ func (p *Platform) startSession(ctx context.Context, job *platforms.Job, file *p
 	return s, nil
 }
 
-// state is what has become of a session.
+// state is the state of a session.
 type state int
 
 const (
@@ -139,20 +136,20 @@ const (
 	open state = iota
 	// done: the video is on the channel.
 	done
-	// gone: YouTube does not know the session any more.
+	// gone: YouTube no longer knows the session.
 	gone
 )
 
-// sessionStatus is how far a session is.
+// sessionStatus is the progress of a session.
 type sessionStatus struct {
 	state state
-	// stored is how many bytes YouTube has, while the session is open.
+	// stored is the number of bytes that YouTube has, while the session is open.
 	stored int64
-	// video is what the session has become, when it is done.
+	// video is the result of a session that is done.
 	video video
 }
 
-// querySession asks a session how far it is.
+// querySession reads the status of a session.
 func (p *Platform) querySession(ctx context.Context, s session, size int64) (sessionStatus, *platforms.Error) {
 	resp, err := p.put(ctx, s, client.Call{Action: "status", Header: http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", size)}}, Timeout: readTimeout})
 	if err != nil {
@@ -172,29 +169,28 @@ func (p *Platform) send(ctx context.Context, s session, file *platforms.File, of
 	}
 	at, failure := p.parseSession(resp, s, file.Size)
 	if failure != nil && failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest {
-		// The description was taken when the session began, so that this is about
-		// where the part belongs: the session may have come further than we know.
+		// The description was accepted when the session started, so this error concerns the position of the part:
+		// YouTube may have more bytes than Herald assumed.
 		failure = p.api.Unconfirmed(platforms.ClassTransient, failure.Err)
 	}
 	return at, failure
 }
 
-// span says where a part of a file belongs.
+// span returns the Content-Range of a part of a file.
 func span(offset, length, size int64) http.Header {
 	return http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, size)}}
 }
 
-// put makes a request to a session. It carries no token: the address has all
-// authority. Google's guide ("Resumable Uploads") shows the header Authorization with
-// each request and does not say that a session asks for it; without it, a host that an
-// answer named never sees the token of the channel.
+// put makes a request to a session. It sends no token, because the address grants access by itself. Google's guide
+// ("Resumable Uploads") shows the header Authorization with each request, but does not document that a session requires
+// it; without it, a host named in an answer never sees the channel's token.
 func (p *Platform) put(ctx context.Context, s session, call client.Call) (*transport.Response, error) {
 	call.Method, call.URL = http.MethodPut, s.address
 	return p.api.Do(ctx, call)
 }
 
-// parseSession reads an answer of a session. What is in Google's own words is told; all else is
-// worded alike.
+// parseSession parses an answer of a session. Errors in Google's format have their own message; all others have the
+// same one.
 func (p *Platform) parseSession(resp *transport.Response, s session, size int64) (sessionStatus, *platforms.Error) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
@@ -223,9 +219,8 @@ func (p *Platform) parseSession(resp *transport.Response, s session, size int64)
 	return sessionStatus{}, failure
 }
 
-// sameSession reports whether an address, which may be relative, is the session's. The
-// id of the session decides wherever the address leads: only Google knows it. Bytes go
-// to the address that the session has in any case.
+// sameSession reports whether an address, which may be relative, is the session's. The session id decides, whatever the
+// host: only Google knows the id. Bytes are always sent to the session's own address.
 func (s session) sameSession(location string) bool {
 	own, err := url.Parse(s.address)
 	if err != nil {
@@ -241,19 +236,17 @@ func (s session) sameSession(location string) bool {
 	return other.String() == own.String()
 }
 
-// sessionID is the parameter that names a session in its address (Data API, guide
-// "Resumable Uploads", step 3).
+// sessionID is the parameter with the session id in an address (Data API, guide "Resumable Uploads", step 3).
 const sessionID = "upload_id"
 
-// storedRange is one range of bytes. The guide writes "bytes=0-999999"; Google's own
-// client for Python reads whatever stands behind the minus sign (googleapiclient/http.py,
-// _process_response), so that a unit that is left out or spelt otherwise is met as well.
+// storedRange matches one byte range. The guide uses "bytes=0-999999"; Google's own client for Python reads only the
+// number after the minus sign (googleapiclient/http.py, _process_response), so a missing or different unit is accepted
+// as well.
 var storedRange = regexp.MustCompile(`^(?i:bytes)?[ \t]*=?[ \t]*([0-9]{1,18})[ \t]*-[ \t]*([0-9]{1,18})$`)
 
-// stored reads how many bytes YouTube has from the beginning of the file: none, where
-// it names no range. An answer that leads away from the session is not YouTube's "go
-// on", although it has the same status. Of several ranges those count that follow on
-// one another: what they lack is missing, whatever lies behind.
+// stored returns the number of bytes that YouTube has from the start of the file; 0 without a range. An answer that
+// redirects away from the session is not YouTube's status 308, but a redirect with the same status. Of several ranges,
+// only the contiguous ones from the start count, because the bytes after a gap must be sent again.
 func stored(h http.Header, s session, size int64) (int64, bool) {
 	if location := h.Get("Location"); location != "" && !s.sameSession(location) {
 		return 0, false
@@ -281,7 +274,7 @@ func stored(h http.Header, s session, size int64) (int64, bool) {
 	return end, end > 0
 }
 
-// validID reports whether this can be the id of a video, and a part of an address.
+// validID reports whether a string can be the id of a video and a part of an address.
 func validID(id string) bool { return idPattern.MatchString(id) }
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestGoOn reads the answers by which YouTube asks for the rest of a file of 1000 bytes.
+// TestGoOn parses answers that request the rest of a file of 1000 bytes.
 func TestGoOn(t *testing.T) {
 	const address = "https://www.googleapis.com/upload/youtube/v3/videos?uploadType=resumable&upload_id=s3cr3t-1"
 	tests := map[string]struct {
@@ -67,8 +67,8 @@ func TestGoOn(t *testing.T) {
 	}
 }
 
-// TestGoOnAtTheSameSession uploads to a session whose every answer carries its own
-// address, and to one that leaves out the unit of the range.
+// TestGoOnAtTheSameSession uploads to a session whose answers contain its own address, and to one that omits the unit
+// of the range.
 func TestGoOnAtTheSameSession(t *testing.T) {
 	const size = chunk + unit + 1
 	for reason, dress := range map[string]func(at string) []string{
@@ -84,7 +84,7 @@ func TestGoOnAtTheSameSession(t *testing.T) {
 				}
 			}
 			answers := []http.HandlerFunc{begun, next(chunk)}
-			for range 2 { // the question how far the upload has come, and the last part
+			for range 2 { // the status call, and the last part
 				answers = append(answers, next(chunk+unit))
 			}
 			p, g := newGoogle(t, append(answers, says(200, published), shown(videoID))...)

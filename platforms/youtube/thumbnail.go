@@ -13,17 +13,17 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// thumbnailTries is how often a thumbnail is set: as often as one likes, but a
-// live post waits for it to be recorded.
+// thumbnailTries is the maximum number of tries to set a thumbnail. Repeating it is harmless, but the outcome of a
+// published post is not recorded until then.
 const thumbnailTries = 2
 
 const msgNoThumbnail = "the video is online without the chosen thumbnail: %s"
 
 var _ platforms.Finisher = (*Platform)(nil)
 
-// Finish sets the chosen thumbnail of a video that YouTube has processed: for a Short
-// it might not be applied before ("Thumbnails: set", November 2026), and which videos
-// are Shorts is YouTube's to say. It costs 50 units of the quota.
+// Finish sets the chosen thumbnail of a video that YouTube has processed. For a Short, an earlier thumbnail might be
+// ignored ("Thumbnails: set", November 2026), and only YouTube decides which videos are Shorts. The call costs 50 units
+// of the quota.
 func (p *Platform) Finish(ctx context.Context, job platforms.Job, externalID string) (note string) {
 	if job.Content.Thumbnail == nil || !validID(externalID) {
 		return ""
@@ -34,7 +34,7 @@ func (p *Platform) Finish(ctx context.Context, job platforms.Job, externalID str
 	return ""
 }
 
-// setThumbnail sets the picture of a video that is online.
+// setThumbnail sets the thumbnail of a published video.
 func (p *Platform) setThumbnail(ctx context.Context, job *platforms.Job, id string) *platforms.Error {
 	for try := 1; ; try++ {
 		failure := p.sendThumbnail(ctx, job, id)

@@ -26,7 +26,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// inMemory is a file that is not in a store.
+// inMemory is a file in memory.
 type inMemory []byte
 
 func (m inMemory) Open(_ context.Context, offset, length int64) (io.ReadCloser, error) {
@@ -50,7 +50,7 @@ type asked struct {
 	Length     int64
 }
 
-// google answers each request as the next of the answers says.
+// google is a server with a sequence of answers.
 type google struct {
 	*httptest.Server
 
@@ -86,14 +86,14 @@ func newGoogle(t *testing.T, answers ...http.HandlerFunc) (*Platform, *google) {
 	return p, g
 }
 
-// requests returns what the server was asked so far.
+// requests returns the requests received up to now.
 func (g *google) requests() ([]asked, []http.Header) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.seen), slices.Clone(g.headers)
 }
 
-// did fails unless the server was asked this, and nothing else.
+// did fails unless the server received exactly these requests.
 func (g *google) did(t *testing.T, want ...asked) {
 	t.Helper()
 	seen, _ := g.requests()
@@ -102,12 +102,12 @@ func (g *google) did(t *testing.T, want ...asked) {
 	}
 }
 
-// begun answers the beginning of a session.
+// begun answers the request that starts a session.
 func begun(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Location", "http://"+r.Host+"/session?upload_id=s3cr3t-session")
 }
 
-// goOn answers that so many bytes are stored and more are expected.
+// goOn answers that the given number of bytes is stored and more are expected.
 func goOn(bytes int64) http.HandlerFunc {
 	if bytes == 0 {
 		return says(308, "")
@@ -117,7 +117,7 @@ func goOn(bytes int64) http.HandlerFunc {
 
 const published = `{"kind":"youtube#video","id":"AbCdEfGhIjK","snippet":{"publishedAt":"2026-11-20T12:00:01Z"},"status":{"privacyStatus":"public"}}`
 
-// job publishes a video of so many bytes.
+// videoJob returns a job for a video with the given number of bytes.
 func videoJob(size int) platforms.Job {
 	return platforms.Job{
 		Account: platforms.Account{ID: "UC1", Token: platforms.Token{Access: "access-t0ken"}},
@@ -129,7 +129,7 @@ func videoJob(size int) platforms.Job {
 	}
 }
 
-// upTo is such a job of which all but the last part is uploaded to a server.
+// upTo returns such a job, with all but the last part uploaded to a server.
 func (g *google) upTo(size int, last int64) platforms.Job {
 	job := videoJob(size)
 	s := session{address: g.URL + "/session?upload_id=s3cr3t-session", last: last}
@@ -172,7 +172,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestUpload walks through uploads of 4 MiB + 256 KiB + 1 byte.
+// TestUpload runs uploads of 4 MiB + 256 KiB + 1 byte.
 func TestUpload(t *testing.T) {
 	const size = chunk + unit + 1
 	at := func(first, last int64) asked {
@@ -183,11 +183,11 @@ func TestUpload(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		answers []http.HandlerFunc
-		// earlier says that a session exists, and a secret of it.
+		// earlier reports whether a session and its secret exist.
 		earlier bool
 		want    []asked
 		class   platforms.Class
-		// last is where the last part begins by the note that counts.
+		// last is the offset of the last part in the final checkpoint.
 		last int64
 	}{
 		"whole": {
@@ -360,8 +360,8 @@ func TestKeepFails(t *testing.T) {
 	g.did(t, asked{Line: beginLine, Length: 107})
 }
 
-// TestProjectQuota has Google say in both ways that it has, that the project has
-// made its uploads of the day: no channel of the project can upload.
+// TestProjectQuota makes Google return both forms of a used-up daily upload quota of the project: no channel of the
+// project can upload.
 func TestProjectQuota(t *testing.T) {
 	const (
 		day    = "Quota exceeded for quota metric 'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:1'."

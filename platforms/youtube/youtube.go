@@ -3,14 +3,12 @@
 
 // Package youtube publishes videos to YouTube by its Data API v3.
 //
-// A video is uploaded in parts to a session, and is on the channel as soon as
-// the last byte is there. So Prepare uploads all but the last 256 KiB at most,
-// and Publish sends those. The session tells for certain whether there is a video. Its
-// address is enough to use it, and is kept as a secret.
+// A video is uploaded in parts to a session, and is on the channel when the last byte has arrived. Prepare therefore
+// uploads all but the last 256 KiB at most, and Publish sends the rest. The state of the session proves whether there
+// is a video. The session's address grants access by itself and is stored as a secret.
 //
-// People can watch the video once YouTube has processed it, which may also end with
-// a rejection. The id of the video is the operation id by which it is asked for until
-// then.
+// The video is public when YouTube has processed it; YouTube may also reject it. The id of the video is the operation
+// id that is looked up until then.
 package youtube
 
 import (
@@ -31,69 +29,63 @@ import (
 )
 
 const (
-	// DefaultAPIURL is where the Data API is served.
+	// DefaultAPIURL is the address of the Data API.
 	DefaultAPIURL = "https://www.googleapis.com"
-	// DefaultTokenURL is where Google renews tokens.
+	// DefaultTokenURL is the address of Google's token endpoint.
 	DefaultTokenURL = "https://oauth2.googleapis.com"
-	// DefaultWebURL is where people watch videos.
+	// DefaultWebURL is the address of the website with the videos.
 	DefaultWebURL = "https://www.youtube.com"
-	// DefaultAuthorizeURL is where people let apps into their accounts.
+	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://accounts.google.com"
 
-	// DefaultListingLag is how long a video may be missing from the playlist of
-	// its channel's uploads: minutes, by what is believed.
+	// DefaultListingLag is how long a video may be missing from the playlist of its channel's uploads: assumed to be
+	// minutes.
 	DefaultListingLag = 5 * time.Minute
 
-	// confirmAfter is how long after a refused part the upload's session, which says
-	// itself whether it has become a video, is asked: its servers answer at once
-	// ("Resumable Uploads", checking the status of an upload).
+	// confirmAfter is the delay after a refused part until the upload session is queried, whose state shows whether it
+	// resulted in a video: its servers answer immediately ("Resumable Uploads", checking the status of an upload).
 	confirmAfter = 10 * time.Second
 
-	// maxDescription is the greatest length of a video's description in bytes
-	// (Data API, resource "videos").
+	// maxDescription is the maximum length of a video's description in bytes (Data API, resource "videos").
 	maxDescription = 5000
 
-	// maxTitle is the greatest length of a video's title (Data API, resource
-	// "videos"), counted in UTF-16 code units: YouTube speaks of characters, and
-	// what is short enough so is short enough either way.
+	// maxTitle is the maximum length of a video's title (Data API, resource "videos"), counted in UTF-16 code units:
+	// YouTube's unit is "characters", and a title within this limit is within it in either unit.
 	maxTitle = 100
 
-	// publishTimeout bounds the last part of an upload, settleTimeout the question
-	// that follows it, and thumbnailTimeout a thumbnail. callTimeout bounds all that
-	// Publish does.
+	// publishTimeout bounds the last part of an upload, settleTimeout the status call after it, and thumbnailTimeout a
+	// thumbnail. callTimeout bounds all of Publish.
 	publishTimeout   = 30 * time.Second
 	settleTimeout    = 10 * time.Second
 	thumbnailTimeout = 10 * time.Second
 	callTimeout      = publishTimeout + settleTimeout + thumbnailTries*thumbnailTimeout
 
-	// preparedLasts is how long a session is relied on. YouTube does not say how
-	// long one lives; elsewhere at Google it is about a week. A day stays far from
-	// that, and more would gain nothing: uploads begin less than an hour ahead.
+	// preparedLasts is how long a session is assumed to be valid. YouTube does not document the lifetime; other Google
+	// services keep sessions for about a week. A day is well within that, and more is not needed: uploads start less
+	// than an hour in advance.
 	preparedLasts = 24 * time.Hour
 
-	// readTimeout bounds the calls that only ask.
+	// readTimeout bounds calls that only read.
 	readTimeout = 10 * time.Second
 
-	// refreshLead is how long before its end an access token is renewed;
-	// Google's live for about an hour.
+	// refreshLead is how long before its expiry an access token is renewed; Google's tokens live for about an hour.
 	refreshLead = 5 * time.Minute
 )
 
-// Config says how to reach YouTube, and as which app.
+// Config configures the access to YouTube, and its app.
 type Config struct {
-	// APIURL is where both the Data API and the renewal of tokens are served.
-	// It defaults to DefaultAPIURL and DefaultTokenURL.
+	// APIURL is the address of both the Data API and the token endpoint. It defaults to DefaultAPIURL and
+	// DefaultTokenURL.
 	APIURL string
 	// WebURL and AuthorizeURL default to DefaultWebURL and DefaultAuthorizeURL.
 	WebURL, AuthorizeURL string
-	// ClientID and ClientSecret are the app's, to connect channels and renew tokens
-	// with.
+	// ClientID and ClientSecret belong to the app and are needed for connecting channels and renewing tokens.
 	ClientID string
-	// ClientSecret is asked for each of those calls; nil for none.
+	// ClientSecret is called for each of these requests; nil for none.
 	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
-	// Clock tells the time, and is what Publish waits by. Defaults to the real one.
+	// Clock is the clock for expiry times and pauses. Defaults to the real one.
 	Clock clock.Clock
 }
 
@@ -105,8 +97,8 @@ type Platform struct {
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
-	// missing has the videos that videos.list did not show when it was to, and since when.
-	// It ends with the process: then a video counts as deleted some minutes later.
+	// missing has the videos that videos.list should show but does not, with the time of the first such answer. It is
+	// in memory only: after a restart, a video counts as deleted some minutes later.
 	missing *lru.Cache
 }
 
@@ -115,7 +107,7 @@ var (
 	_ platforms.Preparer  = (*Platform)(nil)
 )
 
-// New makes the platform.
+// New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
 	p := &Platform{
 		dialog: c.dialog(),
@@ -139,7 +131,7 @@ func New(c Config, way *transport.Client) *Platform {
 	return p
 }
 
-// app names the app, which shows its secret in the form.
+// app returns the app, with its secret in the form.
 func (c *Config) app() oauth2.App {
 	form := url.Values{"client_id": {c.ClientID}}
 	if c.ClientSecret != nil {
@@ -148,15 +140,14 @@ func (c *Config) app() oauth2.App {
 	return oauth2.App{Form: form}
 }
 
-// videos is the longest that YouTube takes (YouTube Help, "Upload videos longer than 15
-// minutes"), and doubtfulVideos what accounts have that were not verified.
+// videos has the maximum duration on YouTube (YouTube Help, "Upload videos longer than 15 minutes"), and doubtfulVideos
+// the maximum for accounts that are not verified.
 var (
 	videos         = platforms.VideoLimits{MaxDuration: 12 * time.Hour}
 	doubtfulVideos = platforms.VideoLimits{MaxDuration: 15 * time.Minute}
 )
 
-// Capabilities declares YouTube's rules. It takes videos only, with the caption as
-// their description.
+// Capabilities declares YouTube's rules. Only videos are supported, with the caption as their description.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryVideo},
@@ -182,9 +173,9 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// titleProblem names what YouTube refuses in titles besides length. A title without
-// a visible character is an empty one to it (videos.insert, error invalidTitle: "The
-// request metadata specifies an invalid or empty video title").
+// titleProblem returns the reason why YouTube refuses a title, other than its length. A title without a visible
+// character counts as empty (videos.insert, error invalidTitle: "The request metadata specifies an invalid or empty
+// video title").
 func titleProblem(text string) string {
 	if text != "" && strings.TrimSpace(text) == "" {
 		return "consists of blanks only, which YouTube refuses; write a title"
@@ -192,7 +183,7 @@ func titleProblem(text string) string {
 	return captionProblem(text)
 }
 
-// captionProblem names what YouTube refuses besides length.
+// captionProblem returns the reason why YouTube refuses a text, other than its length.
 func captionProblem(text string) string {
 	if strings.ContainsAny(text, "<>") {
 		return "contains < or >, which YouTube refuses in titles and descriptions; remove them"

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// noon is the time at which these tests happen.
+// noon is the time of these tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 var (
@@ -80,7 +80,7 @@ func TestIdentify(t *testing.T) {
 			p, server := newYouTube(t, tc.answer)
 			identity, err := p.Identify(t.Context(), platforms.Token{Access: "access"})
 			got := want{Identity: identity, Class: class(err)}
-			if failure, ok := err.(*platforms.Error); ok { //nolint:errorlint // the contract names this type
+			if failure, ok := err.(*platforms.Error); ok { //nolint:errorlint // the contract uses this type
 				got.RetryAt = failure.RetryAt
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
