@@ -15,13 +15,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// ErrRecentlyWritten says that another process wrote a moment ago, and that it should be counted again
-// when that is past.
+// ErrRecentlyWritten means that another process has just written the Usage, and that the caller should count again
+// later.
 var ErrRecentlyWritten = errors.New("another process has just written this Usage")
 
-// RecordBudget stores how much a team uses of its budget, unless it is stored already. Several
-// processes count the same: one that finds that it was written less than apart ago writes
-// nothing, and Count returns ErrRecentlyWritten.
+// RecordBudget stores a team's usage of its budget, unless it is stored already. Several processes count the same
+// usage: if the last write is less than apart ago, RecordBudget writes nothing and returns ErrRecentlyWritten.
 func (s *UsageStore) RecordBudget(ctx context.Context, namespace string, uses []v1alpha1.BudgetUse, now time.Time, apart time.Duration) error {
 	stored, err := s.Read(ctx, namespace, v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget})
 	if err != nil {
@@ -55,7 +54,7 @@ func (s *UsageStore) RecordBudget(ctx context.Context, namespace string, uses []
 	}
 }
 
-// fullest is how many percent of the fullest of some fields are used.
+// fullest returns the highest percentage of some fields.
 func fullest(uses []v1alpha1.BudgetUse) (most int) {
 	for _, u := range uses {
 		most = max(most, u.Percent())
@@ -63,5 +62,5 @@ func fullest(uses []v1alpha1.BudgetUse) (most int) {
 	return most
 }
 
-// wholePercent is the limit of a budget, whose use is told in percent.
+// wholePercent is the limit of a budget, whose usage is in percent.
 const wholePercent = 100

@@ -17,33 +17,31 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Exceeded is a create that Kubernetes refused because of a ResourceQuota.
+// Exceeded is a create that Kubernetes rejected because of a ResourceQuota.
 type Exceeded struct {
 	// Quota is its name.
 	Quota string
-	// Kind is that of the objects that it counts, in the plural and without the group,
-	// such as "posts"; the whole name of the resource where that is not Herald's.
+	// Kind is the kind of the counted objects, in the plural and without the group, such as "posts"; the full name of
+	// the resource for kinds that are not Herald's.
 	Kind        string
 	Used, Limit int64
 }
 
-// countsOf begins the name by which a ResourceQuota counts the objects of a kind, and ofHerald
-// ends it where the kind is Herald's.
+// countsOf is the prefix of the name of an object count in a ResourceQuota, and ofHerald its suffix for Herald's kinds.
 const countsOf = "count/"
 
 var ofHerald = "." + v1alpha1.GroupVersion.Group
 
-// ResourceNameOf is the name by which a ResourceQuota counts the objects of one of Herald's kinds,
-// in the plural.
+// ResourceNameOf is the name of the object count of one of Herald's kinds, in the plural, in a ResourceQuota.
 func ResourceNameOf(kind string) corev1.ResourceName {
 	return corev1.ResourceName(countsOf + kind + ofHerald)
 }
 
-// exceeded is what the API server's admission plugin ResourceQuota says; it has no code of
-// its own. Each part lists what does not fit, separated by commas.
+// exceeded matches the message of the API server's admission plugin ResourceQuota, which has no error code. Each part
+// lists the exceeded resources, separated by commas.
 var exceeded = regexp.MustCompile(`exceeded quota: ([^\s,]+), requested: ([^=\s]+)=[^,\s]+(?:,\S+)?, used: [^=\s]+=(\d+)(?:,\S+)?, limited: [^=\s]+=(\d+)`)
 
-// ParseExceeded tells what a ResourceQuota refused; false if the error is another.
+// ParseExceeded parses the error of an exceeded ResourceQuota; false if the error is another.
 func ParseExceeded(err error) (Exceeded, bool) {
 	if !apierrors.IsForbidden(err) {
 		return Exceeded{}, false
@@ -62,19 +60,17 @@ func ParseExceeded(err error) (Exceeded, bool) {
 	return e, errUsed == nil && errLimit == nil
 }
 
-// isQuotaUnknown reports whether Kubernetes refused a create because it has not counted yet what
-// there is: Herald's kinds were installed a moment ago. A quota that was just made refuses
-// nothing before.
+// isQuotaUnknown reports whether Kubernetes rejected a create because it has not counted the existing objects yet:
+// Herald's kinds were installed a moment ago. A new quota rejects nothing before that.
 func isQuotaUnknown(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "status unknown for quota: ")
 }
 
-// quotaBackoff is how long a create waits until Kubernetes has counted: 5 seconds in all, of
-// which it takes one as a rule.
+// quotaBackoff is the backoff of a create until Kubernetes has counted: 5 seconds in total; it usually needs one.
 var quotaBackoff = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: 800 * time.Millisecond, Steps: 10}
 
-// CreateWithRetry creates something in a namespace, and waits where Kubernetes has not counted yet
-// what there is. Such a create took no effect.
+// CreateWithRetry creates an object in a namespace, and retries while Kubernetes has not counted the existing ones. A
+// rejected create has no effect.
 func CreateWithRetry[T any](ctx context.Context, create func() (T, error)) (made T, err error) {
 	pause := quotaBackoff
 	for range quotaBackoff.Steps {

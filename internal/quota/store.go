@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quota stores what is counted of each team in its Usages, and finds the
-// team that owns a namespace. Several processes write a Usage under optimistic
-// concurrency, so that no race exceeds a limit.
+// Package quota stores the usage of each team in its Usages, and finds the team that owns a namespace. Several
+// processes write a Usage with optimistic concurrency, so that no race exceeds a limit.
 package quota
 
 import (
@@ -22,30 +21,28 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// conflictBackoff is how often, and how far apart, a Usage is written again that
-// another process wrote in between. Each such write is progress of a request, and
-// a full Usage is not written any more, so that its limit bounds them. The pauses
-// of 2 to 12 ms differ, so that many writers do not meet again.
+// conflictBackoff is the backoff of a write to a Usage after a conflict. Each conflicting write is the progress of
+// another request, and a full Usage is no longer written, so that its limit also limits the conflicts. The pauses of 2
+// to 12 ms are jittered, so that many writers do not collide again.
 var conflictBackoff = wait.Backoff{Duration: 2 * time.Millisecond, Jitter: 5, Steps: 200}
 
-// API reads and writes Usages in the Kubernetes API, past every cache. Errors are
-// those of k8s.io/apimachinery/pkg/api/errors.
+// API reads and writes Usages in the Kubernetes API, without a cache. Its errors can be checked with
+// k8s.io/apimachinery/pkg/api/errors.
 type API interface {
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.Usage, error)
 	Create(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error)
-	// UpdateStatus stores a status, on the condition that the Usage was not written
-	// since it was read.
+	// UpdateStatus stores a status; it returns a conflict if the Usage was written since it was read.
 	UpdateStatus(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error)
 }
 
-// UsageStore keeps Usages. Its methods may be called from many goroutines and
-// processes at once. Their errors are those of the Kubernetes API, wrapped.
+// UsageStore stores Usages. It is safe for concurrent use, also by several processes. Its errors are the Kubernetes
+// API's, wrapped.
 type UsageStore struct{ api API }
 
-// NewUsageStore returns a Store.
+// NewUsageStore returns a UsageStore.
 func NewUsageStore(api API) *UsageStore { return &UsageStore{api} }
 
-// Name is how the Usage is called that counts something of a team.
+// Name is the name of a team's Usage for a counter.
 func Name(counter *v1alpha1.UsageSpec) string {
 	name := counter.Resource
 	if counter.Period != "" {
@@ -58,7 +55,7 @@ func Name(counter *v1alpha1.UsageSpec) string {
 	return name
 }
 
-// Read returns a Usage as it is stored; one that does not exist is empty.
+// Read returns a stored Usage; a missing one is empty.
 func (s *UsageStore) Read(ctx context.Context, namespace string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error) {
 	stored, err := s.api.Get(ctx, namespace, Name(&counter))
 	switch {
@@ -74,9 +71,8 @@ func (s *UsageStore) Read(ctx context.Context, namespace string, counter v1alpha
 	}
 }
 
-// Amend changes a Usage, and creates it if there is anything to store. It calls
-// change again, with the Usage as it is then, if another process wrote it in
-// between.
+// Amend changes a Usage, and creates it if there is anything to store. After a conflict it calls change again with the
+// current Usage.
 func (s *UsageStore) Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error {
 	var fatal error
 	err := wait.ExponentialBackoffWithContext(ctx, conflictBackoff, func(ctx context.Context) (done bool, err error) {
@@ -127,7 +123,7 @@ func (s *UsageStore) amendOnce(ctx context.Context, namespace string, counter v1
 	}
 }
 
-// manager is the API for a manager of controller-runtime.
+// manager implements API with the clients of a controller-runtime manager.
 type manager struct {
 	reader client.Reader
 	writer client.Client

@@ -20,11 +20,10 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-// byNamespace is the index of teams by the namespace that they want.
+// byNamespace is the index of teams by the namespace that they claim.
 const byNamespace = "spec.namespace"
 
-// Teams finds the teams of namespaces in the manager's cache. The apiserver has an
-// index of its own.
+// Teams finds the teams of namespaces in the manager's cache. The apiserver has its own index.
 type Teams struct{ cache client.Reader }
 
 // NewTeams sets up the index of teams and returns Teams that reads from cache.
@@ -42,7 +41,7 @@ func NewTeams(ctx context.Context, cache client.Reader, indexer client.FieldInde
 	return &Teams{cache: cache}, nil
 }
 
-// Owner returns the team that owns a namespace, or nil: the oldest of those that
+// Owner returns the team that owns a namespace, or nil: the oldest of those that claim it.
 // want it.
 func (t *Teams) Owner(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
 	return t.owner(ctx, namespace)
@@ -62,8 +61,7 @@ func (t *Teams) owner(ctx context.Context, namespace string, options ...client.L
 	return owner, nil
 }
 
-// Claimants returns the teams that want a namespace. They are those of the cache, and must not
-// be changed.
+// Claimants returns the teams that claim a namespace. They are the cache's and must not be modified.
 func (t *Teams) Claimants(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
 	var found v1alpha1.TeamList
 	if err := t.cache.List(ctx, &found, client.MatchingFields{byNamespace: namespace}, client.UnsafeDisableDeepCopy); err != nil {
@@ -72,21 +70,19 @@ func (t *Teams) Claimants(ctx context.Context, namespace string) ([]v1alpha1.Tea
 	return found.Items, nil
 }
 
-// Owned reports whether a team owns a namespace, which is where Herald works: one wants
-// it and was not refused it.
+// Owned reports whether a team owns a namespace, so that Herald works in it: a team claims it and is ready.
 func (t *Teams) Owned(ctx context.Context, namespace string) (bool, error) {
 	owner, err := t.owner(ctx, namespace, client.UnsafeDisableDeepCopy)
 	return owns(owner), err
 }
 
-// owns reports whether a team has the namespace that it wants. A team that is to be
-// deleted has it until it is gone.
+// owns reports whether a team owns the namespace that it claims. A team that is being deleted owns it until it is gone.
 func owns(team *v1alpha1.Team) bool {
 	return team != nil && conditions.IsReady(team.Status.Conditions)
 }
 
-// Suspension returns the team's own brake of a namespace, and when the team was suspended lately.
-// A namespace without a team is not suspended. The list is not to be changed.
+// Suspension returns whether the team of a namespace is suspended, and its recent suspensions. A namespace without a
+// team is not suspended. The list must not be modified.
 func (t *Teams) Suspension(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error) {
 	owner, err := t.owner(ctx, namespace, client.UnsafeDisableDeepCopy)
 	if err != nil || owner == nil {
@@ -95,8 +91,7 @@ func (t *Teams) Suspension(ctx context.Context, namespace string) (suspended boo
 	return owner.Suspended(), owner.Status.Suspensions, nil
 }
 
-// Media returns what the team of a namespace decides about its photos and videos. A namespace
-// without a team decides nothing.
+// Media returns the media settings of the team of a namespace; zero without a team.
 func (t *Teams) Media(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error) {
 	owner, err := t.owner(ctx, namespace, client.UnsafeDisableDeepCopy)
 	if err != nil || owner == nil {
@@ -105,8 +100,7 @@ func (t *Teams) Media(ctx context.Context, namespace string) (v1alpha1.TeamMedia
 	return owner.Spec.Media, nil
 }
 
-// SuspensionEnded passes the changes of Teams by which one is suspended no longer, and nothing
-// else. A team that is gone is not suspended.
+// SuspensionEnded passes the changes of Teams that end a suspension, and nothing else. A deleted team is not suspended.
 func SuspensionEnded() predicate.Predicate {
 	suspended := func(obj client.Object) bool {
 		team, ok := obj.(*v1alpha1.Team)
@@ -120,10 +114,9 @@ func SuspensionEnded() predicate.Predicate {
 	}
 }
 
-// OwnershipChanged passes the changes of Teams by which one comes to own its namespace,
-// or loses it, and nothing else: Teams are written often. A Team that is seen for the first
-// time owns nothing yet, unless the watch was cut while it was created and came to own its
-// namespace. What was there at the start wakes nobody: everything else is looked at then.
+// OwnershipChanged passes the changes of Teams that acquire or lose their namespace, and nothing else: Teams are
+// written often. A Team that is seen for the first time owns nothing yet, unless the watch was interrupted while it was
+// created and became the owner. The initial list is not passed: all objects are reconciled at the start.
 func OwnershipChanged() predicate.Predicate {
 	ownsObject := func(obj client.Object) bool {
 		team, _ := obj.(*v1alpha1.Team)
@@ -137,8 +130,8 @@ func OwnershipChanged() predicate.Predicate {
 	}
 }
 
-// InNamespace wakes the objects of one kind in the namespace of a Team. cache holds them,
-// and empty returns an empty list of the kind.
+// InNamespace enqueues the objects of one kind in the namespace of a Team. cache holds them, and empty returns an empty
+// list of the kind.
 func InNamespace(cache client.Reader, empty func() client.ObjectList) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
 		team, ok := obj.(*v1alpha1.Team)
@@ -163,8 +156,8 @@ func InNamespace(cache client.Reader, empty func() client.ObjectList) handler.Ev
 	})
 }
 
-// Older reports whether team a is older than b, and so owns a namespace that both
-// want. Of two that were created within the same second, the first by name is.
+// Older reports whether team a is older than b, and so owns a namespace that both claim. Teams that were created within
+// the same second are ordered by name.
 func Older(a, b *v1alpha1.Team) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
