@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -29,6 +30,8 @@ const (
 type contact struct {
 	clock clock.PassiveClock
 	at    atomic.Pointer[time.Time]
+	// denied is set while the Kubernetes API refuses the watch: the namespace, or the Role in it, is gone.
+	denied atomic.Bool
 }
 
 // LastContact returns the last time at which the cache was known to be complete; zero before the first.
@@ -46,6 +49,7 @@ func (c *contact) observe(source *cache.ListWatch) *cache.ListWatch {
 		if err == nil {
 			c.at.Store(&asked)
 		}
+		c.denied.Store(apierrors.IsForbidden(err))
 	}
 	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		asked := c.clock.Now()

@@ -8,6 +8,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -35,6 +39,30 @@ func newReflectors(served configv1alpha1.Namespaces, newReflector func(namespace
 		r.all = append(r.all, newReflector(namespace, first))
 	}
 	return r
+}
+
+// whenDenied calls listed when the Kubernetes API refuses a list or a watch of a single namespace: it was deleted, or its Role, and must
+// not hold up the start of a process that serves others.
+func whenDenied(namespace string, listed func(), source *cache.ListWatch) *cache.ListWatch {
+	if namespace == metav1.NamespaceAll {
+		return source
+	}
+	list, watch := source.ListWithContextFunc, source.WatchFuncWithContext
+	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		found, err := list(ctx, options)
+		if apierrors.IsForbidden(err) {
+			listed()
+		}
+		return found, err
+	}
+	source.WatchFuncWithContext = func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+		events, err := watch(ctx, options)
+		if apierrors.IsForbidden(err) {
+			listed()
+		}
+		return events, err
+	}
+	return source
 }
 
 // run watches until the context ends.

@@ -5,6 +5,7 @@ package kube
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ func scopes(served configv1alpha1.Namespaces) []string {
 	if len(served) == 0 {
 		return []string{metav1.NamespaceAll}
 	}
-	return served
+	return slices.Compact(slices.Sorted(slices.Values(served)))
 }
 
 // watched caches all resources of one kind, without managed fields, and only with Herald's part of large metadata.
@@ -39,7 +40,16 @@ type watched[T any, P object[T]] struct {
 type informer struct {
 	cache.SharedIndexInformer
 	*contact
+
+	namespace string
 }
+
+// isLost reports whether the Kubernetes API denies the watch of a single namespace: the namespace or its Role was deleted. The
+// cache is outdated then, and the other namespaces are served without it.
+func (i informer) isLost() bool { return i.namespace != metav1.NamespaceAll && i.denied.Load() }
+
+// hasSynced reports whether the cache is complete. A lost namespace does not delay the start.
+func (i informer) hasSynced() bool { return i.SharedIndexInformer.HasSynced() || i.isLost() }
 
 func watch[T any, P object[T]](client rest.Interface, resource string, served configv1alpha1.Namespaces, indexers cache.Indexers,
 	clock clock.PassiveClock,
@@ -50,7 +60,7 @@ func watch[T any, P object[T]](client rest.Interface, resource string, served co
 		source := contact.observe(cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()))
 		shared := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
 		_ = shared.SetTransform(cachetransform.Transform) // fails only after the informer has started
-		w.informers = append(w.informers, informer{shared, contact})
+		w.informers = append(w.informers, informer{shared, contact, namespace})
 	}
 	return w
 }
@@ -67,7 +77,7 @@ func (w watched[T, P]) RunWithContext(ctx context.Context) {
 // HasSynced reports whether the cache has the initial list.
 func (w watched[T, P]) HasSynced() bool {
 	for _, i := range w.informers {
-		if !i.HasSynced() {
+		if !i.hasSynced() {
 			return false
 		}
 	}
@@ -81,24 +91,33 @@ func (w watched[T, P]) Handle(handler cache.ResourceEventHandler) {
 	}
 }
 
-// LastContact returns the last time at which the cache was known to be complete; zero before the first.
-func (w watched[T, P]) LastContact() time.Time {
-	oldest := w.informers[0].LastContact()
-	for _, i := range w.informers[1:] {
-		if at := i.LastContact(); at.Before(oldest) {
+// LastContact returns the last time at which the cache was known to be complete; zero before the first. Lost namespaces do
+// not count, since their cache is not read.
+func (w watched[T, P]) LastContact() (oldest time.Time) {
+	for _, i := range w.present() {
+		if at := i.LastContact(); oldest.IsZero() || at.Before(oldest) {
 			oldest = at
 		}
 	}
 	return oldest
 }
 
+// present returns the informers whose namespaces are not lost.
+func (w watched[T, P]) present() []informer {
+	if !slices.ContainsFunc(w.informers, informer.isLost) {
+		return w.informers
+	}
+	return slices.DeleteFunc(slices.Clone(w.informers), informer.isLost)
+}
+
 // ByIndex returns the resources with an index value, in no order.
 func (w watched[T, P]) ByIndex(index, value string) ([]any, error) {
-	if len(w.informers) == 1 {
-		return w.informers[0].GetIndexer().ByIndex(index, value)
+	present := w.present()
+	if len(present) == 1 {
+		return present[0].GetIndexer().ByIndex(index, value)
 	}
 	var all []any
-	for _, i := range w.informers {
+	for _, i := range present {
 		found, err := i.GetIndexer().ByIndex(index, value)
 		if err != nil {
 			return nil, err
@@ -117,7 +136,7 @@ func (w watched[T, P]) by(index, value string) []P {
 // all returns every cached resource, in no order.
 func (w watched[T, P]) all() []P {
 	var all []P
-	for _, i := range w.informers {
+	for _, i := range w.present() {
 		all = append(all, typed[T, P](i.GetIndexer().List())...)
 	}
 	return all
@@ -126,7 +145,7 @@ func (w watched[T, P]) all() []P {
 // cached returns a cached resource, or nil.
 func (w watched[T, P]) cached(namespace, name string) P {
 	key := cache.NewObjectName(namespace, name).String()
-	for _, i := range w.informers {
+	for _, i := range w.present() {
 		if obj, _, _ := i.GetIndexer().GetByKey(key); obj != nil { // never fails
 			of, _ := obj.(P)
 			return of

@@ -128,17 +128,21 @@ func runManager(ctx context.Context, args []string) error {
 	hook := &admissionWebhook{Webhook: c.Webhook, release: c.ReleaseName, namespace: cluster.namespace, clock: cluster.clock}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	namespaces, err := newServedNamespaces(ctx, cluster.Config, c, clock.RealClock{}, stop, logger)
+	if err != nil {
+		return err
+	}
 	mgr, err := newManager(ctx, stop, cluster, f, c, identity, hook, clock.RealClock{})
 	if err != nil {
 		return err
 	}
 	metrics.Registry.MustRegister(newLeaderMetric(mgr.Elected(), ctx.Done()))
 	apps := appsOf(&c.Platforms, secrets)
-	if err := setup(ctx, mgr, hook, c, cluster.namespace, registry, apps, identity, tracer, suspend, cluster.clock); err != nil {
+	if err := setup(ctx, mgr, hook, c, namespaces.absent, cluster.namespace, registry, apps, identity, tracer, suspend, cluster.clock); err != nil {
 		return err
 	}
-	if err := mgr.Add(stopOnError{watchCluster(cluster.Config, logger), stop}); err != nil {
-		return fmt.Errorf("cannot look after the resource definitions: %w", err)
+	if err := errors.Join(mgr.Add(stopOnError{watchCluster(cluster.Config, logger), stop}), mgr.Add(namespaces)); err != nil {
+		return fmt.Errorf("cannot look after the resource definitions and the rights: %w", err)
 	}
 	mgr.GetLogger().Info("starting", "version", version, "namespace", cluster.namespace, "release", c.ReleaseName,
 		"posts", c.Concurrency.Posts, "kubeAPIQPS", c.Kubernetes.QPS, "startingDeadline", c.Delivery.StartingDeadline.Duration.String())
@@ -161,13 +165,13 @@ func (o stopOnError) Start(ctx context.Context) error {
 	return nil
 }
 
-// work runs a manager until ctx ends. It returns an error if the lease was lost or the resource definitions are older
-// than this program.
+// work runs a manager until ctx ends. It returns an error if the lease was lost, the resource definitions are older than
+// this program, or another namespace can be served.
 func work(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the manager stopped: %w", err)
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, errLeaseLost) || errors.Is(cause, preflight.ErrOlder) {
+	if cause := context.Cause(ctx); errors.Is(cause, errLeaseLost) || errors.Is(cause, preflight.ErrOlder) || errors.Is(cause, errNamespaceServed) {
 		return cause
 	}
 	return nil

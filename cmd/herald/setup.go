@@ -34,8 +34,8 @@ import (
 )
 
 // setup adds the webhook and every reconciler to the manager.
-func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, stop *suspend.Switch, now *apiclock.Clock,
+func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *configv1alpha1.ManagerConfiguration, absent configv1alpha1.Namespaces,
+	namespace string, registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, stop *suspend.Switch, now *apiclock.Clock,
 ) error {
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	if err != nil {
@@ -44,11 +44,11 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 	if err := errors.Join(cachetransform.IndexMedia(ctx, mgr.GetFieldIndexer()), hook.setup(ctx, mgr, c, registry, teams)); err != nil {
 		return err
 	}
-	return setupControllers(ctx, mgr, c, namespace, registry, apps, identity, tracer, teams, stop, now)
+	return setupControllers(ctx, mgr, c, absent, namespace, registry, apps, identity, tracer, teams, stop, now)
 }
 
 // setupControllers adds every reconciler to the manager, in the order that a new installation needs.
-func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
+func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, absent configv1alpha1.Namespaces, namespace string,
 	registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *suspend.Switch, now *apiclock.Clock,
 ) error {
 	files, err := openStore(c.Media)
@@ -94,13 +94,14 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	return errors.Join(
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
-			Manager: own, APIServer: apiserverOf(c.ReleaseName, namespace), ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Namespaces: c.Namespaces,
+			Manager: own, APIServer: apiserverOf(c.ReleaseName, namespace), ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), 
+			Namespaces: c.Namespaces, Absent: absent,
 			Claimants: teams.Claimants, Owner: teams.Owner, Quota: counts, SuspendAll: stop, SuspensionRetention: c.Delivery.StartingDeadline.Duration, Metrics: team.NewMetrics(metrics.Registry),
 			Records:                 recordsOf(kept, bucket),
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
 		setup(apikey.New(apikey.Options{
-			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-apikey"), Owned: teams.Owned,
+			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-apikey"), Owned: teams.Owned, Namespaces: c.Namespaces,
 			MaxConcurrentReconciles: c.Concurrency.APIKeys,
 		})),
 		setup(accounts, nil),

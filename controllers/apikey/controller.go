@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/internal/conditions"
@@ -62,6 +63,8 @@ type Options struct {
 	Clock     clock.PassiveClock
 	// Owned reports whether a team owns a namespace. No token is created in other namespaces.
 	Owned func(ctx context.Context, namespace string) (bool, error)
+	// Namespaces are the watched namespaces; empty means all.
+	Namespaces configv1alpha1.Namespaces
 	// Events records the events of keys; nil emits none.
 	Events events.EventRecorder
 	// MaxConcurrentReconciles limits the keys reconciled concurrently (default 1).
@@ -92,7 +95,7 @@ func New(o Options) (*Reconciler, error) {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.APIKeyList{} }), builder.WithPredicates(quota.OwnershipChanged())).
+		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Namespaces, r.Client, func() client.ObjectList { return &v1alpha1.APIKeyList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.APIKey, RateLimiter: retries.Limiter()}).
 		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "apikey")).
 		Complete(r)

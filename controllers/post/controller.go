@@ -287,7 +287,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Media{}, r.enqueueDependents(), builder.WithPredicates(becameUnusable())).
 		Watches(&v1alpha1.Team{}, r.enqueueSuspended(), builder.WithPredicates(quota.SuspensionEnded())).
 		Watches(&v1alpha1.Team{}, r.records.enqueueBackfill(), builder.WithPredicates(quota.OwnershipChanged())).
-		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
+		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Namespaces, r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Post, RateLimiter: retries.Limiter()}).
 		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "post")).

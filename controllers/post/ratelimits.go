@@ -201,12 +201,12 @@ func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *
 		again = true
 		base := conn.DeepCopy()
 		now := l.o.Clock.Now()
-		applyRateLimits(&conn.Status, &d.Result, now)
+		longer := applyRateLimits(&conn.Status, &d.Result, now)
 		if app := d.Token.App; app != "" && conn.Status.AppRateLimitedUntil != nil {
 			conn.Status.App = app
 		}
 		applyRefusal(conn, &d.Result, now)
-		describeLimit(base, conn, &d.Result, now)
+		describeLimit(base, conn, &d.Result, longer, now)
 		if v1alpha1.SemanticEqual(base.Status, conn.Status) {
 			l.markStored(conn)
 			return nil
@@ -236,23 +236,25 @@ func (l *rateLimits) read(ctx context.Context, known *v1alpha1.Connection) (*v1a
 	return &conn, nil
 }
 
-// applyRateLimits applies the rate limits of a result to a status.
-func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) {
+// applyRateLimits records the limits of a result in a status. It reports whether an error of the result blocks the account
+// for longer than was known.
+func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) (longer bool) {
 	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(r platforms.RateLimit) bool { return !r.Low() && r.BlockedUntil.IsZero() })
 	ratelimit.Apply(status, told, now)
 	if err := result.Err; err != nil && !err.PostOnly && blocksAccount(err.Class) {
-		ratelimit.Block(status, err.RetryAt, err.AppWide, err.Error(), now)
+		return ratelimit.Block(status, err.RetryAt, err.AppWide, err.Error(), now)
 	}
+	return false
 }
 
-// describeLimit updates the condition of a connection if a result has changed its limits. The connection controller
-// removes the condition when the limit ends, so that a published post needs no write.
-func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, now time.Time) {
+// describeLimit updates the condition of a connection if a result has changed its limits; longer is the result of
+// applyRateLimits. The connection controller removes the condition when the limit ends, so that a published post needs no write.
+func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, longer bool, now time.Time) {
 	if v1alpha1.SemanticEqual(base.Status, conn.Status) {
 		return
 	}
 	reason := ""
-	if err := result.Err; err != nil && err.Class == platforms.ClassQuota && !err.PostOnly && !err.AppWide {
+	if err := result.Err; longer && err != nil && err.Class == platforms.ClassQuota && !err.PostOnly && !err.AppWide {
 		reason = v1alpha1.ReasonQuotaUsedUp
 	}
 	ratelimit.Describe(conn, reason, now)

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,6 +91,8 @@ type Options struct {
 	// Namespaces are the namespaces that this installation serves. Teams of other namespaces belong to another
 	// installation.
 	Namespaces configv1alpha1.Namespaces
+	// Absent are the namespaces of this installation without rights for the manager at its start.
+	Absent configv1alpha1.Namespaces
 	// Claimants returns the teams that claim a namespace, from the cache.
 	Claimants func(ctx context.Context, namespace string) ([]v1alpha1.Team, error)
 	// Owner returns the team that owns a namespace, or nil. Quota stores the usage of teams. Without them, usage is not
@@ -201,7 +204,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.Metrics.record(req.Name, nil)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !r.Namespaces.Include(team.Spec.Namespace) {
+	absent := slices.Contains(r.Absent, team.Spec.Namespace)
+	if !absent && !r.Namespaces.Include(team.Spec.Namespace) {
 		r.Metrics.record(req.Name, nil)
 		return reconcile.Result{}, nil
 	}
@@ -209,6 +213,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.Metrics.record(req.Name, nil)
 		again, err := r.finalize(ctx, &team)
 		return reconcile.Result{RequeueAfter: again}, err
+	}
+	if absent {
+		r.Metrics.record(req.Name, nil)
+		return onConflict(r.report(ctx, &team, withoutRights(&team), nil))
 	}
 	summary, err := r.sync(ctx, &team)
 	if err != nil {
@@ -261,7 +269,10 @@ func (r *Reconciler) syncAll(ctx context.Context, team *v1alpha1.Team) (conditio
 		return refusal, nil
 	}
 	namespace, err := r.namespace(ctx, team)
-	if err != nil {
+	switch {
+	case len(r.Namespaces) > 0 && apierrors.IsForbidden(err):
+		return withoutRights(team), nil
+	case err != nil:
 		return conditions.Summary{}, err
 	}
 	if refusal, refused := refuseNamespace(team, namespace); refused {

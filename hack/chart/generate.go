@@ -36,7 +36,10 @@ func sources() []source {
 		{"rbac/own_pod.yaml", rights, always(installed)},
 		{"rbac/webhook.yaml", rights, onlyWhen(`include "herald.webhook.selfMade" .`)},
 		{"rbac/team_secrets_role.yaml", rights, always(installed)},
-		{"rbac/policies.yaml", rights, onlyWhen(".Values.admissionPolicies.enabled")},
+		{"rbac/policies.yaml", rights, func(text string) (string, error) {
+			template, err := selective(installed(text))
+			return when(".Values.admissionPolicies.enabled", template), err
+		}},
 		{"rbac/priority.yaml", rights, onlyWhen(".Values.priorityAndFairness.enabled")},
 		{"rbac/web/role.yaml", rights, func(text string) (string, error) { return scoped(text, "apiserver-web", "apiserver", web) }},
 		{"rbac/web/bindings.yaml", rights, onlyWhen(web)},
@@ -45,7 +48,7 @@ func sources() []source {
 		{"rbac/metrics.yaml", rights, always(installed)},
 		{"rbac/users", rights, always(installed)},
 		{"webhook/webhook.yaml", "webhook", always(func(text string) string {
-			return when(".Values.webhook.enabled", called(annotated(installed(text), "herald.webhook.annotations")))
+			return when(".Values.webhook.enabled", called(annotated(selectiveWebhook(installed(text)), "herald.webhook.annotations")))
 		})},
 		{"prometheus/rules-connections.yaml", "monitoring", always(alerts)},
 		{"prometheus/rules-manager.yaml", "monitoring", always(func(text string) string {

@@ -31,7 +31,6 @@ func TestRights(t *testing.T) {
 		// An installation for two namespaces has no rights in a third one.
 		{"minimal", "namespaces: [team-a, team-b]", "manager", "manager-namespaces"},
 		{"minimal", "namespaces: [team-a, team-b]", "apiserver", "apiserver-namespaces"},
-		{"minimal", "namespaces: [team-a, team-b]", "release", "release-namespaces"},
 	} {
 		want, err := os.ReadFile(filepath.Join("testdata", "rights-"+tc.list+".txt"))
 		if err != nil {

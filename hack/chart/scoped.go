@@ -18,6 +18,12 @@ var clusterScoped = []string{
 	"validatingwebhookconfigurations",
 }
 
+// inNamespaces are the other resources that the accounts have rights to.
+var inNamespaces = []string{
+	"apikeys", "apikeys/finalizers", "apikeys/status", "connections", "connections/status", "events", "media", "media/status", "oauthgrants",
+	"oauthgrants/status", "posts", "posts/status", "resourcequotas", "rolebindings", "usages", "usages/status",
+}
+
 // scoped turns a ClusterRole into a template that gives an installation for single namespaces its rights in these alone: the value
 // namespaces moves the rules about what is in a namespace to a Role in each, which is bound to the account of a process. A condition, if
 // there is one, decides whether anything of it is rendered.
@@ -31,7 +37,10 @@ func scoped(text, role, process, condition string) (string, error) {
 		return "", fmt.Errorf("the rules of the ClusterRole %s: %w", role, err)
 	}
 	for _, rule := range rules {
-		cluster, namespaced := split(rule)
+		cluster, namespaced, err := split(rule)
+		if err != nil {
+			return "", fmt.Errorf("the rules of the ClusterRole %s: %w", role, err)
+		}
 		ofCluster, inNamespace = append(ofCluster, cluster...), append(inNamespace, namespaced...)
 	}
 	cluster, err := yaml.Marshal(ofCluster)
@@ -57,7 +66,7 @@ func scoped(text, role, process, condition string) (string, error) {
 
 // split divides a rule into its part about the cluster and its part about namespaces. Kubernetes checks the right to bind a ClusterRole in
 // the namespace of the binding.
-func split(rule rbacv1.PolicyRule) (cluster, namespaced []rbacv1.PolicyRule) {
+func split(rule rbacv1.PolicyRule) (cluster, namespaced []rbacv1.PolicyRule, err error) {
 	add := func(to *[]rbacv1.PolicyRule, resources, verbs []string) {
 		if len(resources) > 0 && len(verbs) > 0 {
 			part := *rule.DeepCopy()
@@ -72,8 +81,10 @@ func split(rule rbacv1.PolicyRule) (cluster, namespaced []rbacv1.PolicyRule) {
 			bound = append(bound, resource)
 		case slices.Contains(clusterScoped, resource):
 			whole = append(whole, resource)
-		default:
+		case slices.Contains(inNamespaces, resource):
 			in = append(in, resource)
+		default:
+			return nil, nil, fmt.Errorf("%s: name it in clusterScoped or inNamespaces", resource)
 		}
 	}
 	add(&cluster, whole, rule.Verbs)
@@ -82,5 +93,35 @@ func split(rule rbacv1.PolicyRule) (cluster, namespaced []rbacv1.PolicyRule) {
 	if slices.Contains(rule.Verbs, "bind") {
 		add(&namespaced, bound, []string{"bind"})
 	}
-	return cluster, namespaced
+	return cluster, namespaced, nil
+}
+
+// aboutPeople are the policies that bind everybody who writes Herald's kinds. In an installation for single namespaces they hold in
+// these alone: another installation has its own, which exempt its own accounts. The policies about Herald's own accounts hold everywhere.
+var aboutPeople = []string{"marks", "post-marks", "metadata", "post-size"}
+
+// selective limits the policies about people to the namespaces that the installation serves.
+func selective(template string) (string, error) {
+	const everywhere, served = "    namespaceSelector: {}\n", "    namespaceSelector: {{ include \"herald.servedNamespaces\" . }}\n"
+	for _, policy := range aboutPeople {
+		name := "  name: {{ include \"herald.fullname\" . }}-" + policy + "\n"
+		at := strings.Index(template, name)
+		if at < 0 {
+			return "", fmt.Errorf("there is no policy %s", policy)
+		}
+		selector := strings.Index(template[at:], everywhere)
+		if selector < 0 {
+			return "", fmt.Errorf("the policy %s has no namespaceSelector", policy)
+		}
+		at += selector
+		template = template[:at] + served + template[at+len(everywhere):]
+	}
+	return template, nil
+}
+
+// selectiveWebhook limits the webhook to the namespaces that the installation serves.
+func selectiveWebhook(template string) string {
+	const before = "  matchPolicy: Equivalent\n"
+	return strings.Replace(template, before,
+		before+"  {{- if .Values.namespaces }}\n  namespaceSelector: {{ include \"herald.servedNamespaces\" . }}\n  {{- end }}\n", 1)
 }

@@ -98,7 +98,7 @@ func TestInNamespace(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(conn("team-acme", "a"), conn("team-acme", "b"), conn("team-other", "c")).Build()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
-	wake := InNamespace(c, func() client.ObjectList { return &v1alpha1.ConnectionList{} })
+	wake := InNamespace(nil, c, func() client.ObjectList { return &v1alpha1.ConnectionList{} })
 	wake.Delete(t.Context(), event.DeleteEvent{Object: wanting("team-acme", true)}, queue)
 	wake.Delete(t.Context(), event.DeleteEvent{Object: &corev1.Namespace{}}, queue)
 	var woken []string

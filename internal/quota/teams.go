@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 )
@@ -130,12 +131,12 @@ func OwnershipChanged() predicate.Predicate {
 	}
 }
 
-// InNamespace enqueues the objects of one kind in the namespace of a Team. cache holds them, and empty returns an empty
-// list of the kind.
-func InNamespace(cache client.Reader, empty func() client.ObjectList) handler.EventHandler {
+// InNamespace enqueues the objects of one kind in the namespace of a Team, if the namespace is served. cache holds them,
+// and empty returns an empty list of the kind.
+func InNamespace(served configv1alpha1.Namespaces, cache client.Reader, empty func() client.ObjectList) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
 		team, ok := obj.(*v1alpha1.Team)
-		if !ok {
+		if !ok || !served.Include(team.Spec.Namespace) {
 			return nil
 		}
 		found := empty()

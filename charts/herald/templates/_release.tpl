@@ -3,12 +3,12 @@
 {{- if dig "enabled" true (default dict .Values.release) -}}true{{- end -}}
 {{- end }}
 
-{{/* Metadata of an object that is there for an uninstall alone. Takes a dict with root, weight, everywhere for what is in no
-namespace, and namespace for what is in another than the release. Rights come before the Job, so that nobody has them while Herald is installed. */}}
+{{/* Metadata of an object that is there for an uninstall alone. Takes a dict with root, name, weight, and everywhere for what is in no
+namespace. Rights come before the Job, so that nobody has them while Herald is installed. */}}
 {{- define "herald.release.metadata" -}}
 name: {{ include "herald.fullname" .root }}-release
 {{- if not .everywhere }}
-namespace: {{ default .root.Release.Namespace .namespace }}
+namespace: {{ .root.Release.Namespace }}
 {{- end }}
 labels:
   {{- include "herald.componentLabels" (dict "root" .root "component" "release") | nindent 2 }}

@@ -7,7 +7,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
   name: {{ include "herald.fullname" $.root }}-{{ $.role }}
-  namespace: {{ . }}
+  namespace: {{ . | quote }}
   labels:
     {{- include "herald.labels" $.root | nindent 4 }}
 rules:
@@ -17,7 +17,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
   name: {{ include "herald.fullname" $.root }}-{{ $.role }}
-  namespace: {{ . }}
+  namespace: {{ . | quote }}
   labels:
     {{- include "herald.labels" $.root | nindent 4 }}
 roleRef:
@@ -29,4 +29,13 @@ subjects:
   name: {{ include "herald.fullname" $.root }}-{{ $.process }}
   namespace: {{ $.root.Release.Namespace }}
 {{- end }}
+{{- end }}
+
+{{/* Selects the namespaces that the installation serves, in a policy or a webhook; all of them without the value. */}}
+{{- define "herald.servedNamespaces" -}}
+{{- if .Values.namespaces -}}
+{matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: {{ .Values.namespaces | toJson }}}]}
+{{- else -}}
+{}
+{{- end -}}
 {{- end }}

@@ -6,6 +6,7 @@
 {{- if not (include "herald.siteURL" .) -}}
 {{- $mistakes = append $mistakes "siteURL is required: write the address under which clients reach the REST API, such as https://herald.example.com" -}}
 {{- end -}}
+{{- $mistakes = concat $mistakes (include "herald.validate.namespaces" . | fromYamlArray) -}}
 {{- $mistakes = concat $mistakes (include "herald.validate.platforms" . | fromYamlArray) -}}
 {{- $mistakes = concat $mistakes (include "herald.validate.times" . | fromYamlArray) -}}
 {{- $mistakes = concat $mistakes (include "herald.validate.api" . | fromYamlArray) -}}
@@ -35,6 +36,21 @@
 {{- if $mistakes -}}
 {{- fail (printf "\n\nherald: the values do not fit together:\n  - %s\n" (join "\n  - " $mistakes)) -}}
 {{- end -}}
+{{- end }}
+
+{{/* A Role can be created only in a namespace that exists. `helm template` cannot look, and sees no namespace at all. */}}
+{{- define "herald.validate.namespaces" -}}
+{{- $mistakes := list -}}
+{{- $root := . -}}
+{{- $canLook := lookup "v1" "Namespace" "" "kube-system" -}}
+{{- range .Values.namespaces -}}
+{{- if or (eq . $root.Release.Namespace) (eq . "default") (hasPrefix "kube-" .) -}}
+{{- $mistakes = append $mistakes (printf "namespaces: %s can belong to no team; remove it" .) -}}
+{{- else if and $canLook (not (lookup "v1" "Namespace" "" .)) -}}
+{{- $mistakes = append $mistakes (printf "namespaces: there is no namespace %s: kubectl create namespace %s && kubectl label namespace %s social.herald.dev/team=TEAM" . . .) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $mistakes -}}
 {{- end }}
 
 {{/* What the chart writes itself would stand in a pod twice. Takes a dict with root and process. */}}

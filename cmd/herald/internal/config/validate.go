@@ -196,6 +196,9 @@ func (j *validator) listens(c *configv1alpha1.Common, own, address string) {
 // common validates the fields of both kinds of files.
 func (j *validator) common(c *configv1alpha1.Common) {
 	for i, namespace := range c.Namespaces {
+		if slices.Contains(c.Namespaces[:i], namespace) {
+			j.report(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is named twice", namespace), "remove one of them")
+		}
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
 			j.report(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", namespace), "write small letters, digits and dashes")
 		}

@@ -1,0 +1,117 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// absentEvery is the interval at which a manager checks whether it may work in a namespace that it left out at its start.
+const absentEvery = time.Minute
+
+// errNamespaceServed ends a manager that may work in a namespace which it left out at its start. Its container starts again.
+var errNamespaceServed = errors.New("a namespace of the configuration can be served now; the manager starts again with it")
+
+// servedNamespaces are the namespaces of the configuration that the manager has a Role in, and those that it leaves out. A namespace that
+// was deleted, or never created, has none: its caches would never fill, and the teams of the others would wait for them.
+type servedNamespaces struct {
+	reviews authorizationclient.SelfSubjectAccessReviewInterface
+	clock   clock.WithTicker
+	absent  []string
+	// stop ends the process with a reason.
+	stop context.CancelCauseFunc
+}
+
+// newServedNamespaces asks the Kubernetes API for each namespace of the configuration, and leaves those without rights out of it. The error
+// says so if none is left.
+func newServedNamespaces(ctx context.Context, cluster *rest.Config, c *configv1alpha1.ManagerConfiguration, clk clock.WithTicker,
+	stop context.CancelCauseFunc, log *slog.Logger,
+) (*servedNamespaces, error) {
+	if len(c.Namespaces) == 0 {
+		return &servedNamespaces{}, nil
+	}
+	api, err := authorizationclient.NewForConfig(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("cannot check the rights in the namespaces: %w", err)
+	}
+	s := &servedNamespaces{reviews: api.SelfSubjectAccessReviews(), clock: clk, stop: stop}
+	var present configv1alpha1.Namespaces
+	for _, namespace := range c.Namespaces {
+		allowed, err := s.allowed(ctx, namespace)
+		switch {
+		case err != nil:
+			return nil, err
+		case allowed:
+			present = append(present, namespace)
+		default:
+			s.absent = append(s.absent, namespace)
+		}
+	}
+	if len(present) == 0 {
+		return nil, fmt.Errorf("namespaces: this account may not list posts in %s; create the namespaces and install the chart again, which has a Role for each",
+			strings.Join(c.Namespaces, ", "))
+	}
+	if len(s.absent) > 0 {
+		log.ErrorContext(ctx, "No rights in some namespaces, which are left out; create them and run helm upgrade, or remove them from namespaces", "namespaces", s.absent)
+	}
+	c.Namespaces = present
+	return s, nil
+}
+
+// allowed reports whether this account may list posts in a namespace.
+func (s *servedNamespaces) allowed(ctx context.Context, namespace string) (bool, error) {
+	review, err := s.reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "posts",
+		},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("cannot check the rights in namespace %q: %w", namespace, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+var _ manager.LeaderElectionRunnable = (*servedNamespaces)(nil)
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: each replica has caches of its own.
+func (*servedNamespaces) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable. It stops the process once the account has rights in a namespace that was left out.
+func (s *servedNamespaces) Start(ctx context.Context) error {
+	if len(s.absent) == 0 {
+		return nil
+	}
+	ticks := s.clock.NewTicker(absentEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks.C():
+		}
+		if slices.ContainsFunc(s.absent, func(namespace string) bool {
+			allowed, err := s.allowed(ctx, namespace)
+			return err == nil && allowed
+		}) {
+			s.stop(errNamespaceServed)
+			return nil
+		}
+	}
+}
