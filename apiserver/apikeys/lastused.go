@@ -39,7 +39,7 @@ type LastUsed struct {
 	queue chan use
 
 	mu      sync.Mutex
-	written map[types.UID]time.Time // time of the next write
+	due map[types.UID]time.Time // time of the next write
 }
 
 type use struct {
@@ -53,7 +53,7 @@ func NewLastUsed(touch TouchFunc, clock clock.PassiveClock, log *slog.Logger) *L
 	return &LastUsed{
 		touch: touch, clock: clock, log: log,
 		queue:   make(chan use, lastUsedQueue),
-		written: map[types.UID]time.Time{},
+		due: map[types.UID]time.Time{},
 	}
 }
 
@@ -68,12 +68,12 @@ func (l *LastUsed) RecordUse(key metav1.Object, at *v1alpha1.Time) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Before(l.written[key.GetUID()]) {
+	if now.Before(l.due[key.GetUID()]) {
 		return
 	}
 	select {
 	case l.queue <- use{uid: key.GetUID(), namespace: key.GetNamespace(), name: key.GetName(), at: now}:
-		l.written[key.GetUID()] = now.Add(lastUsedEvery)
+		l.due[key.GetUID()] = now.Add(lastUsedEvery)
 	default:
 	}
 }
@@ -101,11 +101,11 @@ func (l *LastUsed) write(ctx context.Context, u use) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.written[u.uid] = now.Add(lastUsedRetry)
+		l.due[u.uid] = now.Add(lastUsedRetry)
 	}
-	for uid, due := range l.written {
+	for uid, due := range l.due {
 		if !now.Before(due) {
-			delete(l.written, uid)
+			delete(l.due, uid)
 		}
 	}
 }

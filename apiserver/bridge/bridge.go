@@ -132,7 +132,7 @@ type Service struct {
 
 // New returns a Service.
 func New(config Config) *Service {
-	return &Service{config, newAddresses(config.Clock), newFlights(), newFlights(), newRecent()}
+	return &Service{config, newURLCache(config.Clock), newCreations(), newCreations(), newRecent()}
 }
 
 // Authenticate returns the caller of a token.

@@ -40,7 +40,7 @@ type flight struct {
 	landed time.Time
 }
 
-func newFlights() *creations { return &creations{under: map[string]map[string]*flight{}} }
+func newCreations() *creations { return &creations{under: map[string]map[string]*flight{}} }
 
 // admit registers a creation unless fits refuses it. fits receives the count and bytes of the other creations in
 // progress that known, called with their names, does not report. land ends the request.

@@ -32,7 +32,7 @@ const (
 // another key.
 type urlCache struct{ entries *cache.LRUExpireCache }
 
-func newAddresses(clk clock.PassiveClock) *urlCache {
+func newURLCache(clk clock.PassiveClock) *urlCache {
 	return &urlCache{cache.NewLRUExpireCacheWithClock(maxAddresses, clk)}
 }
 

@@ -94,7 +94,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	return errors.Join(
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
-			Manager: own, APIServer: apiserverOf(c.ReleaseName, namespace), ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), 
+			Manager: own, APIServer: apiserverOf(c.ReleaseName, namespace), ManagerNamespace: namespace, Names: namesOf(c.ReleaseName),
 			Namespaces: c.Namespaces, Absent: absent,
 			Claimants: teams.Claimants, Owner: teams.Owner, Quota: counts, SuspendAll: stop, SuspensionRetention: c.Delivery.StartingDeadline.Duration, Metrics: team.NewMetrics(metrics.Registry),
 			Records:                 recordsOf(kept, bucket),

@@ -27,15 +27,15 @@ import (
 	heraldtest "github.com/herald-social/herald/test/envtest"
 )
 
-// hasFinalizer is the cache of a team with one scheduled post. Each read returns a copy, as the cache does.
-type hasFinalizer struct {
+// onePostCache is the cache of a team with one scheduled post. Each read returns a copy, as the cache does.
+type onePostCache struct {
 	client.Client
 
 	post *v1alpha1.Post
 	conn *v1alpha1.Connection
 }
 
-func (h *hasFinalizer) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+func (h *onePostCache) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	switch obj := obj.(type) {
 	case *v1alpha1.Post:
 		h.post.DeepCopyInto(obj)
@@ -47,13 +47,13 @@ func (h *hasFinalizer) Get(_ context.Context, key client.ObjectKey, obj client.O
 	return nil
 }
 
-func (h *hasFinalizer) Status() client.SubResourceWriter { return status{held: h} }
+func (h *onePostCache) Status() client.SubResourceWriter { return status{held: h} }
 
 // status stores the manager's writes like the API server.
 type status struct {
 	client.SubResourceWriter
 
-	held *hasFinalizer
+	held *onePostCache
 }
 
 func (s status) Update(_ context.Context, obj client.Object, _ ...client.SubResourceUpdateOption) error {
@@ -70,7 +70,7 @@ const handedOut = 10 * time.Hour
 // and passes/day is the number of reconciliations. The manager has as many of these as there are scheduled posts.
 func BenchmarkIdle(b *testing.B) {
 	now := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
-	h := &hasFinalizer{
+	h := &onePostCache{
 		post: &v1alpha1.Post{
 			ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "team", UID: "uid", Generation: 1, CreationTimestamp: metav1.NewTime(now.Now())},
 			Spec: v1alpha1.PostSpec{

@@ -64,20 +64,20 @@ func (d direct) Publish(ctx context.Context, job platforms.Job) platforms.Result
 	return d.Publisher.Publish(ctx, job)
 }
 
-// quotaBackoff counts the renditions that are written to the store.
-type quotaBackoff struct {
+// countingStore counts the renditions that are written to the store.
+type countingStore struct {
 	*store.Store
 
 	puts atomic.Int64
 }
 
-func (c *quotaBackoff) PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (store.Object, error) {
+func (c *countingStore) PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (store.Object, error) {
 	c.puts.Add(1)
 	return c.Store.PutTagged(ctx, key, mimeType, size, body, tags)
 }
 
 var _ = Describe("Images that a platform does not take", Ordered, func() {
-	var made quotaBackoff
+	var made countingStore
 	var m *manager
 	begin := func(change ...func(*post.Options)) {
 		m = startManager(interceptor.Funcs{}, append([]func(*post.Options){func(o *post.Options) {

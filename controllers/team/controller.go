@@ -15,8 +15,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -126,7 +126,7 @@ type Reconciler struct {
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Clock == nil || o.Manager.Name == "" || o.APIServer.Name == "" ||
 		o.ManagerNamespace == "" || o.Names == (Names{}) || o.Claimants == nil {
-		return nil, errors.New("the team reconciler needs Client, APIReader, Clock, Manager, APIServer, ManagerNamespace, Names and Wanting")
+		return nil, errors.New("the team reconciler needs Client, APIReader, Clock, Manager, APIServer, ManagerNamespace, Names and Claimants")
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
