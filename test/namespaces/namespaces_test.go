@@ -21,6 +21,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/test/chart"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/managertest"
@@ -58,6 +60,8 @@ var (
 	manager, apiserver *managertest.Process
 	// address is where the apiserver listens.
 	address string
+	// tokens are those of the API keys, by namespace.
+	tokens = map[string]string{}
 )
 
 // installed are the kinds of the chart's objects that the processes need from a cluster without nodes.
@@ -83,16 +87,37 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	installation = managertest.Installation{
 		Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: platform.URL, Store: storetest.Start(GinkgoT()),
 	}
+	start()
+	for _, namespace := range append([]string{foreign}, served...) {
+		Expect(admin.Create(ctx, team(namespace))).To(Succeed())
+	}
+	// The installation that serves the other namespace makes its Team ready.
+	other := team(foreign)
+	Expect(admin.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
+	conditions.Apply(&other.Status.Conditions, conditions.Summary{Ready: true, Reason: v1alpha1.ReasonNamespaceReady}, other.Generation, time.Now())
+	Expect(admin.Status().Update(ctx, other)).To(Succeed())
+})
+
+// start starts both processes.
+func start() {
+	GinkgoHelper()
 	settings := installation.Config(GinkgoT())
-	settings.Namespaces = served
+	settings.Namespaces = slices.Clone(served)
 	manager = installation.Manager(GinkgoT(), settings)
 	door := installation.APIServerConfig(GinkgoT())
 	door.Namespaces, address = served, "http://"+door.BindAddress
 	apiserver = installation.APIServer(GinkgoT(), door)
-	for _, namespace := range append([]string{foreign}, served...) {
-		Expect(admin.Create(ctx, team(namespace))).To(Succeed())
+}
+
+// condition is the reason of the condition Ready of a Team.
+func condition(ctx context.Context, of *v1alpha1.Team) func() string {
+	return func() string {
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
+			return err.Error()
+		}
+		return conditions.Reason(of.Status.Conditions)
 	}
-})
+}
 
 // install applies what the chart renders for the two namespaces.
 func install(ctx context.Context) {
@@ -113,6 +138,16 @@ func team(namespace string) *v1alpha1.Team {
 	return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: strings.TrimPrefix(namespace, "team-")}, Spec: v1alpha1.TeamSpec{
 		Namespace: namespace, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionActive},
 	}}
+}
+
+// post is a text post to the account of its namespace, as kubectl applies it.
+func post(namespace, name string) *v1alpha1.Post {
+	return &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{
+			ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: name + " in " + namespace,
+		}}},
+	}
 }
 
 func ready(ctx context.Context, object client.Object, conditions *[]metav1.Condition) {
@@ -176,14 +211,9 @@ var _ = Describe("An installation for single namespaces", Ordered, func() {
 			of := team(namespace)
 			ready(ctx, of, &of.Status.Conditions)
 			connect(ctx, namespace)
-			applied := &v1alpha1.Post{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "applied"},
-				Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{
-					ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "applied in " + namespace,
-				}}},
-			}
-			Expect(admin.Create(ctx, applied)).To(Succeed())
+			Expect(admin.Create(ctx, post(namespace, "applied"))).To(Succeed())
 			token := key(ctx, namespace)
+			tokens[namespace] = token
 			body := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"x","caption":"sent to %s"}]}`, namespace)
 			Eventually(func() int { return ask(ctx, token, http.MethodGet, "/connections", "").Status }).Should(Equal(http.StatusOK))
 			Expect(ask(ctx, token, http.MethodPost, "/posts", body)).To(HaveField("Status", http.StatusCreated))
@@ -208,13 +238,34 @@ var _ = Describe("An installation for single namespaces", Ordered, func() {
 		}
 		of := team(foreign)
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(of), of)).To(Succeed())
-		Expect(of.Status.Conditions).To(BeEmpty())
+		Expect(of.Status.Usage).To(BeNil())
+		Expect(of.Finalizers).To(BeEmpty())
 	})
 
 	It("has every right that it needs", func() {
 		for _, process := range []*managertest.Process{manager, apiserver} {
 			Expect(process.Log()).NotTo(Or(ContainSubstring("orbidden"), ContainSubstring("unknown namespace for the cache")))
 		}
+	})
+
+	It("serves the others after one has lost its Roles, and reports the loss", func(ctx SpecContext) {
+		manager.Stop()
+		apiserver.Stop()
+		lost := served[1]
+		for _, name := range []string{"herald-manager", "herald-apiserver", "herald-apiserver-web"} {
+			Expect(admin.Delete(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: lost, Name: name}})).To(Succeed())
+		}
+		start()
+		Eventually(condition(ctx, team(lost))).Should(Equal(v1alpha1.ReasonNamespaceRefused))
+		later := post(served[0], "later")
+		Expect(admin.Create(ctx, later)).To(Succeed())
+		Eventually(func() (v1alpha1.PostPhase, error) {
+			err := admin.Get(ctx, client.ObjectKeyFromObject(later), later)
+			return later.Status.Phase, err
+		}).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(func() string { return ask(ctx, tokens[served[0]], http.MethodGet, "/posts?status=posted", "").Body }).
+			Should(ContainSubstring("later in " + served[0]))
+		Expect(ask(ctx, tokens[lost], http.MethodGet, "/posts", "")).To(HaveField("Status", http.StatusUnauthorized))
 	})
 
 	It("takes its finalizers off before it is uninstalled, with the rights of the hook", func(ctx SpecContext) {
@@ -224,7 +275,7 @@ var _ = Describe("An installation for single namespaces", Ordered, func() {
 		Expect(release.ExitCode()).To(BeZero(), release.Log())
 		var posts v1alpha1.PostList
 		Expect(admin.List(ctx, &posts)).To(Succeed())
-		Expect(posts.Items).To(HaveLen(2 * len(served)))
+		Expect(posts.Items).To(HaveLen(2*len(served) + 1))
 		for i := range posts.Items {
 			Expect(posts.Items[i].Finalizers).To(BeEmpty())
 		}
