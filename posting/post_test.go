@@ -279,8 +279,8 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestRemade recreates the object of a post as soon as the post may be removed.
-func TestRemade(t *testing.T) {
+// TestRecreated recreates the object of a post as soon as the post may be removed.
+func TestRecreated(t *testing.T) {
 	const margin = 2 * time.Second
 	for _, tt := range []struct {
 		name, reason string

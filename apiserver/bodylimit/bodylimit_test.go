@@ -25,8 +25,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestGate reads several bodies whose reservations all stay.
-func TestGate(t *testing.T) {
+// TestLimiter reads several bodies whose reservations all stay.
+func TestLimiter(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	for name, tc := range map[string]struct {

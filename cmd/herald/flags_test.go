@@ -34,8 +34,8 @@ func TestPodOfKubeconfig(t *testing.T) {
 	}
 }
 
-// TestTellClock checks that the condition is written. Package internal/clockcondition tests its contents.
-func TestTellClock(t *testing.T) {
+// TestReportClock checks that the condition is written. Package internal/clockcondition tests its contents.
+func TestReportClock(t *testing.T) {
 	asked := make(chan string, 10)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {

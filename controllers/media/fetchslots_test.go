@@ -14,8 +14,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestTurns requests slots, of four, for namespaces: "a" requests a slot, and "A" releases one.
-func TestTurns(t *testing.T) {
+// TestFetchSlots requests slots, of four, for namespaces: "a" requests a slot, and "A" releases one.
+func TestFetchSlots(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string

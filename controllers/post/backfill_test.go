@@ -128,8 +128,8 @@ func TestComparisonEndsWithTheStore(t *testing.T) {
 	}
 }
 
-// TestCatchesUp: backfilling a Team costs a list of all its finished posts and of all its records.
-func TestCatchesUp(t *testing.T) {
+// TestBackfill: backfilling a Team costs a list of all its finished posts and of all its records.
+func TestBackfill(t *testing.T) {
 	of := func(owns metav1.ConditionStatus) *v1alpha1.Team {
 		return &v1alpha1.Team{
 			ObjectMeta: metav1.ObjectMeta{Name: "acme"},

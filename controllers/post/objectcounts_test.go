@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestCensus checks that the counted objects follow the events of the informer.
-func TestCensus(t *testing.T) {
+// TestObjectCounts checks that the counted objects follow the events of the informer.
+func TestObjectCounts(t *testing.T) {
 	object := func(name, uid, version string) *v1alpha1.Post {
 		return &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: version}}
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// TestKeepRecordSaysThatNoneIsKept checks that SaveRecord returns ErrNotRecorded. Otherwise its caller would delete a
+// TestSaveRecordWithoutArchive checks that SaveRecord returns ErrNotRecorded. Otherwise its caller would delete a
 // post that has no record.
-func TestKeepRecordSaysThatNoneIsKept(t *testing.T) {
+func TestSaveRecordWithoutArchive(t *testing.T) {
 	bucket, err := store.New(store.Config{Endpoint: "127.0.0.1:1", Insecure: true, Bucket: "media", AccessKey: "a", SecretKey: "b"})
 	if err != nil {
 		t.Fatal(err)

@@ -34,8 +34,8 @@ func (o *storeBreaker) fail(t *testing.T, err error, posts ...types.NamespacedNa
 	}
 }
 
-// TestOutage checks whether a request is sent to the store after the requests for two posts have failed.
-func TestOutage(t *testing.T) {
+// TestStoreBreaker checks whether a request is sent to the store after the requests for two posts have failed.
+func TestStoreBreaker(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		pause  time.Duration

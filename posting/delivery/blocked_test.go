@@ -13,9 +13,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestHeld checks the message of a post that waits while the platform accepts no posts of its account. If the limit
+// TestDeadlines checks the message of a post that waits while the platform accepts no posts of its account. If the limit
 // applies to that account, the message is the connection's own.
-func TestHeld(t *testing.T) {
+func TestDeadlines(t *testing.T) {
 	limited := func(conn *v1alpha1.Connection, in time.Duration, why string) {
 		conn.Status.RateLimitedUntil, conn.Status.RateLimitedMessage = v1alpha1.NewTimePtr(t0.Add(in)), why
 	}

@@ -32,8 +32,8 @@ func undecidedPost() *v1alpha1.Post {
 	return post(v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)})
 }
 
-// TestMemory checks that Drain returns each unrecorded fact once.
-func TestMemory(t *testing.T) {
+// TestUnrecorded checks that Drain returns each unrecorded fact once.
+func TestUnrecorded(t *testing.T) {
 	closed := open()
 	closed.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeAbsent
 	for _, tt := range []struct {

@@ -51,7 +51,7 @@ func (s *situation) resolved(outcome v1alpha1.AttemptOutcome, state v1alpha1.Tar
 	t.Attempt.Outcome, t.State = outcome, state
 }
 
-func TestRewound(t *testing.T) {
+func TestRollback(t *testing.T) {
 	const ask, out, look = "write", "write and warn of AlreadyPublished", "find earlier"
 	for name, tt := range map[string]struct {
 		why    string
@@ -261,8 +261,8 @@ func TestRewound(t *testing.T) {
 	}
 }
 
-// TestRewoundGoesOn follows posts after their lookup.
-func TestRewoundGoesOn(t *testing.T) {
+// TestRollbackGoesOn follows posts after their lookup.
+func TestRollbackGoesOn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*situation)
 		then   string
@@ -302,9 +302,9 @@ func TestRewoundGoesOn(t *testing.T) {
 	}
 }
 
-// TestRewoundWithdrawn follows posts that were cancelled after a rollback: published targets become posted, and the
+// TestRollbackWithdrawn follows posts that were cancelled after a rollback: published targets become posted, and the
 // others are not sent.
-func TestRewoundWithdrawn(t *testing.T) {
+func TestRollbackWithdrawn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why    string
 		change func(*situation)
@@ -396,8 +396,8 @@ func TestWithdrawnWhileAsked(t *testing.T) {
 	}
 }
 
-// TestRewoundSays checks the messages of a post that was published before the rollback.
-func TestRewoundSays(t *testing.T) {
+// TestRollbackSays checks the messages of a post that was published before the rollback.
+func TestRollbackSays(t *testing.T) {
 	f := facts(func(s *situation) { s.putBack(own()) })
 	Decide(f)
 	Describe(f.Post, t0)

@@ -177,9 +177,9 @@ func TestBelieve(t *testing.T) {
 	}
 }
 
-// TestBelieveOfApp checks that limits of another app are not applied to Herald's app: users may supply tokens of any
+// TestSanitizeOfApp checks that limits of another app are not applied to Herald's app: users may supply tokens of any
 // app.
-func TestBelieveOfApp(t *testing.T) {
+func TestSanitizeOfApp(t *testing.T) {
 	told := platforms.Result{
 		Err:        &platforms.Error{Class: platforms.ClassQuota, AppWide: true, RetryAt: noon.Add(time.Minute)},
 		RateLimits: []platforms.RateLimit{{Name: "usage"}, {Name: "appUsage", AppWide: true}},

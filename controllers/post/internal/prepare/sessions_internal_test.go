@@ -14,9 +14,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestRemembers checks that a session is only used if its hash is in the post's status, regardless of the author of the
+// TestMatches checks that a session is only used if its hash is in the post's status, regardless of the author of the
 // Secret.
-func TestRemembers(t *testing.T) {
+func TestMatches(t *testing.T) {
 	genuine := Session{ContentHash: "content", Checkpoint: "checkpoint", Secret: "https://upload.example/?id=1"}
 	noted := genuine.hash()
 	for name, tc := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestRequireKept compares a claim with the object that an API server returns for it.
-func TestRequireKept(t *testing.T) {
+// TestVerifyStored compares a claim with the object that an API server returns for it.
+func TestVerifyStored(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 12, 1, 9, 0, 0, 123_456_789, time.UTC)
 	for name, tt := range map[string]struct {
