@@ -1,4 +1,4 @@
-# Everything a contributor runs, from one place. `make` alone lists the targets.
+# Everything a contributor runs, from one place. `make` alone lists the everyday targets.
 #
 # What is built lands in bin/. Nothing is installed outside the checkout and nothing needs root, except for `make chromium`. All that is
 # downloaded are Go modules, pinned in go.mod and in the go.mod files of hack/, Debian packages for one container image, pinned in
@@ -34,8 +34,17 @@ FUZZTIME ?= 20s
 
 ##@ General
 
+# The targets of everyday work.
+everyday := run check test test-unit lint-fix generate manifests bench
+
 .PHONY: help
-help: ## List the targets
+help: ## List the targets of everyday work
+	@awk -v everyday=' $(everyday) ' 'BEGIN { FS = ":.*## " }
+	  /^[a-zA-Z0-9_-]+:.*## / && index(everyday, " " $$1 " ") { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	echo "make help-all lists the others."
+
+.PHONY: help-all
+help-all: ## List all targets
 	@awk 'BEGIN { FS = ":.*## " }
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) }
 	  /^[a-zA-Z0-9_-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +101,11 @@ verify: ## Fail if a generated file is not what its generator writes (it is rewr
 	fi
 	echo "verify: everything generated is up to date"
 	go run ./hack/prose -worst 0
+
+# Go and the linters keep the results of what has not changed.
+.PHONY: check
+check: ## What a change needs before it is committed: generated files, linters, unit tests
+	@$(MAKE) verify lint test-unit
 
 .PHONY: fmt
 fmt: $(BIN)/golangci-lint ## Format all Go code
