@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tokenWords are how each platform words that a token does not work: where to look in the answer, and what stands there
-// for an expired and for a revoked one.
+// tokenWords are the platforms' errors for an invalid token: a path in the response, and its values for an expired
+// and a revoked token.
 var tokenWords = map[string]struct {
 	status           int
 	at               []string
@@ -116,7 +116,7 @@ func TestRateLimitsOfEveryPlatform(t *testing.T) {
 	}
 }
 
-// TestFaultsOnRefresh lets the renewal of each platform's tokens go wrong.
+// TestFaultsOnRefresh makes the token renewal of each platform fail.
 func TestFaultsOnRefresh(t *testing.T) {
 	google := "client_id=c&client_secret=s&grant_type=refresh_token&refresh_token=youtube-refresh-demo"
 	tiktok := "client_key=c&client_secret=s&grant_type=refresh_token&refresh_token=tiktok-refresh-demo"
@@ -140,7 +140,7 @@ func TestFaultsOnRefresh(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.platform+" "+tt.fault, func(t *testing.T) {
 			b := start(t, "")
-			b.fault(`{"platform":"` + tt.platform + `","operation":"*","kind":"token_expired","times":9}`) // not for a renewal
+			b.fault(`{"platform":"` + tt.platform + `","operation":"*","kind":"token_expired","times":9}`) // does not match a renewal
 			b.fault(`{"platform":"` + tt.platform + `","operation":"refresh_token",` + tt.fault + `}`)
 			if r := b.as(tt.platform, tt.method, tt.path, tt.contentType, tt.body); r.status != tt.status || r.at(tt.at...) != tt.want {
 				t.Errorf("%d %s, want %d with %v", r.status, r.body, tt.status, tt.want)
@@ -149,7 +149,7 @@ func TestFaultsOnRefresh(t *testing.T) {
 	}
 }
 
-// TestStatusFaultsOfEveryPlatform lets every platform answer each kind of failure in its own words.
+// TestStatusFaultsOfEveryPlatform checks each platform's wording for each failure status.
 func TestStatusFaultsOfEveryPlatform(t *testing.T) {
 	at := map[string][]string{
 		"x": {"status"}, "threads": {"error", "code"}, "instagram": {"error", "code"}, "facebook": {"error", "code"},

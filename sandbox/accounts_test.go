@@ -17,10 +17,10 @@ import (
 
 const formType = "application/x-www-form-urlencoded"
 
-// The identity that each platform tells of its demo account, asked as its documentation says.
+// The identity requests of each platform's demo account, as documented.
 var identities = []struct {
 	platform, method, path, contentType, body string
-	// id is where the account's id stands in the answer.
+	// id is the path of the account's id in the response.
 	id []string
 }{
 	{"x", "GET", "/x/2/users/me", "", "", []string{"data", "id"}},
@@ -43,19 +43,19 @@ func demo(t *testing.T, platform string) sandbox.Account {
 	return sandbox.Account{}
 }
 
-// as makes a request with the token of a platform's demo account.
+// as sends a request with the token of a platform's demo account.
 func (b *box) as(platform, method, path, contentType, body string) reply {
 	b.t.Helper()
 	return b.call(method, path, demo(b.t, platform).AccessToken, contentType, body)
 }
 
-// read is a GET with the token of a platform's demo account.
+// read sends a GET with the token of a platform's demo account.
 func (b *box) read(platform, path string) reply {
 	b.t.Helper()
 	return b.as(platform, http.MethodGet, path, "", "")
 }
 
-// form is a POST of a form with the token of a platform's demo account.
+// form posts a form with the token of a platform's demo account.
 func (b *box) form(platform, path string, values url.Values) reply {
 	b.t.Helper()
 	return b.as(platform, http.MethodPost, path, formType, values.Encode())
@@ -91,7 +91,7 @@ func TestIdentityAnswers(t *testing.T) {
 			"threads_profile_picture_url": picture("threads"),
 		}},
 		{"instagram", "/instagram/v26.0/me?fields=user_id,username,account_type,profile_picture_url", nil, map[string]any{
-			// The id that an app sees is another than the one that paths want.
+			// The app-scoped id differs from the id in paths.
 			"id": "12168631381883363", "user_id": "17841400000000001", "username": "herald_demo", "account_type": "BUSINESS",
 			"profile_picture_url": picture("instagram"),
 		}},

@@ -16,21 +16,21 @@ import (
 
 const wayBack = "http://127.0.0.1/back"
 
-// connector is how a client connects an account of a platform.
+// connector describes how a client connects an account of a platform.
 type connector struct {
 	name, platform, account string
-	// dialog and token are where the person goes, and where the code.
+	// dialog and token are the consent page and the token endpoint.
 	dialog, token string
-	// asked and told are parameters of the one and the other beside those of the standard.
+	// asked and told are the additional parameters of the dialog and of the token request.
 	asked, told url.Values
 	// client is the name of the parameter with the client's id.
 	client string
-	// life is that of the access token in seconds, as the answer tells it; nil when it does not.
+	// life is the lifetime of the access token in the response, in seconds; nil if the response has none.
 	life    any
 	refresh bool
-	// used is part of the answer to a code that was used.
+	// used is a part of the response to a used code.
 	used string
-	// identity shows the account, whose id is at a path.
+	// identity is the request that returns the account; at is the path of the account's id.
 	identity string
 	at       []string
 }
@@ -77,7 +77,7 @@ func connectors() []connector {
 	}
 }
 
-// merged is url.Values of both.
+// merged returns the union of all values.
 func merged(all ...url.Values) url.Values {
 	out := url.Values{}
 	for _, values := range all {
@@ -86,7 +86,7 @@ func merged(all ...url.Values) url.Values {
 	return out
 }
 
-// consent lets the account's owner agree and returns the code.
+// consent authorizes the client as the account's owner and returns the code.
 func (b *box) consent(c connector) string {
 	b.t.Helper()
 	query := merged(url.Values{
@@ -153,9 +153,9 @@ func TestCodesAreExchanged(t *testing.T) {
 	}
 }
 
-// TestTokensAreLengthened turns the short-lived tokens of the three graphs into long-lived ones.
+// TestTokensAreLengthened exchanges the short-lived tokens of the three Graph APIs for long-lived ones.
 func TestTokensAreLengthened(t *testing.T) {
-	// Tokens of Instagram Login cannot be inspected: no page tells of it.
+	// Tokens of Instagram Login cannot be inspected: no documentation mentions it.
 	tests := []struct{ name, lengthen, inspect string }{
 		{"Threads", "/threads/access_token?grant_type=th_exchange_token&client_secret=s&access_token=", "/threads/v1.0/debug_token"},
 		{"Instagram", "/instagram/access_token?grant_type=ig_exchange_token&client_secret=s&access_token=", ""},
@@ -202,7 +202,7 @@ func TestTokensAreLengthened(t *testing.T) {
 	}
 }
 
-// TestPagesComeWithTheirTokens asks for the Pages of a person, as every connect flow of Facebook does.
+// TestPagesComeWithTheirTokens requests a person's Pages, as every connect flow of Facebook does.
 func TestPagesComeWithTheirTokens(t *testing.T) {
 	b := start(t, "")
 	c := connectors()[2]
@@ -231,7 +231,7 @@ func TestPagesComeWithTheirTokens(t *testing.T) {
 	}
 }
 
-// TestPagesOfOnePerson lists the Pages that a person manages beside the one that they chose, each with a token of its own.
+// TestPagesOfOnePerson lists the chosen Page and the person's other Pages, each with its own token.
 func TestPagesOfOnePerson(t *testing.T) {
 	b := start(t, "")
 	b.control(http.MethodPut, "/accounts/facebook/771", `{"username":"bakery"}`, http.StatusCreated)
@@ -251,7 +251,7 @@ func TestPagesOfOnePerson(t *testing.T) {
 	}
 }
 
-// TestFacebookLoginOfInstagram connects an account of Instagram through its Page.
+// TestFacebookLoginOfInstagram connects an Instagram account through its Page.
 func TestFacebookLoginOfInstagram(t *testing.T) {
 	b := start(t, "")
 	b.control(http.MethodPut, "/accounts/instagram/77", `{"login":"facebook","username":"linked77"}`, http.StatusCreated)

@@ -21,7 +21,7 @@ import (
 // maxControlBody is the longest request to the control API, in bytes.
 const maxControlBody = 1 << 20
 
-// controlError is an error that the control API answers.
+// controlError is an error response of the control API.
 type controlError struct {
 	status  int
 	code    string
@@ -39,10 +39,10 @@ func missing(format string, args ...any) error {
 	return &controlError{status: http.StatusNotFound, code: "NOT_FOUND", message: fmt.Sprintf(format, args...)}
 }
 
-// control is an operation of the control API: it returns what to answer under "data", or nil for 204 without a body.
+// control is an operation of the control API. It returns the value for "data", or nil for status 204 without a body.
 type control func(*http.Request) (status int, data any, err error)
 
-// registerControl adds the control API to the server. Requests of other sites' pages in a browser are refused.
+// registerControl adds the control API to the server. It rejects cross-origin requests from browsers.
 func (s *Server) registerControl() {
 	guard := http.NewCrossOriginProtection()
 	handle := func(path string, methods map[string]control) {
@@ -106,10 +106,10 @@ func writeControl(w http.ResponseWriter, status int, body any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(content, '\n')) // the client may be gone
+	_, _ = w.Write(append(content, '\n')) // the client may have disconnected
 }
 
-// readControl decodes a JSON object with no other fields than into has. An empty body is an empty object.
+// readControl decodes a JSON object into a value and rejects unknown fields. An empty body counts as an empty object.
 func readControl(r *http.Request, into any) error {
 	content, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -128,7 +128,7 @@ func decodeControl(content []byte, into any) error {
 	return nil
 }
 
-// simulated returns the simulator of that name.
+// simulated returns the simulator of the named platform.
 func (s *Server) simulated(name string) (platform, error) {
 	if p, ok := s.platforms[name]; ok {
 		return p, nil
@@ -136,7 +136,7 @@ func (s *Server) simulated(name string) (platform, error) {
 	return nil, badInput("platform %q is not simulated here, only %q", name, slices.Sorted(maps.Keys(s.platforms)))
 }
 
-// controlPost is a post as the control API shows it.
+// controlPost is the representation of a post in the control API.
 type controlPost struct {
 	ID        string        `json:"id"`
 	Platform  string        `json:"platform"`
@@ -149,11 +149,11 @@ type controlPost struct {
 	Privacy   string        `json:"privacy"`
 	Draft     bool          `json:"draft"`
 	CreatedAt string        `json:"created_at"`
-	// Detail are the options that the platform took with the post.
+	// Detail holds the platform's options for the post.
 	Detail json.RawMessage `json:"detail,omitempty"`
 }
 
-// timeFormat is RFC 3339 with milliseconds, always three digits.
+// timeFormat is RFC 3339 with exactly three digits for milliseconds.
 const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 
 func (s *Server) getPosts(r *http.Request) (int, any, error) {

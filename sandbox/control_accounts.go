@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// controlSettings are the settings of an account, as the control API reads and shows them.
+// controlSettings is the representation of an account's settings in the control API.
 type controlSettings struct {
 	Quota           *int   `json:"quota"`
 	Private         bool   `json:"private"`
@@ -30,7 +30,7 @@ type controlSettings struct {
 	Pages []string `json:"pages,omitempty"`
 }
 
-// settingsOf returns copies: what is decoded onto them changes no account.
+// settingsOf returns deep copies, so decoding into them does not change the account.
 func settingsOf(s state.Settings) controlSettings {
 	out := controlSettings{
 		Private: s.Private, CommentDisabled: s.CommentDisabled, ListingLagMS: inMilliseconds(s.ListingLag),
@@ -59,20 +59,20 @@ func inMilliseconds(d *time.Duration) *int64 {
 	return new(d.Milliseconds())
 }
 
-// accountChange is what PUT takes. It is decoded onto what the account has: what is absent stays as it is, and null is the
-// default.
+// accountChange is the body of PUT. It is decoded over the current settings: an absent field keeps its value, and
+// null restores the default.
 type accountChange struct {
 	Username    string `json:"username"`
 	DisplayName string `json:"display_name"`
 	Login       string `json:"login"`
 	controlSettings
-	// These can be null as well.
+	// These fields shadow the embedded ones because they may be null too.
 	Private         *bool   `json:"private"`
 	CommentDisabled *bool   `json:"comment_disabled"`
 	ProcessingError *string `json:"processing_error"`
 }
 
-// changeOf changes nothing yet.
+// changeOf returns a change that leaves the settings as they are.
 func changeOf(s state.Settings) accountChange {
 	return accountChange{
 		controlSettings: settingsOf(s), Private: &s.Private, CommentDisabled: &s.CommentDisabled, ProcessingError: &s.ProcessingError,
@@ -105,7 +105,7 @@ func (c accountChange) check() error {
 	}
 }
 
-// controlAccount is an account as the control API shows it.
+// controlAccount is the representation of an account in the control API.
 type controlAccount struct {
 	Platform    string `json:"platform"`
 	ID          string `json:"id"`
@@ -163,7 +163,7 @@ func (s *Server) putAccount(r *http.Request) (int, any, error) {
 	}
 	account, err = s.store.ChangeAccount(account.Key, func(a *state.Account) {
 		onto := changeOf(a.Settings)
-		_ = decodeControl(content, &onto) // it was decoded before
+		_ = decodeControl(content, &onto) // the content was decoded successfully above
 		a.DisplayName, a.Settings = cmp.Or(onto.DisplayName, a.DisplayName), onto.settings()
 	})
 	if err != nil {
@@ -177,13 +177,13 @@ func (s *Server) putAccount(r *http.Request) (int, any, error) {
 	return http.StatusOK, s.showAccount(r, p, account), nil
 }
 
-// useless says whether neither token works any more.
+// useless reports whether neither token is usable.
 func (s *Server) useless(t state.Tokens) bool {
 	over := func(end time.Time) bool { return !end.IsZero() && !s.clock.Now().Before(end) }
 	return (t.Access == "" || over(t.ExpiresAt)) && (t.Refresh == "" || over(t.RefreshExpiresAt))
 }
 
-// createAccount makes the account unless it exists.
+// createAccount creates the account unless it exists.
 func (s *Server) createAccount(p platform, id string, change accountChange) (state.Account, bool, error) {
 	fresh := state.Account{
 		Key: state.Key{Platform: p.Name(), ID: id}, Username: cmp.Or(change.Username, p.DefaultUsername(id)), Login: change.Login,

@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/sandbox/faults"
 )
 
-// maxControlSeconds bounds times given to the control API: a day.
+// maxControlSeconds limits durations in the control API to a day.
 const maxControlSeconds = 86400
 
-// controlFault is a fault as the control API reads and shows it.
+// controlFault is the representation of a fault in the control API.
 type controlFault struct {
 	Platform  string           `json:"platform"`
 	Operation faults.Operation `json:"operation"`
@@ -29,17 +29,17 @@ type controlFault struct {
 	Account   string           `json:"account,omitempty"`
 	Status    int              `json:"status,omitempty"`
 	Refusal   faults.Refusal   `json:"refusal,omitempty"`
-	// Body is answered as it is if it is JSON, and without its quotes if it is a string.
+	// Body is sent verbatim if it is JSON; a JSON string is sent as plain text, without its quotes.
 	Body        json.RawMessage   `json:"body,omitempty"`
 	Headers     map[string]string `json:"headers,omitempty"`
 	DelayMillis int64             `json:"delay_ms,omitempty"`
 	RetryAfterS int64             `json:"retry_after_s,omitempty"`
 }
 
-// jsonAnswer is the type of a body that is answered as it is.
+// jsonAnswer is the content type of a body that is sent verbatim.
 const jsonAnswer = "application/json"
 
-// answer returns the body and the headers that a fault asks for: nil if it asks for none.
+// answer returns the body and headers that the fault specifies, or nil if it has none.
 func (in *controlFault) answer() ([]byte, http.Header, error) {
 	if len(in.Body) == 0 && len(in.Headers) == 0 {
 		return nil, nil, nil
@@ -107,7 +107,7 @@ func (s *Server) getFaults(*http.Request) (int, any, error) {
 	return http.StatusOK, out, nil
 }
 
-// showFault is a fault as postFault reads it, with all headers that it has.
+// showFault is the inverse of postFault's decoding. It includes all headers of the fault.
 func showFault(f *faults.Fault) controlFault {
 	out := controlFault{
 		Platform: f.Platform, Operation: f.Operation, Kind: f.Kind, Times: &f.Times, Percent: f.Percent, Seed: f.Seed, Account: f.Account,
@@ -120,7 +120,7 @@ func showFault(f *faults.Fault) controlFault {
 		out.Headers[name] = f.Header.Get(name)
 	}
 	if f.Body != nil && f.Header.Get("Content-Type") != jsonAnswer {
-		out.Body, _ = json.Marshal(string(f.Body)) // a string always encodes
+		out.Body, _ = json.Marshal(string(f.Body)) // encoding a string cannot fail
 	}
 	return out
 }

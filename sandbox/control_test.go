@@ -137,7 +137,7 @@ func TestBadControlInput(t *testing.T) {
 			}
 		})
 	}
-	b.control(http.MethodGet, "/accounts/x/5", "", http.StatusNotFound) // nothing refused was made
+	b.control(http.MethodGet, "/accounts/x/5", "", http.StatusNotFound) // refused requests create nothing
 }
 
 func TestControlRefusesOtherSites(t *testing.T) {
@@ -173,7 +173,7 @@ func TestReset(t *testing.T) {
 	if r := b.call(http.MethodGet, "/x/2/users/me", access, "", ""); r.status != http.StatusOK {
 		t.Errorf("status %d: a connected account must stay connected, and no fault stay", r.status)
 	}
-	b.post("gone") // neither a duplicate nor over a quota
+	b.post("gone") // neither a duplicate nor over the quota
 	b.post("more")
 }
 

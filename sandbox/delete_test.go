@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// TestPostsAreReadAndDeleted reads one post on each platform that lets a client delete it, deletes it, and deletes it
+// TestPostsAreReadAndDeleted reads one post on each platform with an API for deletion, deletes it, and deletes it
 // again.
 func TestPostsAreReadAndDeleted(t *testing.T) {
 	tests := []struct {
 		platform, reason string
 		publish          func(*box) string
-		// read shows the post, and remove deletes it.
+		// read and remove return the paths for reading and deleting the post.
 		read, remove func(id string) string
 		again        int
 		gone         func(reply) bool
@@ -67,7 +67,7 @@ func TestPostsAreReadAndDeleted(t *testing.T) {
 	}
 }
 
-// TestFacebookDeletesByPOST deletes as huandu/facebook does.
+// TestFacebookDeletesByPOST deletes by POST, as huandu/facebook does.
 func TestFacebookDeletesByPOST(t *testing.T) {
 	b := start(t, "")
 	path := "/facebook/v25.0/" + b.onPage("a")

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fbForm is a form of several parts with a file in the part source.
+// fbForm returns a multipart form with a file in the part source.
 func fbForm(t *testing.T, file []byte, fields ...string) (contentType, body string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -25,8 +25,8 @@ func fbForm(t *testing.T, file []byte, fields ...string) (contentType, body stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = part.Write(file) // a buffer takes everything
-	// What follows the file decides, too.
+	_, _ = part.Write(file) // writing to a buffer never fails
+	// Fields after the file count too.
 	for i := 0; i < len(fields); i += 2 {
 		if err := form.WriteField(fields[i], fields[i+1]); err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func fbForm(t *testing.T, file []byte, fields ...string) (contentType, body stri
 	return form.FormDataContentType(), out.String()
 }
 
-// fbPhoto uploads a photo that is not published and returns its id.
+// fbPhoto uploads an unpublished photo and returns its id.
 func (b *box) fbPhoto(file []byte) string {
 	b.t.Helper()
 	contentType, body := fbForm(b.t, file, "published", "false")
@@ -99,7 +99,7 @@ func TestFacebookPhoto(t *testing.T) {
 	}
 }
 
-// TestFacebookPhotoForms sends what clients make of a form with a file.
+// TestFacebookPhotoForms sends the variants of forms with a file that clients use.
 func TestFacebookPhotoForms(t *testing.T) {
 	b, picture := start(t, ""), jpegOf(t, 40, 30)
 	large := append(bytes.Clone(picture), make([]byte, 10<<20)...)
@@ -302,5 +302,5 @@ func TestFacebookPhotoDuplicates(t *testing.T) {
 	if r := post(picture); r.at("error", "code") != 368.0 {
 		t.Errorf("photos count as posts: %d %s", r.status, r.body)
 	}
-	b.fbPhoto(picture) // while uploads do not
+	b.fbPhoto(picture) // uploads do not count
 }

@@ -18,7 +18,7 @@ const (
 	pagePath = "/facebook/v25.0/" + pageID
 )
 
-// onPage posts a text on the demo Page and returns the post's id.
+// onPage publishes a text on the demo Page and returns the post's id.
 func (b *box) onPage(message string) string {
 	b.t.Helper()
 	r := b.form("facebook", pagePath+"/feed", url.Values{"message": {message}})
@@ -31,7 +31,7 @@ func (b *box) onPage(message string) string {
 func TestFacebookFeed(t *testing.T) {
 	tests := []struct {
 		name, reason, form string
-		code               any    // of the error; nil when the post is made
+		code               any    // of the error; nil for success
 		want               string // part of the error's message
 	}{
 		{"message", "the plain case", "message=hello", nil, ""},
@@ -129,7 +129,7 @@ func TestFacebookDuplicates(t *testing.T) {
 	b.clock.Step(30 * 24 * time.Hour)
 	refused("however long ago", post(url.Values{"message": {"same"}}))
 	b.onPage("another")
-	b.onPage("same") // the last one was another
+	b.onPage("same") // the latest post was different
 	other := b.control(http.MethodPut, "/accounts/facebook/2", "", http.StatusCreated).text("data", "access_token")
 	if r := b.call(http.MethodPost, "/facebook/v25.0/2/feed", other, formType, "message=same"); r.status != http.StatusOK {
 		t.Errorf("another Page may post the same: %d %s", r.status, r.body)
@@ -150,7 +150,7 @@ func TestFacebookQuota(t *testing.T) {
 
 func TestFacebookScopes(t *testing.T) {
 	b := start(t, "")
-	// A Threads token is no Page token, and neither is none.
+	// Neither a Threads token nor a missing token is accepted.
 	for _, token := range []string{"threads-access-demo", ""} {
 		if r := b.call(http.MethodPost, pagePath+"/feed", token, formType, "message=a"); r.status != http.StatusBadRequest || len(b.texts()) != 0 {
 			t.Errorf("token %q: %d %s", token, r.status, r.body)

@@ -18,7 +18,7 @@ func TestFaultOnPublish(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		fault        string
-		wantStatus   int // 0: the connection is closed without an answer
+		wantStatus   int // 0: the connection is closed without a response
 		wantActed    bool
 		wantHeader   map[string]string
 	}{
@@ -87,7 +87,7 @@ func TestFaultOnPublish(t *testing.T) {
 			if n := b.calls("publish"); n != 1 {
 				t.Errorf("%d calls counted, want 1: faulted requests count", n)
 			}
-			b.post("afterwards") // the fault is gone
+			b.post("afterwards") // the fault is used up
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestFaultMatching(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		faults       []string
-		want         []int // answers to identity, publish, list, identity
+		want         []int // statuses of identity, publish, list, identity
 	}{
 		{
 			name: "another operation", reason: "a fault waits for its own operation",

@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestXPutsTheConversationInFront lists answers as X does: with the names of those mentioned before.
+// TestXPutsTheConversationInFront checks that replies start with the mentioned names, as on X.
 func TestXPutsTheConversationInFront(t *testing.T) {
 	tests := []struct {
 		name, reason, parent, text, exclude, want string
-		// from and to are the part that was sent.
+		// from and to are the bounds of the sent text.
 		from, to float64
 	}{
 		{"nobody", "an account does not mention itself", "hello", "text", "", "text", 0, 4},
@@ -80,7 +80,7 @@ func TestTikTokListsTheBeginningOfCaptions(t *testing.T) {
 	}
 }
 
-// TestFacebookListsRankedPosts publishes more than Facebook lists of a year.
+// TestFacebookListsRankedPosts publishes more posts in a year than Facebook lists.
 func TestFacebookListsRankedPosts(t *testing.T) {
 	const extra = 20
 	b := start(t, "")
@@ -96,7 +96,7 @@ func TestFacebookListsRankedPosts(t *testing.T) {
 		}
 		return ids
 	}
-	b.clock.Step(60 * 24 * time.Hour) // a new year, as the year counts
+	b.clock.Step(60 * 24 * time.Hour) // into the next calendar year
 	var made []string
 	for i := range 600 + extra {
 		b.clock.Step(time.Minute)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestGraphTakesWhatClientsSend has the requests of other clients, which Meta answers.
+// TestGraphTakesWhatClientsSend sends requests of third-party clients that Meta accepts.
 func TestGraphTakesWhatClientsSend(t *testing.T) {
 	multipartType, text := xForm("media_type", "TEXT", "text", "hello")
 	pageType, message := xForm("message", "hello in parts")
@@ -58,7 +58,7 @@ func TestGraphTakesWhatClientsSend(t *testing.T) {
 	}
 }
 
-// TestGraphNextPageCarriesTheToken follows paging.next as it stands, as the paging helpers of SDKs do.
+// TestGraphNextPageCarriesTheToken follows paging.next unchanged, as the paging helpers of SDKs do.
 func TestGraphNextPageCarriesTheToken(t *testing.T) {
 	b := start(t, "")
 	for _, text := range []string{"one", "two", "three"} {
@@ -74,7 +74,7 @@ func TestGraphNextPageCarriesTheToken(t *testing.T) {
 	}
 }
 
-// TestGraphTakesArrays makes posts of several files as SDKs do, with a JSON array.
+// TestGraphTakesArrays creates posts of several files with a JSON array, as SDKs do.
 func TestGraphTakesArrays(t *testing.T) {
 	b, file := start(t, ""), jpegOf(t, 400, 400)
 	site := newShelf(t, map[string][]byte{"a.jpg": file})

@@ -17,11 +17,11 @@ import (
 const (
 	instagramID   = "17841400000000001"
 	instagramPath = "/instagram/v25.0/" + instagramID
-	// videoWork is how long Instagram works on a video here.
+	// videoWork is the processing time of a video in these tests.
 	videoWork = 2 * time.Second
 )
 
-// igContainer makes a container of the demo account and returns its id.
+// igContainer creates a container of the demo account and returns its id.
 func (b *box) igContainer(values url.Values) string {
 	b.t.Helper()
 	r := b.form("instagram", instagramPath+"/media", values)
@@ -36,14 +36,14 @@ func (b *box) igStatus(id string) string {
 	return b.read("instagram", "/instagram/v25.0/"+id+"?fields=status_code").text("status_code")
 }
 
-// igSettled waits until Instagram is done with a container, and returns its state.
+// igSettled waits for the end of a container's processing and returns its state.
 func (b *box) igSettled(id string) string {
 	b.t.Helper()
 	b.clock.Step(videoWork)
 	return b.settle(func() string { return b.igStatus(id) })
 }
 
-// igReady makes a container that can be published.
+// igReady creates a container that can be published.
 func (b *box) igReady(values url.Values) string {
 	b.t.Helper()
 	id := b.igContainer(values)
@@ -58,7 +58,7 @@ func (b *box) igPublish(id string) reply {
 	return b.form("instagram", instagramPath+"/media_publish", url.Values{"creation_id": {id}})
 }
 
-// igPost posts what a container shows, and returns the post's id.
+// igPost creates and publishes a container, and returns the post's id.
 func (b *box) igPost(values url.Values) string {
 	b.t.Helper()
 	id := b.igReady(values)
@@ -86,7 +86,7 @@ func TestInstagramParameters(t *testing.T) {
 	carousel := "media_type=CAROUSEL&children=" + one + "," + two
 	tests := []struct {
 		name, reason, form string
-		code, subcode      any    // of the error; nil when the container is made, or where there is none
+		code, subcode      any    // of the error; nil for success or without a code
 		want               string // part of the error's message
 	}{
 		{"picture", "the plain case", image, nil, nil, ""},
@@ -168,7 +168,7 @@ func TestInstagramCaptions(t *testing.T) {
 	}
 }
 
-// webpOf is a picture of one pixel.
+// webpOf returns a picture of one pixel.
 func webpOf(t *testing.T) []byte {
 	t.Helper()
 	out, err := base64.StdEncoding.DecodeString("UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA")
@@ -178,7 +178,7 @@ func webpOf(t *testing.T) []byte {
 	return out
 }
 
-// longer adds bytes behind a file, which change nothing that can be seen.
+// longer pads a file without changing the picture.
 func longer(file []byte, size int) []byte { return append(file, make([]byte, size-len(file))...) }
 
 func TestInstagramPictures(t *testing.T) {

@@ -21,11 +21,11 @@ const (
 	linkedID   = "17841400000000002"
 	linkedHost = "/instagram/graph.facebook.com"
 	linkedPath = linkedHost + "/v25.0/" + linkedID
-	// uploadFolder is where bytes are uploaded to.
+	// uploadFolder is the base path of uploads.
 	uploadFolder = "/instagram/rupload.facebook.com/ig-api-upload/v25.0/"
 )
 
-// linked makes an account that is reached through its Page, and returns its token.
+// linked creates an account that is reached through its Page, and returns its token.
 func (b *box) linked() string {
 	b.t.Helper()
 	r := b.control(http.MethodPut, "/accounts/instagram/"+linkedID, `{"login":"facebook","username":"linked"}`, http.StatusCreated)
@@ -66,7 +66,7 @@ func TestInstagramLinkedAccount(t *testing.T) {
 	}
 }
 
-// TestInstagramLoginsDoNotMix uses the tokens of each way to log in at the host of the other.
+// TestInstagramLoginsDoNotMix uses the tokens of each login flow at the other flow's host.
 func TestInstagramLoginsDoNotMix(t *testing.T) {
 	b := start(t, "")
 	token := b.linked()
@@ -117,7 +117,7 @@ func TestInstagramPublishingThroughAPage(t *testing.T) {
 	}
 }
 
-// igUpload sends a file to where a container waits for it.
+// igUpload uploads a file to a waiting container.
 func (b *box) igUpload(path string, headers map[string]string, content []byte) (reply, error) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.http.URL+path, bytes.NewReader(content))
@@ -136,7 +136,7 @@ func (b *box) igUpload(path string, headers map[string]string, content []byte) (
 	return reply{status: resp.StatusCode, header: resp.Header, body: string(answer)}, err
 }
 
-// awaiting makes a container that waits for an upload, and returns its id and where the upload goes.
+// awaiting creates a container that waits for an upload, and returns its id and the path of the upload.
 func (b *box) awaiting(token string) (id, path string) {
 	b.t.Helper()
 	r := b.call(http.MethodPost, linkedPath+"/media", token, formType, "media_type=REELS&upload_type=resumable&caption=hello&thumb_offset=1000")
@@ -239,7 +239,7 @@ func TestInstagramUploadRefusals(t *testing.T) {
 	}
 }
 
-// TestInstagramAfterARestart opens a folder while one file is on its way, one upload is awaited and one post is out.
+// TestInstagramAfterARestart restarts with one file in transit, one pending upload and one published post.
 func TestInstagramAfterARestart(t *testing.T) {
 	film, dir := mp4Of("isom", 64, 48, 5*time.Second), t.TempDir()
 	b := start(t, dir)

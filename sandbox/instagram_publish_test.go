@@ -22,7 +22,7 @@ func TestInstagramPicture(t *testing.T) {
 		t.Errorf("a picture is ready at once: %s", r.body)
 	}
 	b.clock.Step(time.Second)
-	delete(s.files, "a.jpg") // what was fetched is not fetched again
+	delete(s.files, "a.jpg") // a fetched file is not fetched again
 	post := b.igPublish(id).text("id")
 	got := b.read("instagram", "/instagram/v25.0/"+post+"?fields=id,caption,media_type,media_product_type,permalink,shortcode,timestamp,username,owner,media_url,children")
 	code := got.text("shortcode")
@@ -181,7 +181,7 @@ func TestInstagramQuota(t *testing.T) {
 	}
 	b.control(http.MethodPut, "/accounts/instagram/"+instagramID, `{"quota":2}`, http.StatusOK)
 	item := "is_carousel_item=true&image_url=" + s.url + "/a.jpg"
-	b.igPost(query("media_type=CAROUSEL&children=" + b.igReady(query(item)) + "," + b.igReady(query(item)))) // one post
+	b.igPost(query("media_type=CAROUSEL&children=" + b.igReady(query(item)) + "," + b.igReady(query(item)))) // counts as one post
 	b.clock.Step(time.Hour)
 	b.igPost(query("image_url=" + s.url + "/a.jpg"))
 	full := b.igReady(query("caption=three&image_url=" + s.url + "/a.jpg"))

@@ -14,9 +14,9 @@ import (
 type shelf struct {
 	url   string
 	files map[string][]byte
-	// asked gets the path of each request.
+	// asked receives the path of each request.
 	asked chan string
-	// hold, when there is one, keeps answers back until it is closed.
+	// hold, if set, delays responses until it is closed.
 	hold chan struct{}
 }
 
@@ -29,7 +29,7 @@ func newShelf(t *testing.T, files map[string][]byte) *shelf {
 	return s
 }
 
-// ServeHTTP answers a file, or that there is none.
+// ServeHTTP serves a file, or 404.
 func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.asked <- r.URL.Path
 	if s.hold != nil {
@@ -44,10 +44,10 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	_, _ = w.Write(file) // the client may be gone
+	_, _ = w.Write(file) // the client may have disconnected
 }
 
-// jpegOf and pngOf are plain pictures of that size.
+// jpegOf and pngOf return plain pictures of the given size.
 func jpegOf(t *testing.T, width, height int) []byte {
 	t.Helper()
 	return still(t, "jpeg", width, height)
@@ -55,17 +55,17 @@ func jpegOf(t *testing.T, width, height int) []byte {
 
 func pngOf(t *testing.T, width, height int) []byte { t.Helper(); return still(t, "png", width, height) }
 
-// mp4Of is a film of that size and length.
+// mp4Of returns a video of the given size and duration.
 func mp4Of(brand string, width, height int, length time.Duration) []byte {
 	return movie(brand, width, height, length, 0)
 }
 
-// file is what the control API says of a file that arrived.
+// file returns the control API's entry for a received file.
 func file(data []byte, mimeType string) map[string]any {
 	return map[string]any{"sha256": sumOf(data), "bytes": float64(len(data)), "mime_type": mimeType}
 }
 
-// settle asks for a container's status until the platform is done with it. A video is fetched in the background.
+// settle polls the status of a container until its processing ends. A video is fetched in the background.
 func (b *box) settle(read func() string) string {
 	b.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {

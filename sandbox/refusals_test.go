@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// visible are the calls that make something visible, by platform and name. Each prepares what it needs and returns the
-// answer to the visible call.
+// visible returns the calls that publish, by platform and name. Each prepares its content and returns the response to
+// the publishing call.
 func visible() map[string]func(b *box) reply {
 	film := movie("isom", 1080, 1920, 3*time.Second, 300_000)
 	return map[string]func(b *box) reply{
@@ -69,7 +69,7 @@ func visible() map[string]func(b *box) reply {
 	}
 }
 
-// afterwards is what a platform has once it has worked on what it took.
+// afterwards returns the posts of a platform after all processing.
 func (b *box) afterwards(platform string) []any {
 	b.t.Helper()
 	b.clock.Step(time.Hour)
@@ -78,7 +78,8 @@ func (b *box) afterwards(platform string) []any {
 
 func TestPublishesAndRefuses(t *testing.T) {
 	meta, google := []string{"error", "code"}, []string{"error", "errors", "0", "reason"}
-	// What each refusal is in the words of a platform: where to look, and what is there. A host that has no words has nil.
+	// The wording of each refusal by platform: a path in the response, and its value. A host without a wording has
+	// nil.
 	words := map[string]map[string]struct {
 		status int
 		at     []string
@@ -211,7 +212,7 @@ func TestPublishesAndRefusesCardsOfATree(t *testing.T) {
 }
 
 func TestFaultsForAShareOfTheRequests(t *testing.T) {
-	// refused are which of 40 requests a draw refuses.
+	// refused returns which of 40 requests a draw refuses.
 	refused := func(seed int) (out []int) {
 		b := start(t, "")
 		b.fault(fmt.Sprintf(`{"platform":"x","operation":"publish","kind":"publishes_and_refuses","refusal":"invalid","percent":25,"seed":%d,"times":5}`, seed))

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/sandbox"
 )
 
-// childDir, in the environment, makes the test binary a sandbox that runs until it is killed.
+// childDir is the environment variable that turns the test binary into a sandbox that runs until it is killed.
 const childDir = "SANDBOX_TEST_CHILD_DIR"
 
 func TestMain(m *testing.M) {
@@ -49,10 +49,10 @@ func serveUntilKilled(dir string) error {
 	return http.Serve(listener, server)
 }
 
-// poster posts one text to a sandbox and says whether that was acknowledged.
+// poster publishes one text on a sandbox and reports whether the post was acknowledged.
 type poster func(client *http.Client, base, text string) (acknowledged bool, err error)
 
-// send makes one request and returns the id of what was made; "" when it was refused.
+// send makes one request and returns the id of the created object; "" if it was refused.
 func send(client *http.Client, address, token, contentType, body string) (string, error) {
 	req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
@@ -70,7 +70,7 @@ func send(client *http.Client, address, token, contentType, body string) (string
 		return "", err
 	}
 	r := reply{status: resp.StatusCode, body: string(content)}
-	return r.text("id") + r.text("data", "id"), nil // whichever the platform answers
+	return r.text("id") + r.text("data", "id"), nil // the platforms differ in the path of the id
 }
 
 func postOnX(client *http.Client, base, text string) (bool, error) {
@@ -99,8 +99,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// testKilled posts as fast as it can, kills the process in the middle, and compares what was acknowledged with what the
-// next one knows.
+// testKilled posts continuously, kills the process, and compares the acknowledged posts with the state of the next
+// process.
 func testKilled(t *testing.T, post poster) {
 	t.Helper()
 	dir := t.TempDir()
@@ -144,11 +144,11 @@ func testKilled(t *testing.T, post poster) {
 	}
 }
 
-// killedWorkers is how many clients post at once when the process is killed.
+// killedWorkers is the number of concurrent clients at the kill.
 const killedWorkers = 4
 
-// postUntilKilled posts from several clients at once, kills the process after 100 answers, and returns all texts that
-// were acknowledged.
+// postUntilKilled posts concurrently from several clients, kills the process after 100 responses, and returns all
+// acknowledged texts.
 func postUntilKilled(base string, process *os.Process, post poster) []string {
 	var (
 		mu  sync.Mutex
@@ -197,7 +197,7 @@ func TestReopen(t *testing.T) {
 	c.open(dir)
 	sameBut := cmp.FilterPath(func(p cmp.Path) bool {
 		key, ok := p.Last().(cmp.MapIndex)
-		return ok && key.Key().String() == "url" // the port is another
+		return ok && key.Key().String() == "url" // the port differs
 	}, cmp.Ignore())
 	if diff := cmp.Diff(posts, c.control(http.MethodGet, "/posts", "", http.StatusOK).list("data"), sameBut); diff != "" {
 		t.Errorf("posts (-before +after):\n%s", diff)
@@ -222,7 +222,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestReopenContainers restarts in the middle of a publication on Threads, and after one on Facebook.
+// TestReopenContainers restarts during a publication on Threads, and after one on Facebook.
 func TestReopenContainers(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, dir)
@@ -271,7 +271,7 @@ func TestReopenContainers(t *testing.T) {
 	}
 }
 
-// crashCopy copies a state folder that is in use, as a kill would leave it.
+// crashCopy copies a state folder in use, as a kill would leave it.
 func crashCopy(t *testing.T, dir string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, "state.db"))
@@ -348,7 +348,7 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// TestOneDuplicateWins sends the same text many times at once: exactly one may be posted.
+// TestOneDuplicateWins sends the same text concurrently: exactly one may be posted.
 func TestOneDuplicateWins(t *testing.T) {
 	b := start(t, "")
 	var wg sync.WaitGroup
@@ -361,7 +361,7 @@ func TestOneDuplicateWins(t *testing.T) {
 	}
 }
 
-// TestOneRotationWins uses the same refresh token many times at once: exactly one may get tokens.
+// TestOneRotationWins uses the same refresh token concurrently: exactly one call may get tokens.
 func TestOneRotationWins(t *testing.T) {
 	b := start(t, "")
 	var (

@@ -27,23 +27,23 @@ import (
 	"github.com/herald-social/herald/sandbox/youtube"
 )
 
-// Options are what a Server needs. The zero value works: real time, memory only, no log.
+// Options configure a Server. The zero value works: real time, memory only, no log.
 type Options struct {
-	// Clock tells the time; nil means the real one.
+	// Clock is the time source; nil uses the real clock.
 	Clock clock.WithTicker
-	// StateDir is the folder that keeps what was acknowledged; empty keeps it in memory only.
+	// StateDir is the folder for persistent state; empty keeps the state in memory only.
 	StateDir string
-	// SiteURL is the sandbox's own address as browsers reach it, without a slash at the end, such as http://127.0.0.1:9100.
-	// Addresses of posts and pictures begin with it. Empty takes the address of the request, with which addresses that
-	// programs go on with begin in any case.
+	// SiteURL is the sandbox's address as browsers reach it, without a trailing slash, such as http://127.0.0.1:9100.
+	// It is the base of the addresses of posts and pictures. If empty, the address of each request is used. Addresses
+	// that client programs follow always use the address of the request.
 	SiteURL string
-	// Lenient overlooks parameters and fields that a simulator does not know, where the platform overlooks them too. Without
-	// it they are refused, so that Herald's own tests find a misspelt one; other clients send what they like.
+	// Lenient ignores unknown parameters and fields wherever the platform ignores them. The default rejects them, so
+	// that Herald's own tests catch misspelled ones; third-party clients need the lenient mode.
 	Lenient bool
-	// PlainHosts are hosts that TikTok fetches files from by plain HTTP, beside those of this machine: the stores of a
-	// cluster for trials. From all others it wants HTTPS.
+	// PlainHosts lists the hosts that may serve files to TikTok over plain HTTP, in addition to this machine: the
+	// file stores of test clusters. All other hosts require HTTPS.
 	PlainHosts []string
-	// Logger receives the start, changes by the control API, and what goes wrong; nil means nothing is logged.
+	// Logger receives startup messages, changes through the control API, and failures; nil disables logging.
 	Logger *slog.Logger
 }
 
@@ -63,20 +63,20 @@ type Server struct {
 	close     func() error
 }
 
-// platform is a simulator, as the core needs it.
+// platform is the interface that the core needs from a simulator.
 type platform interface {
 	pages.Platform
 	// Register adds the platform's API to mux.
 	Register(mux *http.ServeMux)
-	// CheckAccount says what is wrong with an account that a test wants to make.
+	// CheckAccount returns an error if a test may not create such an account.
 	CheckAccount(id, username string) error
-	// DefaultUsername makes a username from an account id.
+	// DefaultUsername derives a username from an account id.
 	DefaultUsername(id string) string
-	// Terms are what an account's owner grants.
+	// Terms returns the grant of an account's owner.
 	Terms(state.Account) state.Terms
 }
 
-// newPlatforms is the list of simulators, in the order in which people see them.
+// newPlatforms returns the simulators in display order.
 func (s *Server) newPlatforms() []platform {
 	opts := simulator.Options{
 		Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log,
@@ -87,20 +87,19 @@ func (s *Server) newPlatforms() []platform {
 	}
 }
 
-// profiles says how the accounts of each platform look, in the same order.
+// profiles returns the account profile of each platform, in the same order.
 func profiles() []simulator.Profile {
 	return []simulator.Profile{
 		x.Accounts(), threads.Accounts(), instagram.Accounts(), facebook.Accounts(), tiktok.Accounts(), youtube.Accounts(),
 	}
 }
 
-// Account is a demo account with the tokens that it has when the sandbox starts for the first time. GET
-// /_control/accounts/{platform}/{id} tells those that it has now.
+// Account is a demo account with its initial tokens. GET /_control/accounts/{platform}/{id} returns the current ones.
 type Account struct {
 	Platform, ID          string
 	Username, DisplayName string
 	AccessToken           string
-	// RefreshToken is empty on platforms that have none.
+	// RefreshToken is empty on platforms without refresh tokens.
 	RefreshToken string
 	Scopes       []string
 }
@@ -117,8 +116,8 @@ func DemoAccounts() []Account {
 	return out
 }
 
-// New reads the state folder, makes the demo accounts that are missing, and returns the server. It fails when the folder
-// cannot be read or written, is damaged, or is in use by another sandbox.
+// New reads the state folder, creates missing demo accounts, and returns the server. It fails if the folder is
+// unreadable, unwritable, damaged, or locked by another sandbox.
 func New(opts Options) (*Server, error) {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -179,14 +178,14 @@ func (s *Server) start() error {
 // ServeHTTP answers a request to any of the simulated platforms, the pages or the control API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// AwaitFetched returns when the platforms have fetched every file that the requests so far told them to, and have judged it.
-// Tests that share a process with the sandbox need it; no request may come meanwhile.
+// AwaitFetched waits until every file that earlier requests named has been fetched and checked. It is for tests that
+// run the sandbox in their own process; no request may arrive during the call.
 func (s *Server) AwaitFetched() { s.blobs.AwaitPulls() }
 
-// Close ends waiting requests and closes the database. What was acknowledged is kept with or without it.
+// Close ends waiting requests and closes the database. Acknowledged changes are durable with or without it.
 func (s *Server) Close() error { return s.close() }
 
-// site is the sandbox's own address, as people reach it.
+// site returns the sandbox's address for browsers.
 func (s *Server) site(r *http.Request) string {
 	if s.siteURL != "" {
 		return s.siteURL
@@ -194,7 +193,7 @@ func (s *Server) site(r *http.Request) string {
 	return address(r)
 }
 
-// address is the sandbox's own, as the client of a request reaches it.
+// address returns the sandbox's address for the client of a request.
 func address(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host

@@ -26,7 +26,7 @@ const (
 	demoAccess = "x-access-demo"
 )
 
-// tellingClock is a fake clock that tells when a wait begins.
+// tellingClock is a fake clock that signals each new timer.
 type tellingClock struct {
 	*clocktesting.FakeClock
 	timers chan struct{}
@@ -39,19 +39,19 @@ func newClock() *tellingClock {
 	}
 }
 
-// NewTimer makes a timer and then tells.
+// NewTimer creates a timer and signals it.
 func (c *tellingClock) NewTimer(d time.Duration) clock.Timer {
 	timer := c.FakeClock.NewTimer(d)
 	c.timers <- struct{}{}
 	return timer
 }
 
-// box is a running sandbox and a client.
+// box is a running sandbox with a client.
 type box struct {
 	t     *testing.T
 	clock *tellingClock
 	dir   string
-	// lenient is how the next server is opened.
+	// lenient applies to the next server that is opened.
 	lenient bool
 	plain   []string
 	siteURL string
@@ -67,7 +67,7 @@ func start(t *testing.T, dir string) *box {
 	return b
 }
 
-// startLenient starts a sandbox that overlooks what the platforms overlook, as cmd/herald-sandbox does.
+// startLenient starts a sandbox in lenient mode, like cmd/herald-sandbox.
 func startLenient(t *testing.T) *box {
 	t.Helper()
 	b := &box{t: t, clock: newClock(), lenient: true}
@@ -83,7 +83,7 @@ func (b *box) open(dir string) {
 		b.t.Fatal(err)
 	}
 	b.dir, b.server, b.http = dir, server, httptest.NewServer(server)
-	// No connection is used twice: Go's client repeats a GET by itself when a used one was closed.
+	// Connections are not reused, because Go's client silently retries a GET if a reused one was closed.
 	b.client = &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -102,7 +102,7 @@ type reply struct {
 	body   string
 }
 
-// at returns the value under a path of names, or of numbers within lists, in the reply's JSON.
+// at returns the value at a path of names and list indexes in the reply's JSON.
 func (r reply) at(names ...string) any {
 	var value any
 	if json.Unmarshal([]byte(r.body), &value) != nil {
@@ -135,7 +135,7 @@ func (r reply) list(names ...string) []any {
 	return l
 }
 
-// try sends a request, with the error if there was no answer.
+// try sends a request and returns an error if there was no response.
 func (b *box) try(method, path, token, contentType, body string) (reply, error) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, b.http.URL+path, strings.NewReader(body))
@@ -168,7 +168,7 @@ func (b *box) call(method, path, token, contentType, body string) reply {
 
 func (b *box) get(path string) reply { return b.call(http.MethodGet, path, demoAccess, "", "") }
 
-// control calls the control API and fails the test unless it answers want.
+// control calls the control API and fails the test unless the status is want.
 func (b *box) control(method, path, body string, want int) reply {
 	b.t.Helper()
 	r := b.call(method, "/_control"+path, "", "application/json", body)
@@ -183,13 +183,13 @@ func (b *box) fault(body string) {
 	b.control(http.MethodPost, "/faults", body, http.StatusCreated)
 }
 
-// tweet posts a body as the demo account.
+// tweet sends a body to POST /2/tweets as the demo account.
 func (b *box) tweet(body string) reply {
 	b.t.Helper()
 	return b.call(http.MethodPost, "/x/2/tweets", demoAccess, "application/json", body)
 }
 
-// post posts a text as the demo account and returns its id.
+// post publishes a text as the demo account and returns its id.
 func (b *box) post(text string) string {
 	b.t.Helper()
 	r := b.tweet(textBody(text))
@@ -203,7 +203,7 @@ func textBody(text string) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(map[string]string{"text": text}) // strings always encode
+	_ = encoder.Encode(map[string]string{"text": text}) // encoding a string cannot fail
 	return out.String()
 }
 
@@ -214,7 +214,7 @@ func (b *box) refresh(token string) reply {
 	return b.call(http.MethodPost, "/x/2/oauth2/token", "", "application/x-www-form-urlencoded", form.Encode())
 }
 
-// texts returns what the control API says was posted.
+// texts returns the texts of all posts, from the control API.
 func (b *box) texts() []string {
 	b.t.Helper()
 	var out []string
@@ -226,13 +226,13 @@ func (b *box) texts() []string {
 	return out
 }
 
-// calls returns how often an operation of X was called.
+// calls returns the number of calls of an operation of X.
 func (b *box) calls(operation string) int {
 	b.t.Helper()
 	return b.callsOn("x", operation)
 }
 
-// callsOn returns how often an operation of a platform was called.
+// callsOn returns the number of calls of an operation of a platform.
 func (b *box) callsOn(platform, operation string) int {
 	b.t.Helper()
 	for _, entry := range b.control(http.MethodGet, "/calls", "", http.StatusOK).list("data") {

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// threadsReady is long enough for the platform to work on anything that it has fetched.
+// threadsReady is longer than the processing of any fetched file.
 const threadsReady = 2 * time.Second
 
-// ready makes a container and waits until Threads is done with it.
+// ready creates a container and waits for the end of its processing.
 func (b *box) ready(values url.Values) string {
 	b.t.Helper()
 	id := b.container(values)
@@ -54,7 +54,7 @@ func TestThreadsImage(t *testing.T) {
 		t.Errorf("publishing too early: %d %s", r.status, r.body)
 	}
 	b.clock.Step(200 * time.Millisecond)
-	delete(s.files, "a.jpg") // what was fetched is not fetched again
+	delete(s.files, "a.jpg") // a fetched file is not fetched again
 	post := b.publishContainer(id).text("id")
 	want := map[string]any{
 		"id": post, "media_type": "IMAGE", "text": "see",
@@ -82,7 +82,7 @@ func TestThreadsMediaParameters(t *testing.T) {
 	image, video := "media_type=IMAGE&image_url="+s.url+"/a.jpg", "media_type=VIDEO&video_url="+s.url+"/a.mp4"
 	tests := []struct {
 		name, reason, form string
-		want               string // part of the error's message; empty when the container is made
+		want               string // part of the error's message; empty for success
 	}{
 		{"image without a text", "the text is optional here", image, ""},
 		{"text of an image too long", "the same limit", image + "&text=" + strings.Repeat("a", 501), "at most 500"},
@@ -122,7 +122,7 @@ func TestThreadsMediaParameters(t *testing.T) {
 	}
 }
 
-// TestThreadsMediaFailures lets containers fail for what their files are. Nothing can be published of them.
+// TestThreadsMediaFailures creates containers that fail because of their files. They cannot be published.
 func TestThreadsMediaFailures(t *testing.T) {
 	b := start(t, "")
 	s := newShelf(t, map[string][]byte{
@@ -199,7 +199,7 @@ func TestThreadsVideo(t *testing.T) {
 	b, film := start(t, ""), mp4Of("isom", 1080, 1920, 42*time.Second)
 	s := newShelf(t, map[string][]byte{"a.mp4": film})
 	s.hold = make(chan struct{})
-	id := b.container(videoOf(s.url + "/a.mp4")) // the answer does not wait for the file
+	id := b.container(videoOf(s.url + "/a.mp4")) // the response does not wait for the file
 	<-s.asked
 	b.clock.Step(time.Minute)
 	if got := b.containerStatus(id); got != "IN_PROGRESS" {
@@ -231,7 +231,7 @@ func TestThreadsVideo(t *testing.T) {
 	}
 }
 
-// TestThreadsVideoGoesOn restarts the sandbox while a video is being fetched: it is fetched again.
+// TestThreadsVideoGoesOn restarts the sandbox during the download of a video, which then restarts.
 func TestThreadsVideoGoesOn(t *testing.T) {
 	b, film := start(t, t.TempDir()), mp4Of("isom", 64, 48, time.Second)
 	s := newShelf(t, map[string][]byte{"a.mp4": film})
@@ -356,7 +356,7 @@ func TestThreadsChildren(t *testing.T) {
 	}
 }
 
-// TestThreadsForgetsWhatItFetches resets the sandbox while a video is being fetched: nothing comes of it.
+// TestThreadsForgetsWhatItFetches resets the sandbox during the download of a video: the file is dropped.
 func TestThreadsForgetsWhatItFetches(t *testing.T) {
 	b := start(t, t.TempDir())
 	s := newShelf(t, map[string][]byte{"a.mp4": mp4Of("isom", 64, 48, time.Second)})

@@ -21,7 +21,7 @@ const (
 	threadsPath = "/threads/v1.0/" + threadsID
 )
 
-// container makes a container of the demo account and returns its id.
+// container creates a container of the demo account and returns its id.
 func (b *box) container(values url.Values) string {
 	b.t.Helper()
 	if !values.Has("media_type") {
@@ -39,7 +39,7 @@ func (b *box) publishContainer(id string) reply {
 	return b.form("threads", threadsPath+"/threads_publish", url.Values{"creation_id": {id}})
 }
 
-// thread posts a text on Threads and returns the post's id.
+// thread publishes a text on Threads and returns the post's id.
 func (b *box) thread(text string, more url.Values) string {
 	b.t.Helper()
 	values := url.Values{"text": {text}}
@@ -58,7 +58,7 @@ func (b *box) containerStatus(id string) string {
 	return b.read("threads", "/threads/v1.0/"+id+"?fields=status,error_message").text("status")
 }
 
-// ids are those of the nodes of a listing.
+// ids returns the ids of the nodes of a listing.
 func (r reply) ids() []string {
 	out := []string{}
 	for _, item := range r.list("data") {
@@ -75,7 +75,7 @@ func TestThreadsContainers(t *testing.T) {
 	long := strings.Repeat("a", 500)
 	tests := []struct {
 		name, reason, form string
-		want               string // part of the error's message; empty when the container is made
+		want               string // part of the error's message; empty for success
 	}{
 		{"text", "the plain case", "media_type=TEXT&text=hello", ""},
 		{"longest", "500 fit", "media_type=TEXT&text=" + long, ""},
@@ -242,7 +242,7 @@ func TestThreadsListing(t *testing.T) {
 
 	r := b.read("threads", threadsPath+"/threads?limit=3&fields=id")
 	got := r.ids()
-	for len(r.ids()) == 3 { // a page that is not full is the last
+	for len(r.ids()) == 3 { // a page that is not full is the last one
 		if r.at("paging", "next") != nil {
 			t.Fatalf("Meta's sample has cursors only: %s", r.body)
 		}
@@ -286,7 +286,7 @@ func TestThreadsOperations(t *testing.T) {
 	}
 }
 
-// TestOnePublicationOfAContainer publishes the same container many times at once: exactly one post may come of it.
+// TestOnePublicationOfAContainer publishes the same container concurrently: exactly one call may create a post.
 func TestOnePublicationOfAContainer(t *testing.T) {
 	b := start(t, t.TempDir())
 	id := b.container(url.Values{"text": {"once"}})
@@ -315,7 +315,7 @@ func TestOnePublicationOfAContainer(t *testing.T) {
 	}
 }
 
-// People may reach the sandbox by another address than Herald, as in a cluster.
+// People may reach the sandbox by a different address than Herald, as in a cluster.
 func TestAddressesForPeopleAndForPrograms(t *testing.T) {
 	const public = "http://127.0.0.1:19100"
 	b := &box{t: t, clock: newClock(), siteURL: public}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTikTokOverlooksWhatItDoesNotKnow has requests that TikTok answers, and that a strict sandbox refuses.
+// TestTikTokOverlooksWhatItDoesNotKnow sends requests that TikTok accepts and a strict sandbox rejects.
 func TestTikTokOverlooksWhatItDoesNotKnow(t *testing.T) {
 	init := func(more string) string { return "{" + directPost + "," + fromFile(100, 100, 1) + more + "}" }
 	tests := []struct{ name, reason, method, path, body string }{
@@ -35,7 +35,7 @@ func TestTikTokOverlooksWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestTikTokShowsSinglePosts asks for posts by their ids: what everyone may see of the account.
+// TestTikTokShowsSinglePosts queries posts by their ids: only the account's public posts are returned.
 func TestTikTokShowsSinglePosts(t *testing.T) {
 	b := start(t, "")
 	b.control(http.MethodPut, "/accounts/tiktok/-000HeraldDemoAccount00000000001", `{"processing_ms":0,"listing_lag_ms":0}`, http.StatusOK)

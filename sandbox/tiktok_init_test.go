@@ -23,12 +23,12 @@ func (b *box) onTikTok(path, body string) reply {
 	return b.as("tiktok", http.MethodPost, tiktokPublish+path, jsonUTF8, body)
 }
 
-// fromFile is the source of an upload.
+// fromFile returns the source_info of an upload.
 func fromFile(size, chunk, count int) string {
 	return fmt.Sprintf(`"source_info":{"source":"FILE_UPLOAD","video_size":%d,"chunk_size":%d,"total_chunk_count":%d}`, size, chunk, count)
 }
 
-// tiktokError says whether an answer is an error in TikTok's envelope.
+// tiktokError reports whether a response is the given error in TikTok's envelope.
 func tiktokError(r reply, status int, code string) bool {
 	return r.status == status && r.text("error", "code") == code && r.text("error", "log_id") != ""
 }
@@ -113,7 +113,7 @@ func TestTikTokInitRefusals(t *testing.T) {
 	}
 }
 
-// TestTikTokForcesWhatIsDisabled posts to an account whose owner has switched comments off and is private.
+// TestTikTokForcesWhatIsDisabled posts to a private account with comments disabled.
 func TestTikTokForcesWhatIsDisabled(t *testing.T) {
 	b := start(t, "")
 	b.control(http.MethodPut, "/accounts/tiktok/"+demo(t, "tiktok").ID, `{"private":true,"comment_disabled":true}`, http.StatusOK)

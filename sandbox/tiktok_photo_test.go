@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// listOnTikTok asks for the account's public videos.
+// listOnTikTok requests the account's public posts.
 func (b *box) listOnTikTok(body string) reply {
 	b.t.Helper()
 	return b.as("tiktok", http.MethodPost, "/tiktok/v2/video/list/?fields=id,create_time,title,video_description,share_url,cover_image_url", jsonUTF8, body)
 }
 
-// pulledByTikTok is onTikTok for what has files fetched, after which TikTok has them, or has given up.
+// pulledByTikTok is onTikTok for files that TikTok fetches. It waits until TikTok has fetched them or has given up.
 func (b *box) pulledByTikTok(path, body string) reply {
 	b.t.Helper()
 	r := b.onTikTok(path, body)
@@ -27,7 +27,7 @@ func (b *box) pulledByTikTok(path, body string) reply {
 	return r
 }
 
-// photosOn is the body of a photo post.
+// photosOn returns the body of a photo post.
 func photosOn(mode, info, more, site string, paths ...string) string {
 	addresses := []string{}
 	for _, path := range paths {
@@ -88,15 +88,15 @@ func TestTikTokPhotos(t *testing.T) {
 	}
 }
 
-// TestTikTokPhotosLater has TikTok fetch photos from where nothing comes yet: the call is answered, the post is not there, and
-// fetching goes on after a restart.
+// TestTikTokPhotosLater names photos at a server that does not respond yet: the call returns, no post exists, and the
+// download resumes after a restart.
 func TestTikTokPhotosLater(t *testing.T) {
 	file := still(t, "jpeg", 640, 640)
 	release := make(chan struct{})
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-release:
-			_, _ = w.Write(file) // the client may be gone
+			_, _ = w.Write(file) // the client may have disconnected
 		case <-r.Context().Done():
 		}
 	}))
@@ -120,7 +120,7 @@ func TestTikTokPhotosLater(t *testing.T) {
 	}
 }
 
-// TestTikTokCloses closes a sandbox that is fetching: it does not wait for what never comes.
+// TestTikTokCloses closes a sandbox during a download: it does not wait for a response that never arrives.
 func TestTikTokCloses(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer site.Close()

@@ -17,14 +17,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// chunkOnTikTok sends a part of a file to the address of an upload.
+// chunkOnTikTok sends a part of a file to an upload address.
 func (b *box) chunkOnTikTok(address string, file []byte, first, end int) (reply, error) {
 	b.t.Helper()
 	return b.transfer(http.MethodPut, address, bytes.NewReader(file[first:end]), "Content-Type: video/mp4",
 		fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, len(file)))
 }
 
-// uploadOnTikTok sends a whole file in one chunk to where an init says.
+// uploadOnTikTok sends a whole file in one chunk to the upload address of an init response.
 func (b *box) uploadOnTikTok(begun reply, file []byte) reply {
 	b.t.Helper()
 	if begun.text("data", "upload_url") == "" {
@@ -37,13 +37,13 @@ func (b *box) uploadOnTikTok(begun reply, file []byte) reply {
 	return r
 }
 
-// statusOnTikTok asks what became of what an init began.
+// statusOnTikTok requests the status of the publish id of an init response.
 func (b *box) statusOnTikTok(begun reply) reply {
 	b.t.Helper()
 	return b.onTikTok("status/fetch/", `{"publish_id":"`+begun.text("data", "publish_id")+`"}`)
 }
 
-// tiktokStatus is what an upload's status should be.
+// tiktokStatus returns the expected status of an upload.
 func tiktokStatus(status string, uploaded int, more ...any) map[string]any {
 	out := map[string]any{"status": status, "uploaded_bytes": float64(uploaded)}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -92,7 +92,7 @@ func TestTikTokChunks(t *testing.T) {
 	id, _ := field(posts, 0, "id").(string)
 	b.clock.Step(4 * time.Second)
 	status := b.statusOnTikTok(begun)
-	// The id is a number that a float64 cannot hold.
+	// The id exceeds the precision of a float64.
 	if status.text("data", "status") != "PUBLISH_COMPLETE" || !strings.Contains(status.body, `"publicaly_available_post_id":[`+id+`]`) || len(id) != 19 {
 		t.Errorf("then: %s, want the id %s", status.body, id)
 	}
@@ -153,8 +153,8 @@ func TestTikTokUploadRefusals(t *testing.T) {
 	}
 }
 
-// TestTikTokGoesOnAfterACut breaks off in the middle of a chunk and goes on from what the status says, after a restart of
-// the sandbox.
+// TestTikTokGoesOnAfterACut interrupts a chunk and, after a restart of the sandbox, continues from the offset in the
+// status.
 func TestTikTokGoesOnAfterACut(t *testing.T) {
 	b := start(t, t.TempDir())
 	const chunk, size = 6_000_000, 13_000_000
@@ -195,7 +195,7 @@ func TestTikTokGoesOnAfterACut(t *testing.T) {
 	}
 }
 
-// broken is a body that breaks off.
+// broken is a body that ends with an error.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
@@ -260,8 +260,8 @@ func TestTikTokDrafts(t *testing.T) {
 	}
 }
 
-// TestTikTokDelayedChunkIsKept lets the client go while the last chunk waits for a fault's delay: it has arrived, so it is
-// posted.
+// TestTikTokDelayedChunkIsKept disconnects the client while the last chunk waits for a fault's delay: the chunk has
+// arrived, so the video is posted.
 func TestTikTokDelayedChunkIsKept(t *testing.T) {
 	b := start(t, "")
 	film := movie("isom", 720, 1280, 5*time.Second, 6_000_000)
@@ -298,7 +298,7 @@ func TestTikTokDelayedChunkIsKept(t *testing.T) {
 	}
 }
 
-// fileServer is a web server from which platforms fetch files.
+// fileServer starts a web server that serves files to the platforms.
 func fileServer(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -311,7 +311,7 @@ func fileServer(t *testing.T, files map[string][]byte) string {
 			http.NotFound(w, r)
 			return
 		}
-		_, _ = w.Write(file) // the client may be gone
+		_, _ = w.Write(file) // the client may have disconnected
 	}))
 	t.Cleanup(web.Close)
 	return web.URL

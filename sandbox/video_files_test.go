@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// movie makes a file that says it is a video of that size and length, filled up to a number of bytes with a pattern that
-// shows when parts are swapped.
+// movie returns a file with the header of a video of the given size and duration, padded to a number of bytes with a
+// pattern that reveals swapped parts.
 func movie(brand string, width, height int, length time.Duration, size int) []byte {
 	number := func(n int64) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 	atom := func(name string, parts ...[]byte) []byte {
@@ -41,7 +41,7 @@ func movie(brand string, width, height int, length time.Duration, size int) []by
 	return append(head, atom("mdat", filling)...)
 }
 
-// still makes a picture.
+// still returns a picture.
 func still(t *testing.T, format string, width, height int) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -62,7 +62,7 @@ func sumOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// mediaOf is what the control API says of files that arrived.
+// mediaOf returns the control API's entries for received files.
 func mediaOf(mimeType string, files ...[]byte) []any {
 	out := []any{}
 	for _, file := range files {
@@ -71,7 +71,7 @@ func mediaOf(mimeType string, files ...[]byte) []any {
 	return out
 }
 
-// transfer sends a body with headers to an address of the sandbox. Headers come as "Name: value".
+// transfer sends a body with headers to an address of the sandbox. Headers have the form "Name: value".
 func (b *box) transfer(method, address string, body io.Reader, headers ...string) (reply, error) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, address, body)
@@ -91,7 +91,7 @@ func (b *box) transfer(method, address string, body io.Reader, headers ...string
 	return reply{status: resp.StatusCode, header: resp.Header, body: string(content)}, err
 }
 
-// posted is what the control API says a platform has.
+// posted returns a platform's posts from the control API.
 func (b *box) posted(platform string) []any {
 	b.t.Helper()
 	return b.control(http.MethodGet, "/posts?platform="+platform, "", http.StatusOK).list("data")

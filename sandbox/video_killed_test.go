@@ -23,7 +23,7 @@ func TestKilledWhileUploading(t *testing.T) {
 
 var shortFilm = movie("isom", 720, 1280, 5*time.Second, 2000)
 
-// putFilm sends the film to an address and says whether the platform has it then.
+// putFilm uploads the video to an address and reports whether the platform has accepted it.
 func putFilm(client *http.Client, address string) (bool, error) {
 	req, err := http.NewRequest(http.MethodPut, address, bytes.NewReader(shortFilm))
 	if err != nil {

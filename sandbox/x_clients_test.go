@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestXTakesMediaAsJSON uploads as X's own SDK does, with base64 in JSON.
+// TestXTakesMediaAsJSON uploads base64 in JSON, as X's own SDK does.
 func TestXTakesMediaAsJSON(t *testing.T) {
 	b := start(t, "")
 	file := still(t, "png", 40, 40)
@@ -52,7 +52,7 @@ func TestXTakesMediaAsJSON(t *testing.T) {
 	}
 }
 
-// TestXTokensByJSON logs in, renews and revokes as twitter-api-v2 does.
+// TestXTokensByJSON connects, renews and revokes with JSON bodies, as twitter-api-v2 does.
 func TestXTokensByJSON(t *testing.T) {
 	b := start(t, "")
 	call := func(path, body string) reply {
@@ -79,7 +79,7 @@ func TestXTokensByJSON(t *testing.T) {
 	}
 }
 
-// TestXShowsWhatIsAskedFor asks with the names of X's pages and with those of its OpenAPI 2.167.
+// TestXShowsWhatIsAskedFor requests fields under the names of X's pages and of its OpenAPI 2.167.
 func TestXShowsWhatIsAskedFor(t *testing.T) {
 	b := start(t, "")
 	first := b.post("first")
@@ -127,7 +127,7 @@ func TestXShowsWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestXTakesWhatIsDocumented sends options that have no effect here.
+// TestXTakesWhatIsDocumented sends documented options that have no effect here.
 func TestXTakesWhatIsDocumented(t *testing.T) {
 	lenient, strict := startLenient(t), start(t, "")
 	tests := []struct{ name, reason, path, body string }{

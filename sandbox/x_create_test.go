@@ -19,7 +19,7 @@ func TestCreateTweet(t *testing.T) {
 	tests := []struct {
 		name, reason, body string
 		status             int
-		wantIn             string // part of the answer's body
+		wantIn             string // part of the response body
 	}{
 		{"text", "the plain case", `{"text":"hello"}`, 201, `"text":"hello"`},
 		{"longest", "280 fit", `{"text":"` + long + `"}`, 201, `"id":`},

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestXFaultsOnEveryStep loses the answer of each step and takes it once more.
+// TestXFaultsOnEveryStep loses the response of each step and repeats the step.
 func TestXFaultsOnEveryStep(t *testing.T) {
 	b := start(t, "")
 	content := xPicture(t, "png", 4, 4, 1)
@@ -49,7 +49,7 @@ func TestXFaultsOnEveryStep(t *testing.T) {
 	}
 }
 
-// TestXUploadOverARestart kills the sandbox between two chunks, with and without a piece of the second one written.
+// TestXUploadOverARestart kills the sandbox between two chunks, with and without a partially written second chunk.
 func TestXUploadOverARestart(t *testing.T) {
 	content := movie("isom", 640, 360, time.Second, 1000)
 	for name, torn := range map[string]string{"between chunks": "", "within a chunk": "torn"} {
@@ -97,7 +97,7 @@ func TestXUploadOverARestart(t *testing.T) {
 	}
 }
 
-// TestXOneChunkManyTimes sends the same chunk from many clients at once: its bytes may be there only once.
+// TestXOneChunkManyTimes sends the same chunk concurrently from many clients: its bytes may be stored only once.
 func TestXOneChunkManyTimes(t *testing.T) {
 	b := start(t, "")
 	content := movie("isom", 640, 360, time.Second, 100_000)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// xBody is the body of a post with media; a reply when it names a post.
+// xBody returns the body of a post with media; a reply if replyTo is set.
 func xBody(text, replyTo string, ids ...string) string {
 	body := `{"media":{"media_ids":["` + strings.Join(ids, `","`) + `"]}`
 	if text != "" {
@@ -27,7 +27,7 @@ func xBody(text, replyTo string, ids ...string) string {
 }
 
 func TestXPostsWithMedia(t *testing.T) {
-	// A row names its media by letters: a to e are images, the others stand in makers below.
+	// Letters name the media of a row: a to e are images, makers defines the others.
 	const film, longFilm, gif, working, unfinished, unknown = "v", "l", "g", "w", "u", "?"
 	tests := []struct {
 		name, reason, text, media string
@@ -219,7 +219,7 @@ func TestXTimelineTellsTheMedia(t *testing.T) {
 	}
 }
 
-// checkMediaLinks looks at the short links of a post: where they lead, and that they are what follows its words.
+// checkMediaLinks checks the short links of a post: their targets, and that they follow the text.
 func checkMediaLinks(t *testing.T, post any, page, words string, wantKeys, wantEnds []string) {
 	t.Helper()
 	object, _ := post.(map[string]any)
@@ -251,8 +251,8 @@ func checkMediaLinks(t *testing.T, post any, page, words string, wantKeys, wantE
 	}
 }
 
-// TestXMediaAndDuplicates posts the same words with and without media: X's check is known of texts alone, so
-// that a publisher may not rely on it for a post with media.
+// TestXMediaAndDuplicates posts the same text with and without media. X's duplicate check is documented for texts
+// only, so a publisher cannot rely on it for a post with media.
 func TestXMediaAndDuplicates(t *testing.T) {
 	b := start(t, "")
 	id := b.xImage(xPicture(t, "png", 4, 4, 1))

@@ -26,7 +26,7 @@ const (
 	jsonType = "application/json"
 )
 
-// xPicture makes a picture that differs from those of other shades.
+// xPicture returns a picture that is unique per shade.
 func xPicture(t *testing.T, format string, width, height int, shade uint8) []byte {
 	t.Helper()
 	picture := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{color.Gray{Y: shade}})
@@ -46,12 +46,12 @@ func xPicture(t *testing.T, format string, width, height int, shade uint8) []byt
 	return out.Bytes()
 }
 
-// xForm makes a multipart body of pairs of name and value.
+// xForm returns a multipart body of name and value pairs.
 func xForm(pairs ...string) (contentType, body string) {
 	var out bytes.Buffer
 	form := multipart.NewWriter(&out)
 	for i := 0; i < len(pairs); i += 2 {
-		// A buffer takes everything.
+		// Writing to a buffer never fails.
 		_ = form.WriteField(pairs[i], pairs[i+1])
 	}
 	_ = form.Close()
@@ -95,7 +95,7 @@ func (b *box) xImage(content []byte) string {
 	return r.text("data", "id")
 }
 
-// xSent uploads a file in two chunks, up to finalizing it, and returns its id.
+// xSent uploads a file in two chunks, including finalize, and returns its id.
 func (b *box) xSent(mediaType, category string, content []byte) string {
 	b.t.Helper()
 	id := b.xInitialize(mediaType, category, len(content)).text("data", "id")
@@ -111,7 +111,7 @@ func (b *box) xSent(mediaType, category string, content []byte) string {
 	return id
 }
 
-// xDone is xSent, and waits until X has worked on it.
+// xDone is xSent, and waits for the end of X's processing.
 func (b *box) xDone(mediaType, category string, content []byte) string {
 	b.t.Helper()
 	id := b.xSent(mediaType, category, content)
@@ -286,7 +286,7 @@ func TestXChunks(t *testing.T) {
 	content := movie("isom", 640, 360, 3*time.Second, 1000)
 	tests := []struct {
 		name, reason string
-		chunks       [][2]int // segment index, and where it begins; each has 400 bytes or what is left
+		chunks       [][2]int // segment index and offset; each chunk has 400 bytes or the remainder
 		want         []int
 	}{
 		{"in order", "the plain case", [][2]int{{0, 0}, {1, 400}, {2, 800}}, []int{200, 200, 200}},
@@ -357,7 +357,7 @@ func TestXFilesThatXCannotUse(t *testing.T) {
 	tests := []struct {
 		name, reason, mediaType, category string
 		content                           []byte
-		want                              string // part of the error; empty when it works
+		want                              string // part of the error; empty for success
 	}{
 		{"MP4", "the plain case", "video/mp4", "tweet_video", film(640, 360, time.Second), ""},
 		{"QuickTime", "it is documented, too", "video/quicktime", "tweet_video", movie("qt  ", 640, 360, time.Second, 0), ""},

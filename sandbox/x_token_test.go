@@ -32,7 +32,7 @@ func authorizePath(change url.Values) string {
 	return "/x/i/oauth2/authorize?" + query.Encode()
 }
 
-// code lets the demo account's owner consent and returns the code.
+// code consents as the demo account's owner and returns the code.
 func code(b *box, scope string) string {
 	b.t.Helper()
 	r := b.call(http.MethodGet, authorizePath(url.Values{"scope": {scope}}), "", "", "")
@@ -56,7 +56,7 @@ func exchange(b *box, change url.Values) reply {
 	return b.call(http.MethodPost, "/x/2/oauth2/token", "", "application/x-www-form-urlencoded", form.Encode())
 }
 
-// authorize returns an access token with these scopes.
+// authorize returns an access token with the scopes.
 func authorize(b *box, scope string) string {
 	b.t.Helper()
 	return exchange(b, url.Values{"code": {code(b, scope)}}).text("access_token")

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// related is a request of two parts, a description and a file, and its type.
+// related returns a request body of a description and a file, and its content type.
 func related(t *testing.T, description, fileType string, file []byte) (contentType string, body []byte) {
 	t.Helper()
 	var out bytes.Buffer
@@ -37,7 +37,7 @@ func related(t *testing.T, description, fileType string, file []byte) (contentTy
 	return "multipart/related; boundary=" + parts.Boundary(), out.Bytes()
 }
 
-// atGoogle sends a request as the demo channel's client.
+// atGoogle sends a request with the demo channel's token.
 func (b *box) atGoogle(method, address string, body []byte, headers ...string) reply {
 	b.t.Helper()
 	if strings.HasPrefix(address, "/") {
@@ -50,13 +50,13 @@ func (b *box) atGoogle(method, address string, body []byte, headers ...string) r
 	return r
 }
 
-// TestYouTubeChunksOfGooglesClient uploads as google.golang.org/api does: without a length, in chunks by POST, whose
-// answers are never 308.
+// TestYouTubeChunksOfGooglesClient uploads like google.golang.org/api: without a length, in POST chunks, without the
+// response 308.
 func TestYouTubeChunksOfGooglesClient(t *testing.T) {
 	const unit = 256 << 10
 	tests := []struct {
 		name, reason string
-		// total is that of the last chunk, and more what follows it.
+		// last is the Content-Range of the final request; then means that this request has no bytes.
 		end  int
 		last string
 		then bool
@@ -99,7 +99,7 @@ func TestYouTubeChunksOfGooglesClient(t *testing.T) {
 	}
 }
 
-// TestYouTubeInOneRequest has what Google's clients send for small files.
+// TestYouTubeInOneRequest sends the requests of Google's clients for small files.
 func TestYouTubeInOneRequest(t *testing.T) {
 	const insert = "/youtube/upload/youtube/v3/videos?uploadType=multipart&part=snippet,status"
 	file := movie("isom", 640, 360, time.Second, 5000)
@@ -160,7 +160,7 @@ func TestYouTubeThumbnailsOfOtherClients(t *testing.T) {
 	}
 }
 
-// TestYouTubeVideosAreDeleted needs more than the permission to upload.
+// TestYouTubeVideosAreDeleted checks that a deletion needs more than the upload scope.
 func TestYouTubeVideosAreDeleted(t *testing.T) {
 	b := start(t, "")
 	id := b.uploadOnYouTube(plainVideo, movie("isom", 640, 360, time.Second, 5000))

@@ -21,7 +21,7 @@ const (
 	plainVideo    = `{"snippet":{"title":"Release 1.4","description":"What changed"},"status":{"privacyStatus":"public"}}`
 )
 
-// startOnYouTube asks for a session.
+// startOnYouTube starts a session.
 func (b *box) startOnYouTube(body string, size int, headers ...string) reply {
 	b.t.Helper()
 	all := append([]string{
@@ -35,7 +35,7 @@ func (b *box) startOnYouTube(body string, size int, headers ...string) reply {
 	return r
 }
 
-// session begins an upload and returns its address.
+// session starts an upload and returns its address.
 func (b *box) session(body string, size int) string {
 	b.t.Helper()
 	r := b.startOnYouTube(body, size)
@@ -52,7 +52,7 @@ func (b *box) chunkOnYouTube(session string, file []byte, first, end int) (reply
 		fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, len(file)))
 }
 
-// askSession asks how much a session has.
+// askSession queries the progress of a session.
 func (b *box) askSession(session string, size int) reply {
 	b.t.Helper()
 	r, err := b.transfer(http.MethodPut, session, http.NoBody, fmt.Sprintf("Content-Range: bytes */%d", size))
@@ -62,7 +62,7 @@ func (b *box) askSession(session string, size int) reply {
 	return r
 }
 
-// uploadOnYouTube posts a video in one piece and returns its id.
+// uploadOnYouTube uploads a video in one piece and returns its id.
 func (b *box) uploadOnYouTube(body string, file []byte) string {
 	b.t.Helper()
 	r, err := b.transfer(http.MethodPut, b.session(body, len(file)), bytes.NewReader(file), "Content-Type: video/mp4")
@@ -72,13 +72,13 @@ func (b *box) uploadOnYouTube(body string, file []byte) string {
 	return r.text("id")
 }
 
-// videoOnYouTube asks for a video.
+// videoOnYouTube requests a video.
 func (b *box) videoOnYouTube(id string) reply {
 	b.t.Helper()
 	return b.read("youtube", youtubeVideos+id)
 }
 
-// youtubeError says whether an answer is an error with that reason.
+// youtubeError reports whether a response is an error with the reason.
 func youtubeError(r reply, status int, reason string) bool {
 	return r.status == status && r.at("error", "code") == float64(status) && r.text("error", "errors", "0", "reason") == reason
 }

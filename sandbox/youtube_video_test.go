@@ -142,7 +142,7 @@ func TestYouTubeUploads(t *testing.T) {
 	}
 }
 
-// TestYouTubeEarlyThumbnail sets the thumbnail of a video that is being processed: only that of a Short is not applied.
+// TestYouTubeEarlyThumbnail sets the thumbnail of a video during processing: it is not applied to a Short only.
 func TestYouTubeEarlyThumbnail(t *testing.T) {
 	for name, tt := range map[string]struct {
 		width, height int
@@ -208,7 +208,7 @@ func TestYouTubeThumbnail(t *testing.T) {
 		t.Errorf("that of a Short is not applied before the processing has succeeded: %d %s", r.status, r.body)
 	}
 	b.clock.Step(time.Second)
-	for _, picture := range [][]byte{png, jpeg} { // it may be set again
+	for _, picture := range [][]byte{png, jpeg} { // it can be replaced
 		kind := http.DetectContentType(picture)
 		r := set("&videoId="+id, mine, kind, picture)
 		if r.status != http.StatusOK || r.text("items", "0", "default", "url") != b.http.URL+"/_media/"+sumOf(picture) {

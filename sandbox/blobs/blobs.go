@@ -1,8 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blobs keeps the files that the simulated platforms receive, on disk and by their hash, so that a test can compare
-// what arrived with what was sent and a page can show it. Nothing is held in memory: a video may have a gigabyte.
+// Package blobs stores the files that the simulated platforms receive, on disk and by hash, so that tests can compare
+// them with the sent files and pages can show them. Files are never held in memory, because a video may have a
+// gigabyte.
 package blobs
 
 import (
@@ -22,36 +23,35 @@ import (
 	"time"
 )
 
-// What a simulator has to tell apart.
+// The errors that a simulator distinguishes.
 var (
-	// ErrTooLarge says that more bytes came than may.
+	// ErrTooLarge is returned for a file over the limit.
 	ErrTooLarge = errors.New("the file is too large")
-	// ErrOffset says that a chunk does not begin where the one before it ended.
+	// ErrOffset is returned for a chunk that does not start at the end of the previous one.
 	ErrOffset = errors.New("the chunk does not begin where the one before it ended")
-	// ErrUnknown says that there is no such upload.
+	// ErrUnknown is returned for an upload that does not exist.
 	ErrUnknown = errors.New("no such upload")
 )
 
-// Blob is a file that was received whole.
+// Blob is a completely received file.
 type Blob struct {
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
-	// MIMEType is what the content says it is.
+	// MIMEType is the type detected from the content.
 	MIMEType string `json:"mime_type"`
-	// Width and Height are those of a picture as it is stored, or of a video as it is shown, in pixels; zero where they
-	// cannot be told.
+	// Width and Height are the stored size of a picture or the displayed size of a video, in pixels; zero if unknown.
 	Width  int `json:"width,omitempty"`
 	Height int `json:"height,omitempty"`
-	// Duration is how long a video plays; zero where it cannot be told.
+	// Duration is the duration of a video; zero if unknown.
 	Duration time.Duration `json:"duration,omitempty"`
-	// FrameRate is how many frames a video shows in a second; VideoCodec and AudioCodec are how it is encoded, as ffmpeg
-	// names codecs. They are empty where ffprobe is not installed, or cannot tell.
+	// FrameRate is a video's frames per second. VideoCodec and AudioCodec are ffmpeg's names of its codecs. All three
+	// are empty if ffprobe is not installed or cannot detect them.
 	FrameRate  float64 `json:"frame_rate,omitempty"`
 	VideoCodec string  `json:"video_codec,omitempty"`
 	AudioCodec string  `json:"audio_codec,omitempty"`
 }
 
-// Store is a folder of files. It may be used by many goroutines at once; of one upload, by one at a time.
+// Store is a folder of files. It is safe for concurrent use; calls for the same upload are serialized.
 type Store struct {
 	dir        string
 	temporary  bool
@@ -59,7 +59,7 @@ type Store struct {
 	busy       sync.Map // a mutex for each upload
 }
 
-// Open returns the store in a folder, which is made if it is missing. Without a folder the files go with Close.
+// Open returns the store in a folder, created if missing. Without a folder, Close removes the files.
 func Open(dir string) (*Store, error) {
 	closing, cancel := context.WithCancel(context.Background())
 	s := &Store{dir: dir, background: background{closing: closing, cancel: cancel}}
@@ -85,7 +85,7 @@ func (s *Store) makeFolders() error {
 	return nil
 }
 
-// Close ends the pulls in the background. Without a folder, it removes the files.
+// Close stops the background pulls. Without a folder, it removes the files.
 func (s *Store) Close() error {
 	s.background.close()
 	if !s.temporary {
@@ -94,7 +94,7 @@ func (s *Store) Close() error {
 	return os.RemoveAll(s.dir)
 }
 
-// Reset forgets everything.
+// Reset removes all files and uploads.
 func (s *Store) Reset() error {
 	return errors.Join(os.RemoveAll(s.partial("")), os.RemoveAll(s.whole("")), s.makeFolders())
 }
@@ -102,8 +102,8 @@ func (s *Store) Reset() error {
 func (s *Store) partial(name string) string { return filepath.Join(s.dir, "partial", name) }
 func (s *Store) whole(name string) string   { return filepath.Join(s.dir, "whole", name) }
 
-// Receive keeps a file of at most limit bytes. The error is ErrTooLarge if there are more; one of the reader is returned as it
-// is.
+// Receive stores a file of at most limit bytes. It returns ErrTooLarge for a larger file, and errors of the reader
+// unchanged.
 func (s *Store) Receive(r io.Reader, limit int64) (Blob, error) {
 	id := "once-" + rand.Text()
 	if err := s.Begin(id); err != nil {
@@ -116,15 +116,15 @@ func (s *Store) Receive(r io.Reader, limit int64) (Blob, error) {
 	return s.Finish(id)
 }
 
-// Begin starts an upload in chunks, or starts it anew. It survives a restart of the sandbox.
+// Begin starts or restarts a chunked upload. The upload survives a restart of the sandbox.
 func (s *Store) Begin(id string) error {
 	unlock := s.lock(id)
 	defer unlock()
 	return os.WriteFile(s.partial(fileName(id)), nil, 0o600)
 }
 
-// Append adds a chunk that begins at an offset, and returns how many bytes there are now. What came before an error of the
-// reader is kept, as a platform keeps it.
+// Append adds a chunk at an offset and returns the new size. Bytes received before a read error are kept, as on a
+// platform.
 func (s *Store) Append(id string, at int64, r io.Reader, limit int64) (size int64, err error) {
 	unlock := s.lock(id)
 	defer unlock()
@@ -149,7 +149,7 @@ func (s *Store) Append(id string, at int64, r io.Reader, limit int64) (size int6
 	return size, err
 }
 
-// Size is how many bytes of an upload are there; false if there is no such upload.
+// Size returns the received size of an upload; false if there is no such upload.
 func (s *Store) Size(id string) (int64, bool) {
 	info, err := os.Stat(s.partial(fileName(id)))
 	if err != nil {
@@ -158,8 +158,8 @@ func (s *Store) Size(id string) (int64, bool) {
 	return info.Size(), true
 }
 
-// Truncate takes back what an upload has beyond a size that it had: a chunk that was written and, because of a kill, never
-// acknowledged. An upload that is not that long stays as it is.
+// Truncate shortens an upload to an earlier size. It removes a chunk that was written but, because of a kill, never
+// acknowledged. A shorter upload stays as it is.
 func (s *Store) Truncate(id string, size int64) error {
 	unlock := s.lock(id)
 	defer unlock()
@@ -174,14 +174,14 @@ func (s *Store) Truncate(id string, size int64) error {
 	return os.Truncate(path, size)
 }
 
-// Drop forgets an upload.
+// Drop removes an upload.
 func (s *Store) Drop(id string) {
 	unlock := s.lock(id)
 	defer unlock()
-	_ = os.Remove(s.partial(fileName(id))) // It may be finished, or gone.
+	_ = os.Remove(s.partial(fileName(id))) // It may be finished or already removed.
 }
 
-// Finish ends an upload and keeps the file by its hash.
+// Finish completes an upload and stores the file by hash.
 func (s *Store) Finish(id string) (Blob, error) {
 	unlock := s.lock(id)
 	defer unlock()
@@ -193,7 +193,7 @@ func (s *Store) Finish(id string) (Blob, error) {
 	if err != nil {
 		return Blob{}, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // the file was only read
 	hash := sha256.New()
 	size, err := io.Copy(hash, file)
 	if err != nil {
@@ -205,17 +205,17 @@ func (s *Store) Finish(id string) (Blob, error) {
 	if err != nil {
 		return Blob{}, err
 	}
-	// The facts come first: a file without them would be unknown for ever.
+	// The facts are written first: a file without them would stay unknown forever.
 	if err := os.WriteFile(s.whole(blob.SHA256+".json"), facts, 0o600); err != nil {
 		return Blob{}, err
 	}
 	return blob, os.Rename(path, s.whole(blob.SHA256))
 }
 
-// isHash is the form of the names of whole files.
+// isHash matches the names of complete files.
 var isHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Get returns what is known of a file; false if it was never received.
+// Get returns the facts of a file; false if it was never received.
 func (s *Store) Get(hash string) (Blob, bool) {
 	if !isHash.MatchString(hash) {
 		return Blob{}, false
@@ -231,7 +231,7 @@ func (s *Store) Get(hash string) (Blob, bool) {
 	return blob, true
 }
 
-// Open opens a file that was received.
+// Open opens a received file.
 func (s *Store) Open(hash string) (*os.File, error) {
 	if !isHash.MatchString(hash) {
 		return nil, fs.ErrNotExist
@@ -239,13 +239,13 @@ func (s *Store) Open(hash string) (*os.File, error) {
 	return os.Open(s.whole(hash))
 }
 
-// fileName is a name for an upload that no path can hide in.
+// fileName returns the file name for an upload id. It hashes the id, so that it cannot contain a path.
 func fileName(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
 }
 
-// lock keeps other calls off an upload until the result is called.
+// lock locks an upload and returns its unlock function.
 func (s *Store) lock(id string) (unlock func()) {
 	found, _ := s.busy.LoadOrStore(id, &sync.Mutex{})
 	one, _ := found.(*sync.Mutex)

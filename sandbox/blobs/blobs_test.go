@@ -71,7 +71,7 @@ func TestReceive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // the file was only read
 	if kept, err := io.ReadAll(file); err != nil || !bytes.Equal(kept, data) {
 		t.Errorf("kept %d bytes, %v", len(kept), err)
 	}
@@ -88,7 +88,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestVideo holds what is found of films, whatever programs append to them.
+// TestVideo checks the detection of videos, including files with data that programs append.
 func TestVideo(t *testing.T) {
 	film, err := os.ReadFile("../../internal/media/probe/testdata/tail.mp4")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestVideo(t *testing.T) {
 	}
 }
 
-// TestVideoHeaders holds that what is decoded counts where the header of a film says another length.
+// TestVideoHeaders checks that the decoded duration counts if the header of a video has a different one.
 func TestVideoHeaders(t *testing.T) {
 	if _, err := exec.LookPath("ffprobe"); err != nil {
 		t.Skip("the length of tracks is read by ffprobe, which is not in PATH")
@@ -142,7 +142,7 @@ func TestVideoHeaders(t *testing.T) {
 	}
 }
 
-// TestAnimatedPNG holds that platforms take it for a PNG.
+// TestAnimatedPNG checks that an animated PNG counts as a PNG.
 func TestAnimatedPNG(t *testing.T) {
 	const header = 33
 	plain := picture(t)
@@ -166,7 +166,7 @@ func TestChunks(t *testing.T) {
 	if size, err := s.Append("u", 0, bytes.NewReader(data[:10]), limit); err != nil || size != 10 {
 		t.Fatalf("the first chunk: %d, %v", size, err)
 	}
-	// The sandbox is started again.
+	// The sandbox restarts.
 	s = open(t, dir)
 	for name, tc := range map[string]struct {
 		at   int64
@@ -184,7 +184,7 @@ func TestChunks(t *testing.T) {
 	if size, ok := s.Size("u"); !ok || size != 20 {
 		t.Errorf("there are %d bytes, %v", size, ok)
 	}
-	for _, size := range []int64{30, 15} { // to what is not there, and to before what was never acknowledged
+	for _, size := range []int64{30, 15} { // beyond the end, and back to before the unacknowledged bytes
 		if err := s.Truncate("u", size); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestPull(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		_, _ = w.Write(data) // the client may have gone
+		_, _ = w.Write(data) // the client may have disconnected
 	}))
 	defer web.Close()
 	s := open(t, "")
@@ -245,7 +245,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// TestPullLater fetches one file that comes, and closes the store while another one does not.
+// TestPullLater fetches one file, and closes the store while another download hangs.
 func TestPullLater(t *testing.T) {
 	data, asked := picture(t), make(chan struct{}, 1)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -254,7 +254,7 @@ func TestPullLater(t *testing.T) {
 			<-r.Context().Done()
 			return
 		}
-		_, _ = w.Write(data) // the client may have gone
+		_, _ = w.Write(data) // the client may have disconnected
 	}))
 	defer web.Close()
 	s, err := blobs.Open(t.TempDir())

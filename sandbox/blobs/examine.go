@@ -5,7 +5,7 @@ package blobs
 
 import (
 	"image"
-	_ "image/gif"  // what may be received, and refused
+	_ "image/gif"  // registers its decoder, for received GIFs that platforms refuse
 	_ "image/jpeg" // registers its decoder
 	_ "image/png"  // registers its decoder
 	"io"
@@ -18,11 +18,11 @@ import (
 	_ "golang.org/x/image/webp" // registers its decoder
 )
 
-// unknownType is what a file is called whose content says nothing.
+// unknownType is the type of a file with unrecognized content.
 const unknownType = "application/octet-stream"
 
-// examine finds out what a file is, by other programs than Herald's: a simulator that erred as Herald does would accept what
-// platforms refuse. What cannot be told stays zero.
+// examine detects the type and dimensions of a file. It uses other libraries than Herald: with the same ones, the
+// simulator would share Herald's errors and accept files that platforms refuse. Undetected fields stay zero.
 func examine(file *os.File, blob *Blob) {
 	blob.MIMEType = unknownType
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -32,7 +32,7 @@ func examine(file *os.File, blob *Blob) {
 		blob.MIMEType, _, _ = strings.Cut(found.String(), ";")
 	}
 	if blob.MIMEType == "image/apng" {
-		// Platforms take an animated PNG for a PNG, and show its first frame.
+		// Platforms treat an animated PNG as a PNG and show its first frame.
 		blob.MIMEType = "image/png"
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -48,12 +48,12 @@ func examine(file *os.File, blob *Blob) {
 		examineVideo(file, blob)
 	}
 	if blob.Width > 0 && blob.MIMEType != quickTime {
-		// Platforms ignore the brand of a film.
+		// Platforms ignore a video's brand.
 		blob.MIMEType = "video/mp4"
 	}
 }
 
-// quickTime is the type of a film with QuickTime's brand.
+// quickTime is the type of a video with the QuickTime brand.
 const quickTime = "video/quicktime"
 
 func examineVideo(file io.ReadSeeker, blob *Blob) {
@@ -77,7 +77,7 @@ func examineVideo(file io.ReadSeeker, blob *Blob) {
 	}
 }
 
-// playing is how long a film plays, by its header or by its fragments.
+// playing returns the duration of a video, from its header or its fragments.
 func playing(info *mp4.ProbeInfo) time.Duration {
 	last := lasting(info.Duration, info.Timescale)
 	parts := map[uint32]uint64{}

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// ffprobeWithin bounds the examination of one file.
+// ffprobeWithin is the timeout for examining one file.
 const ffprobeWithin = 30 * time.Second
 
-// ffprobe is the program's path; empty where it is not installed.
+// ffprobe returns the program's path; empty if it is not installed.
 var ffprobe = sync.OnceValue(func() string {
 	path, err := exec.LookPath("ffprobe")
 	if err != nil {
@@ -26,7 +26,7 @@ var ffprobe = sync.OnceValue(func() string {
 	return path
 })
 
-// probed is what ffprobe says of a file.
+// probed is the output of ffprobe.
 type probed struct {
 	Streams []stream `json:"streams"`
 	Format  struct {
@@ -51,20 +51,21 @@ type stream struct {
 	} `json:"side_data_list"`
 }
 
-// examineByFFprobe reads a file as a program that many platforms build upon reads it; false where it cannot.
+// examineByFFprobe examines a file with ffmpeg's parser, which many platforms use. It returns false if it cannot read
+// the file.
 func examineByFFprobe(path string, blob *Blob) bool {
 	program := ffprobe()
 	if program == "" {
 		return false
 	}
-	//nolint:gosec,noctx // it is ffprobe on a file of this process, ended by the timer
+	//nolint:gosec,noctx // runs ffprobe on a file of this process, and a timer ends it
 	cmd := exec.Command(program, "-v", "quiet", "-print_format", "json", "-show_format", "-show_streams", "file:"+path)
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	if cmd.Start() != nil {
 		return false
 	}
-	slow := time.AfterFunc(ffprobeWithin, func() { _ = cmd.Process.Kill() }) //nolint:forbidigo // it ends a process, and no test waits for it
+	slow := time.AfterFunc(ffprobeWithin, func() { _ = cmd.Process.Kill() }) //nolint:forbidigo // it kills a process, and no test waits for it
 	err := cmd.Wait()
 	slow.Stop()
 	var found probed
@@ -89,13 +90,13 @@ func examineByFFprobe(path string, blob *Blob) bool {
 		}
 	}
 	if blob.Duration == 0 {
-		// What the header of the film says may be missing or wrong: what is decoded counts.
+		// The duration in the video's header may be missing or wrong: the decoded streams count.
 		blob.Duration = seconds(found.Format.Duration)
 	}
 	return blob.Width > 0
 }
 
-// seconds reads a duration; zero if it is none.
+// seconds parses a duration; zero if it is invalid.
 func seconds(text string) time.Duration {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -104,7 +105,7 @@ func seconds(text string) time.Duration {
 	return time.Duration(n * float64(time.Second))
 }
 
-// shown is the size of the picture as players show it.
+// shown returns the picture size as players display it.
 func (s *stream) shown() (width, height int) {
 	width, height = s.Width, s.Height
 	if aspect := ratio(s.Aspect, ":"); aspect > 0 {
@@ -119,7 +120,7 @@ func (s *stream) shown() (width, height int) {
 	return width, height
 }
 
-// ratio reads a fraction; zero if it is none.
+// ratio parses a fraction; zero if it is invalid.
 func ratio(text, by string) float64 {
 	above, below, _ := strings.Cut(text, by)
 	a, _ := strconv.ParseFloat(above, 64)

@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// background are the pulls that nothing waits for.
+// background tracks the pulls that run in the background.
 type background struct {
 	mu      sync.Mutex
 	running sync.WaitGroup
-	// closing ends when the store is closed.
-	closing context.Context //nolint:containedctx // the pulls outlive the requests that begin them
+	// closing is cancelled by Close.
+	closing context.Context //nolint:containedctx // the pulls outlive the requests that start them
 	cancel  context.CancelFunc
 }
 
-// PullLater fetches files one after another in the background, each as Pull does, and calls done with them, or with the
-// error of the first that cannot be had, unless the store is closed before.
+// PullLater fetches files sequentially in the background, each like Pull. It calls done with the files or with the
+// first error. It does not call done if the store is closed first.
 func (s *Store) PullLater(urls []string, limit int64, follow Redirects, done func([]Blob, error)) {
 	b := &s.background
 	b.mu.Lock()
@@ -43,16 +43,16 @@ func (s *Store) PullLater(urls []string, limit int64, follow Redirects, done fun
 	})
 }
 
-// AwaitPulls returns when everything is fetched that was asked for before. Nothing may be asked for meanwhile.
+// AwaitPulls waits for all pulls that were started before. No pull may start during the call.
 func (s *Store) AwaitPulls() {
 	b := &s.background
-	b.mu.Lock() // what began before is counted: a pull begins under the lock
+	b.mu.Lock() // a pull starts under the lock, so all earlier pulls are counted
 	running := &b.running
 	b.mu.Unlock()
 	running.Wait()
 }
 
-// close ends what is under way and waits until nothing is.
+// close cancels the running pulls and waits for their end.
 func (b *background) close() {
 	b.mu.Lock()
 	b.cancel()

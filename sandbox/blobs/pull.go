@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// pullWithin is how long the fetching of a file may take.
+// pullWithin is the timeout for fetching one file.
 const pullWithin = 2 * time.Minute
 
-// PullError says that a file cannot be fetched from where a client said it is.
+// PullError is returned if a file cannot be fetched from the client's address.
 type PullError struct {
-	// URL is what was asked for, without its query, which may carry authority.
+	// URL is the requested address without its query, which may contain credentials.
 	URL string
-	// Status is what was answered; zero if nothing was.
+	// Status is the response status; zero without a response.
 	Status int
 	Err    error
 }
 
-// Error says what went wrong.
+// Error returns a message with the address and the cause.
 func (e *PullError) Error() string {
 	if e.Status != 0 {
 		return fmt.Sprintf("%s answers %d", e.URL, e.Status)
@@ -33,17 +33,17 @@ func (e *PullError) Error() string {
 // Unwrap returns the cause.
 func (e *PullError) Unwrap() error { return e.Err }
 
-// Redirects says whether a platform follows them.
+// Redirects is a platform's redirect policy.
 type Redirects bool
 
-// What platforms do about redirects. To one that does not follow, they are like any other answer that is not the file.
+// The redirect policies. A platform with Refuse treats a redirect like any other failed response.
 const (
 	Follow Redirects = true
 	Refuse Redirects = false
 )
 
-// Pull fetches a file, as platforms do that are told an address instead of being sent bytes. The error is a *PullError if the
-// address is at fault, and ErrTooLarge if it holds more than limit bytes.
+// Pull fetches a file from an address, as platforms do. It returns a *PullError if the address is at fault, and
+// ErrTooLarge for a file over limit bytes.
 func (s *Store) Pull(ctx context.Context, url string, limit int64, follow Redirects) (Blob, error) {
 	client := new(http.Client)
 	if follow == Refuse {

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package emoji tells pictures from letters, for platforms that count the two apart.
+// Package emoji distinguishes emoji from text, for platforms that count them differently.
 package emoji
 
 import (
@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	textStyle = '\uFE0E' // asks for the preceding character as text, not as a picture
+	textStyle = '\uFE0E' // selects the text presentation of the preceding character
 	keycap    = '\u20E3'
 )
 
-// Is says whether a grapheme cluster is one emoji: a flag, a keycap, or a picture with whatever is joined to it.
+// Is reports whether a grapheme cluster is one emoji: a flag, a keycap, or a pictograph with its modifiers and joined
+// characters.
 func Is(cluster string) bool {
 	first, size := utf8.DecodeRuneInString(cluster)
 	switch {
@@ -34,8 +35,9 @@ func Is(cluster string) bool {
 
 func isRegional(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
 
-// isPictographic tells whether r has the property Extended_Pictographic. uniseg knows it but does not export it; its
-// effect shows: only a pictographic character joins another across U+200D (UAX #29, rule GB11).
+// isPictographic reports whether r has the property Extended_Pictographic. uniseg has this property but does not
+// export it. The function observes its effect: only a pictographic character joins another across U+200D (UAX #29,
+// rule GB11).
 func isPictographic(r rune) bool {
 	if r != '©' && r != '®' && r < 0x203C || r >= 0x3400 && unicode.IsLetter(r) {
 		return false

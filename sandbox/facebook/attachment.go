@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// attachment shows something below a post's text.
+// attachment returns an attachment of a post.
 func attachment(values map[string]any) graph.Node {
 	return graph.Node{
 		Type: "StoryAttachment", Values: values,
@@ -20,14 +20,14 @@ func attachment(values map[string]any) graph.Node {
 	}
 }
 
-// target is what an attachment leads to.
+// target returns the link target of an attachment.
 func target(id, address string) graph.Node {
 	return graph.Node{
 		Type: "StoryAttachmentTarget", Values: map[string]any{"id": id, "url": address}, Known: []string{"id", "url"}, Default: []string{"url"},
 	}
 }
 
-// photoAttachment shows the one photo of a post, or several of them as an album.
+// photoAttachment returns the single photo of a post, or several photos as an album.
 func (p *Platform) photoAttachment(r *http.Request, page state.Account, post state.Post) graph.Node {
 	address := p.SiteURL(r) + p.PostPath(page.Username, post.ID)
 	photos := make(graph.Edge, len(post.Media))
@@ -49,9 +49,9 @@ func (p *Platform) photoAttachment(r *http.Request, page state.Account, post sta
 	})
 }
 
-// picture shows a file within an attachment.
+// picture returns a file within an attachment.
 func (p *Platform) picture(r *http.Request, file state.Media) graph.Node {
-	blob, _ := p.Blobs.Get(file.SHA256) // one that is gone has no size
+	blob, _ := p.Blobs.Get(file.SHA256) // a missing file has no size
 	image := graph.Node{
 		Type: "ImageSource", Values: map[string]any{"src": p.File(r, file), "width": blob.Width, "height": blob.Height},
 		Known: []string{"height", "src", "width"}, Default: []string{"height", "src", "width"},

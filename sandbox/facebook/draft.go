@@ -13,37 +13,35 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// draftLife is how long a draft waits to be published. Clients state some 30 days
-// (zernio-dev, "FacebookPlatformData").
+// draftLife is how long a draft can be published. Clients mention about 30 days (zernio-dev, "FacebookPlatformData").
 const draftLife = 30 * 24 * time.Hour
 
-// draftDetail tells a draft from the photos that wait for their post.
+// draftDetail distinguishes a draft from photos that wait for their post.
 type draftDetail struct {
-	// Photos are the ids of what the post shows.
+	// Photos are the ids of the post's photos.
 	Photos []string `json:"photos,omitempty"`
 	Link   string   `json:"link,omitempty"`
 	Draft  bool     `json:"draft,omitempty"`
 }
 
 func detailOf(content json.RawMessage) (d draftDetail) {
-	_ = json.Unmarshal(content, &d) // a photo has none
+	_ = json.Unmarshal(content, &d) // a photo has no detail
 	return d
 }
 
-// feedOrDraft is POST /{id}/feed: a publication, or the creation of a draft that nobody
-// sees, as the parameters say.
+// feedOrDraft is POST /{id}/feed: depending on the parameters, it publishes a post or creates an invisible draft.
 func (p *Platform) feedOrDraft() http.HandlerFunc {
 	publish, create := p.Route(faults.Publish, p.feed), p.Route(faults.Create, p.feed)
 	return p.byParams(publish, create, func(q *graph.Params) bool { return !q.Bool("published", true) })
 }
 
-// change is POST /{id} for a post: its publication if it is a draft, or its deletion.
+// change is POST /{id} for a post: it publishes a draft or deletes a post.
 func (p *Platform) change() http.HandlerFunc {
 	publish, remove := p.Route(faults.Publish, p.publishDraft), p.Route(graph.OpDelete, graph.ByMethod(p.remove))
 	return p.byParams(remove, publish, func(q *graph.Params) bool { return q.Has("is_published") })
 }
 
-// byParams serves a call that means one thing or another by its parameters.
+// byParams selects one of two handlers by the parameters.
 func (p *Platform) byParams(usual, other http.Handler, isOther func(*graph.Params) bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r, params, bad := p.ReadForm(r, "", 0)
@@ -55,7 +53,7 @@ func (p *Platform) byParams(usual, other http.Handler, isOther func(*graph.Param
 	}
 }
 
-// createDraft keeps a post that is not visible.
+// createDraft stores an invisible post.
 func (p *Platform) createDraft(c *graph.Call, page state.Account, draft state.Draft) (graph.Node, *graph.Error) {
 	detail := detailOf(draft.Detail)
 	detail.Draft, detail.Photos = true, draft.Parts
@@ -70,14 +68,13 @@ func (p *Platform) createDraft(c *graph.Call, page state.Account, draft state.Dr
 	return p.draftNode(c.Request.Request, page, kept), nil
 }
 
-// draftOf returns a draft of page that is not published yet. One that waits too long is
-// gone.
+// draftOf returns an unpublished draft of page. A draft expires after draftLife.
 func (p *Platform) draftOf(page state.Account, id string) (state.Container, bool) {
 	draft, ok := p.Container(page, id)
 	return draft, ok && detailOf(draft.Detail).Draft && draft.PostID == "" && p.Clock.Now().Before(draft.CreatedAt().Add(draftLife))
 }
 
-// draftNode shows a draft as a post that is not published.
+// draftNode renders a draft as an unpublished post.
 func (p *Platform) draftNode(r *http.Request, page state.Account, draft state.Container) graph.Node {
 	detail := detailOf(draft.Detail)
 	node := p.post(r, page, state.Post{
@@ -87,9 +84,8 @@ func (p *Platform) draftNode(r *http.Request, page state.Account, draft state.Co
 	return node
 }
 
-// publishDraft is POST /{id} with is_published: the post becomes visible under the id of
-// its draft. That it does so once more for what is published already, with the same
-// answer, is our reading: no reference says it.
+// publishDraft is POST /{id} with is_published. The post becomes visible under the id of its draft. For an already
+// published post it succeeds with the same response; this is our reading, because no reference documents it.
 func (p *Platform) publishDraft(c *graph.Call) (any, *graph.Error) {
 	page, bad := c.Account(scopePost)
 	if bad != nil {

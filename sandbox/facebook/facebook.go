@@ -17,7 +17,7 @@ import (
 // Name is the platform's name in the control API and the first segment of its paths.
 const Name = "facebook"
 
-// The permissions that matter to a publisher.
+// The permissions that a publisher uses.
 const (
 	scopeList = "pages_show_list"
 	scopePost = "pages_manage_posts"
@@ -38,7 +38,8 @@ func New(opts simulator.Options) *Platform {
 	}}
 }
 
-// profile says how Pages look. A Page's token does not end by itself, unless the control API says so, and nothing renews it.
+// profile describes Pages. A Page's token does not expire unless the control API sets a lifetime, and it cannot be
+// renewed.
 var profile = simulator.Profile{
 	Platform: Name, Label: "Facebook", Prefix: "page.",
 	ID: simulator.Form{
@@ -54,18 +55,18 @@ var profile = simulator.Profile{
 	DemoAccess: "facebook-access-demo",
 }
 
-// Accounts returns how Pages look.
+// Accounts returns the profile of Pages.
 func Accounts() simulator.Profile { return profile }
 
 var postPattern = regexp.MustCompile(`^[0-9]+_[0-9]+$`)
 
-// PostPath is the path of a post's public page. A post's id begins with that of its Page.
+// PostPath returns the path of a post's public page. A post's id starts with the id of its Page.
 func (*Platform) PostPath(_, id string) string { return "/facebook/" + id }
 
-// PagePatterns are where posts and Pages have their pages.
+// PagePatterns returns the patterns of the public pages of posts and Pages.
 func (*Platform) PagePatterns() []string { return []string{"/facebook/{name}"} }
 
-// Find says which post, or else whose page, is at an address. A Page may be named by its id as well.
+// Find returns the post or the username at an address. A Page may also be named by its id.
 func (p *Platform) Find(r *http.Request) (post, username string) {
 	name := r.PathValue("name")
 	if postPattern.MatchString(name) {
@@ -86,7 +87,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	page, read := p.Route(faults.Identity, p.page), p.Route(faults.Status, p.read)
 	api.Handle("GET /facebook/{version}/{id}", p.ByID(page, page, read, read))
 	p.RegisterFacebookLogin(api, "/facebook", p.NewDialog(nil))
-	mux.Handle("GET /facebook/debug_token", api) // it looks like a Page otherwise
+	mux.Handle("GET /facebook/debug_token", api) // the pattern of a Page would match it otherwise
 	api.Handle("GET /facebook/{version}/me/accounts", p.Route(faults.Identity, p.pages))
 	api.Handle("DELETE /facebook/{version}/{id}", p.Route(graph.OpDelete, p.remove))
 	api.HandleFunc("POST /facebook/{version}/{id}", p.change())

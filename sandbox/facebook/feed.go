@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// maxMessage is how many characters a message may have. Facebook does not document it; clients have known the number for
-// years.
+// maxMessage is the maximum length of a message, in characters. Facebook does not document it; clients have used the
+// number for years.
 const maxMessage = 63_206
 
 // feed is POST /{id}/feed.
@@ -32,7 +32,7 @@ func (p *Platform) feed(c *graph.Call) (any, *graph.Error) {
 	if fields == nil {
 		fields = []graph.Field{{Name: "id"}}
 	}
-	// Asked before anything is made: a field that does not exist refuses the post.
+	// The fields are checked before anything is created: an unknown field refuses the post.
 	if _, bad := p.post(c.Request.Request, page, state.Post{}).Select(fields); bad != nil {
 		return nil, bad
 	}
@@ -47,7 +47,7 @@ func (p *Platform) feed(c *graph.Call) (any, *graph.Error) {
 	return body, nil
 }
 
-// createPost makes a post of a request, or a draft if it is not to be visible.
+// createPost creates a post, or a draft if it is unpublished.
 func (p *Platform) createPost(c *graph.Call, page state.Account, draft state.Draft) (graph.Node, *graph.Error) {
 	if !c.Params.Bool("published", true) {
 		return p.createDraft(c, page, draft)
@@ -59,16 +59,16 @@ func (p *Platform) createPost(c *graph.Call, page state.Account, draft state.Dra
 	return p.post(c.Request.Request, page, post), nil
 }
 
-// newID makes the ids of a Page's posts.
+// newID returns a function that generates the ids of a Page's posts.
 func newID(page state.Account) func(state.Stamp) string {
 	return func(at state.Stamp) string { return page.ID + "_" + graph.NewID(at) }
 }
 
-// readPost turns a request into a post, or says why Facebook would refuse it.
+// readPost reads a post from a request. It returns an error if Facebook would refuse the post.
 func (p *Platform) readPost(c *graph.Call, page state.Account) (state.Draft, []graph.Field, *graph.Error) {
 	q := c.Params
 	draft := state.Draft{Text: q.Text("message"), NewID: newID(page)}
-	// What is neither visible nor a draft, such as a post for an advertisement, is not simulated.
+	// Unpublished posts other than drafts, such as posts for advertisements, are not simulated.
 	if kind := q.OneOf("unpublished_content_type", unpublished...); q.Bool("published", true) != (kind == "") || kind != "" && kind != "DRAFT" {
 		q.Rejectf("Param published is simulated as true, and as false with the unpublished_content_type DRAFT.")
 	}
@@ -84,15 +84,15 @@ func (p *Platform) readPost(c *graph.Call, page state.Account) (state.Draft, []g
 	}
 	draft.Repeats = repeats(draft)
 	if link != "" && len(photos) == 0 {
-		draft.Detail, _ = json.Marshal(draftDetail{Link: link}) // an address always encodes
+		draft.Detail, _ = json.Marshal(draftDetail{Link: link}) // encoding an address cannot fail
 	}
 	return draft, fields, checkPost(draft)
 }
 
-// unpublished are the kinds of posts that are not visible, as Meta's SDKs list them (Page, CreateFeed).
+// unpublished are the kinds of unpublished posts in Meta's SDKs (Page, CreateFeed).
 var unpublished = []string{"ADS_POST", "DRAFT", "INLINE_CREATED", "PUBLISHED", "REVIEWABLE_BRANDED_CONTENT", "SCHEDULED", "SCHEDULED_RECURRING"}
 
-// readLink reads the address to which a post leads by a card.
+// readLink reads the address of a post's link card.
 func readLink(q *graph.Params) string {
 	link := q.Text("link")
 	if address, err := url.Parse(link); link != "" && (err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https") {
@@ -101,14 +101,14 @@ func readLink(q *graph.Params) string {
 	return link
 }
 
-// repeats says of the newest post whether a draft is the same again.
+// repeats returns a function that reports whether a draft repeats the newest post.
 func repeats(draft state.Draft) func(state.Post) bool {
 	return func(newest state.Post) bool {
 		return strings.TrimSpace(newest.Text) == strings.TrimSpace(draft.Text) && slices.Equal(newest.Media, draft.Media)
 	}
 }
 
-// checkPost applies the limits of a post.
+// checkPost enforces the limits of a post.
 func checkPost(draft state.Draft) *graph.Error {
 	if strings.TrimSpace(draft.Text) == "" && len(draft.Media) == 0 {
 		return graph.Refusal(100, "(#100) Missing message or attachment.").Because(1349125, "Missing message or attachment",
@@ -120,7 +120,7 @@ func checkPost(draft state.Draft) *graph.Error {
 	return nil
 }
 
-// refusal words why the store did not take a post.
+// refusal maps an error of the store to Facebook's response.
 func refusal(c *graph.Call, err error) *graph.Error {
 	if _, twice := errors.AsType[*state.DuplicateError](err); twice {
 		return graph.Refusal(506, "(#506) Duplicate status message").Because(1455006, "Duplicate Status Update",
@@ -131,7 +131,7 @@ func refusal(c *graph.Call, err error) *graph.Error {
 		return &abuse
 	}
 	if _, used := errors.AsType[*state.PublishedError](err); used {
-		return alreadyPosted() // by a call at the same time
+		return alreadyPosted() // by a concurrent call
 	}
 	return c.Broken("keep a post", err)
 }

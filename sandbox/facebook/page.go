@@ -13,8 +13,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// postFields are the fields of a post that may be asked for, as far as they are simulated. Those that have nothing to say
-// are left out of the answer.
+// postFields are the simulated fields of a post. Fields without a value are omitted from the response.
 var postFields = []string{"id", "message", "created_time", "updated_time", "permalink_url", "is_published", "from", "attachments", "status_type"}
 
 // page is GET /me, and GET /{id} for the Page itself.
@@ -26,8 +25,8 @@ func (p *Platform) page(c *graph.Call) (any, *graph.Error) {
 	return c.Show(p.pageNode(c, account))
 }
 
-// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. Here that is the one of the token,
-// and those that its settings name.
+// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. In the sandbox these are
+// the token's own Page and the Pages in its settings.
 func (p *Platform) pages(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeList)
 	if bad != nil {
@@ -51,7 +50,7 @@ func (p *Platform) pages(c *graph.Call) (any, *graph.Error) {
 	return c.ShowListed(nodes...)
 }
 
-// pageNode shows a Page.
+// pageNode renders a Page.
 func (p *Platform) pageNode(c *graph.Call, account state.Account) graph.Node {
 	picture := graph.Node{
 		Type: "ProfilePictureSource", Values: map[string]any{"url": p.Avatar(c.Request.Request, account)},
@@ -111,12 +110,13 @@ func (p *Platform) find(r *http.Request, page state.Account, id string) (graph.N
 	return graph.Node{}, false
 }
 
-// maxRanked is how many posts of a year a Page lists ("The API will return approximately 600 ranked, published posts per
-// year": limitations of /{page}/published_posts and /{page}/feed).
+// maxRanked is the number of posts per year that a Page lists ("The API will return approximately 600 ranked,
+// published posts per year": limitations of /{page}/published_posts and /{page}/feed).
 const maxRanked = 600
 
-// ranked says which posts a Page lists. Of a year with more than those it may show, some are missing, and the newest can be
-// one of them: Facebook does not tell how it ranks. Here it is by a hash of the id, so that all posts are treated alike.
+// ranked returns the filter for the posts that a Page lists. If a year has more posts, some are missing, possibly
+// even the newest: Facebook does not document its ranking. The sandbox ranks by a hash of the id, so that all posts
+// are treated equally.
 func (p *Platform) ranked(page state.Account) func(*state.Post) bool {
 	if p.Store.PostCount(page.Key) <= maxRanked {
 		return nil
@@ -136,10 +136,10 @@ func (p *Platform) ranked(page state.Account) func(*state.Post) bool {
 	return func(post *state.Post) bool { return listed[post.ID] }
 }
 
-// rank is the place of a post in the ranking.
+// rank returns the position of a post in the ranking.
 func rank(id string) uint64 {
 	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(id)) // a hash takes everything
+	_, _ = sum.Write([]byte(id)) // a hash never fails
 	return sum.Sum64()
 }
 
@@ -152,7 +152,7 @@ func (p *Platform) published(c *graph.Call) (any, *graph.Error) {
 	return c.List(page, p.ranked(page), func(post state.Post) graph.Node { return p.post(c.Request.Request, page, post) })
 }
 
-// post shows a post of page.
+// post renders a post of page.
 func (p *Platform) post(r *http.Request, page state.Account, post state.Post) graph.Node {
 	at := post.CreatedAt().Format(graph.TimeForm)
 	values := map[string]any{
@@ -172,7 +172,7 @@ func (p *Platform) post(r *http.Request, page state.Account, post state.Post) gr
 	return graph.Node{Type: "Post", Values: values, Known: postFields, Default: []string{"created_time", "message", "id"}}
 }
 
-// pageReference is a Page as what it published names it.
+// pageReference renders a Page as the author of an object.
 func pageReference(page state.Account) graph.Node {
 	return graph.Node{
 		Type: "Page", Values: map[string]any{"id": page.ID, "name": page.DisplayName},

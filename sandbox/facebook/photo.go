@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// maxPhoto is how many bytes a photo may have: the newer one of the two numbers that the platform gives.
+	// maxPhoto is the maximum size of a photo, in bytes: the newer of the two numbers that the platform documents.
 	maxPhoto = 10 << 20
-	// maxPhotos is how many photos a post may have.
+	// maxPhotos is the maximum number of photos in a post.
 	maxPhotos = 10
-	// photoLife is how long a photo waits to be attached to a post.
+	// photoLife is how long an unpublished photo can be attached to a post.
 	photoLife = 24 * time.Hour
 )
 
-// photoTypes are the types of files that are taken for photos.
+// photoTypes are the accepted file types of photos.
 var photoTypes = []string{"image/jpeg", "image/png", "image/gif", "image/bmp", "image/tiff"}
 
-// photos is POST /{id}/photos: a publication, or the upload of a photo that is not visible yet, as the parameters say.
+// photos is POST /{id}/photos: depending on the parameters, it publishes a photo or uploads an unpublished one.
 func (p *Platform) photos() http.HandlerFunc {
 	publish, upload := p.Route(faults.Publish, p.photo), p.Route(faults.Upload, p.photo)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func (p *Platform) photos() http.HandlerFunc {
 	}
 }
 
-// photo takes a photo, and publishes it if it is to be.
+// photo stores a photo and publishes it if requested.
 func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	page, bad := c.Owner(scopePost, scopeRead)
 	if bad != nil {
@@ -81,12 +81,12 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	return map[string]string{"id": photo.ID, "post_id": post.ID}, nil
 }
 
-// receivePhoto returns the file that came with a call, or that lies at the address which the call names.
+// receivePhoto returns the file in the call, or downloads it from the address in the call.
 func (p *Platform) receivePhoto(c *graph.Call, address string) (blobs.Blob, *graph.Error) {
 	file := c.File()
 	if file == nil && address != "" {
 		file = &graph.File{}
-		// The platform goes on when the client has gone.
+		// The platform continues after the client has disconnected.
 		file.Blob, file.Err = p.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxPhoto, blobs.Follow)
 		if _, unreachable := errors.AsType[*blobs.PullError](file.Err); unreachable {
 			return blobs.Blob{}, badPhoto()
@@ -103,13 +103,13 @@ func (p *Platform) receivePhoto(c *graph.Call, address string) (blobs.Blob, *gra
 	return file.Blob, nil
 }
 
-// badPhoto is the answer to a file that is not taken for a photo.
+// badPhoto returns the error for an invalid photo.
 func badPhoto() *graph.Error {
 	return graph.Refusal(324, "(#324) Missing or invalid image file").Because(1366046, "Can't read files",
 		"Photos must be smaller than 10 MB and saved as JPG, PNG, GIF, TIFF or BMP files.")
 }
 
-// readAttached reads the ids of the photos that a post is to have, from a parameter for each, or from one with all.
+// readAttached reads the ids of the attached photos, from one parameter per photo or from one for all.
 func readAttached(q *graph.Params) []string {
 	objects := q.List("attached_media")
 	for i := 0; q.Has(fmt.Sprintf("attached_media[%d]", i)); i++ {
@@ -132,7 +132,7 @@ func readAttached(q *graph.Params) []string {
 	return ids
 }
 
-// attach gives a post its photos, which must not be part of another.
+// attach adds photos to a post. They must not be part of another post.
 func (p *Platform) attach(draft *state.Draft, page state.Account, ids []string) *graph.Error {
 	for _, id := range ids {
 		photo, ok := p.photoOf(page, id)
@@ -148,19 +148,19 @@ func (p *Platform) attach(draft *state.Draft, page state.Account, ids []string) 
 	return nil
 }
 
-// alreadyPosted is the answer to photos that are part of a post.
+// alreadyPosted returns the error for photos that are part of a post.
 func alreadyPosted() *graph.Error {
 	return graph.BadParam("Param attached_media names photos that were posted before.").Because(1366051, "Already posted",
 		"These photos were already posted.")
 }
 
-// photoOf returns a photo of page. One that waits for its post is gone after a while.
+// photoOf returns a photo of page. An unpublished photo expires after photoLife.
 func (p *Platform) photoOf(page state.Account, id string) (state.Container, bool) {
 	photo, ok := p.Container(page, id)
 	return photo, ok && !detailOf(photo.Detail).Draft && (photo.PostID != "" || p.Clock.Now().Before(photo.CreatedAt().Add(photoLife)))
 }
 
-// photoNode shows a photo.
+// photoNode renders a photo.
 func (p *Platform) photoNode(r *http.Request, page state.Account, photo state.Container) graph.Node {
 	at := photo.CreatedAt().Format(graph.TimeForm)
 	values := map[string]any{

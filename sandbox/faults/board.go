@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// Board holds the faults that wait, and the counters. Its methods may be called at the same time.
+// Board holds the pending faults and the counters. Its methods are safe for concurrent use.
 type Board struct {
-	waiting atomic.Int32 // len(faults), to pass by without the lock when there are none
+	waiting atomic.Int32 // len(faults), to skip the lock if there are none
 
 	mu     sync.Mutex
 	faults []*Fault
@@ -26,7 +26,7 @@ type counterKey struct {
 	operation Operation
 }
 
-// Count is how many requests arrived.
+// Count is the number of requests for an operation.
 type Count struct {
 	Platform  string    `json:"platform"`
 	Operation Operation `json:"operation"`
@@ -36,7 +36,7 @@ type Count struct {
 // NewBoard returns an empty board.
 func NewBoard() *Board { return &Board{counters: map[counterKey]*atomic.Int64{}} }
 
-// Add lets a normalized fault wait for its requests, behind those that wait already.
+// Add queues a normalized fault behind the pending ones.
 func (b *Board) Add(f Fault) {
 	f.drawn = f.draws()
 	b.mu.Lock()
@@ -45,7 +45,7 @@ func (b *Board) Add(f Fault) {
 	b.waiting.Store(int32(len(b.faults))) //nolint:gosec // never two billion
 }
 
-// Waiting returns the faults that wait, the longest first, with the Times that are left of each.
+// Waiting returns the pending faults, oldest first, with their remaining Times.
 func (b *Board) Waiting() []Fault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,7 +73,7 @@ func (b *Board) ClearCounts() {
 	}
 }
 
-// Counts returns all counters, by platform and operation. Operations that were not called yet stand there with 0.
+// Counts returns all counters, sorted by platform and operation. Operations without a call have the count 0.
 func (b *Board) Counts() []Count {
 	b.countMu.Lock()
 	out := make([]Count, 0, len(b.counters))
@@ -98,11 +98,11 @@ func (b *Board) counter(platform string, op Operation) *atomic.Int64 {
 	return b.counters[key]
 }
 
-// met are the faults that one request meets: at most one of each group, nil where there is none.
+// met holds the faults that one request meets: at most one per group, nil for none.
 type met [groups]*Fault
 
-// consume uses up the faults that match a request: of each group the one that has waited longest. account is asked only
-// when a fault is narrowed to one.
+// consume uses up the faults that match a request: the oldest of each group. It calls account only for a fault that
+// is limited to one account.
 func (b *Board) consume(platform string, op Operation, account func() string) met {
 	var out met
 	if b.waiting.Load() == 0 {

@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults makes a simulated platform misbehave on request, and counts what arrives.
+// Package faults makes a simulated platform misbehave on request, and counts requests.
 //
-// A Gate stands in front of each operation of each platform. It counts the request, reads it whole, asks the Board
-// whether a fault matches, and lets the operation act, or not, or act and then hide the answer.
+// A Gate wraps each operation of each platform. It counts the request, reads its body, and consumes the matching
+// faults of the Board. Depending on the fault it runs the operation, skips it, or runs it and hides the response.
 //
-// Faults and counters live in memory: a restart forgets them.
+// Faults and counters are in memory: a restart loses them.
 package faults

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Operation is what a request wants of a platform, in one vocabulary for all platforms.
+// Operation is the purpose of a request, in one vocabulary for all platforms.
 type Operation string
 
-// The operations that a fault can name. Publish is always the one that makes a post visible.
+// The operations that a fault can name. Publish is always the operation that makes a post visible.
 const (
 	Identity     Operation = "identity"
 	RefreshToken Operation = "refresh_token"
@@ -23,7 +23,7 @@ const (
 	Publish      Operation = "publish"
 	Status       Operation = "status"
 	List         Operation = "list"
-	// Any matches every operation, also those that have no name in faults, such as deleting a post.
+	// Any matches every operation, including those without a name, such as deleting a post.
 	Any Operation = "*"
 )
 
@@ -32,25 +32,25 @@ type Kind string
 
 // The kinds of faults.
 const (
-	// AnswerStatus answers an HTTP status instead of acting.
+	// AnswerStatus responds with an HTTP status instead of acting.
 	AnswerStatus Kind = "status"
 	// DropBefore closes the connection without acting.
 	DropBefore Kind = "drop_before"
-	// DropAfter acts, then closes the connection without an answer.
+	// DropAfter acts, then closes the connection without a response.
 	DropAfter Kind = "drop_after"
-	// ErrorAfter acts, then answers an HTTP status of failure.
+	// ErrorAfter acts, then responds with an HTTP error status.
 	ErrorAfter Kind = "error_after"
-	// PublishesAndRefuses makes a post visible, then answers as if the platform had refused it.
+	// PublishesAndRefuses makes a post visible, then responds as if the platform had refused it.
 	PublishesAndRefuses Kind = "publishes_and_refuses"
 	// Delay waits before acting.
 	Delay Kind = "delay"
-	// RateLimit answers as the platform does when there were too many requests.
+	// RateLimit responds with the platform's rate limit error.
 	RateLimit Kind = "rate_limit"
-	// TokenExpired answers as if the access token's time were over.
+	// TokenExpired responds as if the access token had expired.
 	TokenExpired Kind = "token_expired"
-	// TokenRevoked answers as if the token had been taken back.
+	// TokenRevoked responds as if the token had been revoked.
 	TokenRevoked Kind = "token_revoked"
-	// StaleList lets listings lag.
+	// StaleList makes listings lag.
 	StaleList Kind = "stale_list"
 )
 
@@ -59,42 +59,44 @@ const (
 	defaultRetryAfter = time.Minute
 )
 
-// Fault is a misbehaviour that waits for matching requests.
+// Fault is a misbehaviour for matching requests.
 type Fault struct {
 	Platform  string
 	Operation Operation
 	Kind      Kind
-	// Times is how many matching requests it is for; 0 means 1.
+	// Times is the number of matching requests that the fault applies to; 0 means 1.
 	Times int
-	// Percent is the share of matching requests that it is for, drawn at random; 0 means all of them. The others pass by
-	// and do not count. Seed begins the draw: with the same one, the same requests are drawn.
+	// Percent is the share of matching requests that the fault applies to, drawn at random; 0 means all. Other
+	// requests do not count against Times. Seed initializes the random numbers: the same seed draws the same
+	// requests.
 	Percent int
 	Seed    uint64
-	// Account narrows it to the requests of one account; empty means all.
+	// Account limits the fault to the requests of one account; empty means all.
 	Account string
-	// Status is what AnswerStatus, ErrorAfter and PublishesAndRefuses answer; 0 means 500, or the status of the Refusal.
+	// Status is the response status of AnswerStatus, ErrorAfter and PublishesAndRefuses; 0 means 500, or the
+	// Refusal's own status.
 	Status int
-	// Refusal is the reason that PublishesAndRefuses gives, in the platform's own words.
+	// Refusal is the reason that PublishesAndRefuses gives, in the platform's wording.
 	Refusal Refusal
-	// Body and Header are what PublishesAndRefuses answers, with Status, in the place of the platform's words.
+	// Body and Header are the response of PublishesAndRefuses with Status, in place of the platform's wording.
 	Body   []byte
 	Header http.Header
-	// Delay is how long Delay waits, or StaleList lags.
+	// Delay is the wait of the kind Delay, or the lag of StaleList.
 	Delay time.Duration
-	// RetryAfter is when RateLimit, and the refusal of that name, say to come back; 0 means a minute.
+	// RetryAfter is the retry delay of RateLimit and RefusalRateLimit; 0 means a minute.
 	RetryAfter time.Duration
 
-	// drawn decides, by Percent, whether the fault is for the next matching request.
+	// drawn reports, by Percent, whether the fault applies to the next matching request.
 	drawn func() bool
 }
 
-// operations returns all names that a fault may give.
+// operations returns the valid operation names of a fault.
 func operations() []Operation {
 	return []Operation{Identity, RefreshToken, Upload, Create, Publish, Status, List, Any}
 }
 
-// group says which faults exclude each other: a request meets at most one of each group, so that a delay and a dropped
-// connection can be combined, and two statuses come one after the other.
+// group is a set of mutually exclusive faults: a request meets at most one of each group. A delay and a dropped
+// connection can be combined; two statuses follow each other.
 type group int
 
 const (
@@ -117,7 +119,7 @@ func (k Kind) group() (group, bool) {
 	}
 }
 
-// Normalized fills in the defaults, or says what is wrong with the fault in words for the person who wrote it.
+// Normalized fills in the defaults. It returns an error for the person who wrote the fault if it is invalid.
 func (f Fault) Normalized() (Fault, error) {
 	if _, ok := f.Kind.group(); !ok {
 		return f, fmt.Errorf("kind %q is not known; use status, drop_before, drop_after, error_after, "+
@@ -172,17 +174,18 @@ func (f Fault) normalizedKind() (Fault, error) {
 	return f, nil
 }
 
-// draws returns the draw of a fault: always true without a Percent.
+// draws returns the random draw of a fault. It always returns true without a Percent.
 func (f Fault) draws() func() bool {
 	if f.Percent == 0 {
 		return func() bool { return true }
 	}
-	random := rand.New(rand.NewPCG(f.Seed, 0)) //nolint:gosec // the same requests are to be drawn again
+	random := rand.New(rand.NewPCG(f.Seed, 0)) //nolint:gosec // a seed must draw the same requests every time
 	return func() bool { return random.IntN(100) < f.Percent }
 }
 
-// matches says whether the fault is for a request. A stale list is only for listings, a refusal after publishing only for
-// what publishes, and an expired access token only for requests made with one: `*` does not reach the others.
+// matches reports whether the fault applies to a request. `*` does not match every request: a stale list applies to
+// listings only, a refusal after publishing to publish only, and an expired access token only to requests that carry
+// one.
 func (f Fault) matches(platform string, op Operation, account func() string) bool {
 	if f.Platform != platform || (f.Operation != Any && f.Operation != op) {
 		return false

@@ -12,28 +12,27 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxBody is the longest request that a Gate reads, in bytes.
+// maxBody is the maximum size of a request body that a Gate reads, in bytes.
 const maxBody = 1 << 20
 
-// Request is an HTTP request that has arrived whole.
+// Request is an HTTP request with its complete body.
 type Request struct {
 	*http.Request
-	// Content is the body; empty on a route that streams, where Body is still to be read.
+	// Content is the body. It is empty on a streaming route, where Body is unread.
 	Content []byte
-	// ListLag is how far a listing must lag because of a fault; 0 otherwise.
+	// ListLag is the lag that a fault imposes on a listing; 0 without one.
 	ListLag time.Duration
 }
 
-// Dialect words, as one platform does, the failures that faults ask for.
+// Dialect writes the failures of faults in one platform's format.
 type Dialect interface {
-	// Fail answers an HTTP status that is not 2xx with the body that the platform would give.
+	// Fail responds with a non-2xx status and the platform's body for it.
 	Fail(w http.ResponseWriter, op Operation, status int)
-	// RateLimited answers that there were too many requests, and when to come back.
+	// RateLimited responds that there were too many requests, with the time of the next retry.
 	RateLimited(w http.ResponseWriter, r *Request, op Operation, retryAfter time.Duration)
-	// TokenRefused answers that the token of the request does not work: because its time is over, or because it was
-	// revoked.
+	// TokenRefused responds that the request's token is not valid: expired or revoked.
 	TokenRefused(w http.ResponseWriter, op Operation, revoked bool)
-	// Refused answers that the platform did not publish, for a reason other than RefusalRateLimit.
+	// Refused responds that the platform did not publish, for a reason other than RefusalRateLimit.
 	Refused(w http.ResponseWriter, op Operation, why Refusal)
 }
 
@@ -42,40 +41,40 @@ type Route struct {
 	Platform  string
 	Operation Operation
 	Dialect   Dialect
-	// Streams leaves the body, which may be too large for the memory, to Act. When a fault is in the way, the gate takes it
-	// in first, into a file, so that what has arrived cannot get lost.
+	// Streams leaves the body, which may exceed the memory, to Act. If a fault matches, the gate first spools the
+	// body to a file, so that received data is not lost.
 	Streams bool
-	// Account tells whose request it is, or "" when that cannot be told.
+	// Account returns the account of a request, or "" if unknown.
 	Account func(*Request) string
-	// Act does what the platform would do. It must not stop when the request's context ends: a platform goes on when
-	// the client has gone.
+	// Act runs the operation. It must ignore the end of the request's context: a platform continues after the client
+	// has disconnected.
 	Act func(http.ResponseWriter, *Request)
 }
 
-// Gate puts a Board's faults in front of operations.
+// Gate applies a Board's faults to operations.
 type Gate struct {
 	board *Board
 	clock clock.Clock
 	done  chan struct{}
 }
 
-// NewGate returns a gate whose delays are measured by clock.
+// NewGate returns a gate that measures delays by clock.
 func NewGate(board *Board, clock clock.Clock) *Gate {
 	return &Gate{board: board, clock: clock, done: make(chan struct{})}
 }
 
-// Close ends all delays; their requests are dropped without acting. Call it once.
+// Close ends all delays and drops their requests without acting. Call it once.
 func (g *Gate) Close() { close(g.done) }
 
-// Handler serves a route through the gate.
+// Handler wraps a route with the gate.
 func (g *Gate) Handler(route Route) http.Handler {
 	counter := g.board.counter(route.Platform, route.Operation)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		counter.Add(1)
 		req := &Request{Request: r}
 		if !route.Streams {
-			// The body is read before anything else, also before a delay: what has arrived cannot get lost any more when
-			// the client goes.
+			// The body is read first, even before a delay, so that received data is not lost if the client
+			// disconnects.
 			content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 			if err != nil {
 				route.Dialect.Fail(w, route.Operation, bodyStatus(err))
@@ -85,7 +84,7 @@ func (g *Gate) Handler(route Route) http.Handler {
 		}
 		faults := g.board.consume(route.Platform, route.Operation, func() string { return route.Account(req) })
 		if route.Streams {
-			// Go closes a connection on which a body is left, and the client may then never see the answer.
+			// Go closes a connection with an unread body, and the client may then miss the response.
 			defer func() { _, _ = io.Copy(io.Discard, r.Body) }()
 			if faults != (met{}) {
 				forget, err := spool(req)
@@ -100,7 +99,7 @@ func (g *Gate) Handler(route Route) http.Handler {
 	})
 }
 
-// meet lets a request that has arrived meet its faults.
+// meet applies the faults to a received request.
 func (g *Gate) meet(w http.ResponseWriter, req *Request, route Route, faults met) {
 	if f := faults[groupDelay]; f != nil && !g.wait(f.Delay) {
 		drop(w)
@@ -116,7 +115,7 @@ func (g *Gate) meet(w http.ResponseWriter, req *Request, route Route, faults met
 	route.Act(w, req)
 }
 
-// misbehave answers, or does not, as a fault of the answer group says.
+// misbehave applies a fault of the answer group.
 func (route Route) misbehave(w http.ResponseWriter, req *Request, f *Fault) {
 	switch f.Kind {
 	case DropBefore:
@@ -138,8 +137,8 @@ func (route Route) misbehave(w http.ResponseWriter, req *Request, f *Fault) {
 	}
 }
 
-// status answers an HTTP status. A redirect leads back to the same address, so that a client that follows it asks for
-// the same thing twice.
+// status responds with an HTTP status. A redirect points to the same address, so a client that follows it repeats its
+// request.
 func (route Route) status(w http.ResponseWriter, req *Request, status int) {
 	switch {
 	case status < 300 || status == http.StatusNotModified:
@@ -152,7 +151,7 @@ func (route Route) status(w http.ResponseWriter, req *Request, status int) {
 	}
 }
 
-// wait returns false when the gate was closed before d was over.
+// wait returns false if the gate is closed before d has passed.
 func (g *Gate) wait(d time.Duration) bool {
 	timer := g.clock.NewTimer(d)
 	defer timer.Stop()
@@ -171,11 +170,11 @@ func bodyStatus(err error) int {
 	return http.StatusBadRequest
 }
 
-// drop closes the connection without an answer.
+// drop closes the connection without a response.
 func drop(w http.ResponseWriter) {
 	if hijacker, ok := w.(http.Hijacker); ok {
 		if conn, _, err := hijacker.Hijack(); err == nil {
-			// The client is to see a closed connection, however closing went.
+			// The client must see a closed connection, whatever the result of Close.
 			_ = conn.Close()
 			return
 		}

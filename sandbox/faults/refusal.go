@@ -11,23 +11,23 @@ import (
 	"slices"
 )
 
-// Refusal is a reason that platforms give for not publishing, and have given for posts that were online: Instagram's spam
-// block (gitroomhq/postiz-app#1681), Facebook's passing error (arsduo/koala#699).
+// Refusal is a reason that platforms give for not publishing, and have given for posts that were online: Instagram's
+// spam block (gitroomhq/postiz-app#1681) and Facebook's transient error (arsduo/koala#699).
 type Refusal string
 
-// The refusals. Each platform has its own words for them.
+// The refusals. Each platform has its own wording for them.
 const (
 	// RefusalRateLimit: there were too many requests.
 	RefusalRateLimit Refusal = "rate_limit"
-	// RefusalSpam: the account is kept from posting for a while.
+	// RefusalSpam: the account is temporarily blocked from posting.
 	RefusalSpam Refusal = "spam"
 	// RefusalPermission: the account or its token may not post.
 	RefusalPermission Refusal = "permission"
-	// RefusalInvalid: something about the request is wrong.
+	// RefusalInvalid: the request is invalid.
 	RefusalInvalid Refusal = "invalid"
 )
 
-// Refusals returns all of them.
+// Refusals returns all refusals.
 func Refusals() []Refusal {
 	return []Refusal{RefusalRateLimit, RefusalSpam, RefusalPermission, RefusalInvalid}
 }
@@ -51,8 +51,8 @@ func (f Fault) normalizedRefusal() (Fault, error) {
 	return f, nil
 }
 
-// publishAndRefuse acts, and answers a refusal in the place of the success. A request that the platform itself refuses gets
-// that answer, since nothing was published.
+// publishAndRefuse acts and replaces the success response with a refusal. If the platform itself refuses the request,
+// that response is sent, because nothing was published.
 func (route Route) publishAndRefuse(w http.ResponseWriter, req *Request, f *Fault) {
 	own := newAnswer()
 	route.Act(own, req)
@@ -67,12 +67,12 @@ func (route Route) publishAndRefuse(w http.ResponseWriter, req *Request, f *Faul
 		route.status(w, req, f.Status)
 	default:
 		told := &answer{header: f.Header, status: f.Status}
-		_, _ = told.Write(f.Body) // a buffer takes everything
+		_, _ = told.Write(f.Body) // writing to a buffer never fails
 		told.send(w)
 	}
 }
 
-// answer keeps what an operation answers.
+// answer buffers the response of an operation.
 type answer struct {
 	header http.Header
 	status int
@@ -90,9 +90,9 @@ func (a *answer) WriteHeader(status int) {
 	}
 }
 
-// send passes the answer on.
+// send writes the buffered response to w.
 func (a *answer) send(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body.Bytes()) // the client may be gone
+	_, _ = w.Write(a.body.Bytes()) // the client may have disconnected
 }

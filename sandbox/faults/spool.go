@@ -9,33 +9,33 @@ import (
 	"os"
 )
 
-// spool takes a body in, into a file, and puts what arrived in its place, with the error that ended it if it
-// did not arrive whole. Call what it returns when the request is over.
+// spool copies the body to a temporary file and replaces it with a reader of the file. The reader ends with the
+// original read error if the body was incomplete. Call forget at the end of the request.
 func spool(req *Request) (forget func(), err error) {
 	file, err := os.CreateTemp("", "herald-sandbox-*")
 	if err != nil {
 		return nil, err
 	}
-	// Where a file may go while it is open, nothing is left behind however the process ends; elsewhere it goes in the end.
+	// Where an open file can be removed, nothing remains however the process ends; elsewhere forget removes it.
 	_ = os.Remove(file.Name())
 	_, broken := io.Copy(file, req.Body)
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	// The gate goes on looking after the body itself.
+	// The gate still drains the original body.
 	arrived := *req.Request
 	arrived.Body = spooled{Reader: file, broken: broken}
 	req.Request = &arrived
-	return func() { _, _ = file.Close(), os.Remove(file.Name()) }, nil // it is not read any more
+	return func() { _, _ = file.Close(), os.Remove(file.Name()) }, nil // the file is no longer read
 }
 
-// spooled is a body that has been taken in.
+// spooled is a body in a temporary file.
 type spooled struct {
 	io.Reader
 	broken error
 }
 
-// Read returns, at the end, what ended the body.
+// Read returns the original body's error, if any, in place of io.EOF.
 func (s spooled) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if errors.Is(err, io.EOF) && s.broken != nil {
@@ -44,5 +44,5 @@ func (s spooled) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close does nothing: the file is closed when the request is over.
+// Close does nothing: forget closes the file at the end of the request.
 func (spooled) Close() error { return nil }

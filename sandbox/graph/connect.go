@@ -13,27 +13,28 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// OpExchange is the exchange of a code or token, and looking into one, which faults cannot name, only match with `*`.
+// OpExchange is the exchange or inspection of codes and tokens. It has no name in faults; only `*` matches it.
 const OpExchange faults.Operation = "exchange"
 
 const (
-	// codeLife is that of codes. Meta does not document it; its pages speak of an hour.
+	// codeLife is the lifetime of codes. Meta does not document it; its pages mention an hour.
 	codeLife = time.Hour
-	// shortLife is that of the tokens that codes give: Threads and Instagram document an hour, Facebook one to two.
+	// shortLife is the lifetime of tokens that are issued for codes: Threads and Instagram document an hour, Facebook
+	// one to two.
 	shortLife = time.Hour
-	// dataAccess is how long a token reaches the data of its person: 90 days.
+	// dataAccess is how long a token can access its person's data: 90 days.
 	dataAccess = 90 * 24 * time.Hour
 )
 
-// NewDialog makes the page on which a person lets a client into an account, among those that it offers; nil means all.
+// NewDialog creates the consent page. offers selects the accounts that can be chosen; nil means all.
 func (a *API) NewDialog(offers func(state.Account) bool) *oauth.Dialog {
 	return oauth.NewDialog(&oauth.Dialog{
 		Options: a.Options, Profile: a.Profile, ClientParam: "client_id", CodeLife: codeLife, Fragment: "_", Offers: offers,
 	})
 }
 
-// ExchangeCode is POST /oauth/access_token as Threads and Instagram have it, on hosts whose errors have a shape of their
-// own. Any client is known here, and any secret is right. answer adds what the platform tells beside the token.
+// ExchangeCode is POST /oauth/access_token of Threads and Instagram, on hosts with their own error format. It accepts
+// every client id and every secret. answer returns the platform's fields in addition to the token.
 func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[string]any) Handler {
 	return func(c *Call) (any, *Error) {
 		client, secret := c.Params.Required("client_id"), c.Params.Required("client_secret")
@@ -44,7 +45,7 @@ func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[st
 		if bad := c.Params.Validate(); bad != nil {
 			return nil, flat(bad.Message)
 		}
-		// The fragment that the address of the person ended in is no part of the code.
+		// The fragment of the redirect address is not part of the code.
 		granted, ok := dialog.Redeem(strings.TrimSuffix(code, "#_"), client, redirect)
 		if !ok {
 			return nil, flat("Matching code was not found or was already used")
@@ -59,13 +60,13 @@ func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[st
 	}
 }
 
-// flat is an error as the hosts word it that exchange codes: {"error_type", "code", "error_message"} (the pages "Get Access
-// Tokens" of Threads and "Business Login for Instagram").
+// flat returns an error in the format of the hosts that exchange codes: {"error_type", "code", "error_message"} (the
+// pages "Get Access Tokens" of Threads and "Business Login for Instagram").
 func flat(message string) *Error {
 	return &Error{Status: http.StatusBadRequest, Type: typeOAuth, Code: http.StatusBadRequest, Message: message, flat: true}
 }
 
-// Lengthen is GET /access_token: it gives a long-lived token for a short-lived one.
+// Lengthen is GET /access_token. It exchanges a short-lived token for a long-lived one.
 func (a *API) Lengthen(grantType, scope string) Handler {
 	return func(c *Call) (any, *Error) {
 		if _, bad := c.Account(scope); bad != nil {
@@ -81,7 +82,7 @@ func (a *API) Lengthen(grantType, scope string) Handler {
 	}
 }
 
-// renew gives another token for the call's own.
+// renew exchanges the call's token for a new one.
 func (c *Call) renew(terms func(state.Account) state.Terms) (any, *Error) {
 	token, _, bad := c.token()
 	if bad != nil {
@@ -97,7 +98,7 @@ func (c *Call) renew(terms func(state.Account) state.Terms) (any, *Error) {
 	return tokenAnswer(c.api, fresh), nil
 }
 
-// tokenAnswer tells a token. One that does not end says nothing of its end.
+// tokenAnswer returns the response for a token. It omits expires_in for a token that does not expire.
 func tokenAnswer(a *API, t state.Tokens) map[string]any {
 	out := map[string]any{"access_token": t.Access, "token_type": "bearer"}
 	if !t.ExpiresAt.IsZero() {
@@ -106,9 +107,9 @@ func tokenAnswer(a *API, t state.Tokens) map[string]any {
 	return out
 }
 
-// RegisterFacebookLogin adds what Facebook Login has below a base path, for api.Handle: the dialog, the exchange of codes
-// and tokens, and the inspection of tokens (Meta's pages "Manually Build a Login Flow", "Long-Lived Access Tokens" and
-// "Debug Token"). The dialog is on a host of its own, whose paths are others.
+// RegisterFacebookLogin adds the endpoints of Facebook Login below a base path, for api.Handle: the dialog, the
+// exchange of codes and tokens, and the inspection of tokens (Meta's pages "Manually Build a Login Flow", "Long-Lived
+// Access Tokens" and "Debug Token"). On the platform, the dialog is on a separate host with other paths.
 func (a *API) RegisterFacebookLogin(api *http.ServeMux, base string, dialog *oauth.Dialog) {
 	exchange, inspect := a.Route(OpExchange, a.facebookToken(dialog)), a.Route(OpExchange, a.Inspect)
 	permissions := a.Route(OpExchange, a.permissions)
@@ -158,7 +159,7 @@ func (a *API) facebookToken(dialog *oauth.Dialog) Handler {
 	}
 }
 
-// permissions is GET /me/permissions: what a person granted. What they declined is not known here.
+// permissions is GET /me/permissions. It returns the granted permissions only; declined ones are not stored.
 func (*API) permissions(c *Call) (any, *Error) {
 	_, bearer, bad := c.token()
 	if bad != nil {
@@ -174,8 +175,8 @@ func (*API) permissions(c *Call) (any, *Error) {
 	return map[string]any{"data": granted}, nil
 }
 
-// PageToken returns a token for a Page that the call's token leads to. One token stands for the person and for one of their
-// Pages here. What a long-lived one leads to does not end, and what a short-lived one leads to ends with it.
+// PageToken returns a token for a Page. In the sandbox, one token represents a person and one of their Pages. A Page
+// token from a long-lived token does not expire; one from a short-lived token expires with it.
 func (c *Call) PageToken(account state.Account) (string, *Error) {
 	token, bearer, bad := c.token()
 	if own := bearer.Account == account.Key; bad != nil || own && (bearer.ExpiresAt.IsZero() || account.Settings.TokenTTL > 0) {
@@ -192,8 +193,8 @@ func (c *Call) PageToken(account state.Account) (string, *Error) {
 	return tokens.Access, nil
 }
 
-// Inspect is GET /debug_token: what a token stands for. The call's own token may be one, or an app's: its id and its
-// secret with a bar between them.
+// Inspect is GET /debug_token. It returns the details of a token. The call's own token may be such a token or an app
+// token: the app's id and secret, separated by a bar.
 func (a *API) Inspect(c *Call) (any, *Error) {
 	own := c.givenToken()
 	if id, secret, isApp := strings.Cut(own, "|"); !isApp || id == "" || secret == "" {

@@ -23,14 +23,13 @@ const (
 )
 
 const (
-	// ContainerLife is after how long a container that was not published expires.
+	// ContainerLife is the lifetime of an unpublished container.
 	ContainerLife = 24 * time.Hour
-	// VideoProcessing is how long a video takes to be ready, unless the control API says otherwise. On the platforms it is
-	// rather a minute.
+	// VideoProcessing is the default processing time of a video. The platforms need about a minute.
 	VideoProcessing = 2 * time.Second
 )
 
-// StatusOf is the state of a container. Awaited says that its bytes are still to be uploaded.
+// StatusOf returns the state of a container. awaited means that its upload is still pending.
 func (a *API) StatusOf(c state.Container, awaited bool) string {
 	now := a.Clock.Now()
 	switch {
@@ -53,7 +52,8 @@ func (a *API) Container(account state.Account, id string) (state.Container, bool
 	return c, ok && c.AccountID == account.ID
 }
 
-// PublishContainer makes a post of containers. The error is gone for one that was published before.
+// PublishContainer publishes a post from containers. It returns gone for a container that does not exist or was
+// already published.
 func (c *Call) PublishContainer(account state.Account, draft state.Draft, gone *Error) (any, *Error) {
 	draft.NewID = NewID
 	post, err := c.api.Store.Publish(account.Key, draft)
@@ -70,7 +70,8 @@ func (c *Call) PublishContainer(account state.Account, draft state.Draft, gone *
 	return nil, c.Broken("keep a post", err)
 }
 
-// Fetch gets the video of a container in the background and lets judge say how the work on it ends; "" when it ends well.
+// Fetch downloads the video of a container in the background. judge returns the failure of its processing; "" for
+// success.
 func (a *API) Fetch(c state.Container, limit int64, judge func(blobs.Blob, error) string) {
 	a.Blobs.PullLater([]string{c.Source}, limit, blobs.Follow, func(files []blobs.Blob, err error) {
 		var blob blobs.Blob
@@ -79,13 +80,13 @@ func (a *API) Fetch(c state.Container, limit int64, judge func(blobs.Blob, error
 		}
 		failure := judge(blob, err)
 		_, err = a.Store.ChangeContainer(a.Platform, c.ID, func(c *state.Container) { Arrive(c, blob, failure) })
-		if err != nil && !errors.Is(err, state.ErrNoContainer) { // a reset forgets containers
+		if err != nil && !errors.Is(err, state.ErrNoContainer) { // a reset removes containers
 			a.Logger.Error("a fetched file could not be noted down", "container", c.ID, "error", err)
 		}
 	})
 }
 
-// Arrive gives a container its video, or says how the work on it ends.
+// Arrive stores the video of a container, or the failure of its processing.
 func Arrive(c *state.Container, video blobs.Blob, failure string) {
 	c.Source, c.Failure = "", cmp.Or(failure, c.Failure)
 	if failure == "" {
@@ -93,7 +94,7 @@ func Arrive(c *state.Container, video blobs.Blob, failure string) {
 	}
 }
 
-// Resume calls fetch for the containers whose files a restart kept from being fetched.
+// Resume calls fetch for the containers whose download was interrupted by a restart.
 func (a *API) Resume(fetch func(state.Container)) {
 	for _, c := range a.Store.Unfetched(a.Platform) {
 		if a.StatusOf(c, false) == InProgress {
@@ -102,8 +103,8 @@ func (a *API) Resume(fetch func(state.Container)) {
 	}
 }
 
-// Quota answers how much of an account's posts of 24 hours is used. total is the platform's documented number: posts
-// beyond it are refused only where the control API sets a quota.
+// Quota returns the usage of an account's 24-hour quota. total is the documented quota of the platform; it is
+// enforced only if the control API sets a quota.
 func (c *Call) Quota(kind string, account state.Account, total int) (any, *Error) {
 	if account.Settings.Quota != nil {
 		total = *account.Settings.Quota
@@ -118,7 +119,7 @@ func (c *Call) Quota(kind string, account state.Account, total int) (any, *Error
 	})
 }
 
-// Reference is a node that shows nothing but its id.
+// Reference returns a node that shows only its id.
 func Reference(id string) Node {
 	return Node{Type: "Node", Values: map[string]any{"id": id}, Known: []string{"id"}, Default: []string{"id"}}
 }

@@ -1,13 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package graph holds what Meta's Graph APIs have in common, for the simulators of Threads, Instagram and Facebook: how
-// they take parameters and tokens, name versions, pick fields, list by pages, word errors and announce limits.
+// Package graph holds the common parts of Meta's Graph APIs, for the simulators of Threads, Instagram and Facebook:
+// parameters and tokens, versions, fields, paging, errors and rate limits.
 //
-// The real APIs overlook a parameter that they do not know, and so does this one when the sandbox is lenient. Otherwise it
-// refuses the parameter, so that a misspelt one shows.
+// The real APIs ignore unknown parameters, and so does a lenient sandbox. Otherwise the sandbox rejects them, so that
+// misspelled ones are caught.
 //
-// Sources: Meta's references of the Graph API ("Versioning", "Paginated Results"), and what Meta's own
-// facebook-nodejs-business-sdk and huandu/facebook send and expect: format=json with every call, the id of the node in the
-// body, versions from v19.0 on, and a paging.next that is followed as it stands.
+// Sources: Meta's references of the Graph API ("Versioning", "Paginated Results"), and the requests and expectations
+// of Meta's own facebook-nodejs-business-sdk and of huandu/facebook: format=json with every call, the id of the node
+// in the body, versions from v19.0 on, and a paging.next that clients follow unchanged.
 package graph

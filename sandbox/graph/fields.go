@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Field is one of the fields that a call asks for: name, or name{…} with fields of what it leads to.
+// Field is a requested field: name, or name{…} with fields of the referenced object.
 type Field struct {
 	Name string
 	Sub  []Field
 }
 
-// Fields reads the parameter fields; nil when it was not given.
+// Fields parses the parameter fields; nil if it is missing.
 func (p *Params) Fields() []Field {
 	text := p.Text("fields")
 	if text == "" {
@@ -27,7 +27,7 @@ func (p *Params) Fields() []Field {
 	return fields
 }
 
-// parseFields reads fields up to the end or to a closing brace, and returns what follows.
+// parseFields parses fields up to the end or a closing brace, and returns the rest.
 func parseFields(text string) (fields []Field, rest string, ok bool) {
 	for {
 		end := strings.IndexFunc(text, func(r rune) bool { return !isFieldRune(r) })
@@ -59,23 +59,23 @@ func isFieldRune(r rune) bool {
 
 // Node is an object of the graph.
 type Node struct {
-	// Type is its name in errors.
+	// Type is the node's name in errors.
 	Type string
-	// Values are the fields that it has something to say about: a plain value, a Node, an Edge or a Wrapped.
+	// Values are the fields with a value: a plain value, a Node, an Edge or a Wrapped.
 	Values map[string]any
-	// Known are all fields that may be asked for.
+	// Known are all fields that can be requested.
 	Known []string
-	// Default are those that come when none is asked for.
+	// Default are the fields that are returned if none is requested.
 	Default []string
 }
 
-// Edge is a list of nodes, which comes as {"data": […]}.
+// Edge is a list of nodes. It is encoded as {"data": […]}.
 type Edge []Node
 
-// Wrapped is a node that comes as {"data": {…}}.
+// Wrapped is a node that is encoded as {"data": {…}}.
 type Wrapped Node
 
-// Select returns the fields of a node that are asked for; an id comes always.
+// Select returns the requested fields of a node. The id is always included.
 func (n Node) Select(fields []Field) (map[string]any, *Error) {
 	if fields == nil {
 		for _, name := range n.Default {
@@ -92,7 +92,7 @@ func (n Node) Select(fields []Field) (map[string]any, *Error) {
 		}
 		value, found := n.Values[field.Name]
 		if !found {
-			continue // known, and nothing to say
+			continue // a known field without a value
 		}
 		shown, bad := selectValue(value, field)
 		if bad != nil {

@@ -17,28 +17,27 @@ import (
 	"github.com/herald-social/herald/sandbox/faults"
 )
 
-// maxText is how many bytes the parts of a form may have that are not its file.
+// maxText is the maximum size of a form without its file, in bytes.
 const maxText = 1 << 20
 
-// File is a file that came with a call.
+// File is an uploaded file.
 type File struct {
 	Blob blobs.Blob
-	// Err says why it was not kept: blobs.ErrTooLarge, or what went wrong.
+	// Err is the reason that the file was not stored: blobs.ErrTooLarge or another error.
 	Err error
 }
 
-// fileKey is where the context of a request keeps its File.
+// fileKey is the context key of a request's File.
 type fileKey struct{}
 
-// File returns the file that came with the call, if one came and ReadForm took it in.
+// File returns the file that ReadForm received with the call, or nil.
 func (c *Call) File() *File {
-	file, _ := c.Context().Value(fileKey{}).(*File) // nil when there is none
+	file, _ := c.Context().Value(fileKey{}).(*File) // nil without a file
 	return file
 }
 
-// ReadForm takes in the body of a request for a handler that has to see the parameters before it knows which operation
-// they ask for. Of a body with parts, the file in the part of that name is kept as it arrives. The request that it returns is
-// for the operation's Route.
+// ReadForm reads the body of a request for a handler that selects the operation by the parameters. In a multipart
+// body, it stores the file of the named part. The returned request is for the operation's Route.
 func (a *API) ReadForm(r *http.Request, part string, limit int64) (*http.Request, *Params, *Error) {
 	form, err := r.MultipartReader()
 	if err != nil {
@@ -56,7 +55,7 @@ func (a *API) ReadForm(r *http.Request, part string, limit int64) (*http.Request
 	return r, params, bad
 }
 
-// readPlainForm is ReadForm for a body without parts.
+// readPlainForm is ReadForm for a body that is not multipart.
 func (a *API) readPlainForm(r *http.Request) (*http.Request, *Params, *Error) {
 	content, err := io.ReadAll(io.LimitReader(r.Body, maxText))
 	if err != nil {
@@ -68,8 +67,8 @@ func (a *API) readPlainForm(r *http.Request) (*http.Request, *Params, *Error) {
 	return r, params, bad
 }
 
-// readParts returns the parts of a form as a form of one, and the file among them. Other files are known by their names
-// only, so that they can be refused.
+// readParts returns a multipart form as an urlencoded one, and its file. It keeps the names of other files only, so
+// that they can be rejected.
 func (a *API) readParts(form *multipart.Reader, name string, limit int64) (content []byte, file *File, err error) {
 	values, left := url.Values{}, int64(maxText)
 	for {
@@ -82,7 +81,7 @@ func (a *API) readParts(form *multipart.Reader, name string, limit int64) (conte
 		case part.FormName() == name && file == nil:
 			file = &File{}
 			if file.Blob, file.Err = a.Blobs.Receive(part, limit); errors.Is(file.Err, io.ErrUnexpectedEOF) {
-				return nil, nil, file.Err // the form ends in the middle of it
+				return nil, nil, file.Err // the form ends in the middle of the file
 			}
 			continue
 		case part.FileName() != "":

@@ -18,31 +18,31 @@ import (
 // NewestVersion is the newest version of the Graph API of Facebook and Instagram: v26.0, of 2026.
 const NewestVersion = 26
 
-// API is one Graph API. It speaks faults' Dialect.
+// API is one Graph API. It implements faults.Dialect.
 type API struct {
 	simulator.Options
 	simulator.Profile
-	// Newest is the newest version that paths may name, such as 26 for v26.0. Every older one is still served: a version
-	// lives for two years and more, and SDKs name the one that they were made for.
+	// Newest is the newest supported version, such as 26 for v26.0. Older versions are served too: a version lives
+	// for two years or more, and SDKs use the one they were built for.
 	Newest int
-	// ParamType is the type of errors about parameters.
+	// ParamType is the type of parameter errors.
 	ParamType string
-	// PermissionCode is the code of the error that a scope is missing.
+	// PermissionCode is the error code for a missing scope.
 	PermissionCode int
-	// Speaks, when there is one, tells the tokens of this API from those that another host of the platform gives.
+	// Speaks, if set, reports whether a token belongs to this API and not to another host of the platform.
 	Speaks func(state.Bearer) bool
-	// CursorsOnly says that lists tell the cursors around a page and not the address of the next one.
+	// CursorsOnly omits the address of the next page from lists, which then have cursors only.
 	CursorsOnly bool
-	// Limit is how the API says that there were too many requests, and Block that an account may not post for a while.
+	// Limit is the API's rate limit error, and Block its error for a temporarily blocked account.
 	Limit Limit
 	Block Error
 }
 
-// Limit is one of Graph's forms of "too many requests".
+// Limit is the form of a Graph API's rate limit error.
 type Limit struct {
 	Status, Code int
 	Message      string
-	// Usage is the type within X-Business-Use-Case-Usage.
+	// Usage is the type in X-Business-Use-Case-Usage.
 	Usage string
 }
 
@@ -53,7 +53,7 @@ type Call struct {
 	api    *API
 }
 
-// Handler is an operation of a Graph API: it returns the body of the answer, or an error.
+// Handler is an operation of a Graph API. It returns the response body or an error.
 type Handler func(*Call) (any, *Error)
 
 // Route serves an operation through the gate.
@@ -85,7 +85,7 @@ func (a *API) serve(w http.ResponseWriter, r *faults.Request, handle Handler) {
 
 var versionPattern = regexp.MustCompile(`^v([1-9][0-9]?)\.[0-9]{1,2}$`)
 
-// Serves says whether the API has a version.
+// Serves reports whether the API has a version.
 func (a *API) Serves(version string) bool {
 	found := versionPattern.FindStringSubmatch(version)
 	if found == nil {
@@ -95,7 +95,7 @@ func (a *API) Serves(version string) bool {
 	return n <= a.Newest
 }
 
-// typed gives an error about a parameter the API's own type.
+// typed sets the API's own type on a parameter error.
 func (a *API) typed(with Error) Error {
 	if with.Type == "" {
 		with.Type = a.ParamType
@@ -103,10 +103,10 @@ func (a *API) typed(with Error) Error {
 	return with
 }
 
-// Refuse answers a path that the API does not have.
+// Refuse responds to a path that the API does not have.
 func (a *API) Refuse(w http.ResponseWriter, r *http.Request) { a.fail(w, unknownPath(r.URL.Path)) }
 
-// fail answers an error.
+// fail responds with an error.
 func (a *API) fail(w http.ResponseWriter, with Error) {
 	if w.Header().Get("X-App-Usage") == "" {
 		w.Header().Set("X-App-Usage", usage(1))
@@ -119,7 +119,7 @@ func (a *API) fail(w http.ResponseWriter, with Error) {
 	writeJSON(w, with.Status, map[string]Error{"error": with})
 }
 
-// Broken logs that an operation failed for a reason of the sandbox's own, and returns the error to answer.
+// Broken logs an internal failure of the sandbox and returns the error for the response.
 func (c *Call) Broken(operation string, err error) *Error {
 	c.api.Logger.Error("an operation failed", "platform", c.api.Platform, "operation", operation, "error", err)
 	broken := failure(http.StatusInternalServerError)
@@ -131,7 +131,7 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	simulator.WriteJSON(w, status, "application/json; charset=UTF-8", body)
 }
 
-// Post returns the post that the path names, if it is the account's.
+// Post returns the post in the path if it belongs to the account.
 func (c *Call) Post(account state.Account) (state.Post, *Error) {
 	post, ok := c.api.Store.Post(c.api.Platform, c.PathValue("id"))
 	if !ok || post.AccountID != account.ID {
@@ -140,7 +140,7 @@ func (c *Call) Post(account state.Account) (state.Post, *Error) {
 	return post, nil
 }
 
-// DeletePost removes the post that the path names, if it is the account's.
+// DeletePost deletes the post in the path if it belongs to the account.
 func (c *Call) DeletePost(account state.Account) *Error {
 	if bad := c.Params.Validate(); bad != nil {
 		return bad
@@ -156,7 +156,7 @@ func (c *Call) DeletePost(account state.Account) *Error {
 	}
 }
 
-// ByMethod serves a deletion that is asked for by POST with the parameter method=delete, as huandu/facebook does.
+// ByMethod serves a deletion by POST with the parameter method=delete, as huandu/facebook sends it.
 func ByMethod(remove Handler) Handler {
 	return func(c *Call) (any, *Error) {
 		if !strings.EqualFold(c.Params.Text("method"), http.MethodDelete) {
@@ -166,10 +166,10 @@ func ByMethod(remove Handler) Handler {
 	}
 }
 
-// OpDelete is the deletion of a post, which faults cannot name, only match with `*`.
+// OpDelete is the deletion of a post. It has no name in faults; only `*` matches it.
 const OpDelete faults.Operation = "delete"
 
-// Show answers the fields of a node that the call asks for.
+// Show returns the requested fields of a node.
 func (c *Call) Show(node Node) (any, *Error) {
 	fields := c.Params.Fields()
 	if bad := c.Params.Validate(); bad != nil {
@@ -182,7 +182,7 @@ func (c *Call) Show(node Node) (any, *Error) {
 	return body, nil
 }
 
-// ShowListed is Show for a list of these nodes.
+// ShowListed is Show for a list of nodes.
 func (c *Call) ShowListed(nodes ...Node) (any, *Error) {
 	data := make([]any, len(nodes))
 	for i, node := range nodes {
@@ -194,7 +194,7 @@ func (c *Call) ShowListed(nodes ...Node) (any, *Error) {
 	return map[string]any{"data": data}, nil
 }
 
-// ByID serves GET /{version}/{id}, by what the id names: me, an account, a post, or anything else.
+// ByID serves GET /{version}/{id}, depending on whether the id is me, an account, a post, or anything else.
 func (a *API) ByID(me, account, post, other http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id := r.PathValue("id")

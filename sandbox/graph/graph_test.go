@@ -95,7 +95,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestScopes asks an operation that needs two scopes with tokens that have fewer.
+// TestScopes calls an operation that needs two scopes with tokens that lack some.
 func TestScopes(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
 	store, err := state.Open(state.Options{Clock: clock, Logger: slog.New(slog.DiscardHandler)})

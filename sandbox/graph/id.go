@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// idBase gives ids their 17 digits.
+	// idBase is the offset that makes ids 17 digits long.
 	idBase = 10_000_000_000_000_000
-	// serialBits is how many low bits of an id are not time.
+	// serialBits is the number of low bits of an id that are not time.
 	serialBits = 16
 )
 
-// epoch is the instant from which ids count.
+// epoch is the origin of the times in ids.
 var epoch = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// NewID makes the id of what was created at a stamp: a number of 17 digits, as Meta's are these days.
+// NewID returns the id for a stamp: a number of 17 digits, like Meta's current ids.
 func NewID(at state.Stamp) string {
 	return strconv.FormatInt(idBase+(at.Milli-epoch.UnixMilli())<<serialBits+at.Serial, 10)
 }
 
-// shortcodes are the digits of the codes in public addresses, the lowest first.
+// shortcodes are the digits of the codes in public addresses, lowest value first.
 const shortcodes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// Shortcode is how an id stands in a public address; "" for what is no id.
+// Shortcode encodes an id for a public address; "" if it is not a number.
 func Shortcode(id string) string {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// TimeForm is how a Graph API writes instants: in whole seconds.
+// TimeForm is the time format of the Graph APIs, in whole seconds.
 const TimeForm = "2006-01-02T15:04:05-0700"
 
 const (
@@ -19,7 +19,7 @@ const (
 	maxLimit     = 100
 )
 
-// List answers a page of an account's posts that keep lets through, newest first. node shows one of them.
+// List returns a page of an account's posts, newest first. keep filters the posts, and node renders one.
 func (c *Call) List(author state.Account, keep func(*state.Post) bool, node func(state.Post) Node) (any, *Error) {
 	part := c.Params.page()
 	fields := c.Params.Fields()
@@ -43,8 +43,8 @@ func (c *Call) List(author state.Account, keep func(*state.Post) bool, node func
 	return out, nil
 }
 
-// paging names the pages around this one. The address of the next one carries the token of the call, as Graph's own does:
-// clients follow it as it stands.
+// paging returns the links around a page. As in the real API, the next address carries the call's token, because
+// clients follow it unchanged.
 func (c *Call) paging(posts []state.Post, more bool) map[string]any {
 	before, after := cursor(posts[0].Stamp), cursor(posts[len(posts)-1].Stamp)
 	out := map[string]any{"cursors": map[string]string{"before": before, "after": after}}
@@ -62,16 +62,16 @@ func (c *Call) paging(posts []state.Post, more bool) map[string]any {
 	return out
 }
 
-// page reads which part of a listing is asked for.
+// page reads the requested range of a listing.
 func (p *Params) page() state.Range {
 	return state.Range{
-		// Instants are shown in whole seconds, and the first one is part of the range.
+		// Responses show whole seconds, and the range includes its start.
 		From: p.Time("since").Truncate(time.Second), Limit: p.Integer("limit", defaultLimit, 1, maxLimit),
-		Before: p.cursor("after"), // what follows in the list is older
+		Before: p.cursor("after"), // the list continues with older posts
 	}
 }
 
-// cursor names a post's place in a listing.
+// cursor encodes a post's position in a listing.
 func cursor(at state.Stamp) string { return base64.RawURLEncoding.EncodeToString([]byte(at.String())) }
 
 func (p *Params) cursor(name string) state.Stamp {

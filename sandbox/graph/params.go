@@ -23,17 +23,17 @@ import (
 // tokenParam is the parameter that carries an access token when the Authorization header does not.
 const tokenParam = "access_token"
 
-// Params are the parameters of a call, from the query and a form. The first thing that is wrong with those that are read is kept for End.
+// Params are the parameters of a call, from the query and a form. The first invalid parameter is stored for Validate.
 type Params struct {
 	values map[string]string
 	read   []string
-	// lenient overlooks parameters that are not read.
+	// lenient ignores parameters that were not read.
 	lenient bool
 	bad     *Error
 }
 
-// readParams collects a request's parameters. Beside the usual form, the platform takes one with parts, for which its own
-// samples are written (curl -F), and JSON, which its own SDK for Node.js sends.
+// readParams collects a request's parameters. In addition to urlencoded forms, the platform accepts multipart forms,
+// which its own samples use (curl -F), and JSON, which its own SDK for Node.js sends.
 func (a *API) readParams(r *faults.Request) (*Params, *Error) {
 	p := &Params{values: map[string]string{}, read: []string{tokenParam, "appsecret_proof", "locale"}, lenient: a.Lenient}
 	query, err := url.ParseQuery(r.URL.RawQuery)
@@ -62,7 +62,7 @@ func (a *API) readParams(r *faults.Request) (*Params, *Error) {
 	return p, nil
 }
 
-// readObject reads the fields of a JSON object: texts as they are, all else as it is written.
+// readObject reads the fields of a JSON object: strings unquoted, other values in their JSON form.
 func readObject(r *faults.Request) (url.Values, bool) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
@@ -79,7 +79,7 @@ func readObject(r *faults.Request) (url.Values, bool) {
 	return values, true
 }
 
-// textOf is a JSON value as a parameter has it.
+// textOf returns a JSON value as a parameter.
 func textOf(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
@@ -88,7 +88,7 @@ func textOf(value json.RawMessage) string {
 	return text
 }
 
-// readTextParts reads a form with parts. Of its files only the names are known, so that they can be refused.
+// readTextParts reads a multipart form. It keeps the names of files only, so that they can be rejected.
 func readTextParts(r *faults.Request) (url.Values, bool) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
@@ -98,7 +98,7 @@ func readTextParts(r *faults.Request) (url.Values, bool) {
 	if err != nil {
 		return nil, false
 	}
-	defer func() { _ = form.RemoveAll() }() // nothing was too large for the memory
+	defer func() { _ = form.RemoveAll() }() // the whole form is in memory, so there is no file to remove
 	values := url.Values(form.Value)
 	for name := range form.File {
 		values.Add(name, "")
@@ -119,33 +119,33 @@ func (p *Params) add(values url.Values) *Error {
 	return nil
 }
 
-// Rejectf refuses the call for what is wrong with a parameter, unless something was wrong before.
+// Rejectf records an error about a parameter, unless there is an earlier error.
 func (p *Params) Rejectf(format string, args ...any) {
 	if p.bad == nil {
 		p.bad = BadParam(format, args...)
 	}
 }
 
-// Reject refuses the call with an error, unless something was wrong before.
+// Reject records an error, unless there is an earlier error.
 func (p *Params) Reject(with *Error) {
 	if p.bad == nil {
 		p.bad = with
 	}
 }
 
-// Has says whether a parameter was given, if only empty.
+// Has reports whether a parameter is present, even if it is empty.
 func (p *Params) Has(name string) bool {
 	_, found := p.values[name]
 	return found
 }
 
-// Text returns a parameter as it was given; "" when it was not.
+// Text returns a parameter; "" if it is missing.
 func (p *Params) Text(name string) string {
 	p.read = append(p.read, name)
 	return p.values[name]
 }
 
-// List returns a list: its items with commas between them, or as a JSON array, as Graph takes both. SDKs send the latter.
+// List returns a list parameter. Like Graph, it accepts comma-separated items and a JSON array, which SDKs send.
 func (p *Params) List(name string) []string {
 	value := p.Text(name)
 	if value == "" {
@@ -165,7 +165,7 @@ func (p *Params) List(name string) []string {
 	return out
 }
 
-// Required returns a parameter that must be there.
+// Required returns a parameter and rejects the call if it is missing.
 func (p *Params) Required(name string) string {
 	value := p.Text(name)
 	if value == "" {
@@ -174,7 +174,7 @@ func (p *Params) Required(name string) string {
 	return value
 }
 
-// Bool returns a parameter that is true or false.
+// Bool returns a boolean parameter.
 func (p *Params) Bool(name string, otherwise bool) bool {
 	switch p.Text(name) {
 	case "":
@@ -189,8 +189,8 @@ func (p *Params) Bool(name string, otherwise bool) bool {
 	}
 }
 
-// Unsimulated refuses a parameter that would change when or whether something becomes visible, and that the sandbox cannot
-// heed, also when it is lenient.
+// Unsimulated rejects parameters that affect when or whether an object becomes visible, which the sandbox does not
+// support. It does so even if the sandbox is lenient.
 func (p *Params) Unsimulated(names ...string) {
 	for _, name := range names {
 		if p.Has(name) {
@@ -199,7 +199,7 @@ func (p *Params) Unsimulated(names ...string) {
 	}
 }
 
-// OneOf returns a parameter that has one of these values; "" when it was not given.
+// OneOf returns a parameter and rejects values other than the allowed ones; "" if it is missing.
 func (p *Params) OneOf(name string, allowed ...string) string {
 	value := p.Text(name)
 	if value != "" && !slices.Contains(allowed, value) {
@@ -208,7 +208,7 @@ func (p *Params) OneOf(name string, allowed ...string) string {
 	return value
 }
 
-// Integer returns a whole number between two others.
+// Integer returns an integer parameter within a range.
 func (p *Params) Integer(name string, otherwise, minimum, maximum int) int {
 	value := p.Text(name)
 	if value == "" {
@@ -222,7 +222,7 @@ func (p *Params) Integer(name string, otherwise, minimum, maximum int) int {
 	return n
 }
 
-// Time returns an instant, in Unix seconds; the zero time when it was not given.
+// Time returns a time parameter in Unix seconds; zero if it is missing.
 func (p *Params) Time(name string) time.Time {
 	value := p.Text(name)
 	if value == "" {
@@ -236,8 +236,9 @@ func (p *Params) Time(name string) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// Validate refuses what is wrong with the parameters that were read, and those that were not read. The platform itself overlooks
-// the latter: clients send format=json, the id of a node or a redirect with whatever they call.
+// Validate returns the first error of the parameters. It also rejects parameters that were not read, unless the
+// sandbox is lenient. The platform itself ignores those: clients send format=json, the id of a node or a redirect
+// with any call.
 func (p *Params) Validate() *Error {
 	if p.bad != nil || p.lenient {
 		return p.bad

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The types of errors.
+// The error types.
 const (
 	typeOAuth  = "OAuthException"
 	typeMethod = "GraphMethodException"
@@ -24,32 +24,32 @@ type Error struct {
 	Type    string `json:"type"`
 	Code    int    `json:"code"`
 	Subcode int    `json:"error_subcode,omitempty"`
-	// Transient says that the same request may work later.
+	// Transient means that a retry of the request may succeed.
 	Transient   bool   `json:"is_transient"`
 	UserTitle   string `json:"error_user_title,omitempty"`
 	UserMessage string `json:"error_user_msg,omitempty"`
 	TraceID     string `json:"fbtrace_id"`
-	// flat is the form of the hosts that exchange codes.
+	// flat selects the format of the hosts that exchange codes.
 	flat bool
 }
 
-// Because adds what the platform tells people about an error.
+// Because adds the subcode and the texts for people.
 func (e *Error) Because(subcode int, title, message string) *Error {
 	e.Subcode, e.UserTitle, e.UserMessage = subcode, title, message
 	return e
 }
 
-// Refusal is an error with a code and a message.
+// Refusal returns an error with a code and a message.
 func Refusal(code int, format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...), Type: typeOAuth, Code: code}
 }
 
-// BadParam is the answer to a parameter that is missing or wrong. Its type is the API's own.
+// BadParam returns the error for a missing or invalid parameter. The API sets its type.
 func BadParam(format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Message: "(#100) " + fmt.Sprintf(format, args...), Code: 100}
 }
 
-// NoObject is the answer to an id that is not known, or not this token's to see. method is get or post.
+// NoObject returns the error for an id that is unknown or not accessible with the token. method is get or post.
 func NoObject(method, id string) *Error {
 	return &Error{
 		Status: http.StatusBadRequest, Type: typeMethod, Code: 100, Subcode: 33,
@@ -70,7 +70,7 @@ func unknownToken() *Error {
 	return Refusal(190, "Invalid OAuth access token - Cannot parse access token")
 }
 
-// expiredToken is the answer to a token whose time was over at end.
+// expiredToken returns the error for a token that expired at end.
 func expiredToken(end, now time.Time) *Error {
 	const form = "Monday, 02-Jan-06 15:04:05 MST"
 	out := Refusal(190, "Error validating access token: Session has expired on %s. The current time is %s.",
@@ -79,7 +79,7 @@ func expiredToken(end, now time.Time) *Error {
 	return out
 }
 
-// revokedToken is the answer to a token that was taken back.
+// revokedToken returns the error for a revoked token.
 func revokedToken() *Error {
 	out := Refusal(190, "Error validating access token: The session has been invalidated because the user changed their "+
 		"password or the session was changed for security reasons.")
@@ -87,7 +87,7 @@ func revokedToken() *Error {
 	return out
 }
 
-// missingScope is the answer to a token that may not do this.
+// missingScope returns the error for a token without the scope.
 func (a *API) missingScope(scope string) *Error {
 	out := Refusal(a.PermissionCode, "(#%d) Application does not have permission for this action; it requires %s.",
 		a.PermissionCode, scope)
@@ -95,7 +95,7 @@ func (a *API) missingScope(scope string) *Error {
 	return out
 }
 
-// failure is the body that goes with a status of which nothing else is known.
+// failure returns the generic body for a status.
 func failure(status int) Error {
 	out := Error{Status: status, Type: typeOAuth}
 	switch status {
@@ -119,5 +119,5 @@ func failure(status int) Error {
 	return out
 }
 
-// traceID makes up what Meta's support asks for.
+// traceID generates the id that Meta's support asks for.
 func traceID() string { return "A" + strings.ToLower(rand.Text())[:21] }

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// LongLife is the life of long-lived tokens: 60 days.
+	// LongLife is the lifetime of long-lived tokens: 60 days.
 	LongLife = 60 * 24 * time.Hour
-	// refreshAge is how old a long-lived token must be to be refreshed.
+	// refreshAge is the minimum age of a long-lived token for a refresh.
 	refreshAge = 24 * time.Hour
 )
 
-// bearerToken returns the token of the Authorization header, or "". Meta's hosts for uploads call the scheme OAuth, and
-// the others take that as well.
+// bearerToken returns the token of the Authorization header, or "". Meta's upload hosts call the scheme OAuth, and
+// the other hosts accept that too.
 func bearerToken(r *http.Request) string { return simulator.BearerToken(r, "OAuth") }
 
-// account tells whose access token a request carries, also when it has expired.
+// account returns the account of a request's access token, even an expired one.
 func (a *API) account(r *faults.Request) string {
 	token := bearerToken(r.Request)
 	if token == "" {
@@ -40,7 +40,7 @@ func (a *API) account(r *faults.Request) string {
 	return bearer.Account.ID
 }
 
-// token returns the call's access token and what it stands for.
+// token returns the call's access token and its bearer.
 func (c *Call) token() (string, state.Bearer, *Error) {
 	token := c.givenToken()
 	if token == "" {
@@ -57,7 +57,7 @@ func (c *Call) token() (string, state.Bearer, *Error) {
 	return token, bearer, nil
 }
 
-// givenToken is what the call has for a token, of the header or else of the parameters.
+// givenToken returns the call's token from the header or, without one, from the parameters.
 func (c *Call) givenToken() string {
 	if token := bearerToken(c.Request.Request); token != "" {
 		return token
@@ -71,7 +71,7 @@ func (c *Call) Token() (string, *Error) {
 	return token, bad
 }
 
-// Account returns the account of the call's access token, which must have been granted all these scopes.
+// Account returns the account of the call's access token. The token must have all the scopes.
 func (c *Call) Account(scopes ...string) (state.Account, *Error) {
 	_, bearer, bad := c.token()
 	if bad != nil {
@@ -89,7 +89,7 @@ func (c *Call) Account(scopes ...string) (state.Account, *Error) {
 	return account, nil
 }
 
-// Owner is Account for a path that begins with the id of the account itself, or with me.
+// Owner is Account for a path that starts with the id of the account itself or with me.
 func (c *Call) Owner(scopes ...string) (state.Account, *Error) {
 	account, bad := c.Account(scopes...)
 	if bad != nil {
@@ -101,8 +101,8 @@ func (c *Call) Owner(scopes ...string) (state.Account, *Error) {
 	return account, nil
 }
 
-// Refresh is GET /refresh_access_token: a long-lived token that is a day old gives another one; there are no refresh
-// tokens. An account whose tokens were given another life by the control API has to wait the same part of that.
+// Refresh is GET /refresh_access_token. A long-lived token that is a day old gets a new one; there are no refresh
+// tokens. If the control API sets another lifetime, the minimum age shrinks in proportion.
 func (a *API) Refresh(grantType, scope string) Handler {
 	return func(c *Call) (any, *Error) {
 		account, bad := c.Account(scope)
