@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// userFields are the fields of an account that may be asked for, by either way to log in, as far as they are simulated. Those
-// that have nothing to say are left out of the answer.
+// userFields are the simulated fields of an account, for both login flows. Fields without a value are omitted from
+// the response.
 var userFields = []string{
 	"id", "username", "name", "profile_picture_url", "followers_count", "follows_count", "media_count", "account_type", "biography",
 	"website",
@@ -43,7 +43,7 @@ func (l *login) user(c *graph.Call) (any, *graph.Error) {
 	return c.Show(l.userNode(c, account))
 }
 
-// userNode shows an account.
+// userNode renders an account.
 func (l *login) userNode(c *graph.Call, account state.Account) graph.Node {
 	node := graph.Node{
 		Type: "IGUser",
@@ -54,7 +54,7 @@ func (l *login) userNode(c *graph.Call, account state.Account) graph.Node {
 		Known: userFields, Default: []string{"id"},
 	}
 	if !l.linked {
-		// The id that an app sees is not the account's own, which paths want.
+		// The app-scoped id differs from the account's own id, which paths need.
 		node.Values["id"], node.Values["user_id"] = scopedID(account.ID), account.ID
 		node.Values["account_type"] = "BUSINESS"
 		node.Known = append([]string{"user_id"}, userFields...)
@@ -62,8 +62,8 @@ func (l *login) userNode(c *graph.Call, account state.Account) graph.Node {
 	return node
 }
 
-// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. Here that is one, and one token
-// stands for the person and for the Page.
+// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. In the sandbox there is one
+// Page, and one token represents both the person and the Page.
 func (l *login) pages(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopePageList)
 	if bad != nil {
@@ -80,7 +80,7 @@ func (l *login) pages(c *graph.Call) (any, *graph.Error) {
 	return c.ShowListed(page)
 }
 
-// page shows the Page that an account is linked to.
+// page renders the Page that an account is linked to.
 func (l *login) page(c *graph.Call, account state.Account) (graph.Node, *graph.Error) {
 	token, bad := c.Token()
 	if bad != nil {
@@ -97,9 +97,9 @@ func (l *login) page(c *graph.Call, account state.Account) (graph.Node, *graph.E
 	}, nil
 }
 
-// scopedID is a made-up id of 17 digits, always the same for the same account.
+// scopedID returns a made-up id of 17 digits that is constant for an account.
 func scopedID(id string) string {
 	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(id)) // a hash takes everything
+	_, _ = sum.Write([]byte(id)) // a hash never fails
 	return strconv.FormatUint(10_000_000_000_000_000+sum.Sum64()%10_000_000_000_000_000, 10)
 }

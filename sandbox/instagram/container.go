@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The kinds of containers. Only a picture has none in the request.
+// The kinds of containers. Only a request for an image has no media_type.
 const (
 	kindImage    = "IMAGE"
 	kindVideo    = "VIDEO" // within a carousel
@@ -20,12 +20,12 @@ const (
 	kindCarousel = "CAROUSEL"
 )
 
-// detail is what a container or post keeps beside its caption, named as the parameters are.
+// detail is the stored data of a container or post without its caption, under the names of the parameters.
 type detail struct {
 	Kind string `json:"media_type"`
-	// Item says that it can only go into a carousel.
+	// Item means that the container can only be part of a carousel.
 	Item bool `json:"is_carousel_item,omitempty"`
-	// Awaited says that its bytes are still to be uploaded.
+	// Awaited means that the upload is still pending.
 	Awaited     bool     `json:"awaits_upload,omitempty"`
 	Children    []string `json:"children,omitempty"`
 	ThumbOffset int      `json:"thumb_offset,omitempty"` // in milliseconds
@@ -33,11 +33,11 @@ type detail struct {
 	Parts []detail `json:"parts,omitempty"`
 }
 
-// detailOf reads what a container or post keeps.
+// detailOf decodes the detail of a container or post.
 func detailOf(content json.RawMessage) detail {
 	var out detail
 	if len(content) > 0 {
-		// It was encoded here; were it unreadable, the post would be shown without it.
+		// It was encoded by this package. Without it, the post would be shown incompletely.
 		_ = json.Unmarshal(content, &out)
 	}
 	return out
@@ -64,7 +64,7 @@ func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	out.Detail = content
 	processing := time.Duration(0)
 	if asked.isVideo() {
-		processing = graph.VideoProcessing // pictures are ready at once, on the platform as well
+		processing = graph.VideoProcessing // images are ready immediately, on the platform too
 	}
 	container, err := l.Store.CreateContainer(account.Key, out, processing, graph.NewID)
 	if err != nil {
@@ -80,8 +80,8 @@ func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	return answer, nil
 }
 
-// gather collects what a container shows. What is wrong with a picture, or with the children of a carousel, refuses the
-// container; a video is fetched later, and what is wrong with it is how its processing ends.
+// gather collects the content of a container. An invalid image or carousel child refuses the container. A video is
+// fetched later, and an error in it becomes the result of its processing.
 func (l *login) gather(c *graph.Call, account state.Account, asked *order, out *state.Container) *graph.Error {
 	switch asked.Kind {
 	case kindCarousel:
@@ -104,7 +104,7 @@ func (l *login) gather(c *graph.Call, account state.Account, asked *order, out *
 	return nil
 }
 
-// checkChildren looks at what is to go into a carousel.
+// checkChildren validates the children of a carousel.
 func (l *login) checkChildren(account state.Account, ids []string) *graph.Error {
 	if len(ids) < minChildren || len(ids) > maxChildren {
 		return badCarousel("A carousel needs 2 to 10 children.")

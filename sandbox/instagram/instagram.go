@@ -19,7 +19,7 @@ import (
 // Name is the platform's name in the control API and the first segment of its paths.
 const Name = "instagram"
 
-// Operations of Instagram that faults cannot name, only match with `*`.
+// Operations of Instagram without a name in faults; only `*` matches them.
 const (
 	opRead  faults.Operation = "read" // one published post
 	opLimit faults.Operation = "publishing_limit"
@@ -37,9 +37,9 @@ func New(opts simulator.Options) *Platform {
 	return &Platform{Options: opts, Profile: profile, own: instagramLogin(opts), facebook: facebookLogin(opts)}
 }
 
-// profile says how the accounts of Instagram look. With Instagram Login, a token lives for 60 days and renews itself. With
-// Facebook Login it is the token of the Page that the account is linked to, which does not end unless the control API says
-// so.
+// profile describes the accounts of Instagram. With Instagram Login, a token lives for 60 days and can renew itself.
+// With Facebook Login, it is the token of the account's linked Page, which does not expire unless the control API
+// sets a lifetime.
 var profile = simulator.Profile{
 	Platform: Name, Label: "Instagram", Prefix: "u_",
 	ID: simulator.Form{
@@ -58,13 +58,13 @@ var profile = simulator.Profile{
 	DemoAccess: "instagram-access-demo",
 }
 
-// Accounts returns how the accounts of Instagram look.
+// Accounts returns the profile of Instagram's accounts.
 func Accounts() simulator.Profile { return profile }
 
-// PostPath is the path of a post's public page. Reels have one of another form than everything else.
+// PostPath returns the path of a post's public page. Reels have a different path.
 func (p *Platform) PostPath(_, id string) string {
 	post, _ := p.Store.Post(Name, id)
-	post.ID = id // of one that is gone as well
+	post.ID = id // for a deleted post as well
 	return postPath(post)
 }
 
@@ -75,12 +75,12 @@ func postPath(post state.Post) string {
 	return "/instagram/p/" + graph.Shortcode(post.ID) + "/"
 }
 
-// PagePatterns are where posts and accounts have their pages.
+// PagePatterns returns the patterns of the public pages of posts and accounts.
 func (*Platform) PagePatterns() []string {
 	return []string{"/instagram/{username}", "/instagram/p/{code}/{$}", "/instagram/reel/{code}/{$}"}
 }
 
-// Find says which post, or else whose page, is at an address.
+// Find returns the post or the username at an address.
 func (*Platform) Find(r *http.Request) (post, username string) {
 	if code := r.PathValue("code"); code != "" {
 		return cmp.Or(graph.IDOf(code), "unknown"), ""
@@ -88,10 +88,10 @@ func (*Platform) Find(r *http.Request) (post, username string) {
 	return "", r.PathValue("username")
 }
 
-// Links returns nothing: in captions, addresses stay text.
+// Links returns nothing: Instagram does not link addresses in captions.
 func (*Platform) Links(string) [][2]int { return nil }
 
-// Register adds the API to mux, once for each way to log in.
+// Register adds the API to mux, once per login flow.
 func (p *Platform) Register(mux *http.ServeMux) {
 	refresh := p.own.Route(faults.RefreshToken, p.own.Refresh("ig_refresh_token", scopeBasic))
 	mux.Handle("GET "+p.own.base+"/refresh_access_token", refresh)
@@ -100,7 +100,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	mux.Handle("POST "+p.own.base+"/oauth/access_token", p.own.Route(graph.OpExchange, p.own.ExchangeCode(dialog, connected)))
 	mux.Handle("GET "+p.own.base+"/access_token", p.own.Route(graph.OpExchange, p.own.Lengthen("ig_exchange_token", scopeBasic)))
 	for _, l := range []*login{p.own, p.facebook} {
-		// The API has a mux of its own: its paths and those of the pages overlap.
+		// The API has its own mux because its paths overlap with page paths.
 		api := http.NewServeMux()
 		l.register(api)
 		mux.Handle(l.base+"/", api)
@@ -109,8 +109,8 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	p.own.Resume(p.own.fetch)
 }
 
-// connected is what Instagram tells with the first token. Its page shows these fields within {"data": […]}; clients read
-// them as they are here, and so does Go's oauth2.
+// connected returns the additional fields of the first token's response. Instagram's page shows them within {"data":
+// […]}; clients read them at the top level, and so does Go's oauth2.
 func connected(to oauth.Grant) map[string]any {
 	return map[string]any{"user_id": json.Number(scopedID(to.Account.ID)), "permissions": to.Scopes}
 }

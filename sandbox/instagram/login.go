@@ -14,19 +14,20 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The paths of the two hosts of Instagram's API. That of Instagram Login, graph.instagram.com, is the platform's own.
+// The paths of the two hosts of Instagram's API. The platform's own path is the host of Instagram Login,
+// graph.instagram.com.
 const (
 	instagramBase = "/" + Name
 	facebookBase  = instagramBase + "/graph.facebook.com"
 )
 
-// The permissions of Instagram Login that matter to a publisher.
+// The permissions of Instagram Login that a publisher uses.
 const (
 	scopeBasic   = "instagram_business_basic"
 	scopePublish = "instagram_business_content_publish"
 )
 
-// Those of Facebook Login.
+// The permissions of Facebook Login that a publisher uses.
 const (
 	scopeFacebookBasic   = "instagram_basic"
 	scopeFacebookPublish = "instagram_content_publish"
@@ -38,14 +39,14 @@ func facebookScopes() []string {
 	return []string{scopeFacebookBasic, scopeFacebookPublish, scopePageRead, scopePageList}
 }
 
-// login is the API as one way to log in has it: a host with tokens and permissions of its own, and the same edges.
+// login is the API of one login flow: a host with its own tokens and permissions, and the same edges.
 type login struct {
 	*graph.API
-	// base is the path that stands for the host.
+	// base is the path of the host.
 	base string
-	// linked says that accounts are reached through the Facebook Page that they are linked to.
+	// linked means that accounts are reached through their linked Facebook Page.
 	linked bool
-	// read and write are the permissions that looking and publishing need.
+	// read and write are the permissions for reading and publishing.
 	read, write []string
 }
 
@@ -79,8 +80,8 @@ func facebookLogin(opts simulator.Options) *login {
 	}
 }
 
-// ofInstagram tells the tokens of Instagram Login from those of Facebook Login: the permissions have other names, and the
-// one host cannot read the other's tokens.
+// ofInstagram reports whether a token is from Instagram Login and not from Facebook Login: the permissions have
+// different names, and neither host accepts the other's tokens.
 func ofInstagram(b state.Bearer) bool {
 	return slices.ContainsFunc(b.Scopes, func(scope string) bool { return strings.HasPrefix(scope, "instagram_business_") })
 }
@@ -102,8 +103,8 @@ func (l *login) register(api *http.ServeMux) {
 	api.HandleFunc("/", l.Refuse)
 }
 
-// owner returns the account that a path begins with, whose token must have these permissions. Through a Page, me is the
-// Page and never the account.
+// owner returns the account in the path, whose token must have the permissions. With a linked Page, me is the Page
+// and never the account.
 func (l *login) owner(c *graph.Call, scopes []string) (state.Account, *graph.Error) {
 	account, bad := c.Owner(scopes...)
 	if bad == nil && l.linked && c.PathValue("id") != account.ID {

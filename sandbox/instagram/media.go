@@ -11,8 +11,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// mediaFields are the fields of a post that may be asked for, as far as they are simulated. Those that have nothing to say
-// are left out of the answer.
+// mediaFields are the simulated fields of a post. Fields without a value are omitted from the response.
 var mediaFields = []string{
 	"id", "caption", "media_type", "media_product_type", "media_url", "permalink", "shortcode", "timestamp", "username", "owner",
 	"is_comment_enabled", "children",
@@ -31,8 +30,8 @@ func (l *login) readMedia(c *graph.Call) (any, *graph.Error) {
 	return c.Show(l.mediaNode(c.Request.Request, account, post))
 }
 
-// remove is DELETE /{id}. Instagram does not let a client delete what it published: "This operation is not supported" (the
-// reference of IG Media).
+// remove is DELETE /{id}. Instagram does not let a client delete a published post: "This operation is not supported"
+// (the reference of IG Media).
 func (l *login) remove(c *graph.Call) (any, *graph.Error) {
 	if _, bad := c.Account(l.write...); bad != nil {
 		return nil, bad
@@ -49,7 +48,7 @@ func (l *login) list(c *graph.Call) (any, *graph.Error) {
 	return c.List(account, nil, func(post state.Post) graph.Node { return l.mediaNode(c.Request.Request, account, post) })
 }
 
-// mediaNode shows a post of account.
+// mediaNode renders a post of account.
 func (l *login) mediaNode(r *http.Request, account state.Account, post state.Post) graph.Node {
 	kept := detailOf(post.Detail)
 	values := map[string]any{
@@ -84,7 +83,7 @@ func node(values map[string]any) graph.Node {
 	return graph.Node{Type: "IGMedia", Values: values, Known: mediaFields, Default: []string{"id"}}
 }
 
-// addFile adds what is told of a picture or video.
+// addFile adds the fields of a picture or video.
 func (l *login) addFile(r *http.Request, values map[string]any, kind string, file state.Media) {
 	values["media_url"], values["media_type"] = l.File(r, file), kindVideo
 	if kind == kindImage {

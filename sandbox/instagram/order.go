@@ -12,7 +12,7 @@ import (
 const (
 	minChildren = 2
 	maxChildren = 10
-	// maxOffset is more milliseconds than any video has.
+	// maxOffset is longer than any video, in milliseconds.
 	maxOffset = 24 * 60 * 60 * 1000
 )
 
@@ -24,7 +24,8 @@ type order struct {
 
 func (o *order) isVideo() bool { return o.Kind == kindVideo || o.Kind == kindReels }
 
-// The parameters that each kind takes beside media_type. What is said about a whole carousel stands with the parent.
+// The parameters of each kind in addition to media_type. Parameters of a whole carousel belong to its parent
+// container.
 var (
 	taken = map[string][]string{
 		kindImage:    {"caption", "image_url"},
@@ -38,7 +39,8 @@ var (
 	documented = []string{"caption", "children", "image_url", "is_carousel_item", "thumb_offset", "upload_type", "video_url"}
 )
 
-// readOrder reads the parameters of a container, or says why Instagram would refuse it before looking at any file.
+// readOrder reads the parameters of a container. It returns an error if Instagram would refuse them before fetching a
+// file.
 func (l *login) readOrder(q *graph.Params) (order, *graph.Error) {
 	asked := order{caption: q.Text("caption"), imageURL: q.Text("image_url"), videoURL: q.Text("video_url")}
 	kind := q.Text("media_type")
@@ -56,7 +58,7 @@ func (l *login) readOrder(q *graph.Params) (order, *graph.Error) {
 	return asked, bad
 }
 
-// setKind tells what a container is from its media_type.
+// setKind derives the kind of a container from its media_type.
 func (o *order) setKind(name string) *graph.Error {
 	switch {
 	case name == "" && o.videoURL != "" && o.imageURL == "":
@@ -75,7 +77,7 @@ func (o *order) setKind(name string) *graph.Error {
 	return nil
 }
 
-// check applies what holds for a kind.
+// check enforces the rules of the kind.
 func (o *order) check(q *graph.Params) *graph.Error {
 	allowed, what := taken[o.Kind], "media_type "+o.Kind
 	if o.Item {

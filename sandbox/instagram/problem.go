@@ -5,7 +5,7 @@ package instagram
 
 import "github.com/herald-social/herald/sandbox/graph"
 
-// How the processing of a container may end, as the subcode that its status names.
+// The failures of a container's processing, as the subcodes in its status.
 const (
 	downloadFailed   = "2207052"
 	downloadTooSlow  = "2207003"
@@ -53,26 +53,26 @@ func badCarousel(message string) *graph.Error {
 	return graph.BadParam("The carousel is invalid.").Because(2207028, "Carousel validation failed", message)
 }
 
-// mediaNotFound is the answer to the id of nothing that could be published.
+// mediaNotFound returns the error for an id without a publishable container.
 func mediaNotFound(id string) *graph.Error {
 	return graph.Refusal(24, "The requested resource does not exist").Because(2207006, "Media not found",
 		"The media with id "+id+" cannot be found.")
 }
 
-// creationNotFound is the answer to a container that is a post already: it is not there to be published any more.
+// creationNotFound returns the error for an already published container, which no longer exists for publishing.
 func creationNotFound(id string) *graph.Error {
 	return graph.Refusal(24, "The requested resource does not exist").Because(2207008, "Media builder not found",
 		"The media builder with creation id "+id+" does not exist, or has expired.")
 }
 
-// mediaExpired is the answer to a container that was left for a day.
+// mediaExpired returns the error for a container that is older than a day.
 func mediaExpired(id string) *graph.Error {
 	out := graph.Refusal(-2, "Fatal").Because(2207020, "Media expired", "The media with id "+id+" has expired. Create it again.")
 	out.Transient = true
 	return out
 }
 
-// notReady is the answer to a container that is still worked on, or whose processing has failed.
+// notReady returns the error for a container that is in progress or has failed.
 func notReady(id string) *graph.Error {
 	return graph.Refusal(9007, "Media ID is not available").Because(2207027, "The media is not ready",
 		"The media with id "+id+" is not ready to be published.")

@@ -12,7 +12,7 @@ import (
 
 func (l *login) statusOf(c state.Container) string { return l.StatusOf(c, detailOf(c.Detail).Awaited) }
 
-// statusTexts say to people what a state means. That of a failure ends with its subcode.
+// statusTexts are the descriptions of the states. A failure's description ends with its subcode.
 var statusTexts = map[string]string{
 	graph.InProgress: "In Progress: Media is still being processed.",
 	graph.Finished:   "Finished: Media has been uploaded and it is ready to be published.",
@@ -80,8 +80,8 @@ func (l *login) publish(c *graph.Call) (any, *graph.Error) {
 	return c.PublishContainer(account, draft, creationNotFound(id))
 }
 
-// postQuota is the documented quota of an account in any 24 hours; the platform's pages disagree, and this is what its
-// reference says.
+// postQuota is an account's documented quota in any 24 hours. The platform's pages disagree; this is the number in
+// its reference.
 const postQuota = 50
 
 // limit is GET /{id}/content_publishing_limit.

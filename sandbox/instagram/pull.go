@@ -15,18 +15,18 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// addressable says whether a file can be at an address at all.
+// addressable reports whether a text can be the address of a file.
 func addressable(text string) bool {
 	return simulator.IsAddress(text) && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// isOwn says that a file was lost here and not on its way.
+// isOwn reports whether an error is a local file error and not a download error.
 func isOwn(err error) bool {
 	_, own := errors.AsType[*fs.PathError](err)
 	return own
 }
 
-// pullPicture fetches a picture while the client waits. It goes on when the client has gone.
+// pullPicture fetches a picture while the client waits. It continues after the client has disconnected.
 func (l *login) pullPicture(c *graph.Call, address string) (blobs.Blob, *graph.Error) {
 	if !addressable(address) {
 		return blobs.Blob{}, unfetchable()
@@ -46,7 +46,7 @@ func (l *login) pullPicture(c *graph.Call, address string) (blobs.Blob, *graph.E
 	}
 }
 
-// fetch gets the video of a container and judges it, while the container is in progress.
+// fetch downloads and checks the video of a container while it is in progress.
 func (l *login) fetch(c state.Container) {
 	l.Fetch(c, maxVideo, func(blob blobs.Blob, err error) string {
 		switch {

@@ -23,7 +23,7 @@ const (
 
 const jpegType = "image/jpeg"
 
-// The limits of files. A picture's width has none: Instagram scales it to between 320 and 1440 pixels.
+// The limits of files. A picture's width has no limit: Instagram scales it to between 320 and 1440 pixels.
 const (
 	maxImage      = 8 << 20
 	maxVideo      = 300 << 20
@@ -31,7 +31,7 @@ const (
 	maxPlay       = 15 * time.Minute
 	maxVideoWidth = 1920
 	maxBitRate    = 25_000_000 // per second
-	// minFrameRate and maxFrameRate are 23 and 60 frames a second, with what the clock of a film may be off.
+	// minFrameRate and maxFrameRate are 23 and 60 frames per second plus a tolerance for the video's clock.
 	minFrameRate, maxFrameRate = 22, 63
 )
 
@@ -40,7 +40,7 @@ var (
 	mention = regexp.MustCompile(`(?:^|[^\pL\pN_.])@[A-Za-z0-9_.]`)
 )
 
-// checkCaption applies the limits of a caption.
+// checkCaption enforces the limits of a caption.
 func checkCaption(text string) *graph.Error {
 	switch {
 	case utf8.RuneCountInString(text) > maxCaption:
@@ -53,7 +53,7 @@ func checkCaption(text string) *graph.Error {
 	return nil
 }
 
-// validateImage says what is wrong with a picture of a post.
+// validateImage returns an error for an invalid picture.
 func validateImage(b blobs.Blob) *graph.Error {
 	switch {
 	case b.MIMEType != jpegType, b.Width == 0 || b.Height == 0:
@@ -64,7 +64,7 @@ func validateImage(b blobs.Blob) *graph.Error {
 	return nil
 }
 
-// validateVideo says how the processing of a video ends that is to be shown in that way; "" when it ends well.
+// validateVideo returns the failure of a video's processing for its kind; "" for success.
 func validateVideo(b blobs.Blob, shown detail) string {
 	play, offset := b.Duration.Seconds(), time.Duration(shown.ThumbOffset)*time.Millisecond
 	switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// TestScopes asks for everything with tokens that lack one permission each. What an account's owner grants has all of them,
-// so that such tokens are made in the store.
+// TestScopes calls every operation with tokens that lack one permission each. It creates the tokens in the store,
+// because an owner's grant has all permissions.
 func TestScopes(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
 	store, err := state.Open(state.Options{Clock: clock, Logger: slog.New(slog.DiscardHandler)})
@@ -40,7 +40,7 @@ func TestScopes(t *testing.T) {
 	const facebook = facebookBase + "/v25.0"
 	tests := []struct {
 		path   string
-		scopes string // those of the token
+		scopes string // the token's scopes
 		lacks  string
 	}{
 		{"GET /instagram/v25.0/me", scopePublish, scopeBasic},

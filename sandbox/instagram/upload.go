@@ -18,14 +18,14 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// uploadBase is the path that stands for the host of uploads.
+// uploadBase is the path of the upload host.
 const uploadBase = instagramBase + "/rupload.facebook.com"
 
 func uploadPath(version, container string) string {
 	return uploadBase + "/ig-api-upload/" + version + "/" + container
 }
 
-// uploads is the host that takes the bytes of videos. It words its errors in a way of its own, and speaks faults' Dialect.
+// uploads is the host that receives the bytes of videos. It has its own error format and implements faults.Dialect.
 type uploads struct{ *login }
 
 // registerUploads adds the host to mux.
@@ -39,7 +39,7 @@ func (l *login) registerUploads(mux *http.ServeMux) {
 	})
 }
 
-// debugInfo is how the host tells what went wrong.
+// debugInfo is the host's error format.
 type debugInfo struct {
 	Retriable bool   `json:"retriable"`
 	Type      string `json:"type"`
@@ -56,40 +56,40 @@ func (u uploads) answer(w http.ResponseWriter, status int, body map[string]any) 
 	simulator.WriteJSON(w, status, "application/json", body)
 }
 
-// Fail answers that status.
+// Fail responds with the status.
 func (u uploads) Fail(w http.ResponseWriter, _ faults.Operation, status int) {
 	u.refuse(w, status, "ProcessingFailedError", "Request processing failed")
 }
 
-// RateLimited answers as the Graph API does: the host has no words of its own for it.
+// RateLimited responds like the Graph API, because the host has no format for it.
 func (u uploads) RateLimited(w http.ResponseWriter, r *faults.Request, op faults.Operation, retryAfter time.Duration) {
 	u.login.RateLimited(w, r, op, retryAfter)
 }
 
-// Refused answers as to any request that fails: nothing is published here.
+// Refused responds with a general failure: this host does not publish.
 func (u uploads) Refused(w http.ResponseWriter, op faults.Operation, _ faults.Refusal) {
 	u.Fail(w, op, http.StatusBadRequest)
 }
 
-// TokenRefused answers that the token does not work.
+// TokenRefused responds that the token is not valid.
 func (u uploads) TokenRefused(w http.ResponseWriter, _ faults.Operation, _ bool) {
 	u.refuse(w, http.StatusUnauthorized, "NotAuthorizedError", "The access token is not valid.")
 }
 
-// bearer is what the token of a request stands for. The host wants its own name for the scheme.
+// bearer returns the bearer of the request's token. The host requires the scheme OAuth.
 func (u uploads) bearer(r *faults.Request) (state.Bearer, bool) {
 	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "OAuth ")
 	bearer, known := u.Store.Bearer(token)
 	return bearer, found && known && bearer.Account.Platform == Name && u.Speaks(bearer)
 }
 
-// caller tells whose token a request carries, also when it has expired.
+// caller returns the account of the request's token, even an expired one.
 func (u uploads) caller(r *faults.Request) string {
 	bearer, _ := u.bearer(r)
 	return bearer.Account.ID
 }
 
-// serve takes the bytes of a video for a container that was made for an upload.
+// serve receives the bytes of a video for a container that was created for an upload.
 func (u uploads) serve(w http.ResponseWriter, r *faults.Request) {
 	bearer, ok := u.bearer(r)
 	if !ok || bearer.Expired(u.Clock.Now()) {
@@ -115,7 +115,7 @@ func (u uploads) serve(w http.ResponseWriter, r *faults.Request) {
 	}
 }
 
-// receive reads what a container waits for.
+// receive reads the upload of a container.
 func (u uploads) receive(w http.ResponseWriter, r *faults.Request, container state.Container) {
 	size, err := strconv.ParseInt(r.Header.Get("file_size"), 10, 64)
 	switch {
@@ -136,7 +136,7 @@ func (u uploads) receive(w http.ResponseWriter, r *faults.Request, container sta
 		u.Fail(w, faults.Upload, http.StatusInternalServerError)
 	case errors.Is(err, blobs.ErrTooLarge), err == nil && blob.Bytes != size:
 		u.refuse(w, http.StatusBadRequest, "PartialRequestError", "The body does not have the number of bytes that file_size says.")
-	case err != nil: // the client went before all had arrived
+	case err != nil: // the client disconnected before the end of the body
 		u.refuse(w, http.StatusBadRequest, "PartialRequestError", "The body ended too early.")
 	default:
 		failure := validateVideo(blob, detailOf(container.Detail))
@@ -144,7 +144,7 @@ func (u uploads) receive(w http.ResponseWriter, r *faults.Request, container sta
 	}
 }
 
-// recordUpload writes down what came for a container, and answers. The work on a video begins when it is there.
+// recordUpload stores the result of an upload and responds. The processing of a video starts at this point.
 func (u uploads) recordUpload(w http.ResponseWriter, container state.Container, came func(*state.Container)) {
 	account, _ := u.Store.Account(state.Key{Platform: Name, ID: container.AccountID})
 	first := false
@@ -152,7 +152,7 @@ func (u uploads) recordUpload(w http.ResponseWriter, container state.Container, 
 		kept := detailOf(c.Detail)
 		first, kept.Awaited = kept.Awaited, false
 		content, err := json.Marshal(kept)
-		if err != nil || !first { // another upload has ended meanwhile
+		if err != nil || !first { // another upload has completed in the meantime
 			return
 		}
 		c.Detail, c.ReadyAt = content, u.Clock.Now().Add(account.Settings.Work(graph.VideoProcessing)).UTC()

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package links finds addresses in a text, for platforms that take only what begins with http:// or https:// for one.
+// Package links finds addresses in a text, for platforms that recognize only http:// and https:// addresses.
 package links
 
 import (
@@ -13,8 +13,8 @@ import (
 
 var pattern = regexp.MustCompile("(?i)(https?://)([^\\s\\pC<>\"“”«»`{}|]+)")
 
-// Find returns the addresses in a text as pairs of byte offsets, in order. Punctuation at an address's end belongs to the
-// sentence, and so does a closing bracket that has no opening one within.
+// Find returns the addresses in a text as pairs of byte offsets, in order. Punctuation at the end of an address
+// belongs to the sentence, as does a closing bracket without an opening one in the address.
 func Find(text string) [][2]int {
 	var out [][2]int
 	for _, m := range pattern.FindAllStringSubmatchIndex(text, -1) {
@@ -26,7 +26,7 @@ func Find(text string) [][2]int {
 	return out
 }
 
-// Trim takes from the end of an address what belongs to the sentence around it.
+// Trim removes the sentence's punctuation from the end of an address.
 func Trim(s string) string {
 	for s != "" {
 		last, size := utf8.DecodeLastRuneInString(s)

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oauth simulates how a person lets a client into an account, for all platforms: the page of consent, and the
-// codes that it gives to the client (RFC 6749, section 4.1, with PKCE of RFC 7636). What a code is exchanged for, and how
-// that is worded, is each platform's own.
+// Package oauth simulates the authorization of a client by a person, for all platforms: the consent page and its
+// authorization codes (RFC 6749, section 4.1, with PKCE of RFC 7636). Each platform implements its own token endpoint
+// and wording.
 package oauth
 
 import (
@@ -24,43 +24,42 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// Dialog is the page of a platform on which a person chooses the account to connect. Use NewDialog.
+// Dialog is a platform's page where a person chooses the account to connect. Create one with NewDialog.
 type Dialog struct {
 	simulator.Options
 	simulator.Profile
 	// ClientParam is the name of the parameter with the client's id.
 	ClientParam string
-	// CodeLife is that of a code.
+	// CodeLife is the lifetime of a code.
 	CodeLife time.Duration
-	// Fragment is what the address ends in that a person is sent back to, if anything.
+	// Fragment is the fragment of the redirect address; empty for none.
 	Fragment string
-	// Check says, in words for people, what the platform does not like about a request beside what all of them check; ""
-	// when that is nothing.
+	// Check runs the platform's own checks of a request, after the common ones. It returns a message for people, or
+	// "" if the request is valid.
 	Check func(url.Values) string
-	// Offers says which accounts can be chosen; nil means all of the platform.
+	// Offers reports whether an account can be chosen; nil offers all accounts of the platform.
 	Offers func(state.Account) bool
 
 	mu     sync.Mutex
 	byCode map[string]Grant
 }
 
-// NewDialog returns a dialog like that one.
+// NewDialog initializes a dialog and returns it.
 func NewDialog(d *Dialog) *Dialog {
 	d.byCode = map[string]Grant{}
 	return d
 }
 
-// Grant is what a code stands for. Codes are kept in memory only: they live for minutes.
+// Grant is the authorization behind a code. Codes are kept in memory only: they live for minutes.
 type Grant struct {
 	Account state.Account
-	// Asked are the parameters with which the client sent the person to the dialog.
+	// Asked holds the parameters of the authorization request.
 	Asked   url.Values
 	Scopes  []string
 	expires time.Time
 }
 
-// ServeHTTP is GET of the dialog: a person chooses the account to connect, by a link back to the same address that adds
-// `account`.
+// ServeHTTP serves the dialog. Each account is a link to the same address with the parameter `account`.
 func (d *Dialog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	redirect, message := d.check(query)
@@ -89,7 +88,7 @@ func (d *Dialog) offered(a state.Account) bool {
 	return a.Platform == d.Name() && (d.Offers == nil || d.Offers(a))
 }
 
-// check returns where to send the person afterwards, or what is wrong with the request.
+// check returns the redirect address, or a message if the request is invalid.
 func (d *Dialog) check(query url.Values) (*url.URL, string) {
 	redirect, err := url.Parse(query.Get("redirect_uri"))
 	kind := query.Get("response_type")
@@ -107,8 +106,8 @@ func (d *Dialog) check(query url.Values) (*url.URL, string) {
 	}
 }
 
-// scopesOf are the scopes that a client asks for. The platforms separate them by spaces or commas; those of Facebook take
-// both.
+// scopesOf returns the requested scopes. Some platforms separate them by spaces and others by commas; Facebook
+// accepts both.
 func scopesOf(query url.Values) []string {
 	return strings.FieldsFunc(query.Get("scope"), func(r rune) bool { return r == ' ' || r == ',' })
 }
@@ -125,7 +124,7 @@ func (d *Dialog) consented(w http.ResponseWriter, r *http.Request, redirect *url
 		answer.Set("state", query.Get("state"))
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, d.back(redirect, answer), http.StatusFound) //nolint:gosec // sending people back to the client is what this is for
+	http.Redirect(w, r, d.back(redirect, answer), http.StatusFound) //nolint:gosec // the dialog exists to redirect people to the client
 }
 
 // issue returns a new code.
@@ -142,7 +141,8 @@ func (d *Dialog) issue(account state.Account, asked url.Values) string {
 	return code
 }
 
-// Redeem returns what a code stands for, once, to the client that got it and names the same way back.
+// Redeem returns the grant of a code. A code works once, and only for the client and redirect_uri that it was issued
+// for.
 func (d *Dialog) Redeem(code, client, redirect string) (Grant, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,14 +152,14 @@ func (d *Dialog) Redeem(code, client, redirect string) (Grant, bool) {
 		found.Asked.Get(d.ClientParam) == client && found.Asked.Get("redirect_uri") == redirect
 }
 
-// Encoding writes a hash as a challenge.
+// Encoding encodes a hash as a challenge.
 type Encoding func([]byte) string
 
-// Base64URL is the standard's encoding (RFC 7636, section 4.2).
+// Base64URL is the encoding of RFC 7636, section 4.2.
 var Base64URL Encoding = base64.RawURLEncoding.EncodeToString
 
-// Verified checks the verifier against the challenge (RFC 7636, section 4.6). Without a challenge there is nothing to
-// check. The name of the method is taken in any case: twitter-api-v2 writes s256.
+// Verified checks the verifier against the challenge (RFC 7636, section 4.6). A grant without a challenge passes. The
+// method name is case-insensitive because twitter-api-v2 sends s256.
 func (g Grant) Verified(verifier string, encode Encoding) bool {
 	challenge := g.Asked.Get("code_challenge")
 	if challenge == "" {
@@ -173,7 +173,7 @@ func (g Grant) Verified(verifier string, encode Encoding) bool {
 	return verifier != "" && subtle.ConstantTimeCompare([]byte(proof), []byte(challenge)) == 1
 }
 
-// Tokens gives the tokens of a grant. life is that of the access token; 0 is the platform's own.
+// Tokens issues the tokens of a grant. life is the lifetime of the access token; 0 is the platform's default.
 func (d *Dialog) Tokens(g Grant, life time.Duration, refresh bool) (state.Tokens, error) {
 	terms := d.Terms(g.Account)
 	if ttl := g.Account.Settings.TokenTTL; life > 0 && (ttl == 0 || life < ttl) {
@@ -191,7 +191,7 @@ func (d *Dialog) Tokens(g Grant, life time.Duration, refresh bool) (state.Tokens
 	return tokens, err
 }
 
-// back is the client's address with an answer.
+// back returns the redirect address with the response parameters.
 func (d *Dialog) back(to *url.URL, answer url.Values) string {
 	out := *to
 	query := out.Query()

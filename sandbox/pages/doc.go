@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pages shows people what the simulated platforms hold: the accounts, a feed per account, each post under its
-// public address, and the question that a connect flow asks.
+// Package pages renders web pages of the simulated platforms: the accounts, a feed per account, each post under its
+// public address, and the consent page of a connect flow.
 //
-// Everything is rendered on the server and works without JavaScript; the few lines of script only bring a page up to
-// date while it is open.
+// All pages are rendered on the server and work without JavaScript; a short script only refreshes an open page.
 package pages

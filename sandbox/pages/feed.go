@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// feedPosts is how many posts one page of a feed is made from.
+	// feedPosts is the number of an account's posts that one page of its feed covers. Their chains are shown whole.
 	feedPosts = 50
-	// groupAccounts is how many accounts of each platform the first page shows.
+	// groupAccounts is the number of accounts per platform on the first page.
 	groupAccounts = 50
 )
 
-// profile is an account as pages show it.
+// profile is the view of an account.
 type profile struct {
 	Name, Handle, Avatar, Path string
 	Private                    bool
@@ -32,7 +32,7 @@ func profileOf(a state.Account) profile {
 	}
 }
 
-// postView is a post as pages show it.
+// postView is the view of a post.
 type postView struct {
 	profile
 	ID, Link string
@@ -41,10 +41,10 @@ type postView struct {
 	Title    string
 	Text     []span
 	Media    []mediaView
-	Badge    string // who sees it, if not everyone
-	Above    bool   // a line leads up to the post it answers
-	Below    bool   // a line leads down to its answer
-	Focus    bool   // the one the page is about
+	Badge    string // the audience, if it is restricted
+	Above    bool   // draws a line to the post above
+	Below    bool   // draws a line to the reply below
+	Focus    bool   // the post that the page is about
 }
 
 type indexPage struct{ Groups []*group }
@@ -54,7 +54,7 @@ type group struct {
 	On       string
 	Title    string
 	Accounts []accountRow
-	// Hidden is how many more accounts there are.
+	// Hidden is the number of accounts that are not shown.
 	Hidden int
 }
 
@@ -74,7 +74,7 @@ func (s *Site) index(w http.ResponseWriter, _ *http.Request) {
 	for _, sum := range s.store.Summaries() {
 		of := groups[sum.Platform]
 		if of == nil {
-			continue // of a platform that an earlier version knew
+			continue // the platform existed in an earlier version only
 		}
 		if len(of.Accounts) == groupAccounts {
 			of.Hidden++
@@ -100,7 +100,7 @@ type accountPage struct {
 	Older    string
 }
 
-// account shows an account's feed: its newest posts first, each chain as one piece.
+// account shows an account's feed, newest posts first, with each chain in one piece.
 func (s *Site) account(w http.ResponseWriter, r *http.Request) {
 	platform := s.platforms[r.PathValue("platform")]
 	key := state.Key{Platform: r.PathValue("platform"), ID: r.PathValue("id")}
@@ -109,7 +109,7 @@ func (s *Site) account(w http.ResponseWriter, r *http.Request) {
 		Message(w, http.StatusNotFound, "No such account", "The sandbox knows no account "+key.ID+" on "+key.Platform+".")
 		return
 	}
-	before, _ := state.ParseStamp(r.URL.Query().Get("before")) // the newest post when it does not say
+	before, _ := state.ParseStamp(r.URL.Query().Get("before")) // zero for the newest posts
 	posts, more, err := s.store.Timeline(key, state.Range{Before: before, Limit: feedPosts})
 	if err != nil {
 		Message(w, http.StatusInternalServerError, "Something is broken", err.Error())
@@ -154,10 +154,10 @@ func (s *Site) view(platform Platform, p state.Post) postView {
 	}
 }
 
-// onlyMe is the badge of posts that only their author sees.
+// onlyMe is the badge of posts that only their author can see.
 const onlyMe = "Only me"
 
-// badge says who sees a post, if not everyone who sees the account.
+// badge returns the restricted audience of a post, or "".
 func badge(p state.Post) string {
 	switch {
 	case p.Draft:
@@ -182,7 +182,7 @@ type postPage struct {
 	Back     string
 }
 
-// post shows one post, with its chain around it, at the address that a publisher stores.
+// post shows a post within its chain, at the post's public address.
 func (s *Site) post(w http.ResponseWriter, r *http.Request, platform Platform, id string) {
 	post, ok := s.store.Post(platform.Name(), id)
 	if !ok {
@@ -208,7 +208,7 @@ func (s *Site) post(w http.ResponseWriter, r *http.Request, platform Platform, i
 	render(w, http.StatusOK, page.render())
 }
 
-// profile leads from a platform's own address of an account to its feed.
+// profile redirects from a platform's address of an account to its feed.
 func (s *Site) profile(w http.ResponseWriter, r *http.Request, platform Platform, username string) {
 	account, ok := s.store.AccountNamed(platform.Name(), username)
 	if !ok {

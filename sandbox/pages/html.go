@@ -11,7 +11,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// page is what stands around every page.
+// page returns the frame of every page.
 func page(title string, live bool, content ...g.Node) g.Node {
 	return h.Doctype(h.HTML(
 		h.Lang("en"),
@@ -35,20 +35,20 @@ func page(title string, live bool, content ...g.Node) g.Node {
 	))
 }
 
-// picture is a square picture that says nothing of its own.
+// picture returns a decorative square picture.
 func picture(path string, side int) g.Node {
 	return h.Img(h.Src(path), h.Alt(""), h.Width(strconv.Itoa(side)), h.Height(strconv.Itoa(side)))
 }
 
 func chip() g.Node { return h.Span(h.Class("chip")) }
 
-// lock marks an account that is protected.
+// lock marks a protected account.
 func lock(private bool) g.Node {
 	return g.If(private, g.Raw(`<svg class="lock" viewBox="0 0 24 24" role="img" aria-label="Protected account">`+
 		`<path d="M7 10V8a5 5 0 0 1 10 0v2h1a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1H6a1 1 0 0 1-1-1v-9a1 1 0 0 1 1-1h1Zm2 0h6V8a3 3 0 0 0-6 0v2Z"/></svg>`))
 }
 
-// outward is the address of a link to elsewhere: nothing but the web is linked.
+// outward returns the attributes of an external link. Only web addresses are linked.
 func outward(address string) g.Node {
 	scheme, _, _ := strings.Cut(strings.ToLower(address), "://")
 	if scheme != "http" && scheme != "https" {
@@ -84,7 +84,7 @@ func (c Consent) render() g.Node {
 	)
 }
 
-// row is an account in a list.
+// row returns the list row of an account.
 func row(path string, p profile, what ...g.Node) g.Node {
 	return h.A(h.Class("row"), h.Href(path),
 		picture(p.Avatar, 48),

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestHostile shows what anyone may have written, which is text on the page and nothing else.
+// TestHostile renders hostile input, which must appear on the page as text only.
 func TestHostile(t *testing.T) {
 	tests := map[string]struct {
 		reason    string

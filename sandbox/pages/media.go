@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// mediaView is a file of a post as pages show it.
+// mediaView is the view of a post's file.
 type mediaView struct {
 	Path          string
 	Video         bool
@@ -29,7 +29,7 @@ func (s *Site) mediaOf(p state.Post) []mediaView {
 	return out
 }
 
-// media serves a file by its hash, as what its content says it is, if that is something that pages show.
+// media serves a file by its hash with its detected type, if pages show this type.
 func (s *Site) media(w http.ResponseWriter, r *http.Request) {
 	hash := r.PathValue("hash")
 	blob, known := s.blobs.Get(hash)
@@ -39,7 +39,7 @@ func (s *Site) media(w http.ResponseWriter, r *http.Request) {
 		Message(w, http.StatusNotFound, "Nothing here", "There is no such file in the sandbox.")
 		return
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // the file was only read
 	secureHeaders(w.Header())
 	w.Header().Set("Content-Type", blob.MIMEType)
 	w.Header().Set("Cache-Control", "max-age=31536000, immutable")

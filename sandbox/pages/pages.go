@@ -20,23 +20,23 @@ import (
 //go:embed assets/*
 var assetFiles embed.FS
 
-// Platform is what the pages need to know of a simulated platform.
+// Platform is the interface that the pages need from a platform.
 type Platform interface {
 	Name() string
 	Title() string
-	// PostPath is the path of a post's public page.
+	// PostPath returns the path of a post's public page.
 	PostPath(username, id string) string
-	// PagePatterns are the mux's patterns, without a method, of the pages of posts and accounts.
+	// PagePatterns returns the mux patterns of the pages of posts and accounts, without a method.
 	PagePatterns() []string
-	// Find says which post, or else whose page, is at an address that one of the patterns matched.
+	// Find returns the post or the username at an address that matched one of the patterns.
 	Find(r *http.Request) (post, username string)
 	// Links returns the addresses in a text as pairs of byte offsets, in order.
 	Links(text string) [][2]int
 }
 
-// apiBeside is a platform whose API has addresses that look like those of its pages.
+// apiBeside is a platform whose API addresses look like page addresses.
 type apiBeside interface {
-	// APIAt returns the API when an address that a pattern of pages matched is the API's; nil for a page.
+	// APIAt returns the API if an address that matched a page pattern belongs to the API; nil for a page.
 	APIAt(r *http.Request) http.Handler
 }
 
@@ -49,7 +49,7 @@ type Site struct {
 	order     []string
 }
 
-// New returns the pages for these platforms, in the order in which they are to be shown.
+// New returns the pages for the platforms, in display order.
 func New(store *state.Store, blobs *blobs.Store, clock clock.PassiveClock, platforms []Platform) *Site {
 	s := &Site{store: store, blobs: blobs, clock: clock, platforms: map[string]Platform{}}
 	for _, p := range platforms {
@@ -81,8 +81,8 @@ func (s *Site) Register(mux *http.ServeMux) error {
 	return nil
 }
 
-// address answers a platform's own address of a post or an account. Beside a post's id the username is not looked at, as
-// on the platforms: the id decides, and leads to the right address.
+// address serves a platform's public address of a post or an account. As on the platforms, the username in a post's
+// address is ignored: the id determines the post, and other addresses redirect to the right one.
 func (s *Site) address(p Platform) http.HandlerFunc {
 	shared, _ := p.(apiBeside)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +100,7 @@ func (s *Site) address(p Platform) http.HandlerFunc {
 	}
 }
 
-// policy lets a page load nothing that is not the sandbox's own, and lets no site frame it.
+// policy restricts a page to the sandbox's own resources and forbids framing.
 const policy = "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; script-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -117,7 +117,7 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// render answers a page.
+// render responds with a page.
 func render(w http.ResponseWriter, status int, content g.Node) {
 	var page bytes.Buffer
 	if err := content.Render(&page); err != nil {
@@ -128,27 +128,27 @@ func render(w http.ResponseWriter, status int, content g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // the reader may be gone
+	_, _ = w.Write(page.Bytes()) // the client may have disconnected
 }
 
 // message is a page with a heading and a sentence.
 type message struct{ Title, Text string }
 
-// Message answers a page with a heading and a sentence.
+// Message responds with a page of a heading and a sentence.
 func Message(w http.ResponseWriter, status int, title, text string) {
 	render(w, status, message{Title: title, Text: text}.render())
 }
 
-// Consent is what a connect flow asks a person.
+// Consent is the consent page of a connect flow.
 type Consent struct {
 	// On is the platform's name in paths and styles.
 	On string
-	// Platform is its name for people.
+	// Platform is the platform's display name.
 	Platform string
-	// Client is the id of the application that wants access.
+	// Client is the id of the application that requests access.
 	Client string
 	Scopes []string
-	// Deny is where a person goes who does not agree.
+	// Deny is the address for a person who declines.
 	Deny    string
 	Choices []Choice
 }
@@ -156,19 +156,19 @@ type Consent struct {
 // Choice is an account that a person can connect.
 type Choice struct {
 	profile
-	// Allow is where a person goes who chooses it.
+	// Allow is the address for a person who chooses the account.
 	Allow string
 }
 
-// NewChoice offers an account; allow is where a person goes who chooses it.
+// NewChoice offers an account; allow is the address for a person who chooses it.
 func NewChoice(a state.Account, allow string) Choice {
 	return Choice{profile: profileOf(a), Allow: allow}
 }
 
-// RenderConsent answers the page of a connect flow.
+// RenderConsent responds with the consent page.
 func RenderConsent(w http.ResponseWriter, c Consent) { render(w, http.StatusOK, c.render()) }
 
-// ago says how long before now something happened, as short as feeds do.
+// ago formats the time between at and now in the short form of feeds.
 func ago(now, at time.Time) string {
 	switch d := now.Sub(at); {
 	case d < 5*time.Second:

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// span is a stretch of a post's text: an address, a tag or name, or plain.
+// span is a part of a post's text: an address, a hashtag or name, or plain text.
 type span struct {
 	Text string
 	Href string
 	Tag  bool
 }
 
-// spans cuts a text into what is shown differently.
+// spans splits a text into parts that are rendered differently.
 func spans(platform Platform, text string) []span {
 	text = strings.TrimSpace(text)
 	var out []span
@@ -33,10 +33,10 @@ func spans(platform Platform, text string) []span {
 	return tags(out, text[at:])
 }
 
-// tagPattern is a hashtag or a name, with what stands before it.
+// tagPattern matches a hashtag or a name, with the preceding character.
 var tagPattern = regexp.MustCompile(`(?:^|[^\pL\p{Nd}_])([#@][\pL\p{Nd}_]+)`)
 
-// tags adds a text without addresses, with its hashtags and names apart.
+// tags appends a text without addresses, with its hashtags and names as separate spans.
 func tags(out []span, text string) []span {
 	at := 0
 	for _, m := range tagPattern.FindAllStringSubmatchIndex(text, -1) {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulator holds what the simulators of all platforms share: what they are made of, how their accounts look, and
-// how requests carry tokens.
+// Package simulator holds the parts that the simulators of all platforms share: options, account profiles, tokens in
+// requests, and request and response bodies.
 package simulator
 
 import (
@@ -29,63 +29,63 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// Options are what a simulator needs.
+// Options are the dependencies of a simulator.
 type Options struct {
 	Store *state.Store
-	// Blobs keeps the bytes that arrive.
+	// Blobs stores the received files.
 	Blobs  *blobs.Store
 	Gate   *faults.Gate
 	Clock  clock.PassiveClock
 	Logger *slog.Logger
-	// SiteURL returns the sandbox's own address as people reach it, and APIURL as the client of that request does; both
-	// are without a slash at the end.
+	// SiteURL returns the sandbox's address for browsers, and APIURL its address for the client of the request; both
+	// without a trailing slash.
 	SiteURL, APIURL func(*http.Request) string
-	// Lenient overlooks parameters and fields that are not known, on the platforms that overlook them.
+	// Lenient ignores unknown parameters and fields on the platforms that ignore them.
 	Lenient bool
-	// PlainHosts are those that files are fetched from by plain HTTP, beside the hosts of this machine.
+	// PlainHosts lists the hosts that may serve files over plain HTTP, in addition to this machine.
 	PlainHosts []string
 }
 
-// Form is what a name must look like.
+// Form is the required format of a name.
 type Form struct {
 	Pattern *regexp.Regexp
-	// Words say it to people: "an account id on X is a number of up to 19 digits".
+	// Words describes the format to people: "an account id on X is a number of up to 19 digits".
 	Words string
 }
 
-// Profile says how the accounts of a platform look.
+// Profile describes the accounts of a platform.
 type Profile struct {
 	// Platform is the platform's name in the control API and the first segment of its paths.
 	Platform string
-	// Label is its name for people.
+	// Label is the platform's display name.
 	Label string
-	// ID and Username are the forms of an account's.
+	// ID and Username are the formats of account ids and usernames.
 	ID, Username Form
-	// Prefix begins the usernames that are made from ids.
+	// Prefix is the prefix of usernames that are derived from ids.
 	Prefix string
-	// Grant says what an account's owner grants.
+	// Grant returns the grant of an account's owner.
 	Grant func(state.Account) state.Terms
-	// Demo is the account that is there from the start, with the strings of its tokens. They are well known: anyone who
-	// reaches the sandbox may use them.
+	// Demo is the account that exists from the start, with its token strings. They are well known: anyone who reaches
+	// the sandbox may use them.
 	Demo                    state.Account
 	DemoAccess, DemoRefresh string
 }
 
-// Name is the platform's name in the control API.
+// Name returns the platform's name in the control API.
 func (p Profile) Name() string { return p.Platform }
 
-// Title is the platform's name for people.
+// Title returns the platform's display name.
 func (p Profile) Title() string { return p.Label }
 
-// Demo makes the account that is there from the start on a platform.
+// Demo returns the account that exists from the start on a platform.
 func Demo(platform, id, username string) state.Account {
 	return state.Account{Key: state.Key{Platform: platform, ID: id}, Username: username, DisplayName: "Herald Demo"}
 }
 
-// Terms are what an account's owner grants.
+// Terms returns the grant of an account's owner.
 func (p Profile) Terms(a state.Account) state.Terms { return p.Grant(a) }
 
-// CheckAccount says what is wrong with an account that a test wants to make.
+// CheckAccount returns an error if a test may not create such an account.
 func (p Profile) CheckAccount(id, username string) error {
 	if !p.ID.Pattern.MatchString(id) {
 		return fmt.Errorf("%s", p.ID.Words)
@@ -96,40 +96,40 @@ func (p Profile) CheckAccount(id, username string) error {
 	return nil
 }
 
-// DefaultUsername makes a username from an account id: from the number that it is, or else from a hash of it.
+// DefaultUsername derives a username from an account id: from its number, or from a hash if it is not a number.
 func (p Profile) DefaultUsername(id string) string {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
 		sum := fnv.New64a()
-		_, _ = sum.Write([]byte(id)) // a hash takes everything
+		_, _ = sum.Write([]byte(id)) // a hash never fails
 		n = sum.Sum64()
 	}
 	return p.Prefix + strconv.FormatUint(n, 36)
 }
 
-// Avatar is the address of an account's picture.
+// Avatar returns the address of an account's picture.
 func (o Options) Avatar(r *http.Request, a state.Account) string {
 	return o.SiteURL(r) + "/_assets/avatar/" + a.Platform + "/" + a.ID + ".svg"
 }
 
-// File is the address of a file that a post shows.
+// File returns the address of a file of a post.
 func (o Options) File(r *http.Request, file state.Media) string {
 	return o.SiteURL(r) + "/_media/" + file.SHA256
 }
 
-// MediaOf is a file as posts keep it.
+// MediaOf returns the post's entry for a file.
 func MediaOf(b blobs.Blob) state.Media {
 	return state.Media{SHA256: b.SHA256, Bytes: b.Bytes, MIMEType: b.MIMEType}
 }
 
-// IsAddress says whether a text is an absolute http or https address.
+// IsAddress reports whether a text is an absolute http or https address.
 func IsAddress(text string) bool {
 	address, err := url.Parse(text)
 	return err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https")
 }
 
-// BearerToken returns the token of the Authorization header, or "". Schemes are the names that the platform knows beside
-// Bearer.
+// BearerToken returns the token of the Authorization header, or "". schemes are the platform's accepted schemes in
+// addition to Bearer.
 func BearerToken(r *http.Request, schemes ...string) string {
 	scheme, token, found := strings.Cut(r.Header.Get("Authorization"), " ")
 	for _, known := range append(schemes, "Bearer") {
@@ -140,8 +140,7 @@ func BearerToken(r *http.Request, schemes ...string) string {
 	return ""
 }
 
-// BearerAccount returns the function that tells whose access token a request to a platform carries, also when the token
-// has expired.
+// BearerAccount returns a function that maps a request to the account of its access token, even an expired one.
 func (o Options) BearerAccount(platform string) func(*faults.Request) string {
 	return func(r *faults.Request) string {
 		bearer, ok := o.Store.Bearer(BearerToken(r.Request))
@@ -152,15 +151,15 @@ func (o Options) BearerAccount(platform string) func(*faults.Request) string {
 	}
 }
 
-// Authorized returns the account of a request's access token and what the token stands for; false when it is missing,
-// unknown, of another platform, or expired.
+// Authorized returns the account and the bearer of a request's access token. It returns false if the token is
+// missing, unknown, expired, or of another platform.
 func (o Options) Authorized(r *faults.Request, platform string) (state.Account, state.Bearer, bool) {
 	bearer, ok := o.Store.Bearer(BearerToken(r.Request))
 	account, known := o.Store.Account(bearer.Account)
 	return account, bearer, ok && known && account.Platform == platform && !bearer.Expired(o.Clock.Now())
 }
 
-// ReadForm reads a form body; false when it is none.
+// ReadForm reads a form body. It returns false for other bodies.
 func ReadForm(r *faults.Request) (url.Values, bool) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/x-www-form-urlencoded" {
@@ -170,7 +169,7 @@ func ReadForm(r *faults.Request) (url.Values, bool) {
 	return values, err == nil
 }
 
-// ReadFormOrJSON is ReadForm for an endpoint that also takes the same fields as a JSON object of texts.
+// ReadFormOrJSON is ReadForm for an endpoint that also accepts the fields as a JSON object of strings.
 func ReadFormOrJSON(r *faults.Request) (url.Values, bool) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return ReadForm(r)
@@ -186,7 +185,7 @@ func ReadFormOrJSON(r *faults.Request) (url.Values, bool) {
 	return values, true
 }
 
-// FormAccount returns the function that tells whose refresh token a request to a platform's token endpoint carries.
+// FormAccount returns a function that maps a request to a token endpoint to the account of its refresh token.
 func (o Options) FormAccount(platform string) func(*faults.Request) string {
 	return func(r *faults.Request) string {
 		values, _ := ReadFormOrJSON(r)
@@ -202,7 +201,8 @@ func (o Options) FormAccount(platform string) func(*faults.Request) string {
 	}
 }
 
-// Rotate exchanges a platform's refresh token. It returns false when the token does not work; an error is logged.
+// Rotate exchanges a platform's refresh token. It returns false if the token is not valid. It logs an error before
+// returning it.
 func (o Options) Rotate(p Profile, refresh string) (tokens state.Tokens, owner state.Key, ok bool, err error) {
 	owner, ok = o.Store.RefreshOwner(refresh)
 	if !ok || owner.Platform != p.Platform {
@@ -215,12 +215,13 @@ func (o Options) Rotate(p Profile, refresh string) (tokens state.Tokens, owner s
 	return tokens, owner, ok, err
 }
 
-// Seconds is how many whole seconds remain until then.
+// Seconds returns the number of seconds until a time, rounded.
 func (o Options) Seconds(until time.Time) int64 {
 	return int64(until.Sub(o.Clock.Now()).Round(time.Second) / time.Second)
 }
 
-// WriteJSON answers a JSON body. It does not escape <, > and &: JSON does not need it, and the platforms do not do it.
+// WriteJSON writes a JSON body. It does not escape <, > and &: JSON does not require it, and the platforms do not do
+// it.
 func WriteJSON(w http.ResponseWriter, status int, contentType string, body any) {
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)
@@ -231,10 +232,10 @@ func WriteJSON(w http.ResponseWriter, status int, contentType string, body any) 
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(content.Bytes()) // the client may be gone; what was done stays done
+	_, _ = w.Write(content.Bytes()) // the client may have disconnected; the action stays done
 }
 
-// Locks is one mutex for each key. The zero value is ready to use.
+// Locks holds one mutex per key. The zero value is ready to use.
 type Locks struct{ byKey sync.Map }
 
 // Of returns the mutex of a key.
@@ -244,14 +245,14 @@ func (l *Locks) Of(key string) *sync.Mutex {
 	return out
 }
 
-// Lock locks a key and returns how to unlock it.
+// Lock locks a key and returns its unlock function.
 func (l *Locks) Lock(key string) (unlock func()) {
 	lock := l.Of(key)
 	lock.Lock()
 	return lock.Unlock
 }
 
-// Decode decodes exactly one JSON value that has no other fields than into.
+// Decode decodes exactly one JSON value and rejects unknown fields.
 func Decode(content []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
@@ -264,12 +265,12 @@ func Decode(content []byte, into any) error {
 	return nil
 }
 
-// Range is what a Content-Range header says of the bytes of a request.
+// Range is the byte range of a Content-Range header.
 type Range struct{ First, Last, Total int64 }
 
 var rangePattern = regexp.MustCompile(`^bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})$`)
 
-// ReadRange reads the Content-Range header of a request with a chunk.
+// ReadRange reads the Content-Range header of a chunk. It returns false if the header is missing or invalid.
 func ReadRange(r *http.Request) (Range, bool) {
 	found := rangePattern.FindStringSubmatch(r.Header.Get("Content-Range"))
 	if found == nil {

@@ -11,41 +11,42 @@ import (
 	"time"
 )
 
-// ErrNoAccount says that the platform has no such account.
+// ErrNoAccount is returned for an account that does not exist on the platform.
 var ErrNoAccount = errors.New("no such account")
 
-// Key names something within a platform.
+// Key identifies an object within a platform.
 type Key struct {
 	Platform string `json:"platform"`
 	ID       string `json:"id"`
 }
 
-// String is the key in the database.
+// String returns the key for the database.
 func (k Key) String() string { return k.Platform + "/" + k.ID }
 
-// Settings are what the control API can change on an account. The zero value is the default.
+// Settings are the account settings of the control API. The zero value is the default.
 type Settings struct {
-	// Quota is how many posts the account may make in any 24 hours; nil means without limit.
+	// Quota is the number of posts in any 24 hours; nil means no limit.
 	Quota *int `json:"quota,omitempty"`
 	// Private hides the account's posts from others.
 	Private bool `json:"private,omitempty"`
-	// CommentDisabled says that the account's owner has switched comments off.
+	// CommentDisabled means that the account's owner has disabled comments.
 	CommentDisabled bool `json:"comment_disabled,omitempty"`
-	// ListingLag is how much later than its creation a post appears in listings; nil means the platform's default.
+	// ListingLag is the time between the creation of a post and its appearance in listings; nil uses the platform's
+	// default.
 	ListingLag *time.Duration `json:"listing_lag,omitempty"`
-	// TokenTTL is the life of access tokens; 0 means the platform's default.
+	// TokenTTL is the lifetime of access tokens; 0 uses the platform's default.
 	TokenTTL time.Duration `json:"token_ttl,omitempty"`
-	// Processing is how long the platform works on what it was handed before that can be published; nil means the
+	// Processing is the time that the platform processes an upload before it can be published; nil uses the
 	// platform's default.
 	Processing *time.Duration `json:"processing,omitempty"`
-	// ProcessingError, when not empty, is what that work ends with instead.
+	// ProcessingError, if not empty, is the error that the processing ends with.
 	ProcessingError string `json:"processing_error,omitempty"`
-	// Pages are the ids of other accounts of the platform that the same person manages: they are offered beside this one
-	// to a client that the person let in. Facebook has them alone.
+	// Pages are the ids of other accounts that the same person manages. A client that the person authorized can
+	// choose among all of them. Only Facebook has such accounts.
 	Pages []string `json:"pages,omitempty"`
 }
 
-// Work is how long the platform works on what it was handed, on a platform with that default.
+// Work returns the processing time, given the platform's default.
 func (s Settings) Work(otherwise time.Duration) time.Duration {
 	if s.Processing != nil {
 		return *s.Processing
@@ -53,7 +54,7 @@ func (s Settings) Work(otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// Lag is how much later than its creation a post appears in listings, on a platform with that default.
+// Lag returns the listing lag, given the platform's default.
 func (s Settings) Lag(otherwise time.Duration) time.Duration {
 	if s.ListingLag != nil {
 		return *s.ListingLag
@@ -68,32 +69,32 @@ type Account struct {
 	DisplayName string    `json:"display_name"`
 	CreatedAt   time.Time `json:"created_at"`
 	Settings    Settings  `json:"settings"`
-	// Login is how its owner connects it, where the platform has more than one way; empty is the platform's own.
+	// Login is the login flow that connects the account; empty is the platform's default flow.
 	Login string `json:"login,omitempty"`
 }
 
-// FacebookLogin is the Login of an account on Instagram that is connected through the Facebook Page it is linked to.
+// FacebookLogin is the Login of an Instagram account that is connected through its linked Facebook Page.
 const FacebookLogin = "facebook"
 
 // account is an Account with its posts.
 type account struct {
 	info Account
-	// posts are in order of creation.
+	// posts are in order of creation, including deleted ones.
 	posts []*Post
-	// deleted is how many of them are deleted.
+	// deleted is the number of deleted posts in posts.
 	deleted int
-	// latest is the newest post without media per text, for the check for duplicates.
+	// latest maps a text to its newest post without media, for the duplicate check.
 	latest map[string]*Post
 }
 
-// Account returns the account with that key.
+// Account returns the account with the key.
 func (s *Store) Account(key Key) (Account, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return infoOf(s.accounts[key])
 }
 
-// AccountNamed returns the account with that username, whatever its case.
+// AccountNamed returns the account with the username, ignoring case.
 func (s *Store) AccountNamed(platform, username string) (Account, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -107,7 +108,7 @@ func infoOf(a *account) (Account, bool) {
 	return a.info, true
 }
 
-// PostCount returns how many posts an account has that are not deleted.
+// PostCount returns the number of an account's posts, without deleted ones.
 func (s *Store) PostCount(key Key) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -117,15 +118,15 @@ func (s *Store) PostCount(key Key) int {
 	return 0
 }
 
-// Summary is an account with how much it has posted.
+// Summary is an account with its post statistics.
 type Summary struct {
 	Account
 	Posts int
-	// LastPost is when its newest post was made; zero without posts.
+	// LastPost is the creation time of the newest post; zero without posts.
 	LastPost time.Time
 }
 
-// Summaries returns all accounts by platform and id.
+// Summaries returns all accounts, sorted by platform and id.
 func (s *Store) Summaries() []Summary {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -146,16 +147,16 @@ func (s *Store) Summaries() []Summary {
 	return out
 }
 
-// UsernameTakenError says that another account of the platform has that name.
+// UsernameTakenError is returned if another account of the platform has the username.
 type UsernameTakenError struct{ Username, Holder string }
 
-// Error names the account that has the name.
+// Error returns a message with the username and its owner.
 func (e *UsernameTakenError) Error() string {
 	return fmt.Sprintf("the username %q belongs to account %s", e.Username, e.Holder)
 }
 
-// CreateAccount adds an account with its first tokens unless there is one with its key. It returns the account that is
-// there then, and whether it is new. Empty token strings are made up; withRefresh false gives an access token only.
+// CreateAccount adds an account with its first tokens unless the key exists. It returns the stored account and
+// whether it is new. It generates token strings that are empty; without withRefresh it issues an access token only.
 func (s *Store) CreateAccount(fresh Account, first Tokens, withRefresh bool) (Account, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,8 +176,8 @@ func (s *Store) CreateAccount(fresh Account, first Tokens, withRefresh bool) (Ac
 	return fresh, true, nil
 }
 
-// ChangeAccount lets edit change an account's settings and display name. A new token life also shortens the access tokens
-// that the account has; it never lengthens them.
+// ChangeAccount applies edit to an account's settings and display name. A new token lifetime can shorten the
+// account's existing access tokens but never extends them.
 func (s *Store) ChangeAccount(key Key, edit func(*Account)) (Account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +207,7 @@ func (s *Store) ChangeAccount(key Key, edit func(*Account)) (Account, error) {
 	return info, nil
 }
 
-// addAccount puts a new account into the maps.
+// addAccount adds a new account to the maps.
 func (s *Store) addAccount(info Account) {
 	a := &account{info: info, latest: map[string]*Post{}}
 	s.accounts[info.Key], s.usernames[usernameKey(info.Platform, info.Username)] = a, a

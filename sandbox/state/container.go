@@ -12,45 +12,46 @@ import (
 	"time"
 )
 
-// ErrNoContainer says that there is no such container, or that it belongs to another account.
+// ErrNoContainer is returned for a container that does not exist or belongs to another account.
 var ErrNoContainer = errors.New("no such container")
 
-// Container is what was handed to a platform to be published by a later call. It is not visible.
+// Container is content that a later call publishes. It is not visible.
 type Container struct {
 	Key
 	AccountID string `json:"account_id"`
 	Stamp     Stamp  `json:"stamp"`
 	Text      string `json:"text"`
 	InReplyTo string `json:"in_reply_to,omitempty"`
-	// Root is the id of the first post of the chain; empty when the container answers nothing.
+	// Root is the id of the first post of the chain; empty if the container is not a reply.
 	Root string `json:"root,omitempty"`
-	// Media are the files that came with it, in their order.
+	// Media are the container's files, in order.
 	Media []Media `json:"media,omitempty"`
-	// Source is the address of a file that the platform has yet to fetch; empty when it waits for none.
+	// Source is the address of a file that the platform has not fetched yet; empty if there is none.
 	Source string `json:"source,omitempty"`
-	// Detail is what only the platform's own simulator understands.
+	// Detail is opaque data of the platform's simulator.
 	Detail json.RawMessage `json:"detail,omitempty"`
-	// ReadyAt is when the platform has finished its work on it.
+	// ReadyAt is the end of the platform's processing.
 	ReadyAt time.Time `json:"ready_at"`
-	// Failure is how that work ends; empty when it ends well.
+	// Failure is the error that the processing ends with; empty for success.
 	Failure string `json:"failure,omitempty"`
-	// PostID is the post that came of it, if any. It is kept with the post, so that one write makes the post and says so.
+	// PostID is the id of the published post, if any. It is stored with the post, so that a single write creates the
+	// post and marks the container as used.
 	PostID string `json:"-"`
 }
 
-// CreatedAt is when the container was made, to the millisecond.
+// CreatedAt returns the creation time, to the millisecond.
 func (c Container) CreatedAt() time.Time { return c.Stamp.Time() }
 
-// PublishedError says that a container has become a post already.
+// PublishedError is returned for a container that was already published.
 type PublishedError struct{ Container, Post string }
 
-// Error names both.
+// Error returns a message with both ids.
 func (e *PublishedError) Error() string {
 	return fmt.Sprintf("container %s was published as %s", e.Container, e.Post)
 }
 
-// CreateContainer keeps a container for an account and fills in what the caller cannot know. processing is the platform's
-// default for Settings.Processing; newID makes the platform's id of what is created at that stamp.
+// CreateContainer stores a container for an account and sets its stamp, id and processing. processing is the
+// platform's default for Settings.Processing; newID returns the platform's id for a stamp.
 func (s *Store) CreateContainer(key Key, c Container, processing time.Duration, newID func(Stamp) string) (Container, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +73,7 @@ func (s *Store) CreateContainer(key Key, c Container, processing time.Duration, 
 
 func (c Container) entry() entry { return entry{bucketContainers, c.String(), c} }
 
-// ChangeContainer lets edit change what is kept of a container. What was published from it stays published.
+// ChangeContainer applies edit to a stored container. A post that was published from it does not change.
 func (s *Store) ChangeContainer(platform, id string, edit func(*Container)) (Container, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +90,7 @@ func (s *Store) ChangeContainer(platform, id string, edit func(*Container)) (Con
 	return c, nil
 }
 
-// addContainer puts a new container into the map.
+// addContainer adds a new container to the map.
 func (s *Store) addContainer(c Container) {
 	s.seen(c.Stamp)
 	s.containers[c.Key] = &c
@@ -106,7 +107,7 @@ func (s *Store) Container(platform, id string) (Container, bool) {
 	return *c, true
 }
 
-// checkContainers says whether an account can publish from these containers; an empty id stands for none.
+// checkContainers returns an error unless the account can publish from all of the containers. It skips empty ids.
 func (s *Store) checkContainers(owner Key, ids []string) error {
 	for _, id := range ids {
 		c := s.containers[Key{Platform: owner.Platform, ID: id}]
@@ -121,7 +122,7 @@ func (s *Store) checkContainers(owner Key, ids []string) error {
 	return nil
 }
 
-// Unfetched returns the containers of a platform that wait for a file, in order of creation.
+// Unfetched returns the platform's containers that wait for a file, in order of creation.
 func (s *Store) Unfetched(platform string) []Container {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -23,8 +23,7 @@ func contain(t *testing.T, s *Store, text string) Container {
 	return c
 }
 
-// TestContainersAreKept publishes from one of two containers and compares what is known before and after a restart, with
-// and without compaction.
+// TestContainersAreKept publishes one of two containers and compares both before and after a restart.
 func TestContainersAreKept(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)
@@ -134,7 +133,7 @@ func TestFreePostsDoNotCount(t *testing.T) {
 	}
 }
 
-// TestContainersThatWaitForAFile lets a file arrive, and compares what is known before and after a restart.
+// TestContainersThatWaitForAFile delivers a file and compares the state before and after a restart.
 func TestContainersThatWaitForAFile(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)
@@ -184,8 +183,8 @@ func TestContainersThatWaitForAFile(t *testing.T) {
 	}
 }
 
-// TestPartsGoIntoOnePost makes a post of several containers: none of them may go into another one, not even after a
-// restart.
+// TestPartsGoIntoOnePost creates a post from several containers: none of them may be part of another post, not even
+// after a restart.
 func TestPartsGoIntoOnePost(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)
@@ -208,8 +207,8 @@ func TestPartsGoIntoOnePost(t *testing.T) {
 	check(reopen(t, s), "read back")
 }
 
-// TestChangesAreKept changes a container that was published from, one that was not, and a post, and compares what is known
-// after a restart, with and without compaction.
+// TestChangesAreKept changes a published container, an unpublished one, and a post, and compares them after a
+// restart.
 func TestChangesAreKept(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)

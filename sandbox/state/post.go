@@ -16,10 +16,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ErrNoPost says that there is no such post, or that it belongs to another account.
+// ErrNoPost is returned for a post that does not exist or belongs to another account.
 var ErrNoPost = errors.New("no such post")
 
-// Media is one file of a post, as it arrived.
+// Media is one file of a post, as received.
 type Media struct {
 	SHA256   string `json:"sha256"`
 	Bytes    int64  `json:"bytes"`
@@ -31,80 +31,80 @@ type Post struct {
 	Key
 	AccountID string `json:"account_id"`
 	Stamp     Stamp  `json:"stamp"`
-	// Text is exactly what the client sent.
+	// Text is the text exactly as sent.
 	Text  string  `json:"text"`
 	Title string  `json:"title,omitempty"`
 	Media []Media `json:"media,omitempty"`
-	// InReplyTo is the id of the post that this one answers, if any.
+	// InReplyTo is the id of the post that this one replies to, if any.
 	InReplyTo string `json:"in_reply_to,omitempty"`
-	// Root is the id of the first post of the chain: the post's own when it answers nothing.
+	// Root is the id of the first post of the chain; the post's own id if it is not a reply.
 	Root    string `json:"root"`
 	Privacy string `json:"privacy,omitempty"`
-	// Container is the id of what the post was published from, if anything.
+	// Container is the id of the container that the post was published from, if any.
 	Container string `json:"container,omitempty"`
-	// Parts are the ids of further containers that went into the post and into no other.
+	// Parts are the ids of further containers of the post. A container is part of one post at most.
 	Parts []string `json:"parts,omitempty"`
-	// Free says that the post does not count against the account's quota.
+	// Free excludes the post from the account's quota.
 	Free bool `json:"free,omitempty"`
-	// Draft says that the post lies in the account's inbox and is not visible.
+	// Draft means that the post is in the account's inbox and not visible.
 	Draft bool `json:"draft,omitempty"`
-	// Deleted says that the post is gone. It stays in the account's list: it goes on counting against the quota.
+	// Deleted marks a deleted post. It stays in the account's list because it still counts against the quota.
 	Deleted bool `json:"deleted,omitempty"`
-	// Detail is what only the platform's own simulator understands.
+	// Detail is opaque data of the platform's simulator.
 	Detail json.RawMessage `json:"detail,omitempty"`
 }
 
-// CreatedAt is when the post was made, to the millisecond.
+// CreatedAt returns the creation time, to the millisecond.
 func (p Post) CreatedAt() time.Time { return p.Stamp.Time() }
 
-// Draft is a post that is about to be made.
+// Draft is the input of Publish.
 type Draft struct {
 	Text, Title string
 	Media       []Media
 	InReplyTo   string
-	// Root is empty when the post answers nothing.
+	// Root is empty if the post is not a reply.
 	Root    string
 	Privacy string
 	Detail  json.RawMessage
-	// Container is the id of what is published; empty when the post comes of itself.
+	// Container is the id of the container to publish; empty if there is none.
 	Container string
-	// Parts are the ids of further containers that go into the post; none may have gone into another.
+	// Parts are the ids of further containers of the post. None may be part of another post.
 	Parts []string
-	// Free takes the post out of the account's quota.
+	// Free excludes the post from the account's quota.
 	Free bool
-	// Inbox makes the post one that the account's owner has yet to publish.
+	// Inbox creates the post in the inbox, for the account's owner to publish.
 	Inbox bool
-	// DuplicateWindow refuses a text that the account has posted, without media, less than this ago; 0 refuses nothing.
+	// DuplicateWindow is the period for refusing a repeated text without media; 0 disables the check.
 	DuplicateWindow time.Duration
-	// Repeats, when there is one, refuses the post if it says so about the newest one that is visible.
+	// Repeats reports whether the draft repeats the newest visible post, which refuses it. It may be nil.
 	Repeats func(newest Post) bool
-	// NewID makes the platform's id of the post created at that stamp.
+	// NewID returns the platform's id for a stamp.
 	NewID func(Stamp) string
 }
 
-// DuplicateError says that the account has posted the same already.
+// DuplicateError is returned for a post that the account has already published.
 type DuplicateError struct{ ID string }
 
 // Error names the earlier post.
 func (e *DuplicateError) Error() string { return "the same was posted as " + e.ID }
 
-// QuotaWindow is the time over which Settings.Quota counts posts.
+// QuotaWindow is the period over which Settings.Quota counts posts.
 const QuotaWindow = 24 * time.Hour
 
-// QuotaError says that the account has used up its posts.
+// QuotaError is returned if the account's quota is used up.
 type QuotaError struct {
 	Quota int
-	// Resets is when the account may post again.
+	// Resets is the time of the next permitted post.
 	Resets time.Time
 }
 
-// Error tells the quota and when it frees up.
+// Error returns a message with the quota and its reset time.
 func (e *QuotaError) Error() string {
 	return fmt.Sprintf("all %d posts of %s are used until %s", e.Quota, QuotaWindow, e.Resets.Format(time.RFC3339))
 }
 
-// Publish makes a post. It fails with ErrNoAccount, ErrNoContainer, a *PublishedError, a *DuplicateError, a *QuotaError,
-// or because it could not be saved; in each case nothing was made.
+// Publish creates a post. It fails with ErrNoAccount, ErrNoContainer, *PublishedError, *DuplicateError, *QuotaError,
+// or a write error. After an error no post exists.
 func (s *Store) Publish(key Key, d Draft) (Post, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *Store) Publish(key Key, d Draft) (Post, error) {
 
 func (p Post) entry() entry { return entry{bucketPosts, p.Stamp.key(), p} }
 
-// checkDuplicate returns a *DuplicateError when the account has posted the same already, as the draft understands it.
+// checkDuplicate returns a *DuplicateError if the draft repeats a post, by its DuplicateWindow or Repeats.
 func (a *account) checkDuplicate(d Draft, now time.Time) error {
 	if earlier := a.latest[textKey(d.Text)]; earlier != nil && now.Sub(earlier.CreatedAt()) < d.DuplicateWindow {
 		return &DuplicateError{ID: earlier.ID}
@@ -159,7 +159,7 @@ func (a *account) checkDuplicate(d Draft, now time.Time) error {
 	return nil
 }
 
-// checkQuota returns a *QuotaError when the account may not post now.
+// checkQuota returns a *QuotaError if the quota is used up.
 func (a *account) checkQuota(now time.Time) error {
 	quota := a.info.Settings.Quota
 	if quota == nil {
@@ -176,14 +176,14 @@ func (a *account) checkQuota(now time.Time) error {
 	return &QuotaError{Quota: *quota, Resets: resets}
 }
 
-// counted are the posts of the window that count against the quota, oldest first.
+// counted returns the posts within the window that count against the quota, oldest first.
 func (a *account) counted(now time.Time) []*Post {
 	since := now.Add(-QuotaWindow)
 	first := sort.Search(len(a.posts), func(i int) bool { return a.posts[i].CreatedAt().After(since) })
 	return slices.DeleteFunc(slices.Clone(a.posts[first:]), func(post *Post) bool { return post.Free })
 }
 
-// QuotaUsed returns how many posts the account made in the last 24 hours that count against its quota.
+// QuotaUsed returns the number of posts in the last 24 hours that count against the account's quota.
 func (s *Store) QuotaUsed(key Key) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -193,7 +193,7 @@ func (s *Store) QuotaUsed(key Key) int {
 	return 0
 }
 
-// addPost puts a new post of an account into the maps.
+// addPost adds a new post to the maps.
 func (s *Store) addPost(a *account, post Post) {
 	s.seen(post.Stamp)
 	a.posts = append(a.posts, &post)
@@ -215,10 +215,10 @@ func (s *Store) addPost(a *account, post Post) {
 	}
 }
 
-// textKey is what two texts share when a platform takes them for the same.
+// textKey returns the same key for texts that a platform considers equal.
 func textKey(text string) string { return strings.TrimSpace(norm.NFC.String(text)) }
 
-// Post returns one post, unless it was deleted.
+// Post returns one post unless it is deleted.
 func (s *Store) Post(platform, id string) (Post, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -229,7 +229,7 @@ func (s *Store) Post(platform, id string) (Post, bool) {
 	return *post, true
 }
 
-// Delete removes a post of an account, or fails with ErrNoPost. What it was published from stays used.
+// Delete deletes an account's post. It returns ErrNoPost if there is none. The post's containers stay used.
 func (s *Store) Delete(owner Key, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,12 +246,12 @@ func (s *Store) Delete(owner Key, id string) error {
 	a := s.accounts[owner]
 	a.deleted++
 	if a.latest[textKey(post.Text)] == found {
-		delete(a.latest, textKey(post.Text)) // the same may be said again
+		delete(a.latest, textKey(post.Text)) // the text may be posted again
 	}
 	return nil
 }
 
-// SetDetail changes what a post keeps for its platform's simulator, or fails with ErrNoPost.
+// SetDetail replaces the Detail of a post. It returns ErrNoPost if there is none.
 func (s *Store) SetDetail(platform, id string, detail json.RawMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +268,7 @@ func (s *Store) SetDetail(platform, id string, detail json.RawMessage) error {
 	return nil
 }
 
-// Posts returns the posts that are not deleted in order of creation. An empty platform or account does not narrow.
+// Posts returns the posts in order of creation, without deleted ones. An empty platform or account matches all.
 func (s *Store) Posts(platform, accountID string) []Post {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Stamp orders everything that the sandbox creates: a millisecond, and a number within that millisecond. Later stamps
-// are always greater, also when the clock stands still or goes back.
+// Stamp orders all objects of the sandbox by a millisecond and a serial number within it. Later stamps are always
+// greater, even if the clock stops or goes back.
 type Stamp struct {
 	// Milli is a Unix time in milliseconds.
 	Milli int64 `json:"ms"`
@@ -20,15 +20,15 @@ type Stamp struct {
 	Serial int64 `json:"n,omitempty"`
 }
 
-// Time is the stamp's instant, in UTC, to the millisecond.
+// Time returns the stamp's time in UTC, to the millisecond.
 func (s Stamp) Time() time.Time { return time.UnixMilli(s.Milli).UTC() }
 
-// Compare returns a negative number when s is before other, 0 when they are the same, a positive one otherwise.
+// Compare returns a negative number if s is before other, 0 if they are equal, and a positive number otherwise.
 func (s Stamp) Compare(other Stamp) int {
 	return cmp.Or(cmp.Compare(s.Milli, other.Milli), cmp.Compare(s.Serial, other.Serial))
 }
 
-// String is the stamp as ParseStamp reads it.
+// String returns the stamp in the format of ParseStamp.
 func (s Stamp) String() string { return fmt.Sprintf("%d.%d", s.Milli, s.Serial) }
 
 // ParseStamp is the inverse of String.
@@ -39,10 +39,11 @@ func ParseStamp(text string) (Stamp, bool) {
 	return Stamp{Milli: ms, Serial: n}, found && errMilli == nil && errSerial == nil
 }
 
-// key is the stamp as a key of the database, which sorts as stamps do.
+// key returns the stamp as a database key that sorts in the order of stamps.
 func (s Stamp) key() string { return fmt.Sprintf("%016x.%016x", s.Milli, s.Serial) }
 
-// stamp returns a new stamp: now, or just after the last one when that is not earlier. Call it with the lock held.
+// stamp returns a new stamp: the current time, or the successor of the last stamp if the time is not later. The
+// caller holds the lock.
 func (s *Store) stamp() Stamp {
 	if ms := s.clock.Now().UnixMilli(); ms > s.last.Milli {
 		s.last = Stamp{Milli: ms}
@@ -52,7 +53,7 @@ func (s *Store) stamp() Stamp {
 	return s.last
 }
 
-// seen makes sure that no later stamp is at or before at.
+// seen ensures that all later stamps are greater than at.
 func (s *Store) seen(at Stamp) {
 	if at.Compare(s.last) > 0 {
 		s.last = at

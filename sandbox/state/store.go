@@ -1,12 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state holds what the simulated platforms remember: accounts, tokens, containers and posts.
+// Package state stores the accounts, tokens, containers and posts of the simulated platforms.
 //
-// Everything is in memory, guarded by one lock. With a folder, every change is also written to a bbolt database before it
-// is answered. A process that is killed at any instant comes back with exactly what it had acknowledged. Writes are not
-// synced to the disk: they survive the death of the process, not the loss of the machine's power, which is the right price
-// for a simulator that a benchmark leans on.
+// All state is in memory, guarded by one lock. With a folder, every change is also written to a bbolt database before
+// it is acknowledged, so a process that is killed at any time restarts with exactly the acknowledged state. Writes
+// are not synced to disk: they survive the death of the process but not a power failure, a good trade-off for a
+// simulator in benchmarks.
 package state
 
 import (
@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// fileName is the database's name in the folder.
+	// fileName is the name of the database in the folder.
 	fileName = "state.db"
-	// lockPatience is how long to wait for a sandbox that is about to let go of the folder.
+	// lockPatience is the time to wait for another sandbox to release the folder.
 	lockPatience = 100 * time.Millisecond
 )
 
@@ -40,35 +40,35 @@ const (
 	bucketPosts      = "posts"      // in order of creation
 )
 
-// Options are what a Store needs.
+// Options configure a Store.
 type Options struct {
-	// Clock tells the time of creations and expiries.
+	// Clock is the time source for creation and expiry times.
 	Clock clock.PassiveClock
-	// Dir is the folder of the database. It is created when it does not exist; empty keeps everything in memory only.
+	// Dir is the folder of the database, created if missing; empty keeps the state in memory only.
 	Dir string
-	// Logger receives what happened at the start.
+	// Logger receives startup messages.
 	Logger *slog.Logger
 }
 
-// Store is the memory of all simulated platforms. Its methods may be called at the same time; the functions that they are
-// given must not call it.
+// Store holds the state of all simulated platforms. Its methods are safe for concurrent use; the functions passed to
+// them must not call the store.
 type Store struct {
 	clock clock.PassiveClock
-	db    *bbolt.DB // nil in memory only
+	db    *bbolt.DB // nil without a folder
 
-	// mu guards what follows and what it points to. A change is saved before it is made.
+	// mu guards the fields below and the values behind their pointers. A change is saved before it is applied.
 	mu         sync.RWMutex
-	last       Stamp // the newest stamp that was given out
+	last       Stamp // the newest stamp issued
 	accounts   map[Key]*account
 	usernames  map[Key]*account // Key.ID is the username in lower case
-	posts      map[Key]*Post    // Key.ID is the post's
-	replies    map[Key][]*Post  // Key.ID is that of the chain's first post
+	posts      map[Key]*Post    // Key.ID is the post's id
+	replies    map[Key][]*Post  // Key.ID is the id of the chain's first post
 	containers map[Key]*Container
 	tokens     *tokenBook
 }
 
-// Open returns a store with what the database in opts.Dir holds. The database is locked against a second process until
-// Close.
+// Open returns a store with the contents of the database in opts.Dir. The database is locked against other processes
+// until Close.
 func Open(opts Options) (*Store, error) {
 	s := &Store{
 		clock: opts.Clock, accounts: map[Key]*account{}, usernames: map[Key]*account{}, posts: map[Key]*Post{},
@@ -110,7 +110,7 @@ func (s *Store) openDir(dir string) error {
 	return s.db.View(s.load)
 }
 
-// load reads the database back, in the order in which one kind refers to another.
+// load reads the database in an order that satisfies references between kinds.
 func (s *Store) load(tx *bbolt.Tx) error {
 	return errors.Join(
 		each(tx, bucketAccounts, s.addAccount),
@@ -131,13 +131,13 @@ func each[T any](tx *bbolt.Tx, bucket string, add func(T)) error {
 	})
 }
 
-// entry is one value of the database. A nil value removes it.
+// entry is one value of the database. A nil value deletes the key.
 type entry struct {
 	bucket, key string
 	value       any
 }
 
-// save writes entries to the database: all of them or none.
+// save writes entries to the database atomically.
 func (s *Store) save(entries ...entry) error {
 	if s.db == nil {
 		return nil
@@ -163,7 +163,7 @@ func (s *Store) save(entries ...entry) error {
 	})
 }
 
-// Close ends the store: with a folder, later changes fail. Reads go on working.
+// Close closes the database. With a folder, later changes fail; reads still work.
 func (s *Store) Close() error {
 	if s.db == nil {
 		return nil
@@ -171,8 +171,8 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Reset removes all posts and containers and puts every account's settings back to their defaults. Accounts and tokens
-// stay, so that what is connected stays connected.
+// Reset removes all posts and containers and restores the default settings of every account. Accounts and tokens
+// stay, so that connected clients stay connected.
 func (s *Store) Reset() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

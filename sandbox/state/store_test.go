@@ -144,7 +144,8 @@ func TestExpiredTokensAreForgotten(t *testing.T) {
 	}
 }
 
-// TestJournalThatCannotBeWritten closes the file below the store, as a full disk would: nothing is acknowledged.
+// TestChangeThatCannotBeSaved closes the database below the store, so that writes fail as on a full disk: the change
+// is not acknowledged.
 func TestChangeThatCannotBeSaved(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)

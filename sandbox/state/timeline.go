@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Range is a part of an account's posts. The zero value of a field does not narrow.
+// Range selects a part of an account's posts. The zero value of a field selects everything.
 type Range struct {
 	// After and Before are exclusive.
 	After, Before Stamp
 	// From is inclusive, To exclusive.
 	From, To time.Time
-	// Lag hides posts younger than this; the account's own listing lag counts when it is longer.
+	// Lag hides posts younger than this; the account's own listing lag applies if it is longer.
 	Lag time.Duration
-	// Limit is how many posts to return at most; it must be positive.
+	// Limit is the maximum number of posts to return; it must be positive.
 	Limit int
-	// Keep leaves out posts for which it returns false; nil keeps all.
+	// Keep filters the posts; nil keeps all.
 	Keep func(*Post) bool
 }
 
-// Timeline returns an account's posts in that range, newest first, and whether there are older ones. It looks at no more
-// posts than it returns, save those that are deleted or not kept.
+// Timeline returns an account's posts in the range, newest first, and whether older ones exist. It examines only the
+// returned posts and those that are deleted or filtered out.
 func (s *Store) Timeline(key Key, r Range) (page []Post, more bool, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -46,7 +46,7 @@ func (s *Store) Timeline(key Key, r Range) (page []Post, more bool, err error) {
 	return page, false, nil
 }
 
-// bounds returns the half-open range of indexes that r names.
+// bounds returns the half-open index range of r.
 func (a *account) bounds(r Range, visible time.Time) (start, end int) {
 	start = sort.Search(len(a.posts), func(i int) bool {
 		post := a.posts[i]
@@ -61,7 +61,7 @@ func (a *account) bounds(r Range, visible time.Time) (start, end int) {
 	return start, end
 }
 
-// Chain returns the posts of a chain that are not deleted, the oldest first, whichever accounts wrote them.
+// Chain returns the posts of a chain, oldest first, by any author, without deleted ones.
 func (s *Store) Chain(platform, root string) []Post {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -11,33 +11,33 @@ import (
 	"time"
 )
 
-// Tokens are what an account's owner has granted to a client.
+// Tokens are the tokens of a grant.
 type Tokens struct {
-	// Access is empty when the access token has been revoked.
+	// Access is empty if the access token was revoked.
 	Access string
-	// ExpiresAt is zero when the access token does not end by itself.
+	// ExpiresAt is zero if the access token does not expire.
 	ExpiresAt time.Time
-	// Refresh is empty when the grant cannot be refreshed.
+	// Refresh is empty if the grant has no refresh token.
 	Refresh string
-	// RefreshExpiresAt is zero when the refresh token does not end by itself.
+	// RefreshExpiresAt is zero if the refresh token does not expire.
 	RefreshExpiresAt time.Time
 	Scopes           []string
 }
 
-// Terms say what an account's owner grants on a platform.
+// Terms describe the tokens that a platform issues.
 type Terms struct {
 	Scopes []string
-	// Access is the life of access tokens; 0 means that they do not end by themselves.
+	// Access is the lifetime of access tokens; 0 means that they do not expire.
 	Access time.Duration
-	// Refresh says that a refresh token comes with the access token.
+	// Refresh means that a refresh token is issued with the access token.
 	Refresh bool
-	// RefreshLife is that of refresh tokens; 0 means that they do not end by themselves.
+	// RefreshLife is the lifetime of refresh tokens; 0 means that they do not expire.
 	RefreshLife time.Duration
-	// Fixed says that a refresh token stays the same when it is used.
+	// Fixed means that a refresh token does not rotate on use.
 	Fixed bool
 }
 
-// Tokens are the terms' tokens when they are given now, still without their strings.
+// Tokens returns the tokens for a grant at a time, without their strings.
 func (t Terms) Tokens(now time.Time) Tokens {
 	out := Tokens{Scopes: t.Scopes, ExpiresAt: expiryOf(now, t.Access)}
 	if t.Refresh {
@@ -46,7 +46,7 @@ func (t Terms) Tokens(now time.Time) Tokens {
 	return out
 }
 
-// expiryOf is when a life that begins now ends; zero when it does not.
+// expiryOf returns the end of a lifetime that starts now, or zero if it has no end.
 func expiryOf(now time.Time, life time.Duration) time.Time {
 	if life == 0 {
 		return time.Time{}
@@ -54,45 +54,45 @@ func expiryOf(now time.Time, life time.Duration) time.Time {
 	return now.Add(life)
 }
 
-// Bearer is what an access token proves.
+// Bearer is the identity behind an access token.
 type Bearer struct {
 	Account  Key
 	Scopes   []string
 	IssuedAt time.Time
-	// ExpiresAt is zero when the token does not end by itself.
+	// ExpiresAt is zero if the token does not expire.
 	ExpiresAt time.Time
 }
 
-// Expired says whether the token's time is over.
+// Expired reports whether the token has expired.
 func (b Bearer) Expired(now time.Time) bool { return !b.ExpiresAt.IsZero() && !now.Before(b.ExpiresAt) }
 
-// Allows says whether the token was granted that scope.
+// Allows reports whether the token has the scope.
 func (b Bearer) Allows(scope string) bool { return slices.Contains(b.Scopes, scope) }
 
 // access is one access token.
 type access struct {
 	Token    string    `json:"token"`
 	IssuedAt time.Time `json:"issued_at"`
-	// ExpiresAt is zero when the token does not end by itself.
+	// ExpiresAt is zero if the token does not expire.
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
 func (a access) expired(now time.Time) bool { return !a.ExpiresAt.IsZero() && a.ExpiresAt.Before(now) }
 
-// grant is one refresh token with all access tokens that came of it and of those that it replaced; or, without a refresh
-// token, the access tokens that came of each other.
+// grant is one refresh token with all access tokens that were issued for it and its predecessors. Without a refresh
+// token, it is a chain of renewed access tokens.
 type grant struct {
-	// Number counts grants in order of creation.
+	// Number increases in order of creation.
 	Number  int64  `json:"number"`
 	Account Key    `json:"account"`
 	Refresh string `json:"refresh,omitempty"`
-	// RefreshExpiresAt is zero when the refresh token does not end by itself.
+	// RefreshExpiresAt is zero if the refresh token does not expire.
 	RefreshExpiresAt time.Time `json:"refresh_expires_at,omitzero"`
 	Scopes           []string  `json:"scopes,omitempty"`
 	Access           []access  `json:"access,omitempty"`
 }
 
-// entry removes a grant with which nothing can be done any more.
+// entry returns the grant's database entry. The entry of a grant without tokens deletes it.
 func (g grant) entry() entry {
 	key := fmt.Sprintf("%016x", g.Number)
 	if g.Refresh == "" && len(g.Access) == 0 {
@@ -101,7 +101,7 @@ func (g grant) entry() entry {
 	return entry{bucketGrants, key, g}
 }
 
-// endingBy is the grant with access tokens that end no later than until.
+// endingBy returns a copy of the grant with access tokens that expire at until or earlier.
 func (g grant) endingBy(until time.Time) grant {
 	g.Access = slices.Clone(g.Access)
 	for i, a := range g.Access {
@@ -112,7 +112,7 @@ func (g grant) endingBy(until time.Time) grant {
 	return g
 }
 
-// with is the grant with new tokens. Access tokens that have ended are forgotten, so that a long-lived grant stays small.
+// with returns the grant with new tokens. It drops expired access tokens, so that a long-lived grant stays small.
 func (g grant) with(t Tokens, now time.Time) grant {
 	g.Access = slices.DeleteFunc(slices.Clone(g.Access), func(a access) bool { return a.expired(now) })
 	g.Access = append(g.Access, access{Token: t.Access, IssuedAt: now, ExpiresAt: t.ExpiresAt})
@@ -120,10 +120,10 @@ func (g grant) with(t Tokens, now time.Time) grant {
 	return g
 }
 
-// tokenBook knows all tokens.
+// tokenBook indexes all tokens.
 type tokenBook struct {
 	last    int64             // the highest Number
-	grants  map[Key][]*grant  // by account, the latest last
+	grants  map[Key][]*grant  // by account, newest last
 	holders map[string]*grant // by access token, and by refresh token
 }
 
@@ -131,7 +131,7 @@ func newTokenBook() *tokenBook {
 	return &tokenBook{grants: map[Key][]*grant{}, holders: map[string]*grant{}}
 }
 
-// add takes in a new grant.
+// add adds a new grant.
 func (b *tokenBook) add(g grant) {
 	b.last = max(b.last, g.Number)
 	b.grants[g.Account] = append(b.grants[g.Account], &g)
@@ -147,7 +147,7 @@ func (b *tokenBook) index(g *grant) {
 	}
 }
 
-// replace puts a grant in the place of what it was before.
+// replace replaces the stored version of a grant.
 func (b *tokenBook) replace(by grant) {
 	all := b.grants[by.Account]
 	i := slices.IndexFunc(all, func(g *grant) bool { return g.Number == by.Number })
@@ -164,7 +164,7 @@ func (b *tokenBook) replace(by grant) {
 	b.index(old)
 }
 
-// byAccess finds an access token.
+// byAccess finds the grant of an access token.
 func (b *tokenBook) byAccess(token string) (*grant, access, bool) {
 	g := b.holders[token]
 	if g == nil {
@@ -177,7 +177,7 @@ func (b *tokenBook) byAccess(token string) (*grant, access, bool) {
 	return g, g.Access[i], true
 }
 
-// byRefresh finds a refresh token; nil if there is none.
+// byRefresh finds the grant of a refresh token; nil if there is none.
 func (b *tokenBook) byRefresh(token string) *grant {
 	if g := b.holders[token]; g != nil && g.Refresh == token {
 		return g
@@ -185,8 +185,8 @@ func (b *tokenBook) byRefresh(token string) *grant {
 	return nil
 }
 
-// Grant gives a new pair of tokens for an account. Empty token strings are made up; withRefresh false gives an access
-// token only.
+// Grant issues new tokens for an account. It generates token strings that are empty; without withRefresh it issues an
+// access token only.
 func (s *Store) Grant(key Key, t Tokens, withRefresh bool) (Tokens, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,13 +198,13 @@ func (s *Store) Grant(key Key, t Tokens, withRefresh bool) (Tokens, error) {
 	return t, nil
 }
 
-// newGrant makes a grant and fills in the token strings that t lacks.
+// newGrant creates a grant and fills in the missing token strings of t.
 func (s *Store) newGrant(key Key, t *Tokens, withRefresh bool) grant {
 	t.fill(key.Platform, withRefresh)
 	return grant{Number: s.tokens.last + 1, Account: key}.with(*t, s.clock.Now())
 }
 
-// fill makes up the strings that are missing.
+// fill generates the missing token strings.
 func (t *Tokens) fill(platform string, withRefresh bool) {
 	t.Access = cmp.Or(t.Access, platform+"-access-"+rand.Text())
 	if withRefresh {
@@ -213,8 +213,8 @@ func (t *Tokens) fill(platform string, withRefresh bool) {
 }
 
 // Rotate exchanges a refresh token for a new access token and, unless the account's terms are Fixed, a new refresh
-// token. Then the old one stops working at once; the old access tokens keep their time. It returns false when the refresh
-// token is not known, was used before, or is over.
+// token. The old refresh token then stops working immediately; old access tokens keep their expiry. It returns false
+// if the refresh token is unknown, already used, or expired.
 func (s *Store) Rotate(refresh string, terms func(Account) Terms) (Tokens, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,8 +232,8 @@ func (s *Store) Rotate(refresh string, terms func(Account) Terms) (Tokens, bool,
 	return s.renewed(old.with(fresh, now), fresh)
 }
 
-// Renew gives the holder of an access token, for which there is no refresh token, another one with the same scopes. The
-// old one keeps its time. It returns false when the token is not known; the caller checks whether its time is over.
+// Renew exchanges an access token without a refresh token for another one with the same scopes. The old one keeps its
+// expiry. It returns false if the token is unknown; the caller checks the expiry.
 func (s *Store) Renew(access string, terms func(Account) Terms) (Tokens, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +248,7 @@ func (s *Store) Renew(access string, terms func(Account) Terms) (Tokens, bool, e
 	return s.renewed(old.with(fresh, now), fresh)
 }
 
-// renewed saves a grant that has new tokens.
+// renewed saves a grant with new tokens.
 func (s *Store) renewed(g grant, fresh Tokens) (Tokens, bool, error) {
 	if err := s.save(g.entry()); err != nil {
 		return Tokens{}, false, err
@@ -257,7 +257,8 @@ func (s *Store) renewed(g grant, fresh Tokens) (Tokens, bool, error) {
 	return fresh, true, nil
 }
 
-// Bearer returns what an access token stands for, also when it has expired, but not when it was revoked or never given.
+// Bearer returns the identity behind an access token, even an expired one. It returns false for a revoked or unknown
+// token.
 func (s *Store) Bearer(access string) (Bearer, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -268,7 +269,7 @@ func (s *Store) Bearer(access string) (Bearer, bool) {
 	return Bearer{Account: g.Account, Scopes: g.Scopes, IssuedAt: a.IssuedAt, ExpiresAt: a.ExpiresAt}, true
 }
 
-// RefreshOwner returns whose refresh token it is.
+// RefreshOwner returns the account of a refresh token.
 func (s *Store) RefreshOwner(refresh string) (Key, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -278,7 +279,7 @@ func (s *Store) RefreshOwner(refresh string) (Key, bool) {
 	return Key{}, false
 }
 
-// Tokens returns the account's newest tokens; empty ones when it has none that work.
+// Tokens returns the account's newest tokens, or empty ones if the account has none.
 func (s *Store) Tokens(key Key) Tokens {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -294,7 +295,7 @@ func (s *Store) Tokens(key Key) Tokens {
 	return out
 }
 
-// Revoke ends an access token, or a refresh token and all access tokens that came of it. An unknown one is no error
+// Revoke revokes an access token, or a refresh token with all its access tokens. An unknown token is not an error
 // (RFC 7009, section 2.2).
 func (s *Store) Revoke(token string) error {
 	s.mu.Lock()

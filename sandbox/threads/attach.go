@@ -18,38 +18,38 @@ import (
 )
 
 const (
-	// maxImage and maxVideo are how many bytes a file may have.
+	// maxImage and maxVideo are the maximum file sizes, in bytes.
 	maxImage = 8 << 20
 	maxVideo = 1 << 30
-	// maxVideoTime is how long a video may play.
+	// maxVideoTime is the maximum duration of a video.
 	maxVideoTime = 300 * time.Second
-	// maxColumns is how wide a video's picture may be, in pixels. Images that are wider are scaled.
+	// maxColumns is the maximum width of a video, in pixels. Wider images are scaled.
 	maxColumns = 1920
-	// minFrameRate and maxFrameRate are how many frames a video shows in a second, with what its clock may be off.
+	// minFrameRate and maxFrameRate limit a video's frames per second, with a tolerance for its clock.
 	minFrameRate, maxFrameRate = 22, 63
-	// A carousel has so many files.
+	// minChildren and maxChildren limit the number of files in a carousel.
 	minChildren = 2
 	maxChildren = 20
 )
 
-// What a container that has failed names as the reason.
+// The failure reasons of a container.
 const (
 	failedDownload   = "FAILED_DOWNLOADING_VIDEO"
 	failedProcessing = "FAILED_PROCESSING_VIDEO"
-	badAspect        = "INVALID_ASPEC_RATIO" // as the platform spells it
+	badAspect        = "INVALID_ASPEC_RATIO" // the platform's spelling
 	badDuration      = "INVALID_DURATION"
 	badFrameRate     = "INVALID_FRAME_RATE"
 	failedAudio      = "FAILED_PROCESSING_AUDIO"
 	unknownFailure   = "UNKNOWN"
 )
 
-// child is what a carousel keeps of one of its items.
+// child is the stored data of a carousel item.
 type child struct {
 	Container string `json:"container"`
 	Kind      string `json:"kind"`
 }
 
-// places are the parameters that go with some kinds of containers only. Those of the kinds in needs are required there.
+// places are the parameters that are valid for some kinds of containers only. The kinds in needs require them.
 var places = []struct {
 	name         string
 	kinds, needs []string
@@ -60,7 +60,7 @@ var places = []struct {
 	{"is_carousel_item", []string{kindImage, kindVideo}, nil},
 }
 
-// checkKind refuses parameters that do not go with a kind of container, and asks for those that it needs.
+// checkKind rejects parameters that do not fit the kind of a container, and missing ones that it needs.
 func checkKind(q *graph.Params, kind string) {
 	for _, place := range places {
 		value := q.Text(place.name)
@@ -73,8 +73,7 @@ func checkKind(q *graph.Params, kind string) {
 	}
 }
 
-// addMedia gives a container its files, or what leads to them. An image is fetched while the client waits, and a video
-// later.
+// addMedia adds the files of a container or their sources. An image is fetched while the client waits, a video later.
 func (p *Platform) addMedia(c *graph.Call, kind string, out *state.Container, kept *detail) *graph.Error {
 	switch kind {
 	case kindImage:
@@ -94,15 +93,15 @@ func (p *Platform) addMedia(c *graph.Call, kind string, out *state.Container, ke
 	return nil
 }
 
-// unfetched is the answer to an address that leads to no file.
+// unfetched returns the error for an address without a file.
 func unfetched() *graph.Error {
 	return graph.Refusal(9004, "The media could not be fetched from this URI.").Because(2207052, "Media download has failed",
 		"The media could not be fetched from this URI. Make sure that it is public and leads to the file itself.")
 }
 
-// addImage fetches an image. One that is fetched and no good lets the container fail.
+// addImage fetches an image. An invalid image makes the container fail.
 func (p *Platform) addImage(c *graph.Call, address string, out *state.Container) *graph.Error {
-	// The platform goes on when the client has gone.
+	// The platform continues after the client has disconnected.
 	blob, err := p.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxImage, blobs.Follow)
 	_, unreachable := errors.AsType[*blobs.PullError](err)
 	switch {
@@ -118,7 +117,7 @@ func (p *Platform) addImage(c *graph.Call, address string, out *state.Container)
 	return nil
 }
 
-// fetch gets the video of a container and judges it, while the container is in progress.
+// fetch downloads and checks the video of a container while it is in progress.
 func (p *Platform) fetch(c state.Container) {
 	p.Fetch(c, maxVideo, func(blob blobs.Blob, err error) string {
 		_, unreachable := errors.AsType[*blobs.PullError](err)
@@ -136,13 +135,13 @@ func (p *Platform) fetch(c state.Container) {
 	})
 }
 
-// The types of files that are taken. Apple's brand of MP4 is MP4.
+// The accepted file types. Apple's brand of MP4 counts as MP4.
 var (
 	imageTypes = []string{"image/jpeg", "image/png"}
 	videoTypes = []string{"video/mp4", "video/quicktime", "video/x-m4v"}
 )
 
-// imageFailure is how the work on an image ends; empty when it ends well.
+// imageFailure returns the failure of an image; empty for success.
 func imageFailure(blob blobs.Blob) string {
 	switch {
 	case !slices.Contains(imageTypes, blob.MIMEType), blob.Width == 0, blob.Height == 0:
@@ -154,7 +153,7 @@ func imageFailure(blob blobs.Blob) string {
 	}
 }
 
-// videoFailure is how the work on a video ends; empty when it ends well. What cannot be told of it does not fail it.
+// videoFailure returns the failure of a video; empty for success. Unknown properties do not fail it.
 func videoFailure(blob blobs.Blob) string {
 	switch {
 	case !slices.Contains(videoTypes, blob.MIMEType), blob.Width == 0, blob.Height == 0:
@@ -174,11 +173,11 @@ func videoFailure(blob blobs.Blob) string {
 	}
 }
 
-// partsInvalid is the subcode of a carousel whose items are invalid or have expired, as clients report it
-// (exileum/meta-mcp, pull request 4).
+// partsInvalid is the subcode for a carousel with invalid or expired items, as reported by clients (exileum/meta-mcp,
+// pull request 4).
 const partsInvalid = 4279004
 
-// addChildren makes a carousel of the containers in a list of ids.
+// addChildren builds a carousel from a list of container ids.
 func (p *Platform) addChildren(list string, out *state.Container, kept *detail) *graph.Error {
 	ids := strings.Split(list, ",")
 	bad := graph.BadParam("Param children must be %d to %d ids of containers that are ready and carousel items, separated by commas.",
@@ -203,14 +202,15 @@ func (p *Platform) addChildren(list string, out *state.Container, kept *detail) 
 	return nil
 }
 
-// childIDs is how far a published item's id is from that of its container: farther than ids will be for a long time.
+// childIDs is the distance between the id of a published item and its container's id. Regular ids will not reach it
+// for a long time.
 const childIDs = 40_000_000_000_000_000
 
-// id is the item's own, once the carousel is public.
+// id returns the item's own id in a published carousel.
 func (ch child) id() string {
 	n, err := strconv.ParseInt(ch.Container, 10, 64)
 	if err != nil {
-		return ch.Container // containers have numbers
+		return ch.Container // container ids are numbers
 	}
 	return strconv.FormatInt(n+childIDs, 10)
 }

@@ -19,17 +19,17 @@ const (
 	kindCarousel = "CAROUSEL"
 )
 
-// processing is how long a container without a video takes to be ready, unless the control API says otherwise. Threads does
-// not say how long it is; clients that poll see less than their first interval.
+// processing is the default processing time of a container without a video. Threads does not document it; polling
+// clients see less than their first interval.
 const processing = 200 * time.Millisecond
 
-// detail is what a container or post keeps beside its text.
+// detail is the stored data of a container or post without its text.
 type detail struct {
 	// Kind is empty for a text.
 	Kind string `json:"kind,omitempty"`
-	// Item says that the container is to go into a carousel.
+	// Item means that the container is for a carousel.
 	Item bool `json:"item,omitempty"`
-	// Children are what a carousel was made of, one for each of its files.
+	// Children are the items of a carousel, one for each of its files.
 	Children []child `json:"children,omitempty"`
 }
 
@@ -57,7 +57,7 @@ func (p *Platform) create(c *graph.Call) (any, *graph.Error) {
 	return map[string]string{"id": container.ID}, nil
 }
 
-// readContainer turns a request into a container, or says why Threads would refuse it.
+// readContainer reads a container from a request. It returns an error if Threads would refuse it.
 func (p *Platform) readContainer(c *graph.Call, account state.Account) (string, state.Container, *graph.Error) {
 	q := c.Params
 	q.Required("media_type")
@@ -89,7 +89,7 @@ func (p *Platform) readContainer(c *graph.Call, account state.Account) (string, 
 	return kind, out, nil
 }
 
-// checkReply finds the post that is answered, and its chain.
+// checkReply finds the post that is replied to, and its chain.
 func (p *Platform) checkReply(c *graph.Call, out *state.Container) *graph.Error {
 	if out.InReplyTo == "" {
 		return nil
@@ -105,11 +105,11 @@ func (p *Platform) checkReply(c *graph.Call, out *state.Container) *graph.Error 
 	return nil
 }
 
-// detailOf reads what readContainer kept.
+// detailOf decodes the detail of a container or post.
 func detailOf(content json.RawMessage) detail {
 	var out detail
 	if len(content) > 0 {
-		// It was encoded here; were it unreadable, the post would be shown without it.
+		// It was encoded by this package. Without it, the post would be shown incompletely.
 		_ = json.Unmarshal(content, &out)
 	}
 	return out
@@ -146,7 +146,7 @@ func (p *Platform) publish(c *graph.Call) (any, *graph.Error) {
 		return nil, bad
 	}
 	from, ok := p.Container(account, id)
-	// A container that is not ready, not this account's, or a post already, is not there for the platform.
+	// For the platform, a container that is not ready, not the account's, or already published does not exist.
 	if !ok || p.StatusOf(from, false) != graph.Finished {
 		return nil, noContainer(id)
 	}
@@ -159,7 +159,7 @@ func (p *Platform) publish(c *graph.Call) (any, *graph.Error) {
 	}, noContainer(id))
 }
 
-// noContainer is the answer to the id of nothing that can be published now.
+// noContainer returns the error for an id without a publishable container.
 func noContainer(id string) *graph.Error {
 	return graph.Refusal(24, "The requested resource does not exist").Because(4279009, "Media Not Found",
 		"The media with id "+id+" cannot be found.")

@@ -4,8 +4,9 @@
 // Package threads simulates the Threads API: containers of text, images, videos and carousels, their publication, the
 // account's posts and replies, and long-lived tokens.
 //
-// It is written from the platform's documentation. Media are fetched from where the client says they are. What can be told
-// of them without decoding them is judged: type, size, picture and length; codecs, sound and rates are taken as they are.
-// Not simulated are the options of a post beside its text, media and what it answers: asking for one is refused. A lenient
-// sandbox overlooks those that do not change when a post is seen.
+// It follows the platform's documentation. Media are fetched from the client's addresses. The simulator checks type,
+// size, dimensions and duration, and, if ffprobe is installed, codecs and frame rate. It does not check bit rates.
+//
+// The options of a post other than its text, media and reply are not simulated and are rejected. A lenient sandbox
+// ignores the options that do not change when a post becomes visible.
 package threads

@@ -10,8 +10,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// mediaFields are the fields of a post that may be asked for, as far as they are simulated. Those that have nothing to say
-// are left out of the answer.
+// mediaFields are the simulated fields of a post. Fields without a value are omitted from the response.
 var mediaFields = []string{
 	"id", "media_product_type", "media_type", "media_url", "permalink", "owner", "username", "text", "timestamp", "shortcode",
 	"children", "is_reply", "root_post", "replied_to",
@@ -30,7 +29,8 @@ func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	return c.Show(p.media(c.Request.Request, account, post))
 }
 
-// remove is DELETE /{id} for a post (Meta's "Delete Posts"). That an account may delete 100 posts a day is not simulated.
+// remove is DELETE /{id} for a post (Meta's "Delete Posts"). The limit of 100 deletions a day per account is not
+// simulated.
 func (p *Platform) remove(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeBasic, scopeDelete)
 	if bad != nil {
@@ -42,7 +42,7 @@ func (p *Platform) remove(c *graph.Call) (any, *graph.Error) {
 	return map[string]any{"success": true, "deleted_id": c.PathValue("id")}, nil
 }
 
-// list is GET /{id}/threads, what the account posted of its own accord, or GET /{id}/replies.
+// list is GET /{id}/threads, for posts that are not replies, or GET /{id}/replies.
 func (p *Platform) list(replies bool, scopes ...string) graph.Handler {
 	return func(c *graph.Call) (any, *graph.Error) {
 		account, bad := c.Owner(scopes...)
@@ -54,7 +54,7 @@ func (p *Platform) list(replies bool, scopes ...string) graph.Handler {
 	}
 }
 
-// media shows a post of account.
+// media renders a post of account.
 func (p *Platform) media(r *http.Request, account state.Account, post state.Post) graph.Node {
 	kept := detailOf(post.Detail)
 	values := map[string]any{
@@ -89,7 +89,7 @@ func node(values map[string]any) graph.Node {
 	return graph.Node{Type: "ThreadsMedia", Values: values, Known: mediaFields, Default: []string{"id"}}
 }
 
-// shownKind is how a post names what its container called kind.
+// shownKind maps the kind of a container to the media_type of its post.
 func shownKind(kind string) string {
 	switch kind {
 	case kindImage, kindVideo:

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxText is how long a text may be.
+	// maxText is the maximum length of a text.
 	maxText = 500
-	// maxLinks is how many different addresses a post may have.
+	// maxLinks is the maximum number of distinct addresses in a post.
 	maxLinks = 5
 )
 
-// checkText applies the limits of a text and of its addresses. Only a post of nothing else needs one.
+// checkText enforces the limits of a text and its addresses. Only a post without media requires a text.
 func checkText(kind, text string) *graph.Error {
 	found := map[string]bool{}
 	for _, l := range links.Find(text) {
@@ -37,8 +37,8 @@ func checkText(kind, text string) *graph.Error {
 	return nil
 }
 
-// textLength counts as Threads does: an emoji costs the bytes of its UTF-8, everything else that a reader takes for one
-// character costs 1.
+// textLength returns the length as Threads counts it: an emoji counts its UTF-8 bytes, every other grapheme cluster
+// counts 1.
 func textLength(text string) int {
 	n, step := 0, -1
 	for text != "" {

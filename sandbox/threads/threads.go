@@ -21,7 +21,7 @@ import (
 // Name is the platform's name in the control API and the first segment of its paths.
 const Name = "threads"
 
-// The scopes that matter to a publisher.
+// The scopes that a publisher uses.
 const (
 	scopeBasic         = "threads_basic"
 	scopePublish       = "threads_content_publish"
@@ -30,7 +30,7 @@ const (
 	scopeDelete        = "threads_delete"
 )
 
-// Operations of Threads that faults cannot name, only match with `*`.
+// Operations of Threads without a name in faults; only `*` matches them.
 const (
 	opRead  faults.Operation = "read" // one published post
 	opLimit faults.Operation = "publishing_limit"
@@ -45,7 +45,8 @@ type Platform struct {
 	api http.Handler
 }
 
-// New returns the simulator. Its lists tell cursors only, as Meta's sample of "Retrieve Threads" does. It goes on with what a restart interrupted.
+// New returns the simulator. Its lists have cursors only, as in Meta's sample of "Retrieve Threads". It resumes
+// downloads that a restart interrupted.
 func New(opts simulator.Options) *Platform {
 	p := &Platform{API: &graph.API{
 		Options: opts, Profile: profile, Newest: 1, CursorsOnly: true, ParamType: "THApiException", PermissionCode: 10,
@@ -58,7 +59,7 @@ func New(opts simulator.Options) *Platform {
 	return p
 }
 
-// profile says how the accounts of Threads look. A token lives for 60 days and renews itself.
+// profile describes the accounts of Threads. A token lives for 60 days and can renew itself.
 var profile = simulator.Profile{
 	Platform: Name, Label: "Threads", Prefix: "u_",
 	ID: simulator.Form{
@@ -77,20 +78,20 @@ var profile = simulator.Profile{
 	DemoAccess: "threads-access-demo",
 }
 
-// Accounts returns how the accounts of Threads look.
+// Accounts returns the profile of Threads' accounts.
 func Accounts() simulator.Profile { return profile }
 
-// PostPath is the path of a post's public page.
+// PostPath returns the path of a post's public page.
 func (*Platform) PostPath(username, id string) string {
 	return "/threads/@" + username + "/post/" + graph.Shortcode(id)
 }
 
-// PagePatterns are where posts and accounts have their pages.
+// PagePatterns returns the patterns of the public pages of posts and accounts.
 func (*Platform) PagePatterns() []string {
 	return []string{"/threads/{username}", "/threads/{username}/post/{code}"}
 }
 
-// Find says which post, or else whose page, is at an address.
+// Find returns the post or the username at an address.
 func (*Platform) Find(r *http.Request) (post, username string) {
 	if code := r.PathValue("code"); code != "" {
 		return cmp.Or(graph.IDOf(code), "unknown"), ""
@@ -110,7 +111,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	mux.Handle("POST /threads/oauth/access_token", p.Route(graph.OpExchange, p.ExchangeCode(dialog, connected)))
 	mux.Handle("GET /threads/access_token", p.Route(graph.OpExchange, p.Lengthen("th_exchange_token", scopeBasic)))
 
-	// The API has a mux of its own: its paths and those of the pages overlap.
+	// The API has its own mux because its paths overlap with page paths.
 	api := http.NewServeMux()
 	identity := p.Route(faults.Identity, p.user)
 	api.Handle("GET /threads/{version}/{id}", p.ByID(identity, identity, p.Route(opRead, p.read), p.Route(faults.Status, p.status)))
@@ -126,17 +127,17 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	mux.Handle("/threads/", versioned(api))
 }
 
-// connected is what Threads tells with the first token: the id, as a number.
+// connected returns the additional field of the first token's response: the account's id, as a number.
 func connected(to oauth.Grant) map[string]any {
 	return map[string]any{"user_id": json.Number(to.Account.ID)}
 }
 
-// version begins the paths of the API. It may be left out: the API has had no other one.
+// version is the first segment of the API's paths. It is optional because the API has had no other version.
 const version = "v1.0"
 
 var versionPattern = regexp.MustCompile(`^/threads/v[0-9]+\.[0-9]+/`)
 
-// versioned puts the version into a path without one.
+// versioned adds the version to a path without one.
 func versioned(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !versionPattern.MatchString(r.URL.Path) {
@@ -150,8 +151,8 @@ func versioned(api http.Handler) http.Handler {
 
 var nodePattern = regexp.MustCompile(`^(me|[0-9]+)$`)
 
-// APIAt returns the API when an address is its own and not that of a page: /me and the ids of nodes look like profiles when
-// there is no version before them.
+// APIAt returns the API if an address belongs to it and not to a page: without a version, /me and node ids look like
+// profiles.
 func (p *Platform) APIAt(r *http.Request) http.Handler {
 	if nodePattern.MatchString(r.PathValue("username")) {
 		return versioned(p.api)

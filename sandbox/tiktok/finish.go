@@ -15,19 +15,19 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The sides of media, in pixels.
+// The limits of the sides of media, in pixels.
 const (
 	minVideoSide = 360
 	maxVideoSide = 4096
-	// maxShortSide and maxLongSide are those of 1080p, which photos may have at most.
+	// maxShortSide and maxLongSide are the sides of 1080p, the maximum for photos.
 	maxShortSide = 1080
 	maxLongSide  = 1920
 )
 
-// maxPhotoBytes is how large a photo may be.
+// maxPhotoBytes is the maximum size of a photo, in bytes.
 const maxPhotoBytes = 20_000_000
 
-// issueAndPull keeps a ticket of files that TikTok fetches. The answer does not wait for them.
+// issueAndPull stores a ticket for files that TikTok fetches. The response does not wait for them.
 func (p *Platform) issueAndPull(account state.Account, way, text string, t ticket) (any, *refusal) {
 	issued, err := p.issue(account, way, text, t)
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *Platform) issueAndPull(account state.Account, way, text string, t ticke
 	return map[string]string{"publish_id": issued.ID}, nil
 }
 
-// pull fetches the files of a ticket in the background, and makes the post.
+// pull fetches the files of a ticket in the background and publishes the post.
 func (p *Platform) pull(issued state.Container) {
 	most, failed := int64(maxVideo), "video_pull_failed"
 	if ticketOf(issued).MediaType == photo {
@@ -49,13 +49,13 @@ func (p *Platform) pull(issued state.Container) {
 			p.Logger.Info("a file could not be fetched", "platform", Name, "error", err)
 			why = failed
 		}
-		if err := p.fetched(issued.ID, files, why); err != nil && !errors.Is(err, state.ErrNoContainer) { // a reset forgets tickets
+		if err := p.fetched(issued.ID, files, why); err != nil && !errors.Is(err, state.ErrNoContainer) { // a reset removes tickets
 			p.Logger.Error("what was fetched could not be posted", "platform", Name, "ticket", issued.ID, "error", err)
 		}
 	})
 }
 
-// fetched makes a post of files that were fetched.
+// fetched publishes a post from fetched files.
 func (p *Platform) fetched(id string, files []blobs.Blob, why string) error {
 	unlock := p.uploads.Lock(id)
 	defer unlock()
@@ -73,7 +73,7 @@ func (p *Platform) fetched(id string, files []blobs.Blob, why string) error {
 	return p.finish(account, issued, files, why)
 }
 
-// resume fetches what a restart kept from being fetched.
+// resume restarts downloads that a restart interrupted.
 func (p *Platform) resume() {
 	for _, issued := range p.Store.Unfetched(Name) {
 		if issued.PostID == "" && !ticketOf(issued).Done {
@@ -82,8 +82,8 @@ func (p *Platform) resume() {
 	}
 }
 
-// finish makes the post of a publish id whose files have arrived, unless something is wrong with them or there is no room
-// for it.
+// finish publishes the post of a publish id after its files have arrived. It fails the ticket if the files are
+// invalid or the quota is used up.
 func (p *Platform) finish(account state.Account, issued state.Container, files []blobs.Blob, why string) error {
 	t := ticketOf(issued)
 	why = cmp.Or(why, issued.Failure, checkFiles(t.MediaType, files))
@@ -115,14 +115,13 @@ func (p *Platform) finish(account state.Account, issued state.Container, files [
 	return err
 }
 
-// videoCodecs are what TikTok decodes, as ffmpeg names them.
+// videoCodecs are the codecs that TikTok decodes, under ffmpeg's names.
 var videoCodecs = []string{"h264", "hevc", "vp8", "vp9"}
 
-// minFrameRate and maxFrameRate are 23 and 60 frames a second, with what the clock of a film may be off.
+// minFrameRate and maxFrameRate are 23 and 60 frames per second plus a tolerance for the video's clock.
 const minFrameRate, maxFrameRate = 22, 63
 
-// checkFiles says why TikTok fails a post with such files; "" when it does not. What cannot be told of a file does not
-// fail it.
+// checkFiles returns TikTok's failure reason for the files; "" for success. Unknown properties do not fail a file.
 func checkFiles(kind string, files []blobs.Blob) string {
 	for _, file := range files {
 		short, long := min(file.Width, file.Height), max(file.Width, file.Height)
@@ -151,8 +150,8 @@ func checkFiles(kind string, files []blobs.Blob) string {
 	return ""
 }
 
-// settle ends an upload whose last byte is there. It also does so when the sandbox was killed before it could; a file that
-// got lost then is a failure of TikTok's own. Call it with the upload locked.
+// settle completes an upload after its last byte. It also completes uploads that a kill interrupted; a file lost by
+// the kill becomes an internal failure of TikTok. The caller holds the upload's lock.
 func (p *Platform) settle(id string) error {
 	issued, ok := p.Store.Container(Name, id)
 	t := ticketOf(issued)

@@ -19,10 +19,10 @@ const (
 	maxVideos     = 20
 )
 
-// listFields are those of a post in the list.
+// listFields are the fields of a post in the list.
 var listFields = []string{"id", "create_time", "title", "video_description", "share_url", "cover_image_url"}
 
-// list is POST /v2/video/list/: what everyone may see of an account, the newest first.
+// list is POST /v2/video/list/: the public posts of an account, newest first.
 func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
 	account, _, ok := p.authorized(w, r, scopeList)
 	if !ok {
@@ -65,7 +65,7 @@ func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, map[string]any{"videos": videos, "cursor": cursor, "has_more": more})
 }
 
-// readFields reads which fields of posts are wanted.
+// readFields reads the requested fields of posts.
 func readFields(r *faults.Request) ([]string, *refusal) {
 	fields := strings.Split(r.URL.Query().Get("fields"), ",")
 	for _, field := range fields {
@@ -76,8 +76,8 @@ func readFields(r *faults.Request) ([]string, *refusal) {
 	return fields, nil
 }
 
-// query is POST /v2/video/query/ ("Query Videos"): those of some posts that everyone may see. TikTok lets no client delete
-// a post.
+// query is POST /v2/video/query/ ("Query Videos"): the public posts among the given ids. TikTok has no API for
+// deleting a post.
 func (p *Platform) query(w http.ResponseWriter, r *faults.Request) {
 	account, _, ok := p.authorized(w, r, scopeList)
 	if !ok {
@@ -110,11 +110,11 @@ func (p *Platform) query(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, map[string]any{"videos": videos})
 }
 
-// maxListed is how long the texts of a post in the list are ("Video Object": "Max length: 150"). Which characters are
-// counted is not documented: UTF-16, as elsewhere on TikTok.
+// maxListed is the maximum length of the texts in the list ("Video Object": "Max length: 150"). The unit is not
+// documented; it is UTF-16, as elsewhere on TikTok.
 const maxListed = 150
 
-// cut shortens a text to what the list shows of it. It leaves no half of a character.
+// cut shortens a text for the list, at a character boundary.
 func cut(text string) string {
 	units := 0
 	for i, r := range text {
@@ -125,7 +125,7 @@ func cut(text string) string {
 	return text
 }
 
-// listed shows these fields of a post.
+// listed renders the given fields of a post.
 func (p *Platform) listed(r *http.Request, account state.Account, post state.Post, fields []string) map[string]any {
 	title := post.Title
 	if detailOf(post).MediaType == video {

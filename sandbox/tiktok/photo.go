@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxPhotoTitle and maxDescription are how long the texts of photos may be.
+	// maxPhotoTitle and maxDescription are the maximum lengths of the texts of photos.
 	maxPhotoTitle  = 90
 	maxDescription = 4000
-	// maxPhotos is how many photos a post may have.
+	// maxPhotos is the maximum number of photos in a post.
 	maxPhotos = 35
 )
 
-// photoPost is what is posted.
+// photoPost is the post_info of photos.
 type photoPost struct {
 	Title          string  `json:"title"`
 	Description    string  `json:"description"`
@@ -71,7 +71,7 @@ func (p *Platform) photos(w http.ResponseWriter, r *faults.Request) {
 	p.answer(w, data, bad)
 }
 
-// describePhotos takes down how photos are to be posted, or says why TikTok would refuse it.
+// describePhotos creates the ticket of a photo post. It returns a refusal if TikTok would refuse the post.
 func (p *Platform) describePhotos(account state.Account, body photoInit) (ticket, *refusal) {
 	direct := body.PostMode == "DIRECT_POST"
 	t := ticket{Source: fromURL, Inbox: !direct, Title: body.Post.Title, detail: detail{

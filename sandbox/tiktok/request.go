@@ -19,26 +19,26 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// refusal is an error that TikTok answers.
+// refusal is an error response of TikTok.
 type refusal struct {
 	status        int
 	code, message string
 }
 
-// invalid says what is wrong with a request.
+// invalid returns the refusal of an invalid request.
 func invalid(format string, args ...any) *refusal {
 	return &refusal{http.StatusBadRequest, "invalid_params", fmt.Sprintf(format, args...)}
 }
 
 func forbidden(code, message string) *refusal { return &refusal{http.StatusForbidden, code, message} }
 
-// broken is the answer when the sandbox itself fails.
+// broken logs an internal failure of the sandbox and returns the refusal for the response.
 func (p *Platform) broken(doing string, err error) *refusal {
 	p.Logger.Error("the sandbox failed", "platform", Name, "doing", doing, "error", err)
 	return &refusal{http.StatusInternalServerError, "internal_error", "Something is wrong. Please try again later."}
 }
 
-// answer answers what an operation came to.
+// answer responds with the result of an operation.
 func (p *Platform) answer(w http.ResponseWriter, data any, bad *refusal) {
 	if bad != nil {
 		p.fail(w, bad.status, bad.code, bad.message)
@@ -47,8 +47,9 @@ func (p *Platform) answer(w http.ResponseWriter, data any, bad *refusal) {
 	p.succeed(w, data)
 }
 
-// readJSON decodes the body of a request, a JSON object. The query may have these parameters. Other fields and parameters
-// are overlooked when the sandbox is lenient, as TikTok does: OpenPost sends the post_mode of photos with videos as well.
+// readJSON decodes the body of a request, a JSON object. parameters are the permitted query parameters. A lenient
+// sandbox ignores other fields and parameters, as TikTok does: OpenPost sends the post_mode of photos with videos
+// too.
 func (p *Platform) readJSON(r *faults.Request, into any, parameters ...string) *refusal {
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset := params["charset"]; err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
@@ -70,7 +71,7 @@ func (p *Platform) readJSON(r *faults.Request, into any, parameters ...string) *
 	return nil
 }
 
-// checkLength counts as TikTok does, in UTF-16.
+// checkLength measures a text in UTF-16, as TikTok does.
 func checkLength(field, text string, most int) *refusal {
 	if n := len(utf16.Encode([]rune(text))); n > most {
 		return invalid("%s has %d characters, the most are %d.", field, n, most)
@@ -78,8 +79,8 @@ func checkLength(field, text string, most int) *refusal {
 	return nil
 }
 
-// checkURL says whether TikTok would fetch from an address: over HTTPS. Within one machine, and from hosts that are allowed,
-// plain HTTP will do.
+// checkURL returns a refusal if TikTok would not fetch from an address. It requires HTTPS, except for this machine
+// and the hosts in PlainHosts.
 func (p *Platform) checkURL(field, address string) *refusal {
 	u, err := url.Parse(address)
 	if err == nil && u.Host != "" && u.User == nil && u.Fragment == "" {
@@ -91,7 +92,7 @@ func (p *Platform) checkURL(field, address string) *refusal {
 	return invalid("%s is not the HTTPS address of a file.", field)
 }
 
-// privacyLevels are those that an account may choose.
+// privacyLevels returns the privacy levels that an account can choose.
 func privacyLevels(account state.Account) []string {
 	if account.Settings.Private {
 		return []string{"FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", selfOnly}
@@ -104,7 +105,7 @@ const (
 	selfOnly = "SELF_ONLY"
 )
 
-// checkPrivacy says whether an account may post with that privacy level.
+// checkPrivacy returns a refusal if an account may not post with the privacy level.
 func checkPrivacy(account state.Account, level string, branded bool) *refusal {
 	known := []string{everyone, "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", selfOnly}
 	switch {
@@ -119,7 +120,7 @@ func checkPrivacy(account state.Account, level string, branded bool) *refusal {
 	}
 }
 
-// checkRoom says whether an account may post now. Drafts are not counted.
+// checkRoom returns a refusal if the account's quota is used up. Drafts do not count.
 func (p *Platform) checkRoom(account state.Account, inbox bool) *refusal {
 	if quota := account.Settings.Quota; !inbox && quota != nil && p.Store.QuotaUsed(account.Key) >= *quota {
 		return forbidden(tooManyPosts, "The daily post cap from the API is reached for the current user.")

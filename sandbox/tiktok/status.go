@@ -11,17 +11,17 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// postStatus is what became of a publish id.
+// postStatus is the status of a publish id.
 type postStatus struct {
 	Status     string `json:"status"`
 	FailReason string `json:"fail_reason,omitempty"`
-	// PublicIDs is spelled as TikTok spells it.
+	// PublicIDs has TikTok's spelling.
 	PublicIDs       []json.Number `json:"publicaly_available_post_id,omitempty"`
 	UploadedBytes   *int64        `json:"uploaded_bytes,omitempty"`
 	DownloadedBytes *int64        `json:"downloaded_bytes,omitempty"`
 }
 
-// named finds what a request is about: {"publish_id": …}.
+// named returns the container for the publish id in a request: {"publish_id": …}.
 func (p *Platform) named(r *faults.Request, account state.Account) (state.Container, *refusal) {
 	var body struct {
 		PublishID string `json:"publish_id"`
@@ -55,7 +55,7 @@ func (p *Platform) status(w http.ResponseWriter, r *faults.Request) {
 		p.answer(w, nil, bad)
 		return
 	}
-	// While another request works on the upload, its state is told as it is.
+	// If another request holds the upload's lock, the current state is returned.
 	if lock := p.uploads.Of(issued.ID); lock.TryLock() {
 		err := p.settle(issued.ID)
 		lock.Unlock()
@@ -101,7 +101,7 @@ func (p *Platform) statusOf(account state.Account, issued state.Container) postS
 	return out
 }
 
-// public says whether everyone may see a post.
+// public reports whether everyone can see a post.
 func (p *Platform) public(account state.Account, post *state.Post) bool {
 	return !post.Draft && post.Privacy == everyone && !account.Settings.Private
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// processing is how long TikTok works on what has arrived, unless the control API says otherwise. TikTok itself needs half a
-// minute for half a gigabyte.
+// processing is the default processing time of received files. TikTok needs half a minute for half a gigabyte.
 const processing = 300 * time.Millisecond
 
-// moderation is how long after that work TikTok lists a public post and tells its id, unless the control API says otherwise.
-// TikTok itself takes less than a minute as a rule, and hours at times.
+// moderation is the default time between the end of processing and the listing of a public post with its id. TikTok
+// usually takes less than a minute, at times hours.
 const moderation = 3 * time.Second
 
 // The kinds of media.
@@ -25,33 +24,33 @@ const (
 	photo = "PHOTO"
 )
 
-// The ways in which a platform gets media.
+// The sources of media.
 const (
 	fromFile = "FILE_UPLOAD"
 	fromURL  = "PULL_FROM_URL"
 )
 
-// ticket is what a publish id stands for, beside the text.
+// ticket is the data of a publish id, without the text.
 type ticket struct {
 	Source string `json:"source"`
 	// From are the addresses of the files that TikTok fetches.
 	From []string `json:"from,omitempty"`
-	// Token is the secret of an upload's address.
+	// Token is the secret in the address of an upload.
 	Token string `json:"token,omitempty"`
-	// Size, Chunk and Count say how the file of an upload comes.
+	// Size, Chunk and Count describe the chunks of an upload.
 	Size  int64 `json:"size,omitempty"`
 	Chunk int64 `json:"chunk,omitempty"`
 	Count int64 `json:"count,omitempty"`
-	// Inbox says that the post is a draft.
+	// Inbox means that the post is a draft.
 	Inbox   bool   `json:"inbox,omitempty"`
 	Title   string `json:"title,omitempty"`
 	Privacy string `json:"privacy,omitempty"`
-	// Done says that all has arrived and nothing came of it: Container.Failure tells why.
+	// Done means that the ticket ended without a post; Container.Failure has the reason.
 	Done bool `json:"done,omitempty"`
 	detail
 }
 
-// detail is what a post keeps beside its text.
+// detail is the stored data of a post without its text.
 type detail struct {
 	PublishID       string `json:"publish_id,omitempty"`
 	MediaType       string `json:"media_type"`
@@ -64,25 +63,25 @@ type detail struct {
 	BrandContent    bool   `json:"brand_content_toggle"`
 	BrandOrganic    bool   `json:"brand_organic_toggle"`
 	IsAIGC          bool   `json:"is_aigc"`
-	// ReadyAt is when TikTok's work on the post is done.
+	// ReadyAt is the end of TikTok's processing.
 	ReadyAt time.Time `json:"ready_at"`
 }
 
-// ticketOf reads what a container keeps.
+// ticketOf decodes the ticket of a container.
 func ticketOf(c state.Container) ticket {
 	var out ticket
-	_ = json.Unmarshal(c.Detail, &out) // it was encoded here; were it unreadable, the ticket would be of no use
+	_ = json.Unmarshal(c.Detail, &out) // it was encoded by this package; an undecodable ticket is unusable
 	return out
 }
 
-// detailOf reads what a post keeps.
+// detailOf decodes the detail of a post.
 func detailOf(post state.Post) detail {
 	var out detail
 	_ = json.Unmarshal(post.Detail, &out) // as in ticketOf
 	return out
 }
 
-// issue keeps a ticket and returns it under its publish id.
+// issue stores a ticket and returns its container, whose id is the publish id.
 func (p *Platform) issue(account state.Account, way, text string, t ticket) (state.Container, error) {
 	content, err := json.Marshal(t)
 	if err != nil {
@@ -95,17 +94,17 @@ func (p *Platform) issue(account state.Account, way, text string, t ticket) (sta
 	return p.Store.CreateContainer(account.Key, fresh, processing, newPublishID(way))
 }
 
-// readyAt is when TikTok has done its work on what has arrived now.
+// readyAt returns the end of TikTok's processing for files that arrive now.
 func (p *Platform) readyAt(account state.Account) time.Time {
 	return p.Clock.Now().Add(account.Settings.Work(processing)).UTC()
 }
 
-// listedFrom is from when on a public post is listed and its id told.
+// listedFrom returns when a public post is listed and its id becomes public.
 func listedFrom(account state.Account, post state.Post) time.Time {
 	return detailOf(post).ReadyAt.Add(account.Settings.Lag(moderation))
 }
 
-// failTicket ends a ticket that becomes no post.
+// failTicket marks a ticket as failed, without a post.
 func (p *Platform) failTicket(account state.Account, id, why string) error {
 	_, err := p.Store.ChangeContainer(Name, id, func(c *state.Container) {
 		t := ticketOf(*c)

@@ -23,13 +23,13 @@ import (
 const Name = "tiktok"
 
 const (
-	// accessLife is the life of access tokens, documented so since November 2026; before, it was a day.
+	// accessLife is the lifetime of access tokens, as documented since November 2026; it was a day before.
 	accessLife = 2 * time.Hour
-	// refreshLife is that of refresh tokens, documented so since then as well; before, it was a year.
+	// refreshLife is the lifetime of refresh tokens, as documented since November 2026; it was a year before.
 	refreshLife = 180 * 24 * time.Hour
 )
 
-// The scopes that matter to a publisher.
+// The scopes that a publisher uses.
 const (
 	scopePublish = "video.publish"
 	scopeUpload  = "video.upload"
@@ -38,7 +38,7 @@ const (
 	scopeList    = "video.list"
 )
 
-// opQuery is a look at single posts, which faults cannot name, only match with `*`.
+// opQuery is the query of single posts. It has no name in faults; only `*` matches it.
 const opQuery faults.Operation = "read"
 
 // Platform is the simulated TikTok.
@@ -46,19 +46,19 @@ type Platform struct {
 	simulator.Options
 	simulator.Profile
 	dialog *oauth.Dialog
-	// uploads are the locks of uploads, by publish id: one request at a time works on one.
+	// uploads are the locks of uploads, by publish id. They serialize the requests of one upload.
 	uploads simulator.Locks
 }
 
-// New returns the simulator. It goes on with what a restart cut off.
+// New returns the simulator. It resumes downloads that a restart interrupted.
 func New(opts simulator.Options) *Platform {
 	p := &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)}
 	p.resume()
 	return p
 }
 
-// profile says how TikTok's accounts look. Its refresh tokens rotate. An open_id may begin with a minus, as that of the demo
-// account does.
+// profile describes TikTok's accounts. Refresh tokens rotate. An open_id may start with a minus, as the demo
+// account's does.
 var profile = simulator.Profile{
 	Platform: Name, Label: "TikTok", Prefix: "user",
 	ID: simulator.Form{
@@ -77,10 +77,10 @@ var profile = simulator.Profile{
 	DemoAccess: "tiktok-access-demo", DemoRefresh: "tiktok-refresh-demo",
 }
 
-// Accounts returns how TikTok's accounts look.
+// Accounts returns the profile of TikTok's accounts.
 func Accounts() simulator.Profile { return profile }
 
-// PostPath is the path of a post's public page, which tells photos from videos.
+// PostPath returns the path of a post's public page. It differs for photos and videos.
 func (p *Platform) PostPath(username, id string) string {
 	kind := "/video/"
 	if post, _ := p.Store.Post(Name, id); detailOf(post).MediaType == photo {
@@ -89,20 +89,20 @@ func (p *Platform) PostPath(username, id string) string {
 	return "/tiktok/@" + username + kind + id
 }
 
-// PagePatterns are where posts and accounts have their pages.
+// PagePatterns returns the patterns of the public pages of posts and accounts.
 func (*Platform) PagePatterns() []string {
 	return []string{"/tiktok/{username}", "/tiktok/{username}/video/{id}", "/tiktok/{username}/photo/{id}"}
 }
 
-// Find says which post, or else whose page, is at an address.
+// Find returns the post or the username at an address.
 func (*Platform) Find(r *http.Request) (post, username string) {
 	return r.PathValue("id"), strings.TrimPrefix(r.PathValue("username"), "@")
 }
 
-// Links returns nothing: in captions, addresses stay text.
+// Links returns nothing: TikTok does not link addresses in captions.
 func (*Platform) Links(string) [][2]int { return nil }
 
-// Register adds the API to mux. TikTok's paths end in a slash; without it they do not exist.
+// Register adds the API to mux. TikTok's paths end in a slash and do not exist without it.
 func (p *Platform) Register(mux *http.ServeMux) {
 	const publish = "POST /tiktok/v2/post/publish/"
 	for pattern, handler := range map[string]http.Handler{
@@ -126,12 +126,13 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	mux.HandleFunc("/tiktok/", p.unknownPath)
 }
 
-// route is an operation that is asked for with an access token.
+// route returns the handler of an operation with an access token.
 func (p *Platform) route(op faults.Operation, act func(http.ResponseWriter, *faults.Request)) http.Handler {
 	return p.Gate.Handler(faults.Route{Platform: Name, Operation: op, Dialect: dialect{p}, Account: p.BearerAccount(Name), Act: act})
 }
 
-// registerUploads adds what lies on a host of its own: the addresses of uploads. The last chunk makes the post.
+// registerUploads adds the upload addresses, which are on a separate host of TikTok. The last chunk publishes the
+// post.
 func (p *Platform) registerUploads(mux *http.ServeMux) {
 	chunk := func(op faults.Operation) http.Handler {
 		return p.Gate.Handler(faults.Route{
@@ -148,12 +149,13 @@ func (p *Platform) registerUploads(mux *http.ServeMux) {
 	})
 }
 
-// byBody tells the call that begins an upload from the one that makes a post of a file that TikTok fetches.
+// byBody selects the handler by the source in the body: an upload in chunks, or a file that TikTok fetches and
+// publishes.
 func byBody(upload, pull http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, err := io.ReadAll(io.LimitReader(r.Body, maxInit))
 		if err != nil {
-			return // the client has gone
+			return // the client has disconnected
 		}
 		var body struct {
 			From struct {
@@ -172,7 +174,7 @@ func byBody(upload, pull http.Handler) http.Handler {
 	})
 }
 
-// maxInit is how much of a call's body is looked at to tell what it is.
+// maxInit is the maximum number of bytes of a body that byBody examines.
 const maxInit = 1 << 20
 
 func (p *Platform) unknownPath(w http.ResponseWriter, _ *http.Request) {

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// authorized returns the account of the request's access token and what it stands for. When the token is missing,
-// unknown, expired or has none of the scopes, it answers so and returns false.
+// authorized returns the account and the bearer of the request's access token. If the token is missing, unknown,
+// expired or has none of the scopes, it responds with an error and returns false.
 func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request, scopes ...string) (state.Account, state.Bearer, bool) {
 	account, bearer, ok := p.Authorized(r, Name)
 	switch {
@@ -32,7 +32,7 @@ func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request, scopes .
 	return account, bearer, true
 }
 
-// tokenAnswer is what the token endpoint gives.
+// tokenAnswer is the response of the token endpoint.
 type tokenAnswer struct {
 	AccessToken      string `json:"access_token"`
 	ExpiresIn        int64  `json:"expires_in"`
@@ -43,8 +43,7 @@ type tokenAnswer struct {
 	TokenType        string `json:"token_type"`
 }
 
-// token is POST /v2/oauth/token/. Any client is known here, and any secret is right. They are called client_key and
-// client_secret.
+// token is POST /v2/oauth/token/. It accepts every client_key and every client_secret.
 func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 	values, ok := simulator.ReadForm(r)
 	if !ok {
@@ -92,16 +91,16 @@ func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens, owne
 	})
 }
 
-// codeLife is that of authorization codes. TikTok does not document it.
+// codeLife is the lifetime of authorization codes. TikTok does not document it.
 const codeLife = 10 * time.Minute
 
-// newDialog makes GET /v2/auth/authorize/ ("Login Kit for Web").
+// newDialog returns the handler of GET /v2/auth/authorize/ ("Login Kit for Web").
 func newDialog(opts simulator.Options) *oauth.Dialog {
 	return oauth.NewDialog(&oauth.Dialog{Options: opts, Profile: profile, ClientParam: "client_key", CodeLife: codeLife})
 }
 
-// exchange gives tokens for an authorization code. A challenge is the hash in hexadecimal digits ("Login Kit for Desktop"),
-// not in the encoding of the standard.
+// exchange exchanges an authorization code for tokens. A challenge is the hash in hexadecimal digits ("Login Kit for
+// Desktop") and not in the encoding of the standard.
 func (p *Platform) exchange(w http.ResponseWriter, values url.Values) {
 	granted, ok := p.dialog.Redeem(values.Get("code"), values.Get("client_key"), values.Get("redirect_uri"))
 	if !ok {

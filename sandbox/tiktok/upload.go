@@ -18,19 +18,19 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// uploadLife is how long the address of an upload works.
+// uploadLife is the lifetime of an upload's address.
 const uploadLife = time.Hour
 
-// videoTypes are those of videos.
+// videoTypes are the accepted file types of videos.
 var videoTypes = []string{"video/mp4", "video/quicktime", "video/webm"}
 
-// final says whether a request brings the last chunk, which makes the post.
+// final reports whether a request has the last chunk, which publishes the post.
 func final(r *http.Request) bool {
 	s, ok := simulator.ReadRange(r)
 	return ok && s.Last == s.Total-1
 }
 
-// uploadAccount tells whose upload a request is for.
+// uploadAccount returns the account of the upload in a request.
 func (p *Platform) uploadAccount(r *faults.Request) string {
 	issued, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
 	if !ok {
@@ -39,7 +39,7 @@ func (p *Platform) uploadAccount(r *faults.Request) string {
 	return issued.AccountID
 }
 
-// upload is PUT of a chunk. The host of uploads speaks in statuses.
+// upload is PUT of a chunk. The upload host responds with a status and no body.
 func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	query := r.URL.Query()
 	issued, ok := p.Store.Container(Name, query.Get("upload_id"))
@@ -54,7 +54,7 @@ func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	}
 	s, ok := simulator.ReadRange(r.Request)
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	// The address carries all authority: a client that sends a token as well gives it to a host that must not have it.
+	// The address carries all authority. A client that sends a token too leaks it to a host that must not have it.
 	if !ok || s.Total != t.Size || r.ContentLength != s.Last-s.First+1 || err != nil || !slices.Contains(videoTypes, media) || r.Header.Get("Authorization") != "" {
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -66,7 +66,7 @@ func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	w.WriteHeader(status)
 }
 
-// appendChunk keeps a chunk and returns how much there is then.
+// appendChunk stores a chunk and returns the new size.
 func (p *Platform) appendChunk(r *faults.Request, issued state.Container, t ticket, s simulator.Range) (status int, size int64) {
 	size, open := p.Blobs.Size(issued.ID)
 	switch {
@@ -80,7 +80,7 @@ func (p *Platform) appendChunk(r *faults.Request, issued state.Container, t tick
 	case errors.Is(err, blobs.ErrOffset), errors.Is(err, blobs.ErrTooLarge):
 		return http.StatusRequestedRangeNotSatisfiable, size
 	case err != nil || size != s.Last+1:
-		return http.StatusBadRequest, size // the client broke off: what came counts
+		return http.StatusBadRequest, size // the client disconnected; the received bytes count
 	case size < t.Size:
 		return http.StatusPartialContent, size
 	}
@@ -90,8 +90,8 @@ func (p *Platform) appendChunk(r *faults.Request, issued state.Container, t tick
 	return http.StatusCreated, size
 }
 
-// chunkEnd is the last byte of the chunk that begins at an offset, or in which it lies when a chunk was cut off. The last chunk
-// takes what remains.
+// chunkEnd returns the last byte of the chunk at an offset; the offset is inside a chunk if it was cut off. The last
+// chunk takes the remainder.
 func (t ticket) chunkEnd(offset int64) int64 {
 	if chunk := offset / t.Chunk; chunk < t.Count-1 {
 		return (chunk+1)*t.Chunk - 1
@@ -99,20 +99,20 @@ func (t ticket) chunkEnd(offset int64) int64 {
 	return t.Size - 1
 }
 
-// uploadDialect lets faults speak as the host of uploads does: without a body.
+// uploadDialect writes faults in the format of the upload host: without a body.
 type uploadDialect struct{}
 
-// Fail answers that status.
+// Fail responds with the status.
 func (uploadDialect) Fail(w http.ResponseWriter, _ faults.Operation, status int) {
 	w.WriteHeader(status)
 }
 
-// RateLimited answers 429.
+// RateLimited responds with 429.
 func (uploadDialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.Operation, _ time.Duration) {
 	w.WriteHeader(http.StatusTooManyRequests)
 }
 
-// Refused answers 400 for what is wrong with a request, and 403 for all else.
+// Refused responds with 400 for an invalid request and 403 otherwise.
 func (uploadDialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
 	status := http.StatusForbidden
 	if why == faults.RefusalInvalid {
@@ -121,7 +121,7 @@ func (uploadDialect) Refused(w http.ResponseWriter, _ faults.Operation, why faul
 	w.WriteHeader(status)
 }
 
-// TokenRefused answers that the address does not work any more.
+// TokenRefused responds that the address is no longer valid.
 func (uploadDialect) TokenRefused(w http.ResponseWriter, _ faults.Operation, _ bool) {
 	w.WriteHeader(http.StatusForbidden)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// maxVideoSeconds is the longest video that a creator may post here: the 10 minutes that TikTok gives at most.
+// maxVideoSeconds is the maximum duration of a creator's videos: TikTok's maximum of 10 minutes.
 const maxVideoSeconds = 600
 
-// userFields are the fields of a user that may be asked for, as far as they are simulated, by the scope that each needs.
+// userFields returns the simulated fields of a user, by the scope that each needs.
 func userFields() map[string][]string {
 	return map[string][]string{
 		scopeBasic:   {"open_id", "avatar_url", "display_name"},
@@ -74,7 +74,7 @@ func (p *Platform) user(account state.Account, r *faults.Request) map[string]any
 	}
 }
 
-// creatorInfo is what a creator may post.
+// creatorInfo are the posting options of a creator.
 type creatorInfo struct {
 	AvatarURL       string   `json:"creator_avatar_url"`
 	Username        string   `json:"creator_username"`
@@ -101,7 +101,7 @@ func (p *Platform) creatorInfo(w http.ResponseWriter, r *faults.Request) {
 		return
 	}
 	if bad := p.checkRoom(account, false); bad != nil {
-		// That there is no room for a post is told within a 200.
+		// An exhausted quota is reported with status 200.
 		p.fail(w, http.StatusOK, bad.code, bad.message)
 		return
 	}

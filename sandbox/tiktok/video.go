@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// maxTitle is how long the caption of a video may be.
+	// maxTitle is the maximum length of a video's caption.
 	maxTitle = 2200
-	// maxVideo is how large a video may be.
+	// maxVideo is the maximum size of a video, in bytes.
 	maxVideo = 4_000_000_000
-	// minChunk and maxChunk bound chunks, save the only one of a small file. TikTok does not say whether its megabytes are
-	// decimal: what the one reading or the other refuses is refused here.
+	// minChunk and maxChunk limit the size of chunks, except the only chunk of a small file. TikTok does not document
+	// whether its megabytes are decimal; sizes that either reading refuses are refused here.
 	minChunk = 5 << 20
 	maxChunk = 64_000_000
-	// maxChunks is how many chunks a file may come in.
+	// maxChunks is the maximum number of chunks of a file.
 	maxChunks = 1000
 )
 
-// videoPost is what is posted.
+// videoPost is the post_info of a video.
 type videoPost struct {
 	Title          string `json:"title"`
 	PrivacyLevel   string `json:"privacy_level"`
@@ -38,7 +38,7 @@ type videoPost struct {
 	IsAIGC         bool   `json:"is_aigc"`
 }
 
-// videoSource is where the file comes from.
+// videoSource is the source_info of a video.
 type videoSource struct {
 	Source string `json:"source"`
 	URL    string `json:"video_url"`
@@ -95,7 +95,7 @@ func (p *Platform) inboxVideo(w http.ResponseWriter, r *faults.Request) {
 	p.answer(w, data, bad)
 }
 
-// describeVideo takes down how a video is to be posted. What its creator has disabled is disabled.
+// describeVideo creates the ticket of a video post. The creator's disabled interactions stay disabled.
 func describeVideo(account state.Account, post videoPost) (ticket, *refusal) {
 	if bad := checkLength("post_info.title", post.Title, maxTitle); bad != nil {
 		return ticket{}, bad
@@ -114,7 +114,7 @@ func describeVideo(account state.Account, post videoPost) (ticket, *refusal) {
 	}}, nil
 }
 
-// initVideo begins an upload, or tells TikTok to fetch the video and post it.
+// initVideo starts an upload, or stores a ticket for a video that TikTok fetches and publishes.
 func (p *Platform) initVideo(r *faults.Request, account state.Account, text string, t ticket, from videoSource) (any, *refusal) {
 	if bad := p.checkSource(from); bad != nil {
 		return nil, bad
@@ -142,7 +142,7 @@ func (p *Platform) initVideo(r *faults.Request, account state.Account, text stri
 	}, nil
 }
 
-// checkSource says whether TikTok would take a video from there.
+// checkSource returns a refusal if TikTok would not accept the source of a video.
 func (p *Platform) checkSource(from videoSource) *refusal {
 	switch {
 	case from.Source == fromURL && (from.Size != 0 || from.Chunk != 0 || from.Count != 0):
@@ -156,7 +156,8 @@ func (p *Platform) checkSource(from videoSource) *refusal {
 	}
 }
 
-// checkChunks says whether a file may come in such chunks: all of one size but the last, which takes what remains.
+// checkChunks returns a refusal for invalid chunks: all have the same size except the last, which takes the
+// remainder.
 func checkChunks(size, chunk, count int64) *refusal {
 	switch {
 	case size < 1 || size > maxVideo:
