@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// codeTTL is the life of X's authorization codes.
+	// codeTTL is the lifetime of X's authorization codes.
 	codeTTL = 30 * time.Second
-	// maxStateLength is the longest state that X takes.
+	// maxStateLength is the maximum length of a state.
 	maxStateLength = 500
 )
 
-// newDialog makes GET /i/oauth2/authorize.
+// newDialog returns the handler of GET /i/oauth2/authorize.
 func newDialog(opts simulator.Options) *oauth.Dialog {
 	return oauth.NewDialog(&oauth.Dialog{
 		Options: opts, Profile: profile, ClientParam: "client_id", CodeLife: codeTTL, Check: checkAuthorize,
 	})
 }
 
-// checkAuthorize says what X would not like about a request for authorization. The name of the method of PKCE is taken in
-// lower case as well: twitter-api-v2 sends s256, in production.
+// checkAuthorize returns a message for an authorization request that X would reject. The PKCE method is also accepted
+// in lower case: twitter-api-v2 sends s256, in production.
 func checkAuthorize(query url.Values) string {
 	method := query.Get("code_challenge_method")
 	switch {
@@ -50,7 +50,7 @@ func checkAuthorize(query url.Values) string {
 	return ""
 }
 
-// exchange gives tokens for an authorization code.
+// exchange exchanges an authorization code for tokens.
 func (p *Platform) exchange(w http.ResponseWriter, clientID string, values url.Values) {
 	granted, ok := p.dialog.Redeem(values.Get("code"), clientID, values.Get("redirect_uri"))
 	if !ok {

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// duplicateWindow is how long X refuses the same text from the same account. X does not say how long it is; a quarter
-	// of an hour is "shortly afterwards".
+	// duplicateWindow is the period for refusing the same text from the same account. X does not document it; a
+	// quarter of an hour is "shortly afterwards".
 	duplicateWindow = 15 * time.Minute
-	// maxMedia is how many media a post may have.
+	// maxMedia is the maximum number of media in a post.
 	maxMedia = 4
 )
 
-// tweet is the body of POST /2/tweets, as far as it is simulated. X refuses fields that it does not know.
+// tweet is the simulated part of the body of POST /2/tweets. X rejects unknown fields.
 type tweet struct {
 	Text  string `json:"text"`
 	Media *struct {
@@ -36,25 +36,25 @@ type tweet struct {
 	Reply *replyTo `json:"reply"`
 }
 
-// replyTo is what a post answers.
+// replyTo is the reply field of a post.
 type replyTo struct {
 	To string `json:"in_reply_to_tweet_id"`
-	// Exclude are the ids of those who are not to be mentioned for being part of the conversation.
+	// Exclude are the ids of users in the conversation that must not be mentioned.
 	Exclude []string `json:"exclude_reply_user_ids"`
 }
 
-// detail is what a post keeps beside its text.
+// detail is the stored data of a post without its text.
 type detail struct {
-	// Media are what was attached, in the order of the post's files.
+	// Media are the attached media, in the order of the post's files.
 	Media []attachment `json:"media,omitempty"`
-	// Mentioned are the names that X puts in front of an answer's text.
+	// Mentioned are the names that X prepends to a reply's text.
 	Mentioned []string `json:"mentioned,omitempty"`
 }
 
-// detailOf reads what createTweet kept.
+// detailOf decodes the detail of a post.
 func detailOf(post state.Post) detail {
 	var out detail
-	_ = json.Unmarshal(post.Detail, &out) // a post without media keeps nothing
+	_ = json.Unmarshal(post.Detail, &out) // a post without media has no detail
 	return out
 }
 
@@ -81,7 +81,7 @@ func (p *Platform) createTweet(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// refusePost answers that the store did not take a post.
+// refusePost responds with the store's error for a post.
 func (p *Platform) refusePost(w http.ResponseWriter, account state.Account, err error) {
 	if _, twice := errors.AsType[*state.DuplicateError](err); twice {
 		p.fail(w, callCreate, forbidden("You are not allowed to create a Tweet with duplicate content.", typeBlank))
@@ -94,21 +94,21 @@ func (p *Platform) refusePost(w http.ResponseWriter, account state.Account, err 
 	p.fail(w, callCreate, p.broken("a post could not be kept", account.ID, err))
 }
 
-// unsimulated are the documented fields of bodies that have no effect here (OpenAPI 2.167). A lenient sandbox overlooks
-// them; X itself refuses those that it does not know, and so does the sandbox in either case.
+// unsimulated are the documented body fields that have no effect here (OpenAPI 2.167). A lenient sandbox ignores
+// them. Like X, the sandbox rejects unknown fields in either mode.
 var unsimulated = []string{
 	"additional_owners", "call_to_actions", "card_uri", "community_id", "description", "direct_message_deep_link", "edit_options",
 	"embeddable", "for_super_followers_only", "geo", "made_with_ai", "nullcast", "paid_partnership", "poll", "preview_media_id",
 	"quote_tweet_id", "reply_settings", "share_with_followers", "shared", "tagged_user_ids", "title",
 }
 
-// overlook leaves out of a body what is not simulated.
+// overlook removes the unsimulated fields from a body.
 func overlook(content []byte) []byte {
 	var body map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
 	if err := decoder.Decode(&body); err != nil {
-		return content // what is wrong with it is told by who reads it
+		return content // the reader of the body reports the error
 	}
 	media, _ := body["media"].(map[string]any)
 	for _, name := range unsimulated {
@@ -122,7 +122,7 @@ func overlook(content []byte) []byte {
 	return out
 }
 
-// readJSON decodes a JSON body that has no other fields than into.
+// readJSON decodes a JSON body and rejects unknown fields.
 func (p *Platform) readJSON(r *faults.Request, into any) *problem {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonType {
 		return invalidBody("Requests with bodies must have content-type of application/json.")
@@ -137,7 +137,7 @@ func (p *Platform) readJSON(r *faults.Request, into any) *problem {
 	return nil
 }
 
-// readTweet turns a request into a post, or says why X would refuse it.
+// readTweet reads a post from a request. It returns a problem if X would refuse the post.
 func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Draft, *problem) {
 	var body tweet
 	if with := p.readJSON(r, &body); with != nil {
@@ -175,7 +175,7 @@ func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Dra
 	return draft, p.broken("a post could not be encoded", "", err)
 }
 
-// checkText applies the limits of a post's text. A post with media needs none.
+// checkText enforces the limits of a post's text. A post with media needs no text.
 func checkText(text string, media bool) *problem {
 	switch weight := weigh(text); {
 	case !media && strings.TrimSpace(text) == "":
@@ -189,8 +189,8 @@ func checkText(text string, media bool) *problem {
 	}
 }
 
-// answerTo finds the post that is answered, fills in its chain, and returns the names that go in front of the answer. On a
-// self-serve plan an account may answer its own posts, and those that mention it.
+// answerTo finds the post that is replied to, sets the chain of the draft, and returns the names that precede the
+// reply. On a self-serve plan, an account may reply to its own posts and to posts that mention it.
 func (p *Platform) answerTo(draft *state.Draft, author state.Account, reply replyTo) ([]string, *problem) {
 	id := reply.To
 	if !idPattern.MatchString(id) {
@@ -207,10 +207,10 @@ func (p *Platform) answerTo(draft *state.Draft, author state.Account, reply repl
 	return p.conversation(parent, author, draft.Text, reply.Exclude), nil
 }
 
-// conversation returns the names that X puts in front of an answer: those of the parent's author and of all whom the parent
-// mentions, but for the author, who was excluded, and who is named there already (docs.x.com: fundamentals/conversation-id,
-// and the sample of display_text_range; xdevplatform/twitter-api-typescript-sdk#93). It is not known here which names belong
-// to anyone: all count.
+// conversation returns the names that X prepends to a reply: the parent's author and all names that the parent
+// mentions, except the reply's author, excluded users, and names that the reply already starts with (docs.x.com:
+// fundamentals/conversation-id, and the sample of display_text_range; xdevplatform/twitter-api-typescript-sdk#93).
+// The sandbox treats every name as an existing account.
 func (p *Platform) conversation(parent state.Post, author state.Account, text string, exclude []string) []string {
 	skip := []string{author.Username}
 	for word := range strings.FieldsSeq(text) {
@@ -234,7 +234,7 @@ func (p *Platform) conversation(parent state.Post, author state.Account, text st
 	return out
 }
 
-// mentions are the names that a text mentions.
+// mentions returns the names that a text mentions.
 func mentions(text string) []string {
 	var out []string
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '@' && !isWord(r) }) {
@@ -245,18 +245,18 @@ func mentions(text string) []string {
 	return out
 }
 
-// named says whether a name is one of those, in any case.
+// named reports whether a name is in a list, ignoring case.
 func named(name string, among []string) bool {
 	return slices.ContainsFunc(among, func(other string) bool { return strings.EqualFold(name, other) })
 }
 
-// attachment is a media of a post, for reading back.
+// attachment is a stored media of a post.
 type attachment struct {
 	Key  string `json:"media_key"`
 	Kind string `json:"type"`
 }
 
-// attach adds media to a draft, or says why X would refuse them.
+// attach adds media to a draft. It returns a problem if X would refuse them.
 func (p *Platform) attach(draft *state.Draft, ids []string, author state.Account) ([]attachment, *problem) {
 	var out []attachment
 	for i, id := range ids {
@@ -274,12 +274,12 @@ func (p *Platform) attach(draft *state.Draft, ids []string, author state.Account
 		draft.Media = append(draft.Media, simulator.MediaOf(*u.File))
 		out = append(out, attachment{Key: u.key(), Kind: u.category().kind})
 	}
-	// X's own check for duplicates is known of texts only: a post with media may be repeated, and then is there twice.
+	// X's duplicate check is documented for texts only: a post with media may be repeated, and then exists twice.
 	draft.DuplicateWindow = 0
 	return out, nil
 }
 
-// attachable returns an upload that X has processed, for its owner to attach.
+// attachable returns an upload of the account that X has processed.
 func (p *Platform) attachable(author state.Account, id string) (upload, *problem) {
 	u, with := p.findMedia(author, id)
 	if with != nil {

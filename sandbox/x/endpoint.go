@@ -5,7 +5,7 @@ package x
 
 import "github.com/herald-social/herald/sandbox/faults"
 
-// Operations that faults cannot name, only match with `*`.
+// Operations without a name in faults; only `*` matches them.
 const (
 	opRevoke faults.Operation = "revoke"
 	opRead   faults.Operation = "read" // one post
@@ -17,14 +17,14 @@ const (
 // endpoint is one path of the API with one method.
 type endpoint struct {
 	op faults.Operation
-	// limit is X's documented number of requests per user and window.
+	// limit is the number of requests per user and window that X documents.
 	limit int
 }
 
-// limitPosts is the limit of creating posts.
+// limitPosts is the limit for creating posts.
 const limitPosts = 100
 
-// The endpoints. For those of OAuth, X documents no limit; they say what creating a post says.
+// The endpoints. X documents no limits for OAuth; those endpoints use the limit of creating a post.
 var (
 	callUnknown = endpoint{"", limitPosts}
 

@@ -17,14 +17,14 @@ import (
 // link is an address in a text, as byte offsets.
 type link struct {
 	start, end int
-	scheme     bool // it begins with http:// or https://
+	scheme     bool // it starts with http:// or https://
 }
 
-// linkPattern is what may be an address: a scheme or none, a host, a port, and what follows the host.
+// linkPattern matches a possible address: an optional scheme, a host, an optional port, and a path or query.
 var linkPattern = regexp.MustCompile(`(?i)(https?://)?((?:[a-z0-9À-ɏ](?:[a-z0-9À-ɏ-]*[a-z0-9À-ɏ])?\.)+[a-z]{2,})((?::[0-9]+)?(?:[/?][a-z0-9À-ɏ!*';:=+,.$/%#\[\]_~@&|()?-]*)?)`)
 
-// findLinks finds the addresses in a text: those with a scheme, and bare domains below a registered top-level domain. X's
-// own rules (twitter-text) know more: hosts in other scripts, and underscores in subdomains.
+// findLinks returns the addresses in a text: those with a scheme, and bare domains below a registered top-level
+// domain. X's own rules (twitter-text) match more: hosts in other scripts, and underscores in subdomains.
 func findLinks(text string) []link {
 	var out []link
 	for _, m := range linkPattern.FindAllStringSubmatchIndex(text, -1) {
@@ -34,7 +34,7 @@ func findLinks(text string) []link {
 		}
 		end := m[5]
 		if host := text[m[4]:end]; !registered(host) {
-			// The longest part that is a domain, such as example.com in example.com.invalid.
+			// The longest prefix that is a domain counts, such as example.com in example.com.invalid.
 			for host != "" && !registered(host) {
 				host = host[:max(0, strings.LastIndexByte(host, '.'))]
 			}
@@ -52,7 +52,7 @@ func findLinks(text string) []link {
 	return out
 }
 
-// registered says whether a host lies below a top-level domain that exists.
+// registered reports whether a host is below an existing top-level domain.
 func registered(host string) bool {
 	i := strings.LastIndexByte(host, '.')
 	if i < 0 {

@@ -16,53 +16,53 @@ import (
 )
 
 const (
-	// mediaLife is how long an upload may take, and how long a finished one may be attached. X's pages say a day of both,
-	// and fifteen days of the first; the shorter is safe by both.
+	// mediaLife is the maximum duration of an upload and the lifetime of a finished one. X's pages document a day for
+	// both, and fifteen days for the first; the shorter value satisfies both.
 	mediaLife = 24 * time.Hour
-	// mediaWork is how long X works on a video or GIF, unless the control API says otherwise.
+	// mediaWork is the default processing time of a video or GIF.
 	mediaWork = 2 * time.Second
-	// pendingPart is which part of that time passes before the work begins: a quarter. X's pages show pending as the first
-	// state, also of the first STATUS.
+	// pendingPart is the divisor of the processing time for its pending phase: a quarter. In X's pages the first
+	// state is pending, also in the first STATUS response.
 	pendingPart = 4
-	// maxCheckAfter is the longest that X tells a client to wait before asking again.
+	// maxCheckAfter is the maximum wait between status requests that X asks for.
 	maxCheckAfter = 5 * time.Second
 )
 
-// The kinds of media, as X names them in answers.
+// The kinds of media, under X's names in responses.
 const (
 	kindPhoto = "photo"
 	kindGIF   = "animated_gif"
 	kindVideo = "video"
 )
 
-// category is what a media_category stands for.
+// category describes a media_category.
 type category struct {
 	kind string
-	// types are the media types that it takes.
+	// types are the accepted media types.
 	types []string
 	limit int64
 }
 
-// Limits of what is uploaded. X's page of limits has two values for the bytes of a video; the older and lower is what every
-// account may rely on. It allows 20 minutes since September 2026, and allowed 140 seconds before.
+// The limits of uploads. X's page of limits has two values for the size of a video; every account can rely on the
+// older, lower one. The page has allowed 20 minutes since September 2026, and 140 seconds before.
 const (
 	maxImage = 5 << 20
 	maxGIF   = 15 << 20
 	maxVideo = 512 << 20
-	// maxVideoTime is how long a video of a post may be.
+	// maxVideoTime is the maximum duration of a video in a post.
 	maxVideoTime = 20 * time.Minute
 	minVideoTime = 500 * time.Millisecond
 	minVideoSide = 32
-	// maxVideoSide is above X's documented 1280: 1080p works.
+	// maxVideoSide exceeds X's documented 1280, because 1080p works.
 	maxVideoSide = 1920
-	// maxAspect is how many times as wide as high a video may be, or as high as wide.
+	// maxAspect is the maximum ratio of a video's longer side to its shorter side.
 	maxAspect    = 3
 	maxFrameRate = 60
 	maxGIFWidth  = 1280
 	maxGIFHeight = 1080
 )
 
-// categories are the values of media_category that posts take.
+// categories returns the media_category values for posts.
 func categories() map[string]category {
 	images := []string{"image/jpeg", "image/png", "image/webp"}
 	videos := []string{"video/mp4", "video/quicktime", "video/webm", "video/mp2t"}
@@ -74,24 +74,24 @@ func categories() map[string]category {
 	}
 }
 
-// imageCategory is the only category that may be uploaded in one request.
+// imageCategory is the only category for uploads in one request.
 const imageCategory = "tweet_image"
 
-// media is what is kept of an upload, in the detail of a container.
+// media is the stored data of an upload, in the detail of a container.
 type media struct {
 	Category string `json:"category"`
-	// Type and Total are what the client announced.
+	// Type and Total are the client's announced type and size.
 	Type    string    `json:"type"`
 	Total   int64     `json:"total"`
 	Expires time.Time `json:"expires"`
-	// Chunks are those that arrived, in order.
+	// Chunks are the received chunks, in order.
 	Chunks []chunk `json:"chunks,omitempty"`
-	// File is what they are together, once the upload has been finalized at Finalized.
+	// File is the complete file after the upload was finalized, at Finalized.
 	File      *blobs.Blob `json:"file,omitempty"`
 	Finalized time.Time   `json:"finalized,omitzero"`
 }
 
-// chunk is a part of an upload: how long it is, and a hash to know it by when it is sent again.
+// chunk is a part of an upload: its size, and a hash that identifies it on a retry.
 type chunk struct {
 	Bytes int64  `json:"n"`
 	Hash  string `json:"h"`
@@ -99,7 +99,7 @@ type chunk struct {
 
 func (m *media) category() category { return categories()[m.Category] }
 
-// received is how many bytes have arrived.
+// received returns the number of received bytes.
 func (m *media) received() int64 {
 	var n int64
 	for _, c := range m.Chunks {
@@ -108,25 +108,25 @@ func (m *media) received() int64 {
 	return n
 }
 
-// slow says whether X works on it before it can be attached.
+// slow reports whether X processes the media before it can be attached.
 func (m *media) slow() bool { return m.category().kind == kindVideo || m.category().kind == kindGIF }
 
-// upload is a media with what the store knows of it.
+// upload is a media with its container.
 type upload struct {
 	state.Container
 	media
 }
 
-// key is the media_key: a number of the kind before the id. Of the numbers, only that of videos is documented.
+// key returns the media_key: a number for the kind, followed by the id. Only the number for videos is documented.
 func (u *upload) key() string {
 	number := map[string]string{kindPhoto: "3_", kindGIF: "16_", kindVideo: "13_"}[u.category().kind]
 	return number + u.ID
 }
 
-// badMedia is the answer to an id that no upload has given out, or not lately.
+// badMedia returns the error for an unknown or expired upload.
 func badMedia() *problem { return invalidBody("Your media IDs are invalid.") }
 
-// findMedia returns an upload that has not expired and that an account may use.
+// findMedia returns an upload of the account that has not expired.
 func (p *Platform) findMedia(account state.Account, id string) (upload, *problem) {
 	found, ok := p.Store.Container(Name, id)
 	if !ok {
@@ -137,7 +137,7 @@ func (p *Platform) findMedia(account state.Account, id string) (upload, *problem
 		return upload{}, p.broken("an upload cannot be read", id, err)
 	}
 	if !p.Clock.Now().Before(out.Expires) {
-		p.Blobs.Drop(partialName(id)) // it would stay there for ever
+		p.Blobs.Drop(partialName(id)) // it would stay there forever
 		return upload{}, badMedia()
 	}
 	if found.AccountID != account.ID {
@@ -146,10 +146,10 @@ func (p *Platform) findMedia(account state.Account, id string) (upload, *problem
 	return out, nil
 }
 
-// partialName is where the chunks of an upload lie until it is finalized.
+// partialName returns the name of an upload's chunks in the blob store until it is finalized.
 func partialName(id string) string { return Name + "/" + id }
 
-// saveMedia writes down what an upload has become.
+// saveMedia stores the current state of an upload.
 func (p *Platform) saveMedia(u *upload) *problem {
 	detail, err := json.Marshal(u.media)
 	if err == nil {
@@ -160,7 +160,7 @@ func (p *Platform) saveMedia(u *upload) *problem {
 	return p.broken("an upload could not be kept", u.ID, err)
 }
 
-// mediaAnswer is what every step of an upload answers, as far as it applies.
+// mediaAnswer is the response of every step of an upload; a step sets the applicable fields.
 type mediaAnswer struct {
 	ID           string          `json:"id"`
 	MediaKey     string          `json:"media_key"`
@@ -200,10 +200,10 @@ func (p *Platform) answerMedia(u *upload) mediaAnswer {
 	return out
 }
 
-// stateSucceeded is how processing ends when it ends well.
+// stateSucceeded is the state of a successfully processed media.
 const stateSucceeded = "succeeded"
 
-// processing says how far X is with a video or GIF; nil when there is nothing to wait for.
+// processing returns the processing state of a video or GIF; nil if there is no processing.
 func (p *Platform) processing(u *upload) *processingInfo {
 	if u.File == nil || !u.slow() {
 		return nil
@@ -226,18 +226,19 @@ func (p *Platform) processing(u *upload) *processingInfo {
 	return &processingInfo{State: stateSucceeded, Progress: &percent}
 }
 
-// videoCodecs are what X decodes, as ffmpeg names them: its guide names H.264 alone, and its users post HEVC.
+// videoCodecs are the codecs that X decodes, under ffmpeg's names. Its guide documents only H.264, and its users post
+// HEVC.
 var videoCodecs = []string{"h264", "hevc"}
 
-// isFilm reports whether a type is that of an MP4 or QuickTime film, which have one structure.
+// isFilm reports whether a type is MP4 or QuickTime, which share one structure.
 func isFilm(mimeType string) bool {
 	return slices.Contains([]string{"video/mp4", "video/quicktime", "video/x-m4v"}, mimeType)
 }
 
-// invalidMedia is how X names a file that it can do nothing with.
+// invalidMedia is X's error name for an unusable file.
 const invalidMedia = "InvalidMedia"
 
-// mediaFault says what is wrong with a whole file; "" when nothing is. How long a video is matters when it is posted.
+// mediaFault returns the error of a complete file; "" if it is valid. The duration of a video is checked on posting.
 func mediaFault(u *upload) string {
 	file, of := u.File, u.category()
 	switch {

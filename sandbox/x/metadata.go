@@ -11,11 +11,11 @@ import (
 	"github.com/herald-social/herald/sandbox/faults"
 )
 
-// maxAlt is how many characters a description of a media may have.
+// maxAlt is the maximum length of a media's description, in characters.
 const maxAlt = 1000
 
-// describe is POST /2/media/metadata: a description of a media for those who do not see it. It is checked and answered,
-// and not shown anywhere. Of the metadata, alt_text is the part that clients send.
+// describe is POST /2/media/metadata: a description of a media for people who cannot see it. The sandbox validates it
+// and does not show it anywhere. Clients send only alt_text of the metadata.
 func (p *Platform) describe(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callMetadata, scopeMedia)
 	if !ok {

@@ -16,9 +16,9 @@ import (
 const (
 	typeBlank  = "about:blank"
 	problemURL = "https://api.x.com/2/problems/"
-	// notAuthorized is the type of problems about what another account owns, or what a token does not allow.
+	// notAuthorized is the type of problems about another account's objects or missing permissions of a token.
 	notAuthorized = problemURL + "not-authorized-for-resource"
-	// notPermitted is what X says when it does not say more.
+	// notPermitted is X's generic message.
 	notPermitted = "You are not permitted to perform this action."
 )
 
@@ -31,7 +31,7 @@ type problem struct {
 	Status int            `json:"status"`
 }
 
-// badParameter says what is wrong with one part of the request.
+// badParameter is an error in one part of the request.
 type badParameter struct {
 	Parameters map[string][]string `json:"parameters"`
 	Message    string              `json:"message"`
@@ -45,7 +45,7 @@ func forbidden(detail, kind string) *problem {
 	return &problem{Title: "Forbidden", Detail: detail, Type: kind, Status: http.StatusForbidden}
 }
 
-// invalid is the answer to a request that breaks the schema or a documented limit.
+// invalid returns the problem of a request that violates the schema or a documented limit.
 func invalid(errs ...badParameter) *problem {
 	return &problem{
 		Errors: errs, Title: "Invalid Request", Detail: "One or more parameters to your request was invalid.",
@@ -53,12 +53,12 @@ func invalid(errs ...badParameter) *problem {
 	}
 }
 
-// invalidBody is invalid for a part of a body.
+// invalidBody is invalid for a part of the body.
 func invalidBody(message string) *problem {
 	return invalid(badParameter{Parameters: map[string][]string{}, Message: message})
 }
 
-// problemFor is the body that goes with a status of which nothing else is known.
+// problemFor returns the generic body for a status.
 func problemFor(status int) *problem {
 	switch status {
 	case http.StatusBadRequest:
@@ -82,7 +82,7 @@ func problemFor(status int) *problem {
 	}
 }
 
-// broken logs an error of the sandbox itself and returns the answer to it; nil without an error.
+// broken logs an internal error of the sandbox and returns the problem for it; nil without an error.
 func (p *Platform) broken(what, id string, err error) *problem {
 	if err == nil {
 		return nil
@@ -91,13 +91,13 @@ func (p *Platform) broken(what, id string, err error) *problem {
 	return problemFor(http.StatusInternalServerError)
 }
 
-// fail answers a problem to a request to an endpoint.
+// fail responds with a problem.
 func (p *Platform) fail(w http.ResponseWriter, of endpoint, with *problem) {
 	p.rateHeaders(w, of, with.Status == http.StatusTooManyRequests)
 	simulator.WriteJSON(w, with.Status, "application/problem+json", with)
 }
 
-// answer answers a problem, or else the data of a success.
+// answer responds with a problem or, without one, with data.
 func (p *Platform) answer(w http.ResponseWriter, of endpoint, with *problem, data any) {
 	if with != nil {
 		p.fail(w, of, with)
@@ -106,7 +106,7 @@ func (p *Platform) answer(w http.ResponseWriter, of endpoint, with *problem, dat
 	p.succeed(w, of, http.StatusOK, map[string]any{"data": data})
 }
 
-// succeed answers body to a request to an endpoint.
+// succeed responds with body.
 func (p *Platform) succeed(w http.ResponseWriter, of endpoint, status int, body any) {
 	p.rateHeaders(w, of, false)
 	simulator.WriteJSON(w, status, "application/json; charset=utf-8", body)
@@ -114,13 +114,12 @@ func (p *Platform) succeed(w http.ResponseWriter, of endpoint, status int, body 
 
 const (
 	limitHeaders = "X-Rate-Limit"
-	// rateWindow is the window of X's limits per user. Windows begin at round quarter hours.
+	// rateWindow is the window of X's limits per user. Windows start on the quarter hour.
 	rateWindow = 15 * time.Minute
 )
 
-// rateHeaders sets the three headers that every answer carries. They are never used up by calling: a limit that tests and
-// benchmarks ran into would be in their way. What is enforced is the quota that the control API sets, and the rate_limit
-// fault.
+// rateHeaders sets the three rate limit headers of every response. Calls never use the limits up, because tests and
+// benchmarks would run into them. Only the quota of the control API and the rate_limit fault are enforced.
 func (p *Platform) rateHeaders(w http.ResponseWriter, of endpoint, spent bool) {
 	if w.Header().Get(limitHeaders+"-Reset") != "" {
 		return // limitedUntil has set them
@@ -132,13 +131,13 @@ func (p *Platform) rateHeaders(w http.ResponseWriter, of endpoint, spent bool) {
 	setLimit(w.Header(), limitHeaders, of.limit, remaining, p.Clock.Now().Truncate(rateWindow).Add(rateWindow))
 }
 
-// limitedUntil answers 429 with the time at which the window ends.
+// limitedUntil responds with 429 and the end of the window.
 func (p *Platform) limitedUntil(w http.ResponseWriter, of endpoint, reset time.Time) {
 	setLimit(w.Header(), limitHeaders, of.limit, 0, reset)
 	p.fail(w, of, problemFor(http.StatusTooManyRequests))
 }
 
-// quotaHeaders adds the daily limit of an account that has one.
+// quotaHeaders adds the daily limit of an account with a quota.
 func (p *Platform) quotaHeaders(w http.ResponseWriter, a state.Account) {
 	if quota := a.Settings.Quota; quota != nil {
 		setLimit(w.Header(), "X-User-Limit-24hour", *quota, max(0, *quota-p.Store.QuotaUsed(a.Key)), p.Clock.Now().Add(state.QuotaWindow))
@@ -152,13 +151,13 @@ func setLimit(header http.Header, prefix string, limit, remaining int, reset tim
 	header.Set(prefix+"-Reset", strconv.FormatInt(reset.Add(time.Second-time.Nanosecond).Unix(), 10))
 }
 
-// dialect lets faults at an endpoint speak as X does.
+// dialect writes the faults of an endpoint in X's format.
 type dialect struct {
 	p  *Platform
 	of endpoint
 }
 
-// Fail answers that status.
+// Fail responds with the status.
 func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	switch oauth := op == faults.RefreshToken || op == opRevoke; {
 	case oauth && status == http.StatusBadRequest:
@@ -170,13 +169,13 @@ func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	}
 }
 
-// RateLimited answers 429 with the time at which to come back.
+// RateLimited responds with 429 and the time of the next retry.
 func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.Operation, retryAfter time.Duration) {
 	d.p.limitedUntil(w, d.of, d.p.Clock.Now().Add(retryAfter))
 }
 
-// Refused answers what the page "Response codes" of X's API lists: code 226 for a post that looks automated, and the general
-// answers to what is not permitted and to what is not valid.
+// Refused responds with the errors of the page "Response codes" of X's API: code 226 for a post that looks automated,
+// and the generic errors for forbidden and invalid requests.
 func (d dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
 	switch why {
 	case faults.RefusalSpam:
@@ -188,12 +187,12 @@ func (d dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.R
 	}
 }
 
-// automated are X's words for code 226.
+// automated is X's message for code 226.
 const automated = "This request looks like it might be automated. To protect our users from spam and other malicious activity, " +
 	"we can't complete this action right now. Please try again later."
 
-// TokenRefused answers 401; at the token endpoint, where the token is a refresh token, that the request is not valid. X
-// does not tell an expired token from a revoked one.
+// TokenRefused responds with 401, or at the token endpoint, which receives a refresh token, with an invalid request.
+// X does not distinguish expired from revoked tokens.
 func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
 	if op == faults.RefreshToken {
 		oauthFail(w, http.StatusBadRequest, badGrant, badToken)

@@ -17,41 +17,40 @@ import (
 )
 
 const (
-	// shortLink is where X's short links lie; what follows has shortLinkLetters characters. Together they have the 23 that
-	// an address costs.
+	// shortLink is the base of X's short links; shortLinkLetters characters follow. Together they have 23 characters,
+	// the weight of an address.
 	shortLink        = "https://t.co/"
 	shortLinkLetters = 10
-	// displayRunes is how much of an address X shows.
+	// displayRunes is the number of characters of an address that X displays.
 	displayRunes = 26
 )
 
-// rendered is a post as X gives it back.
+// rendered is a post in X's responses.
 type rendered struct {
 	text string
 	urls []urlEntity
-	// front is how many characters of the text are the names before what was sent, and shown where that ends.
+	// front is the length in characters of the prepended names, and shown the end of the sent text.
 	front, shown int
-	// media is the short link at the end, which X adds; empty without media.
+	// media is the short link that X appends for media; empty without media.
 	media urlEntity
 }
 
-// urlEntity describes a short link; Start and End count characters of the text as it is given back.
+// urlEntity describes a short link. Start and End count characters of the response text.
 type urlEntity struct {
 	Start       int    `json:"start"`
 	End         int    `json:"end"`
 	URL         string `json:"url"`
 	ExpandedURL string `json:"expanded_url"`
 	DisplayURL  string `json:"display_url"`
-	// MediaKey is there when the link stands for one of the post's media.
+	// MediaKey is set if the link represents a media of the post.
 	MediaKey string `json:"media_key,omitempty"`
 }
 
 // xmlEscaper escapes the three characters that X escapes in texts.
 var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// render turns a text as it was sent into one as X answers it: in NFC, without space around it, with short links, and
-// with &, < and > escaped. An answer begins with the names of those in the conversation, and a post with media ends with a
-// short link to them.
+// render converts the sent text to X's response: NFC, trimmed, with short links, and with &, < and > escaped. A reply
+// starts with the names in the conversation, and a post with media ends with a short link to them.
 func render(post state.Post) rendered {
 	sent := strings.TrimSpace(norm.NFC.String(post.Text))
 	var named strings.Builder
@@ -97,14 +96,14 @@ func renderText(post state.Post, sent string, links []link) rendered {
 	return out
 }
 
-// shorten makes the short link of the post's i-th address, always the same one.
+// shorten returns the short link of the post's i-th address. It is deterministic.
 func shorten(postID string, i int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", postID, i))
 	letters := new(big.Int).SetBytes(sum[:]).Text(62)
 	return shortLink + letters[:shortLinkLetters]
 }
 
-// expand is where a short link leads. X writes http:// before a bare domain.
+// expand returns the target of a short link. X adds http:// to a bare domain.
 func expand(address string, scheme bool) string {
 	if scheme {
 		return address
@@ -123,7 +122,7 @@ func display(address string) string {
 	return string([]rune(address)[:displayRunes]) + "…"
 }
 
-// mediaLinks describes the short link at a post's end, once for each of its media.
+// mediaLinks describes the short link at the end of a post, once per media.
 func (p *Platform) mediaLinks(post state.Post, at urlEntity, attached []attachment) []urlEntity {
 	author, _ := p.Store.Account(state.Key{Platform: Name, ID: post.AccountID})
 	out := make([]urlEntity, 0, len(attached))

@@ -12,9 +12,10 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// What may be asked for, by X's pages of data dictionaries and expansions (the names with tweet) and by its OpenAPI 2.167
-// of August 2026 (those with post). The service knows the old names, and X's own SDK 0.6.6 sends the new ones: here both
-// are known. What has nothing to say about a post is left out of the answer, as X does with empty fields.
+// The fields that can be requested, from X's pages of data dictionaries and expansions (the names with tweet) and
+// from its OpenAPI 2.167 of August 2026 (the names with post). The service knows the old names, and X's own SDK 0.6.6
+// sends the new ones; the simulator knows both. Fields without a value are omitted from the response, as X omits
+// empty fields.
 var (
 	postFields = []string{
 		"article", "article_title", "attachments", "author_id", "card_uri", "community_id", "context_annotations", "conversation_id",
@@ -48,14 +49,15 @@ var (
 	placeFields = []string{"contained_within", "country", "country_code", "full_name", "geo", "id", "name", "place_type"}
 )
 
-// shape is how posts are to be shown.
+// shape describes the requested form of posts.
 type shape struct {
-	// fields are those of a post beside the default ones; userFields and mediaFields those of what it leads to.
+	// fields are the requested fields of a post in addition to the default ones; userFields and mediaFields are the
+	// fields of referenced objects.
 	fields, userFields, mediaFields []string
 	expansions                      []string
 }
 
-// shape reads the parameters that say how posts are to be shown.
+// shape reads the parameters for the form of posts.
 func (q *query) shape() shape {
 	out := shape{
 		fields:     append(q.list("tweet.fields", postFields), q.list("post.fields", postFields)...),
@@ -65,14 +67,14 @@ func (q *query) shape() shape {
 	q.list("poll.fields", pollFields)
 	q.list("place.fields", placeFields)
 	for _, expansion := range out.expansions {
-		field, _, _ := strings.Cut(expansion, ".") // what is expanded is shown as well
+		field, _, _ := strings.Cut(expansion, ".") // an expanded field is also included
 		out.fields = append(out.fields, field)
 	}
 	return out
 }
 
-// includes are the objects that posts lead to, as the expansions ask for; nil when none is asked for, and empty when the
-// posts lead to nothing.
+// includes returns the objects that the expansions of posts refer to: nil without expansions, and empty without
+// referenced objects.
 func (p *Platform) includes(r *faults.Request, posts []state.Post, asked shape) map[string][]map[string]any {
 	if asked.expansions == nil {
 		return nil
@@ -108,7 +110,7 @@ func (p *Platform) includes(r *faults.Request, posts []state.Post, asked shape) 
 // includes are objects by their kind.
 type includes map[string][]map[string]any
 
-// add takes an object in, once by its key.
+// add adds an object unless one with the same key exists.
 func (i includes) add(kind, key string, object map[string]any) {
 	known := func(other map[string]any) bool { return other[key] == object[key] }
 	if !slices.ContainsFunc(i[kind], known) {
@@ -121,9 +123,9 @@ func (p *Platform) includedUser(r *faults.Request, id string, fields []string) m
 	return p.userObject(r, account, fields)
 }
 
-// includedMedia shows a media of a post. Only images have an address.
+// includedMedia renders a media of a post. Only images have an address.
 func (p *Platform) includedMedia(r *faults.Request, of attachment, file state.Media, fields []string) map[string]any {
-	blob, _ := p.Blobs.Get(file.SHA256) // one that is gone has no size
+	blob, _ := p.Blobs.Get(file.SHA256) // a missing file has no size
 	all := map[string]any{"width": blob.Width, "height": blob.Height}
 	if of.Kind == kindPhoto {
 		all["url"] = p.File(r.Request, simulator.MediaOf(blob))

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// epochMilli is the Unix time in milliseconds from which X's ids count.
+	// epochMilli is the epoch of X's ids, as a Unix time in milliseconds.
 	epochMilli = 1288834974657
-	// serialBits is how many low bits of an id are not time.
+	// serialBits is the number of low bits of an id that are not time.
 	serialBits = 22
 )
 
-// newID makes the id of a post created at that stamp: its creation time is (id >> 22) + epochMilli.
+// newID returns the id for a stamp: its creation time is (id >> 22) + epochMilli.
 func newID(at state.Stamp) string {
 	return strconv.FormatInt((at.Milli-epochMilli)<<serialBits+at.Serial, 10)
 }
 
-// stampOf is the inverse of newID. It takes any id, whether or not there is a post with it.
+// stampOf is the inverse of newID. It accepts any id, with or without a post.
 func stampOf(id string) (state.Stamp, bool) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// timeForm is how X writes instants.
+// timeForm is X's time format.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
 const (
@@ -26,10 +26,10 @@ const (
 	maxResults     = 100
 )
 
-// timelineAnswer is the body of a timeline; X leaves data out when there are no posts.
+// timelineAnswer is the body of a timeline; X omits data without posts.
 type timelineAnswer struct {
 	Data []map[string]any `json:"data,omitempty"`
-	// Includes is there when expansions are asked for.
+	// Includes is set if expansions are requested.
 	Includes map[string][]map[string]any `json:"includes,omitzero"`
 	Errors   []resourceError             `json:"errors,omitempty"`
 	Meta     *timelineMeta               `json:"meta,omitempty"`
@@ -42,7 +42,7 @@ type timelineMeta struct {
 	NextToken   string `json:"next_token,omitempty"`
 }
 
-// resourceError says, within a 200, that what was asked about cannot be shown.
+// resourceError reports, within a 200 response, that an object cannot be shown.
 type resourceError struct {
 	Value  string `json:"value"`
 	Detail string `json:"detail"`
@@ -82,7 +82,7 @@ func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, callTimeline, http.StatusOK, out)
 }
 
-// unseen says why a reader cannot see a user, or a post of its author; nil when the reader can.
+// unseen returns the error for a user or post that a reader cannot see; nil if the reader can.
 func unseen(kind, id string, found bool, author, reader state.Account) *resourceError {
 	switch {
 	case !found:
@@ -110,7 +110,7 @@ func (p *Platform) timelineAnswer(posts []state.Post, more bool, fields []string
 	return out
 }
 
-// tweetObject is a post with its default fields and those asked for.
+// tweetObject renders a post with its default and requested fields.
 func (p *Platform) tweetObject(post state.Post, fields []string) map[string]any {
 	shown := render(post)
 	out := map[string]any{"id": post.ID, "text": shown.text, "edit_history_post_ids": []string{post.ID}}
@@ -122,7 +122,7 @@ func (p *Platform) tweetObject(post state.Post, fields []string) map[string]any 
 	return out
 }
 
-// tweetField returns nil for a field that this post does not have, and for those that every post shows.
+// tweetField returns nil for a field that the post does not have and for fields that every post has.
 func (p *Platform) tweetField(field string, post state.Post, shown rendered) any {
 	switch field {
 	case "attachments":
@@ -162,7 +162,7 @@ func (p *Platform) tweetField(field string, post state.Post, shown rendered) any
 	return nil
 }
 
-// pageToken names the page that is older than a post.
+// pageToken encodes the page of posts older than a post.
 func pageToken(oldest string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte("older:" + oldest))
 }
@@ -179,7 +179,7 @@ func openPageToken(token string) (state.Stamp, bool) {
 	return stampOf(id)
 }
 
-// query reads the parameters of a GET, each once, and collects what is wrong with them.
+// query reads the parameters of a GET, each once, and collects their errors.
 type query struct {
 	values url.Values
 	known  []string
@@ -200,7 +200,7 @@ func (q *query) get(name string) string {
 	return q.values.Get(name)
 }
 
-// list reads comma-separated values; each must be one of allowed.
+// list reads comma-separated values; each must be in allowed.
 func (q *query) list(name string, allowed []string) []string {
 	value := q.get(name)
 	if value == "" {
@@ -239,7 +239,7 @@ func (q *query) id(name string) state.Stamp {
 	return stamp
 }
 
-// timeline reads the parameters of a timeline: which posts, and how they are to be shown.
+// timeline reads the parameters of a timeline: its range, and the form of posts.
 func (q *query) timeline() (part state.Range, asked shape) {
 	part = state.Range{
 		After: q.id("since_id"), Before: q.id("until_id"), From: q.time("start_time"), To: q.time("end_time"), Limit: defaultResults,
@@ -265,7 +265,7 @@ func (q *query) timeline() (part state.Range, asked shape) {
 	return part, asked
 }
 
-// time reads an instant, to the second.
+// time reads a time, to the second.
 func (q *query) time(name string) time.Time {
 	value := q.get(name)
 	if value == "" {

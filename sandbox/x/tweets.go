@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// readTweetByID is GET /2/tweets/{id}. That there is no such post, or that its author hides it, is told within a 200.
+// readTweetByID is GET /2/tweets/{id}. A missing or hidden post is reported with status 200.
 func (p *Platform) readTweetByID(w http.ResponseWriter, r *faults.Request) {
 	reader, ok := p.authorized(w, r, callRead, scopeRead, scopeUsers)
 	if !ok {
@@ -61,7 +61,7 @@ func (p *Platform) deleteTweet(w http.ResponseWriter, r *faults.Request) {
 	}
 	err := p.Store.Delete(account.Key, id)
 	if errors.Is(err, state.ErrNoPost) {
-		err = nil // by a call at the same time
+		err = nil // by a concurrent call
 	}
 	p.answer(w, callDelete, p.broken("a post could not be deleted", id, err), map[string]bool{"deleted": true})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// authorized returns the account of the request's access token. When the token is missing, unknown, expired or lacks a
-// scope, it answers so and returns false.
+// authorized returns the account of the request's access token. If the token is missing, unknown, expired or lacks a
+// scope, it responds with an error and returns false.
 func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request, of endpoint, scopes ...string) (state.Account, bool) {
 	account, bearer, ok := p.Authorized(r, Name)
 	if !ok {
@@ -46,7 +46,7 @@ func (p *Platform) usersMe(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, callMe, http.StatusOK, p.meAnswer(r, account, fields, expansions, posted))
 }
 
-// meAnswer shows an account to itself, with its newest post when the expansions ask for that.
+// meAnswer renders an account for itself, with its newest post if the expansions request it.
 func (p *Platform) meAnswer(r *faults.Request, account state.Account, fields, expansions, posted []string) map[string]any {
 	out := map[string]any{"data": p.userObject(r, account, append(fields, expansions...))}
 	if expansions == nil {
@@ -63,7 +63,7 @@ func (p *Platform) meAnswer(r *faults.Request, account state.Account, fields, ex
 	return out
 }
 
-// userObject is a user with the default fields and those asked for.
+// userObject renders a user with the default and requested fields.
 func (p *Platform) userObject(r *faults.Request, account state.Account, fields []string) map[string]any {
 	all := map[string]any{
 		"created_at": account.CreatedAt.Format(timeForm), "profile_image_url": p.Avatar(r.Request, account),

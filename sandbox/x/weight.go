@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// maxWeight is how many weighted characters a post of an ordinary account may have (twitter-text configuration v3).
+	// maxWeight is the maximum weighted length of an ordinary account's post (twitter-text configuration v3).
 	maxWeight = 280
-	// linkWeight is what every address costs, whatever its length.
+	// linkWeight is the weight of an address, whatever its length.
 	linkWeight  = 23
 	emojiWeight = 2
 )
 
-// weigh returns a text's length as X counts it.
+// weigh returns the weighted length of a text, as X counts it.
 func weigh(text string) int {
 	text = norm.NFC.String(text)
 	total, at := 0, 0
@@ -52,7 +52,7 @@ func weighPlain(text string) int {
 	return total
 }
 
-// runeWeight is 1 in the ranges that the configuration names (Latin to Georgian, general punctuation), 2 elsewhere.
+// runeWeight returns 1 in the ranges of the configuration (Latin to Georgian, general punctuation) and 2 elsewhere.
 func runeWeight(r rune) int {
 	switch {
 	case r <= 0x10FF, 0x2000 <= r && r <= 0x200D, 0x2010 <= r && r <= 0x201F, 0x2032 <= r && r <= 0x2037:

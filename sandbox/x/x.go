@@ -19,10 +19,10 @@ import (
 // Name is the platform's name in the control API and the first segment of its paths.
 const Name = "x"
 
-// accessTokenTTL is the life of X's access tokens.
+// accessTokenTTL is the lifetime of X's access tokens.
 const accessTokenTTL = 2 * time.Hour
 
-// The scopes of OAuth 2.0 that matter to a publisher.
+// The scopes of OAuth 2.0 that a publisher uses.
 const (
 	scopeRead    = "tweet.read"
 	scopeWrite   = "tweet.write"
@@ -36,7 +36,7 @@ type Platform struct {
 	simulator.Options
 	simulator.Profile
 	dialog *oauth.Dialog
-	// growing keeps others off an upload while one request changes it.
+	// growing serializes the requests that change an upload.
 	growing simulator.Locks
 }
 
@@ -45,16 +45,16 @@ func New(opts simulator.Options) *Platform {
 	return &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)}
 }
 
-// allScopes are granted to an account that is made for a test.
+// allScopes returns the scopes of an account that a test creates.
 func allScopes() []string {
 	return []string{scopeRead, scopeWrite, scopeUsers, scopeMedia, scopeOffline}
 }
 
 var idPattern = regexp.MustCompile(`^[0-9]{1,19}$`)
 
-// profile says how X's accounts look. Its refresh tokens rotate.
+// profile describes X's accounts. Refresh tokens rotate.
 var profile = simulator.Profile{
-	Platform: Name, Label: "X", Prefix: "u_", // 19 digits are at most 13 of base 36, and 15 are allowed
+	Platform: Name, Label: "X", Prefix: "u_", // 19 digits have at most 13 digits in base 36, and 15 are allowed
 	ID: simulator.Form{Pattern: idPattern, Words: "an account id on X is a number of up to 19 digits"},
 	Username: simulator.Form{
 		Pattern: regexp.MustCompile(`^[A-Za-z0-9_]{1,15}$`), Words: "a username on X has 1 to 15 letters, digits and underscores",
@@ -66,18 +66,18 @@ var profile = simulator.Profile{
 	DemoAccess: "x-access-demo", DemoRefresh: "x-refresh-demo",
 }
 
-// Accounts returns how X's accounts look.
+// Accounts returns the profile of X's accounts.
 func Accounts() simulator.Profile { return profile }
 
-// PostPath is the path of a post's public page.
+// PostPath returns the path of a post's public page.
 func (*Platform) PostPath(username, id string) string { return "/x/" + username + "/status/" + id }
 
-// PagePatterns are where posts and accounts have their pages.
+// PagePatterns returns the patterns of the public pages of posts and accounts.
 func (*Platform) PagePatterns() []string {
 	return []string{"/x/{username}", "/x/{username}/status/{id}"}
 }
 
-// Find says which post, or else whose page, is at an address.
+// Find returns the post or the username at an address.
 func (*Platform) Find(r *http.Request) (post, username string) {
 	return r.PathValue("id"), r.PathValue("username")
 }

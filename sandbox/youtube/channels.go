@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The parts that may be asked for, as far as they are simulated.
+// The simulated parts.
 var (
 	channelParts = []string{"contentDetails", "id", "snippet", "statistics", "status"}
 	itemParts    = []string{"contentDetails", "id", "snippet", "status"}
@@ -49,11 +49,11 @@ func (p *Platform) channels(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// askedOf are the parts that are asked for.
+// askedOf returns the requested parts.
 func askedOf(query url.Values) []string { return strings.Split(query.Get("part"), ",") }
 
-// checkParameters refuses parameters that are not known here, and parts that are not among these. Several parts may also
-// come one by one.
+// checkParameters rejects unknown parameters and parts that are not in the list. Parts may be comma-separated or
+// repeated parameters.
 func checkParameters(query url.Values, known, parts []string) *problem {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(known, name) && !slices.Contains(common, name) || len(query[name]) > 1 && name != "part" {
@@ -75,7 +75,7 @@ func checkParameters(query url.Values, known, parts []string) *problem {
 	return nil
 }
 
-// channel shows these parts of a channel.
+// channel renders the requested parts of a channel.
 func (p *Platform) channel(a state.Account, r *faults.Request, asked []string) map[string]any {
 	thumbnails := map[string]any{}
 	for name, side := range map[string]int{"default": 88, "medium": 240, "high": 800} {
@@ -95,7 +95,7 @@ func (p *Platform) channel(a state.Account, r *faults.Request, asked []string) m
 	})
 }
 
-// resource shows those parts of something that are asked for.
+// resource renders the requested parts of a resource.
 func resource(kind, id, tag string, asked []string, parts map[string]any) map[string]any {
 	out := map[string]any{"kind": kind, "etag": tag, "id": id}
 	for name, part := range parts {
@@ -106,10 +106,10 @@ func resource(kind, id, tag string, asked []string, parts map[string]any) map[st
 	return out
 }
 
-// uploads is the playlist of a channel's videos: its id with another beginning.
+// uploads returns the id of the playlist of a channel's videos: the channel's id with another prefix.
 func uploads(channel string) string { return "UU" + strings.TrimPrefix(channel, "UC") }
 
-// etag names a state of a resource. It never changes here.
+// etag returns the ETag of a resource. It never changes in the sandbox.
 func etag(kind string, a state.Account) string {
 	return strings.Join([]string{kind, a.ID, strconv.FormatInt(a.CreatedAt.UnixMilli(), 36)}, "-")
 }

@@ -18,7 +18,7 @@ const (
 	maxItems     = 50
 )
 
-// playlistItems is GET /youtube/v3/playlistItems, for the playlist of the token's own channel, the newest first.
+// playlistItems is GET /youtube/v3/playlistItems, for the playlist of the token's own channel, newest first.
 func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeRead, scopeAll, scopeSSL)
 	query := r.URL.Query()
@@ -57,7 +57,7 @@ func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
-// readPage reads which part of a playlist is wanted.
+// readPage reads the requested part of a playlist.
 func readPage(playlist, most, token string, into *state.Range) *problem {
 	if playlist == "" {
 		return badParameter("missingRequiredParameter", "parameters.", "No filter selected. Expected: playlistId")

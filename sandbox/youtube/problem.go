@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/sandbox/simulator"
 )
 
-// problem is Google's error.
+// problem is Google's error format.
 type problem struct {
 	Code    int      `json:"code"`
 	Message string   `json:"message"`
@@ -19,7 +19,7 @@ type problem struct {
 	Status  string   `json:"status,omitempty"`
 }
 
-// reason is what a client decides by.
+// reason is the machine-readable part of an error.
 type reason struct {
 	Message      string `json:"message"`
 	Domain       string `json:"domain"`
@@ -28,14 +28,14 @@ type reason struct {
 	LocationType string `json:"locationType,omitempty"`
 }
 
-// refuse makes an error with one reason. status is the word for it that Google's APIs share.
+// refuse returns an error with one reason. status is the status name that Google's APIs share.
 func refuse(code int, status, domain, why, message string) *problem {
 	return &problem{
 		Code: code, Message: message, Status: status, Errors: []reason{{Message: message, Domain: domain, Reason: why}},
 	}
 }
 
-// badCredentials is the answer to a token that does not work, for whatever reason.
+// badCredentials returns the error for an invalid token of any kind.
 func badCredentials() *problem {
 	out := refuse(http.StatusUnauthorized, "UNAUTHENTICATED", "global", "authError", "Request had invalid authentication "+
 		"credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.")
@@ -44,14 +44,14 @@ func badCredentials() *problem {
 	return out
 }
 
-// badParameter is the answer to a parameter that is missing, unknown or wrong.
+// badParameter returns the error for a missing, unknown or invalid parameter.
 func badParameter(why, name, message string) *problem {
 	out := refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.parameter", why, message)
 	out.Errors[0].Location, out.Errors[0].LocationType = name, "parameter"
 	return out
 }
 
-// problemFor is the body that goes with a status of which nothing else is known.
+// problemFor returns the generic body for a status.
 func problemFor(status int) *problem {
 	switch status {
 	case http.StatusBadRequest:
@@ -75,7 +75,7 @@ func fail(w http.ResponseWriter, with *problem) {
 	writeJSON(w, with.Code, map[string]*problem{"error": with})
 }
 
-// oauthFail answers an error of RFC 6749, section 5.2.
+// oauthFail responds with an error of RFC 6749, section 5.2.
 func oauthFail(w http.ResponseWriter, status int, code, description string) {
 	writeJSON(w, status, map[string]string{"error": code, "error_description": description})
 }
@@ -85,10 +85,10 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	simulator.WriteJSON(w, status, "application/json; charset=UTF-8", body)
 }
 
-// dialect lets faults speak as Google does.
+// dialect writes faults in Google's format.
 type dialect struct{}
 
-// Fail answers that status.
+// Fail responds with the status.
 func (dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	switch {
 	case op == faults.Create && status == http.StatusTooManyRequests:
@@ -108,14 +108,14 @@ func (dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	oauthFail(w, status, code, http.StatusText(status))
 }
 
-// usedUp is the answer when the client's project has begun as many uploads as it may in a day, whichever channels they were
-// for (googleapis/google-api-python-client#2753). It has the reason of a rate limit.
+// usedUp returns the error for a client's project that has used its daily number of uploads, across all channels
+// (googleapis/google-api-python-client#2753). It has the reason of a rate limit.
 func usedUp() *problem {
 	return refuse(http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", "global", "rateLimitExceeded", "Quota exceeded for quota metric "+
 		"'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:1'.")
 }
 
-// RateLimited answers 403 rateLimitExceeded. Google does not say when to come back.
+// RateLimited responds with 403 rateLimitExceeded. Google does not return a retry time.
 func (dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, _ time.Duration) {
 	if op == faults.RefreshToken {
 		oauthFail(w, http.StatusTooManyRequests, "rate_limit_exceeded", "Rate Limit Exceeded")
@@ -124,8 +124,8 @@ func (dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.O
 	fail(w, refuse(http.StatusForbidden, "RESOURCE_EXHAUSTED", "usageLimits", "rateLimitExceeded", "Rate Limit Exceeded"))
 }
 
-// Refused answers what "videos.insert" lists among its errors: that the channel may upload no more for now, that the request
-// is not allowed, and that it is not valid.
+// Refused responds with errors of "videos.insert": the channel's upload limit, a forbidden request, and an invalid
+// request.
 func (dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
 	switch why {
 	case faults.RefusalSpam:
@@ -137,8 +137,8 @@ func (dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Ref
 	}
 }
 
-// TokenRefused answers 401; at the token endpoint, where the token is a refresh token, that the grant is not valid. Google
-// does not tell an expired token from a revoked one.
+// TokenRefused responds with 401, or at the token endpoint, which receives a refresh token, with an invalid grant.
+// Google does not distinguish expired from revoked tokens.
 func (dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
 	if op == faults.RefreshToken {
 		oauthFail(w, http.StatusBadRequest, "invalid_grant", invalidGrant)

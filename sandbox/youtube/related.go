@@ -15,11 +15,11 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// maxMetadata is how long the description in a request with a file may be, in bytes.
+// maxMetadata is the maximum size of the description in a request with a file, in bytes.
 const maxMetadata = 1 << 20
 
-// readRelated reads the two parts of a request that brings a description and a file (multipart/related): the description
-// whole, the file as it comes. It is what Google's own clients send for small files.
+// readRelated reads a request with a description and a file (multipart/related). It reads the description whole and
+// returns the file as a stream. Google's own clients send small files this way.
 func readRelated(r *faults.Request) (description []byte, file *multipart.Part, refused *problem) {
 	bad := func(message string) *problem {
 		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badContent", message)
@@ -42,7 +42,7 @@ func readRelated(r *faults.Request) (description []byte, file *multipart.Part, r
 	return description, file, nil
 }
 
-// insert is POST /upload/youtube/v3/videos?uploadType=multipart: the video is there when the request is.
+// insert is POST /upload/youtube/v3/videos?uploadType=multipart. It publishes the video at the end of the request.
 func (p *Platform) insert(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var (
@@ -66,7 +66,7 @@ func (p *Platform) insert(w http.ResponseWriter, r *faults.Request) {
 	writeJSON(w, http.StatusOK, p.video(account, post, r, kept.Parts))
 }
 
-// receiveVideo takes a description and a video in.
+// receiveVideo receives a description and a video.
 func (p *Platform) receiveVideo(r *faults.Request, account state.Account, kept *detail) (blobs.Blob, *problem) {
 	description, part, refused := readRelated(r)
 	if refused == nil {
@@ -92,7 +92,7 @@ func (p *Platform) receiveVideo(r *faults.Request, account state.Account, kept *
 	return file, nil
 }
 
-// inserted puts a video on the channel that came in one request.
+// inserted publishes a video that was uploaded in one request.
 func (p *Platform) inserted(account state.Account, kept detail, file blobs.Blob) (state.Post, *problem) {
 	post, err := p.publishVideo(account, state.Container{}, kept, file)
 	if _, full := errors.AsType[*state.QuotaError](err); full {

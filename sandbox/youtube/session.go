@@ -24,53 +24,54 @@ import (
 )
 
 const (
-	// processing is how long YouTube works on a video, unless the control API says otherwise. YouTube itself takes minutes.
+	// processing is the default processing time of a video. YouTube takes minutes.
 	processing = 300 * time.Millisecond
-	// sessionLife is how long a session works. YouTube does not say; it is a week elsewhere at Google.
+	// sessionLife is the lifetime of a session. YouTube does not document it; it is a week elsewhere at Google.
 	sessionLife = 7 * 24 * time.Hour
-	// maxVideo is how large a video may be.
+	// maxVideo is the maximum size of a video, in bytes.
 	maxVideo = 256 << 30
 	// The kinds of uploads: in a session, or description and video in one request.
 	resumable        = "resumable"
 	multipartRelated = "multipart"
 )
 
-// detail is what a session and a video keep.
+// detail is the stored data of a session and a video.
 type detail struct {
 	Video described `json:"video"`
-	// Parts are those that the client asked to be answered.
+	// Parts are the parts that the client requested in the response.
 	Parts []string `json:"parts,omitempty"`
-	// Size is how many bytes there are; unknown while the client does not say it.
+	// Size is the number of bytes; unknown until the client announces it.
 	Size int64  `json:"size"`
 	Type string `json:"type"`
-	// ReadyAt is when YouTube's work on the video is done; zero in a session.
+	// ReadyAt is the end of YouTube's processing; zero in a session.
 	ReadyAt time.Time `json:"ready_at,omitzero"`
-	// Failure is how that work ends, if not well; in a session, why no video came of it.
+	// Failure is the error that the processing ends with, if any; in a session, the reason that no video was
+	// published.
 	Failure string `json:"failure,omitempty"`
-	// Seconds is how long the video plays.
+	// Seconds is the duration of the video.
 	Seconds   int64        `json:"seconds,omitempty"`
 	Thumbnail *state.Media `json:"thumbnail,omitempty"`
 }
 
-// detailOf reads what a session or a video keeps.
+// detailOf decodes the detail of a session or a video.
 func detailOf(content json.RawMessage) detail {
 	var out detail
-	_ = json.Unmarshal(content, &out) // it was encoded here; were it unreadable, the video would be shown without it
+	_ = json.Unmarshal(content, &out) // it was encoded by this package; without it, the video would be shown incompletely
 	return out
 }
 
-// newID makes the id of a video: 11 letters, digits, minus signs and underscores that look like nothing.
+// newID returns the id of a video: 11 letters, digits, minus signs and underscores that look random.
 func newID(at state.Stamp) string {
-	const scatter = 0x9E3779B97F4A7C15 // odd, so that no two products are the same
+	const scatter = 0x9E3779B97F4A7C15 // odd, so that no two products are equal
 	var id [8]byte
-	binary.BigEndian.PutUint64(id[:], uint64(at.Milli<<20|at.Serial)*scatter) //nolint:gosec // bits are bits
+	binary.BigEndian.PutUint64(id[:], uint64(at.Milli<<20|at.Serial)*scatter) //nolint:gosec // only the bits matter
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// newSession makes the id of a session. Anyone who knows it may use the session.
+// newSession returns the id of a session. Knowing it is enough to use the session.
 func newSession(state.Stamp) string { return rand.Text() + rand.Text() }
 
-// start is POST /upload/youtube/v3/videos: it begins a session. Nothing is on the channel yet.
+// start is POST /upload/youtube/v3/videos. It starts a session; the channel does not change yet.
 func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var kept detail
@@ -99,13 +100,13 @@ func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// broken is the answer when the sandbox itself fails.
+// broken logs an internal failure of the sandbox and returns the problem for the response.
 func (p *Platform) broken(doing string, err error) *problem {
 	p.Logger.Error("the sandbox failed", "platform", Name, "doing", doing, "error", err)
 	return problemFor(http.StatusInternalServerError)
 }
 
-// described is a video as a client describes it, as far as that is simulated.
+// described is the simulated part of a video's metadata.
 type described struct {
 	Snippet struct {
 		Title       string `json:"title"`
@@ -116,7 +117,7 @@ type described struct {
 	} `json:"status"`
 }
 
-// readStart reads how a video is described and how large it will be.
+// readStart reads the metadata of a video and the announced size.
 func (p *Platform) readStart(r *faults.Request, account state.Account) (detail, *problem) {
 	out, refused := p.readParts(r, resumable)
 	if refused != nil {
@@ -133,7 +134,7 @@ func (p *Platform) readStart(r *faults.Request, account state.Account) (detail, 
 	return out, refused
 }
 
-// insertParts are the parts that a video may be described with.
+// insertParts are the parts of a video's metadata.
 var insertParts = []string{"snippet", "status"}
 
 // moreParts and moreParameters are documented for videos.insert and have no effect here.
@@ -145,8 +146,8 @@ var (
 	moreParameters = []string{"autoLevels", "notifySubscribers", "onBehalfOfContentOwner", "onBehalfOfContentOwnerChannel", "stabilize"}
 )
 
-// readParts reads the parameters of an upload of that kind. What is documented and not simulated is overlooked when the
-// sandbox is lenient.
+// readParts reads the parameters of an upload of the given kind. A lenient sandbox ignores documented parameters that
+// are not simulated.
 func (p *Platform) readParts(r *faults.Request, kind string) (detail, *problem) {
 	query, known, parts := r.URL.Query(), []string{"part", "uploadType"}, insertParts
 	if p.Lenient {
@@ -161,7 +162,7 @@ func (p *Platform) readParts(r *faults.Request, kind string) (detail, *problem) 
 	return detail{Parts: askedOf(query)}, nil
 }
 
-// readVideo reads how a video is described. Fields that are not simulated are overlooked when the sandbox is lenient.
+// readVideo reads the metadata of a video. A lenient sandbox ignores fields that are not simulated.
 func (p *Platform) readVideo(content []byte, account state.Account, into *detail) *problem {
 	decode := simulator.Decode
 	if p.Lenient {
@@ -180,14 +181,14 @@ func (p *Platform) readVideo(content []byte, account state.Account, into *detail
 }
 
 const (
-	// maxTitle is how long a title may be. YouTube does not say in which units: what the stricter reading, UTF-16, refuses
-	// is refused here.
+	// maxTitle is the maximum length of a title. YouTube does not document the unit; the stricter reading, UTF-16,
+	// applies here.
 	maxTitle = 100
-	// maxDescription is how long a description may be, in bytes.
+	// maxDescription is the maximum length of a description, in bytes.
 	maxDescription = 5000
 )
 
-// checkVideo checks what is said of a video. One without a privacy is public.
+// checkVideo validates the metadata of a video. A video without a privacy status is public.
 func checkVideo(v *described) *problem {
 	bad := func(why, message string) *problem {
 		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.video", why, message)
@@ -206,7 +207,7 @@ func checkVideo(v *described) *problem {
 	}
 }
 
-// readMedia reads what the client says of the file to come. Its length may be left out: Google's own Go client leaves it out.
+// readMedia reads the announced type and length of the file. The length is optional: Google's own Go client omits it.
 func readMedia(r *faults.Request, into *detail) *problem {
 	media, _, err := mime.ParseMediaType(r.Header.Get("X-Upload-Content-Type"))
 	if err != nil || !isVideoType(media) {
@@ -231,7 +232,7 @@ func isVideoType(media string) bool {
 	return strings.HasPrefix(media, "video/") || media == "application/octet-stream"
 }
 
-// uploadLimit is the answer when the channel has uploaded as many videos as it may in a day.
+// uploadLimit returns the error for a channel that has used its daily number of uploads.
 func uploadLimit() *problem {
 	return refuse(http.StatusBadRequest, "FAILED_PRECONDITION", "youtube.video", uploadLimitExceeded,
 		"The user has exceeded the number of videos they may upload.")

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// maxThumbnail is how large a thumbnail may be. It was so for years; that it is more since September 2026 is told in one
-// place only.
+// maxThumbnail is the maximum size of a thumbnail, in bytes. It has been the limit for years; only one source
+// mentions a higher limit since September 2026.
 const maxThumbnail = 2 << 20
 
 // setThumbnail is POST /upload/youtube/v3/thumbnails/set.
@@ -56,11 +56,11 @@ func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// longestShort is how long a Short plays at most, in seconds (YouTube Help, "Get started creating YouTube Shorts").
+// longestShort is the maximum duration of a Short, in seconds (YouTube Help, "Get started creating YouTube Shorts").
 const longestShort = 3 * 60
 
-// tooEarly says that a picture is answered as if it were set, and is not: that of a Short whose processing has not
-// succeeded ("Thumbnails: set", November 2026: it "might not be applied"). A Short is square or higher than wide.
+// tooEarly reports whether a thumbnail is accepted but not applied because the video is a Short whose processing has
+// not succeeded ("Thumbnails: set", November 2026: it "might not be applied"). A Short is square or taller than wide.
 func (p *Platform) tooEarly(post state.Post, kept detail) bool {
 	if len(post.Media) != 1 || kept.Seconds > longestShort || p.processingOf(kept) == succeeded {
 		return false
@@ -69,7 +69,7 @@ func (p *Platform) tooEarly(post state.Post, kept detail) bool {
 	return film.Width > 0 && film.Height >= film.Width
 }
 
-// videoToSet finds the account's video that a request is about.
+// videoToSet returns the account's video in a request.
 func (p *Platform) videoToSet(r *faults.Request, account state.Account) (state.Post, *problem) {
 	query := r.URL.Query()
 	if refused := checkParameters(query, []string{"videoId", "uploadType"}, nil); refused != nil {
@@ -92,7 +92,8 @@ func (p *Platform) videoToSet(r *faults.Request, account state.Account) (state.P
 	}
 }
 
-// receivePicture takes the body in, or the second part of it. Without an uploadType it is the picture, as OpenPost sends it.
+// receivePicture reads a picture from the body or, for a multipart upload, from its second part. OpenPost sends the
+// picture without an uploadType.
 func (p *Platform) receivePicture(r *faults.Request) (blobs.Blob, *problem) {
 	contentType, body := r.Header.Get("Content-Type"), io.Reader(r.Body)
 	if r.URL.Query().Get("uploadType") == multipartRelated {
@@ -124,7 +125,7 @@ func (p *Platform) receivePicture(r *faults.Request) (blobs.Blob, *problem) {
 	return picture, nil
 }
 
-// thumbnails are the pictures of a video: the one that was set. The sandbox makes none of its own.
+// thumbnails returns the custom thumbnail of a video. The sandbox generates none.
 func (p *Platform) thumbnails(kept detail, r *faults.Request) map[string]any {
 	out := map[string]any{}
 	if kept.Thumbnail == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// authorized returns the account of the request's access token, which must have been granted one of the scopes.
+// authorized returns the account of the request's access token, which must have one of the scopes.
 func (p *Platform) authorized(r *faults.Request, scopes ...string) (state.Account, *problem) {
 	account, bearer, ok := p.Authorized(r, Name)
 	if !ok {
@@ -29,7 +29,8 @@ func (p *Platform) authorized(r *faults.Request, scopes ...string) (state.Accoun
 	return account, nil
 }
 
-// tokenAnswer is what the token endpoint gives. A refresh token comes with a code only: the one that renews stays.
+// tokenAnswer is the response of the token endpoint. It includes a refresh token only for a code, because refresh
+// tokens do not rotate.
 type tokenAnswer struct {
 	AccessToken  string `json:"access_token"`
 	ExpiresIn    int64  `json:"expires_in"`
@@ -38,7 +39,7 @@ type tokenAnswer struct {
 	TokenType    string `json:"token_type"`
 }
 
-// token is POST /token. Any client is known here, and any secret is right.
+// token is POST /token. It accepts every client id and every secret.
 func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 	values, ok := simulator.ReadForm(r)
 	id, secret, basic := r.BasicAuth()
@@ -84,10 +85,10 @@ func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens) {
 	})
 }
 
-// codeLife is that of authorization codes. Google does not document it; clients report ten minutes.
+// codeLife is the lifetime of authorization codes. Google does not document it; clients report ten minutes.
 const codeLife = 10 * time.Minute
 
-// newDialog makes GET /o/oauth2/v2/auth ("Using OAuth 2.0 for Web Server Applications").
+// newDialog returns the handler of GET /o/oauth2/v2/auth ("Using OAuth 2.0 for Web Server Applications").
 func newDialog(opts simulator.Options) *oauth.Dialog {
 	return oauth.NewDialog(&oauth.Dialog{
 		Options: opts, Profile: profile, ClientParam: "client_id", CodeLife: codeLife,
@@ -104,7 +105,8 @@ func newDialog(opts simulator.Options) *oauth.Dialog {
 	})
 }
 
-// exchange gives tokens for an authorization code. A refresh token comes only when the client asked for access offline.
+// exchange exchanges an authorization code for tokens. It issues a refresh token only if the client requested offline
+// access.
 func (p *Platform) exchange(w http.ResponseWriter, client string, values url.Values) {
 	granted, ok := p.dialog.Redeem(values.Get("code"), client, values.Get("redirect_uri"))
 	if !ok {

@@ -20,10 +20,10 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// chunkUnit is what the size of every chunk but the last is a multiple of.
+// chunkUnit is the unit of chunk sizes: every chunk but the last is a multiple of it.
 const chunkUnit = 256 << 10
 
-// span is what a request to a session brings, or, as a query, asks about.
+// span is the byte range of a request to a session, or a query for the session's progress.
 type span struct {
 	simulator.Range
 	query bool
@@ -37,8 +37,8 @@ var (
 	openPattern  = regexp.MustCompile(`^bytes ([0-9]{1,18})-([0-9]{1,18})/\*$`)
 )
 
-// readSpan reads the Content-Range; without one the request brings the whole file. A client that streams says the total
-// with its last chunk only, or with a query when there is nothing left to send (google.golang.org/api/internal/gensupport).
+// readSpan reads the Content-Range; a request without one contains the whole file. A streaming client sends the total
+// only with its last chunk, or with a query if no bytes are left (google.golang.org/api/internal/gensupport).
 func readSpan(r *http.Request) (span, bool) {
 	text := r.Header.Get("Content-Range")
 	if text == "" {
@@ -60,7 +60,7 @@ func readSpan(r *http.Request) (span, bool) {
 	return span{Range: out}, ok && r.ContentLength == out.Last-out.First+1
 }
 
-// operation says what a request to a session is: the last chunk makes the video.
+// operation returns the operation of a request to a session: the last chunk publishes the video.
 func operation(r *http.Request) faults.Operation {
 	switch s, ok := readSpan(r); {
 	case ok && s.query:
@@ -72,7 +72,7 @@ func operation(r *http.Request) faults.Operation {
 	}
 }
 
-// sessionAccount tells whose session a request is for.
+// sessionAccount returns the account of the session in a request.
 func (p *Platform) sessionAccount(r *faults.Request) string {
 	session, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
 	if !ok {
@@ -81,8 +81,8 @@ func (p *Platform) sessionAccount(r *faults.Request) string {
 	return session.AccountID
 }
 
-// serveUpload is PUT, or POST, to a session. Its address carries all authority. Google's own Go client sends its chunks by POST and
-// asks not to be answered 308, which its HTTP client would take for a redirect.
+// serveUpload is PUT or POST to a session. Its address carries all authority. Google's own Go client sends chunks by
+// POST and disables the response 308, which its HTTP client would follow as a redirect.
 func (p *Platform) serveUpload(w http.ResponseWriter, r *faults.Request) {
 	session, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
 	if !ok {
@@ -112,16 +112,17 @@ func (p *Platform) serveUpload(w http.ResponseWriter, r *faults.Request) {
 	w.WriteHeader(resumeIncomplete)
 }
 
-// resumeIncomplete is what Google answers while there is more to come. To HTTP it is a redirect.
+// resumeIncomplete is Google's status for an incomplete upload. In HTTP it is a redirect.
 const resumeIncomplete = http.StatusPermanentRedirect
 
-// receive keeps what a request brings and makes the video when that was all. Call it with the session locked.
+// receive stores the chunk of a request and publishes the video after the last one. The caller holds the session's
+// lock.
 func (p *Platform) receive(r *faults.Request, session state.Container) (state.Account, *problem) {
 	account, ok := p.Store.Account(state.Key{Platform: Name, ID: session.AccountID})
 	if !ok {
 		return account, problemFor(http.StatusNotFound)
 	}
-	// A sandbox that was killed between the last byte and the video makes it now.
+	// This publishes a video whose publication was interrupted by a kill after the last byte.
 	if refused := p.settle(account, session); refused != nil {
 		return account, refused
 	}
@@ -154,7 +155,7 @@ func (p *Platform) receive(r *faults.Request, session state.Container) (state.Ac
 	return account, p.settle(account, session)
 }
 
-// recordLength writes down how long the file is, once the client says it.
+// recordLength stores the length of the file when the client first sends it.
 func (p *Platform) recordLength(session *state.Container, s span) *problem {
 	kept := detailOf(session.Detail)
 	size, _ := p.Blobs.Size(session.ID)
@@ -169,7 +170,7 @@ func (p *Platform) recordLength(session *state.Container, s span) *problem {
 	return nil
 }
 
-// appendChunk adds a chunk to what is there.
+// appendChunk appends a chunk to the session's file.
 func (p *Platform) appendChunk(r *faults.Request, session state.Container, s span) *problem {
 	size, _ := p.Blobs.Size(session.ID)
 	total := detailOf(session.Detail).Size
@@ -197,7 +198,7 @@ func sessionOver() *problem {
 	return refuse(http.StatusGone, "NOT_FOUND", "global", "gone", "The upload session is over.")
 }
 
-// settle makes the video of a session whose last byte is there.
+// settle publishes the video of a session after its last byte.
 func (p *Platform) settle(account state.Account, session state.Container) *problem {
 	kept := detailOf(session.Detail)
 	size, open := p.Blobs.Size(session.ID)
@@ -227,7 +228,7 @@ func (p *Platform) settle(account state.Account, session state.Container) *probl
 	return nil
 }
 
-// change replaces what a session keeps.
+// change replaces the stored data of a session.
 func (p *Platform) change(session string, kept detail) error {
 	content, err := json.Marshal(kept)
 	if err != nil {
@@ -237,8 +238,8 @@ func (p *Platform) change(session string, kept detail) error {
 	return err
 }
 
-// publishVideo puts a video on the channel: as a private one, whatever was asked for, if the channel's settings are such. What YouTube
-// finds wrong with the file shows after its work on it.
+// publishVideo publishes a video on the channel. If the account is private, the video is private regardless of the
+// request. YouTube's errors about the file appear after processing.
 func (p *Platform) publishVideo(account state.Account, session state.Container, kept detail, file blobs.Blob) (state.Post, error) {
 	kept.ReadyAt, kept.Failure = p.Clock.Now().Add(account.Settings.Work(processing)).UTC(), account.Settings.ProcessingError
 	if !strings.HasPrefix(file.MIMEType, "video/") {

@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// failures are the reasons for which YouTube cannot work on a video; any other one is a rejection.
+// failures are the reasons of failed processing; all other reasons are rejections.
 var failures = []string{"codec", "conversion", "emptyFile", "invalidFile", "tooSmall", "uploadAborted"}
 
-// maxIDs is how many videos may be asked for at once.
+// maxIDs is the maximum number of videos in one request.
 const maxIDs = 50
 
 // videos is GET /youtube/v3/videos.
@@ -49,7 +49,8 @@ func (p *Platform) videos(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// deleteVideo is DELETE /youtube/v3/videos (Google's reference "Videos: delete"). Uploading alone does not allow it.
+// deleteVideo is DELETE /youtube/v3/videos (Google's reference "Videos: delete"). The upload scope alone does not
+// permit it.
 func (p *Platform) deleteVideo(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeAll, scopeSSL)
 	query := r.URL.Query()
@@ -78,7 +79,7 @@ func (p *Platform) deleteVideo(w http.ResponseWriter, r *faults.Request) {
 	}
 }
 
-// video shows these parts of a video to an account.
+// video renders the requested parts of a video for an account.
 func (p *Platform) video(to state.Account, post state.Post, r *faults.Request, asked []string) map[string]any {
 	kept := detailOf(post.Detail)
 	channel, _ := p.Store.Account(state.Key{Platform: Name, ID: post.AccountID})
@@ -113,7 +114,7 @@ func (p *Platform) statusOf(post state.Post, kept detail) map[string]any {
 	return out
 }
 
-// succeeded is the processingStatus of a video that people can watch.
+// succeeded is the processingStatus of a video that can be watched.
 const succeeded = "succeeded"
 
 func (p *Platform) processingOf(kept detail) string {

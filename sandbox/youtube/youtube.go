@@ -20,18 +20,18 @@ import (
 // Name is the platform's name in the control API and the first segment of its paths.
 const Name = "youtube"
 
-// accessLife is the life of Google's access tokens.
+// accessLife is the lifetime of Google's access tokens.
 const accessLife = time.Hour
 
-// The scopes that matter to a publisher.
+// The scopes that a publisher uses.
 const (
 	scopeUpload = "https://www.googleapis.com/auth/youtube.upload"
 	scopeRead   = "https://www.googleapis.com/auth/youtube.readonly"
 	scopeAll    = "https://www.googleapis.com/auth/youtube"
-	scopeSSL    = "https://www.googleapis.com/auth/youtube.force-ssl" // as much as scopeAll
+	scopeSSL    = "https://www.googleapis.com/auth/youtube.force-ssl" // equivalent to scopeAll
 )
 
-// opDelete is the deletion of a video, which faults cannot name, only match with `*`.
+// opDelete is the deletion of a video. It has no name in faults; only `*` matches it.
 const opDelete faults.Operation = "delete"
 
 // Platform is the simulated YouTube. Its accounts are channels.
@@ -39,7 +39,7 @@ type Platform struct {
 	simulator.Options
 	simulator.Profile
 	dialog *oauth.Dialog
-	// sessions are the locks of sessions, by id: one request at a time works on one.
+	// sessions are the locks of sessions, by id. They serialize the requests of one session.
 	sessions simulator.Locks
 }
 
@@ -48,8 +48,8 @@ func New(opts simulator.Options) *Platform {
 	return &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)}
 }
 
-// profile says how channels look. A refresh token stays the same when it is used. A real channel id is UC and 22 letters; a
-// test may give a shorter one.
+// profile describes channels. Refresh tokens do not rotate. A real channel id is UC and 22 letters; tests may use a
+// shorter one.
 var profile = simulator.Profile{
 	Platform: Name, Label: "YouTube", Prefix: "channel-",
 	ID: simulator.Form{
@@ -68,18 +68,18 @@ var profile = simulator.Profile{
 	DemoAccess: "youtube-access-demo", DemoRefresh: "youtube-refresh-demo",
 }
 
-// Accounts returns how channels look.
+// Accounts returns the profile of channels.
 func Accounts() simulator.Profile { return profile }
 
-// PostPath is the path of a video's public page.
+// PostPath returns the path of a video's public page.
 func (*Platform) PostPath(_, id string) string { return "/youtube/watch?v=" + id }
 
-// PagePatterns are where videos and channels have their pages.
+// PagePatterns returns the patterns of the public pages of videos and channels.
 func (*Platform) PagePatterns() []string {
 	return []string{"/youtube/{name}", "/youtube/channel/{channel}"}
 }
 
-// Find says which video, or else whose page, is at an address.
+// Find returns the video or the username at an address.
 func (p *Platform) Find(r *http.Request) (post, username string) {
 	if id := r.PathValue("channel"); id != "" {
 		account, _ := p.Store.Account(state.Key{Platform: Name, ID: id})
@@ -94,7 +94,7 @@ func (p *Platform) Find(r *http.Request) (post, username string) {
 // Links returns the addresses in a text as pairs of byte offsets, in order.
 func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 
-// uploadPath is where videos are uploaded.
+// uploadPath is the path of video uploads.
 const uploadPath = "/youtube/upload/youtube/v3/videos"
 
 // Register adds the API to mux.
@@ -124,8 +124,8 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	})
 }
 
-// registerSessions adds where videos are uploaded: what begins a session, a video in one request, and the addresses of
-// sessions.
+// registerSessions adds the upload endpoints: the start of a session, a video in one request, and the session
+// addresses.
 func (p *Platform) registerSessions(mux *http.ServeMux) {
 	by := map[faults.Operation]http.Handler{}
 	for _, op := range []faults.Operation{faults.Upload, faults.Publish, faults.Status} {
