@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiclock goes by the clock of the Kubernetes API. It compares that with the clock of
-// this machine, by the header Date of the answers that the process gets anyway, and corrects the
-// latter where they certainly differ.
+// Package apiclock follows the clock of the Kubernetes API. It compares the API's clock with this machine's, by the
+// Date header of the responses that the process receives anyway, and corrects the machine's where they certainly
+// differ.
 package apiclock
 
 import (
@@ -24,70 +24,69 @@ import (
 )
 
 const (
-	// tolerance is by how much the clocks must certainly differ for a correction to change. Machines
-	// whose clocks are kept by NTP are never corrected.
+	// tolerance is the certain difference of the clocks below which the correction does not change. Machines whose
+	// clocks are kept by NTP are never corrected.
 	tolerance = 500 * time.Millisecond
-	// resolution is that of Date: the time of an answer lies within the second that it names.
+	// resolution is the resolution of Date: the time of a response is within the named second.
 	resolution = time.Second
-	// maxSamples is how many answers are remembered, and keptFor is for how long. drift is how many times
-	// as long it takes two clocks to go apart by that: NTP gives up beyond 500 ppm.
+	// maxSamples is the number of stored responses, and sampleTTL their TTL. Two clocks diverge by at most 1/drift of
+	// the elapsed time: NTP gives up beyond 500 ppm.
 	maxSamples = 32
 	sampleTTL  = 2 * time.Minute
 	drift      = 2000
-	// agreeing is how many answers in a row must agree before a correction is changed, so that no
-	// single answer does it; certain is how many do although earlier ones were far from them.
+	// agreeing is the number of consecutive responses that must agree before the correction changes, so that a single
+	// response cannot change it. certain responses are enough even if earlier ones were far from them.
 	agreeing = 2
 	certain  = 8
-	// maxSpread is how far answers may be from each other. Beyond that the API servers disagree among
-	// themselves, and none is to be believed.
+	// maxSpread is the maximum distance between responses. Above it the API servers disagree, and none is trusted.
 	maxSpread = 30 * time.Second
-	// pollInterval is how often the API is asked, also if the process has nothing else to ask, and
-	// askWithin how long for an answer is waited.
+	// pollInterval is how often Watch calls the API, even if the process makes no other requests, and pollTimeout its
+	// timeout.
 	pollInterval = time.Minute
 	pollTimeout  = 10 * time.Second
 )
 
-// Options are what a clock needs. All but Registerer and Log are required.
+// Options configure a Clock. All but Base are optional.
 type Options struct {
 	// Base is the clock of this machine.
 	Base clock.WithTickerAndDelayedExecution
-	// Elapsed is how long the machine has run since some moment, as timers count it; nil is its monotonic clock.
+	// Elapsed returns how long the machine has run since some moment, as timers count it; nil is its monotonic clock.
 	Elapsed func() time.Duration
-	// Registerer takes the metric; nil none.
+	// Registerer registers the metric; nil disables it.
 	Registerer prometheus.Registerer
-	// Log tells of corrections; nil tells nothing.
+	// Log receives corrections; nil discards them.
 	Log *slog.Logger
 }
 
-// Clock is the clock of the Kubernetes API, as far as it is known: that of this machine at first,
-// and wherever they do not certainly differ. Between the answers it goes on as time elapses: where the clock of the machine is
-// set meanwhile, the API is asked before that is believed, since a clock that was set wrong would publish what is not due. Its
-// timers are those of the machine. A correction is made in one step. That cannot break the windows of claims: who may send, and
-// who looks up what was sent, read the same time from then on.
+// Clock is the clock of the Kubernetes API, as far as it is known. It is this machine's clock at first, and while the
+// two do not certainly differ. Between responses it advances with elapsed time. When the machine's clock is set, Clock
+// follows it only after a comparison with the API, since a wrong clock would publish posts that are not due. Its timers
+// are the machine's. A correction is one step. It cannot break the send windows of claims, since the sender and the
+// lookup read the same time from then on.
 type Clock struct {
 	clock.WithTickerAndDelayedExecution
 
 	log     *slog.Logger
 	elapsed func() time.Duration
-	// epoch is what the machine showed when nothing had elapsed.
+	// epoch is the machine's time when elapsed was zero.
 	epoch time.Time
 
 	mu sync.Mutex
-	// samples are the latest ones, the last one last.
+	// samples are the latest samples, the most recent one last.
 	samples []sample
-	// set is by how much the machine's clock was set, as far as that was believed, and correction what is added to it.
+	// set is the accepted adjustment of the machine's clock, and correction is added to it.
 	set, correction time.Duration
-	// measured is set from the first correction, or the first finding that none is needed, on.
+	// measured is true after the first comparison that set or confirmed the correction.
 	measured bool
 }
 
-// sample tells between which bounds the API's clock is ahead of what this machine showed at the begin and has run since.
+// sample bounds the difference between the API's clock and the machine's clock as it would be without adjustments.
 type sample struct {
 	at        time.Time
 	low, high time.Duration
 }
 
-// New returns a clock that has measured nothing.
+// New returns a Clock without measurements.
 func New(o Options) *Clock {
 	c := &Clock{WithTickerAndDelayedExecution: o.Base, log: o.Log, elapsed: o.Elapsed}
 	if c.log == nil {
@@ -96,7 +95,7 @@ func New(o Options) *Clock {
 	if c.elapsed == nil {
 		c.elapsed = monotonic()
 	}
-	// Round strips what the monotonic clock says, here and below.
+	// Round strips the monotonic reading, here and below.
 	c.epoch = o.Base.Now().Round(0).Add(-c.elapsed())
 	promauto.With(o.Registerer).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_clock_skew_seconds",
@@ -105,17 +104,17 @@ func New(o Options) *Clock {
 	return c
 }
 
-// monotonic is how long this machine has run from now on, without what it was suspended for.
+// monotonic returns the time that this machine has run from now on, without suspensions.
 func monotonic() func() time.Duration {
 	machine := clock.RealClock{}
 	begun := machine.Now()
 	return func() time.Duration { return machine.Since(begun) }
 }
 
-// steady is what the clock of this machine would show if nobody had set it.
+// steady is the machine's clock without adjustments since the start.
 func (c *Clock) steady() time.Time { return c.epoch.Add(c.elapsed()) }
 
-// adjustment is by how much the clock of this machine was set since the begin.
+// adjustment is the sum of adjustments of the machine's clock since the start.
 func (c *Clock) adjustment() time.Duration {
 	return c.WithTickerAndDelayedExecution.Now().Round(0).Sub(c.steady())
 }
@@ -130,8 +129,8 @@ func (c *Clock) Now() time.Time {
 // Since implements clock.PassiveClock.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Skew is how far the clock of this machine is ahead of the API's, in the middle between the bounds that are known; zero
-// while they do not certainly differ.
+// Skew is how far this machine's clock is ahead of the API's, as the middle of the known bounds; zero while they do not
+// certainly differ.
 func (c *Clock) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +141,7 @@ func (c *Clock) Skew() time.Duration {
 	return 0
 }
 
-// Check is that of probes.Checks: a process that cannot tell the time is not ready.
+// Check is a check for probes.Checks: a process that does not know the time is not ready.
 func (c *Clock) Check(*http.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +154,7 @@ func (c *Clock) Check(*http.Request) error {
 	return nil
 }
 
-// Wrap measures by what goes through a transport to the Kubernetes API. It is a transport.WrapperFunc.
+// Wrap measures with the responses of a transport to the Kubernetes API. It is a transport.WrapperFunc.
 func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper { return &measuring{c, next} }
 
 type measuring struct {
@@ -168,7 +167,7 @@ func (m *measuring) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent := m.clock.steady()
 	resp, err := m.next.RoundTrip(r)
 	if err != nil {
-		return resp, err //nolint:wrapcheck // a transport returns the errors of the one that it wraps
+		return resp, err //nolint:wrapcheck // a transport returns the errors of the transport that it wraps
 	}
 	answered := m.clock.steady()
 	if date, wrong := http.ParseTime(resp.Header.Get("Date")); wrong == nil {
@@ -177,10 +176,10 @@ func (m *measuring) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// observe learns from an answer that was asked for and came at these times, had nobody set the clock of this machine.
+// observe adds the measurement of a response. sent and answered are steady times.
 func (c *Clock) observe(date, sent, answered time.Time) {
 	if answered.Before(sent) {
-		return // no clock shows that
+		return // a steady clock does not run backwards
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,10 +197,10 @@ func (c *Clock) observe(date, sent, answered time.Time) {
 	now := c.set + c.correction
 	c.set = c.adjustment()
 	switch {
-	case right(c.set + c.correction): // where the machine's clock was set, that was right, or nearly nothing
+	case right(c.set + c.correction): // the machine's clock was set correctly, or by next to nothing
 	case (middle - c.set).Abs() <= tolerance:
 		c.correction = 0
-	case right(now): // the clock of the machine was set wrong, or put right
+	case right(now): // the machine's clock was set to a wrong time, or corrected
 		c.correction = now - c.set
 	default:
 		c.correction = middle - c.set
@@ -212,8 +211,8 @@ func (c *Clock) observe(date, sent, answered time.Time) {
 	}
 }
 
-// bounds are those of the latest answers that agree, and how many do. What an earlier one told is
-// less certain the longer ago it was. The lock is held.
+// bounds returns the bounds from the latest responses that agree, and their number. The bounds of older samples widen
+// with their age. The lock is held.
 func (c *Clock) bounds() (low, high time.Duration, n int) {
 	for _, a := range slices.Backward(c.samples) {
 		age := c.samples[len(c.samples)-1].at.Sub(a.at)
@@ -232,7 +231,7 @@ func (c *Clock) bounds() (low, high time.Duration, n int) {
 	return low, high, n
 }
 
-// inconsistent reports whether answers that came lately are too far from each other. The lock is held.
+// inconsistent reports whether recent responses are too far apart. The lock is held.
 func (c *Clock) inconsistent() bool {
 	if _, _, n := c.bounds(); n >= certain || n == 0 {
 		return false
@@ -246,8 +245,8 @@ func (c *Clock) inconsistent() bool {
 	return false
 }
 
-// Watch asks the API at once and every minute until ctx ends, for processes that have nothing else to ask. When the clock of
-// the machine was set, or the machine was suspended, it asks until an answer has told what the time is.
+// Watch calls the API at once and every minute until ctx ends, for processes that make no other requests. When the
+// machine's clock was set, or the machine was suspended, it calls until a response has the time.
 func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -264,7 +263,7 @@ func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 	for {
 		if now := c.elapsed(); now >= next || c.stepped() {
 			next = now + pollInterval
-			// Without an answer it is as it was.
+			// After an error the state is unchanged.
 			_ = poll(ctx, client, address)
 		}
 		select {
@@ -275,14 +274,14 @@ func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 	}
 }
 
-// stepped reports whether the clock of the machine was set since the last answer.
+// stepped reports whether the machine's clock was set since the last accepted response.
 func (c *Clock) stepped() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return (c.adjustment() - c.set).Abs() >= jumpThreshold
 }
 
-// poll has the transport of a client measure.
+// poll makes one request, which the client's transport measures.
 func poll(ctx context.Context, client *http.Client, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()

@@ -17,10 +17,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// noon is what the API's clock shows first: 250 ms past, so that Date cuts something off.
+// noon is the start of the API's clock: 250 ms past, so that Date truncates it.
 var noon = time.Date(2026, 12, 1, 12, 0, 0, int(250*time.Millisecond), time.UTC)
 
-// api is a Kubernetes API with a clock of its own.
+// api is a Kubernetes API with its own clock.
 type api struct {
 	mu  sync.Mutex
 	now time.Time
@@ -35,7 +35,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	a.asked <- struct{}{}
 }
 
-// world is a machine and an API, whose clocks go on together.
+// world is a machine and an API, whose clocks advance together.
 type world struct {
 	*testing.T
 
@@ -60,7 +60,7 @@ func begin(t *testing.T, ahead time.Duration) *world {
 
 func (w *world) elapsed() time.Duration { return time.Duration(w.ran.Load()) }
 
-// pass has time go by for both.
+// pass advances both clocks.
 func (w *world) pass(d time.Duration) {
 	w.ran.Add(int64(d))
 	w.machine.Step(d)
@@ -80,7 +80,7 @@ func (w *world) asks(n int) {
 	}
 }
 
-// off is how far the corrected clock is from the API's.
+// off is the distance of the corrected clock from the API's.
 func (w *world) off() time.Duration {
 	w.api.mu.Lock()
 	defer w.api.mu.Unlock()
@@ -122,7 +122,8 @@ func TestCorrection(t *testing.T) {
 	}
 }
 
-// A clock that is set is believed when the API says the same, and not before: set forward, it would publish what is not due.
+// An adjustment of the clock is accepted only after the API confirms it: a clock that is set forward would publish
+// posts that are not due.
 func TestClockThatIsSet(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reason string
@@ -170,7 +171,7 @@ func TestClockThatIsSet(t *testing.T) {
 	}
 }
 
-// A machine that is suspended does not run, and its clock is ahead of what it has run: only the API knows.
+// A suspended machine does not run, and its clock is ahead of its running time: only the API has the right time.
 func TestSuspendedMachine(t *testing.T) {
 	w := begin(t, 0)
 	w.asks(10)
@@ -223,7 +224,7 @@ func TestServersThatDisagree(t *testing.T) {
 	}
 }
 
-// An answer that took long tells little.
+// A slow response is a weak measurement.
 func TestSlowAnswer(t *testing.T) {
 	w := begin(t, 0)
 	w.clock.observe(noon.Truncate(time.Second), noon, noon.Add(20*time.Second))
@@ -262,7 +263,7 @@ func TestWatch(t *testing.T) {
 	<-w.api.asked // within a second, since its clock was set
 }
 
-// answers is how many answers the clock knows.
+// answers is the number of samples of the clock.
 func (w *world) answers() int {
 	w.clock.mu.Lock()
 	defer w.clock.mu.Unlock()

@@ -12,33 +12,34 @@ import (
 )
 
 const (
-	// checkInterval is how often it is looked whether a clock has leapt: so much later than it should, a sleeper is woken.
+	// checkInterval is how often clocks are checked for jumps, and so the longest delay of a waiter after a jump.
 	checkInterval = time.Second
-	// jumpThreshold is from what on the clock has leapt: by less, a sleeper may be late. NTP makes no steps that are smaller, and
-	// what it slews, it slews in both clocks.
+	// jumpThreshold is the smallest jump; a waiter may be late by less. NTP makes no smaller steps, and it slews both
+	// clocks.
 	jumpThreshold = 100 * time.Millisecond
-	// maxReadGap is how long it may take to read both clocks. If the process was held in between, they tell nothing.
+	// maxReadGap is the longest time for a read of both clocks. If the process was interrupted in between, the readings
+	// are not comparable.
 	maxReadGap = 10 * time.Millisecond
 )
 
-// Jumps tells those who sleep until a time that their timers have become wrong. A timer counts how long the machine runs
-// (its monotonic clock). The time is read from a clock that may be set: by NTP, since the machine
-// was suspended, or since the Kubernetes API says otherwise. When that goes forward, all timers for a time end too late.
-// When it goes back, they end too early, and who looks at the clock then sleeps again: nobody is told.
+// Jumps notifies subscribers that wait for a time when their timers become wrong. A timer counts how long the machine
+// runs (its monotonic clock). The time is read from a clock that can be set: by NTP, after a suspension of the machine,
+// or by a correction from the Kubernetes API. After a jump forward, timers for a time fire too late. After a jump back,
+// they fire too early, and the subscriber checks the clock and waits again: no notification is needed.
 type Jumps struct {
 	clock   clock.WithTicker
 	elapsed func() time.Duration
-	// epoch is what the clock showed at first.
+	// epoch is the first reading of the clock.
 	epoch time.Time
 
 	mu          sync.Mutex
 	subscribers []func()
-	// least is the least by which the clock was ahead of elapsed since the last leap: that of the timer that will be the latest.
+	// least is the smallest lead of the clock over elapsed since the last jump: the one of the latest timer.
 	least time.Duration
 }
 
-// NewJumps returns what looks for leaps of a clock. elapsed is how long the machine has run since some moment, as timers
-// count it; nil is the monotonic clock of this machine.
+// NewJumps returns a Jumps for a clock. elapsed returns how long the machine has run since some moment, as timers count
+// it; nil is this machine's monotonic clock.
 func NewJumps(clk clock.WithTicker, elapsed func() time.Duration) *Jumps {
 	if elapsed == nil {
 		elapsed = monotonic()
@@ -48,7 +49,7 @@ func NewJumps(clk clock.WithTicker, elapsed func() time.Duration) *Jumps {
 	return l
 }
 
-// Subscribe has f called after each leap forward.
+// Subscribe registers f to be called after each jump forward.
 func (l *Jumps) Subscribe(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,14 +70,14 @@ func (l *Jumps) Start(ctx context.Context) error {
 	}
 }
 
-// check tells those who follow if the clock has leapt.
+// check calls the subscribers if the clock has jumped.
 func (l *Jumps) check() {
 	for _, f := range l.detect() {
 		f()
 	}
 }
 
-// detect returns who is to be told.
+// detect returns the subscribers to call.
 func (l *Jumps) detect() []func() {
 	before := l.elapsed()
 	ahead := l.clock.Now().Round(0).Sub(l.epoch) - before

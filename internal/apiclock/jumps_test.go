@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// leaper is a machine whose clock is looked at each second, and can be set.
+// leaper is a machine whose clock is checked every second, and can be set.
 type leaper struct {
 	*Jumps
 
@@ -30,7 +30,7 @@ func newLeaper() *leaper {
 	return l
 }
 
-// set sets the clock while the machine runs for a second, and looks.
+// set sets the clock while the machine runs for a second, and checks.
 func (l *leaper) set(by time.Duration) {
 	l.ran += time.Second
 	l.wall.SetTime(l.wall.Now().Add(time.Second + by))
@@ -67,7 +67,8 @@ func TestLeaps(t *testing.T) {
 	}
 }
 
-// TestHeld has the process held between the readings of both clocks, so that one is older than the other: that is no leap.
+// TestHeld interrupts the process between the readings of the two clocks, so that one is older than the other: that is
+// not a jump.
 func TestHeld(t *testing.T) {
 	l := newLeaper()
 	var hold time.Duration
@@ -88,7 +89,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestCorrectionsAreLeaps has the correction by the Kubernetes API's clock wake those who sleep by it.
+// TestCorrectionsAreLeaps checks that a correction by the Kubernetes API's clock notifies subscribers.
 func TestCorrectionsAreLeaps(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reason string
@@ -111,7 +112,7 @@ func TestCorrectionsAreLeaps(t *testing.T) {
 	}
 }
 
-// TestLooks has the clock looked at while the process runs, and no longer.
+// TestLooks checks that the clock is checked only while the process runs.
 func TestLooks(t *testing.T) {
 	wall := clocktesting.NewFakeClock(noon)
 	leaps := NewJumps(wall, func() time.Duration { return 0 })

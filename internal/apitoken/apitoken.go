@@ -1,21 +1,19 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apitoken makes, reads and hashes the tokens of API keys.
+// Package apitoken makes, parses and hashes the tokens of API keys.
 //
 // A token is hrld_<id>_<secret><checksum>, all letters and digits:
 //
-//   - The id says which APIKey the token belongs to. It is made of the namespace and
-//     the name of the APIKey, so nothing has to be stored for it and no other key can
-//     claim it. Its first character is the number of characters that name a cell of
-//     the installation and follow it: 0, since there is one cell. Should there be
-//     several, what stands before them reads the cell out of a token without asking
-//     anyone, and older tokens stay good.
+//   - The id identifies the APIKey. It is derived from the namespace and the name of the APIKey, so that it need not be
+//     stored and no other key can claim it. Its first character is the length of the following name of the
+//     installation's cell: 0, since there is one cell. With several cells, a router can read the cell from a token
+//     without a lookup, and older tokens stay valid.
 //   - The secret is 256 random bits.
-//   - The checksum is the CRC-32 of all that stands before it. It lets scanners for
-//     leaked secrets, and the apiserver, tell a token from what looks like one.
+//   - The checksum is the CRC-32 of all characters before it. With it, scanners for leaked secrets and the apiserver
+//     distinguish tokens from similar strings.
 //
-// What is stored of a token is its Hash.
+// Only the Hash of a token is stored.
 package apitoken
 
 import (
@@ -31,21 +29,20 @@ import (
 const (
 	// prefix lets people and secret scanners recognise a token.
 	prefix = "hrld_"
-	// noCell begins the ids of an installation that is one cell.
+	// noCell is the first character of the ids of an installation with one cell.
 	noCell = "0"
 
-	// How many bytes and base62 characters each part has: the characters are
-	// the fewest that hold the bytes.
+	// The number of bytes and base62 characters of each part: the fewest characters that hold the bytes.
 	keyBytes, keyLength           = 8, 11
 	secretBytes, secretLength     = 32, 43
 	checksumBytes, checksumLength = crc32.Size, 6
 
-	// shown is how many characters of the secret Shown leaves, to tell two
-	// tokens of one key apart by; 232 bits stay hidden.
+	// shown is the number of characters of the secret in Shown, to distinguish two tokens of one key; 232 bits stay
+	// hidden.
 	shown = 4
 )
 
-// New returns a token that cannot be guessed, for the APIKey of that name.
+// New returns an unguessable token for the named APIKey.
 func New(namespace, name string) string {
 	var secret [secretBytes]byte
 	rand.Read(secret[:]) // it never fails: it ends the program
@@ -53,13 +50,13 @@ func New(namespace, name string) string {
 	return token + checksum(token)
 }
 
-// ID returns the id in all tokens of the APIKey of that name.
+// ID returns the id of all tokens of the named APIKey.
 func ID(namespace, name string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + name))
 	return noCell + base62(sum[:keyBytes], keyLength)
 }
 
-// Parse returns the id of a token; false if the text is none, or was mistyped.
+// Parse returns the id of a token; false if the text is not a token or was mistyped.
 func Parse(token string) (id string, ok bool) {
 	rest, ok := strings.CutPrefix(token, prefix)
 	if !ok {
@@ -73,15 +70,14 @@ func Parse(token string) (id string, ok bool) {
 	return id, token[body:] == checksum(token[:body])
 }
 
-// Hash returns what is stored of a token, in lower-case hex. It is good for the APIKey
-// of that name in that namespace only: copied to another one, it matches no token. The
-// token is long and random, so that a plain hash cannot be reversed.
+// Hash returns the stored form of a token, in lower-case hex. It is valid for the APIKey of that name in that namespace
+// only: copied to another one, it matches no token. The token is long and random, so a plain hash cannot be reversed.
 func Hash(namespace, name, token string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + name + "/" + token))
 	return hex.EncodeToString(sum[:])
 }
 
-// Shown returns the beginning of a token that Parse takes, to recognise it by.
+// Shown returns the start of a valid token, to recognise it by.
 func Shown(token string) string {
 	return token[:len(token)-secretLength-checksumLength+shown]
 }
@@ -92,7 +88,7 @@ func checksum(text string) string {
 	return base62(sum[:], checksumLength)
 }
 
-// base62 writes a number in digits and letters, with zeros in front of it up to the length.
+// base62 encodes a number in digits and letters, left-padded with zeros to the length.
 func base62(number []byte, length int) string {
 	text := new(big.Int).SetBytes(number).Text(62)
 	return strings.Repeat("0", length-len(text)) + text

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
-// known was made by New; it must stay good in every later release.
+// known was made by New; it must stay valid in every later release.
 const (
 	known     = "hrld_08kSIeCzvgH7_HiOdtG6ZjNN1jpcC1bKJ1nk6gI36rGT3g8VhtwRAA7F1txN0g"
 	knownID   = "08kSIeCzvgH7"

@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
-// Whatever a stranger sends as a token: what is looked up by is short, and the secret is not shown.
+// FuzzParse parses untrusted tokens: the id for the lookup is short, and the secret is not shown.
 func FuzzParse(f *testing.F) {
 	token := apitoken.New("team-acme", "ci")
 	f.Add(token)

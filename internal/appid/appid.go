@@ -1,15 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package appid marks the credentials of accounts that are known to be of the
-// installation's own app: those that the apiserver got by the app's OAuth, and those
-// that the manager renewed with the app's secret. People may write Secrets with the
-// tokens of any app. What a platform says of "the app" is believed of the own one only.
+// Package appid marks the credentials of accounts that are known to belong to the installation's own app: those that
+// the apiserver obtained by the app's OAuth, and those that the manager renewed with the app's secret. People may write
+// Secrets with the tokens of any app. A platform's statements about "the app" count only for tokens of the own one.
 //
-// The mark is an annotation of the Secret that cannot be forged: a message
-// authentication code over the platform, the app and the tokens. Its key is derived
-// from the app's secret, which both processes have and nobody else: who knows that is
-// the app.
+// The mark is an annotation of the Secret that cannot be forged: a message authentication code over the platform, the
+// app and the tokens. Its key is derived from the app's secret, which only the two processes have: that secret is what
+// identifies the app.
 package appid
 
 import (
@@ -22,25 +20,24 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Annotation is where a Secret carries its mark.
+// Annotation is the annotation of a Secret with its mark.
 const Annotation = "social.herald.dev/app-seal"
 
-// version begins each mark, and names what it is computed from and how.
+// version is the prefix of each mark, and names its algorithm and input.
 const version = "v1."
 
-// purpose keeps the key apart from any other use of the app's secret.
+// purpose separates the key from other uses of the app's secret.
 const purpose = "social.herald.dev/app-seal/v1"
 
 // App is the installation's app on one platform.
 type App struct {
 	// ID is the OAuth client id.
 	ID string
-	// Secret returns the client secret as it is now; "" or nil if there is none, so that
-	// nothing can be marked.
+	// Secret returns the current client secret; "" or nil if there is none, so that nothing can be marked.
 	Secret func() string
 }
 
-// Apps are those of the installation. The zero value knows none: nothing is marked then.
+// Apps are the apps of the installation. The zero value has none, and marks nothing.
 type Apps map[v1alpha1.Platform]App
 
 // ID returns the client id of the app on a platform; "" if there is none.
@@ -54,8 +51,8 @@ func (a Apps) secret(platform v1alpha1.Platform) string {
 	return app.Secret()
 }
 
-// Sign returns the mark of credentials that are known to be of the app; "" if there is
-// no app on the platform, or it has no secret.
+// Sign returns the mark of credentials that are known to belong to the app; "" if there is no app on the platform, or
+// it has no secret.
 func (a Apps) Sign(platform v1alpha1.Platform, access, refresh string) string {
 	code := a.mac(platform, access, refresh)
 	if code == nil {
@@ -64,9 +61,8 @@ func (a Apps) Sign(platform v1alpha1.Platform, access, refresh string) string {
 	return version + base64.RawURLEncoding.EncodeToString(code)
 }
 
-// Identify returns the client id of the app that credentials are known to be of, since they
-// carry its mark; "" if they carry none, or one that does not fit: the mark of other
-// credentials or another app, or one from before the app's secret was replaced.
+// Identify returns the client id of the app whose mark the credentials carry; "" if there is no mark or it does not
+// match: the mark belongs to other credentials or another app, or is older than the app's secret.
 func (a Apps) Identify(platform v1alpha1.Platform, mark, access, refresh string) string {
 	if mark == "" {
 		return ""
@@ -90,15 +86,14 @@ func (a Apps) mac(platform v1alpha1.Platform, access, refresh string) []byte {
 	}
 	mac := hmac.New(sha256.New, key)
 	for _, part := range []string{string(platform), a[platform].ID, access, refresh} {
-		// The length keeps the parts apart.
+		// The length separates the parts.
 		fmt.Fprintf(mac, "%d:%s", len(part), part)
 	}
 	return mac.Sum(nil)
 }
 
-// DeriveKey derives a key of 32 bytes from a secret, for one purpose: whoever has the key of
-// one purpose has not that of another. The length is one that HKDF takes; the error is
-// that in FIPS mode a short secret is refused.
+// DeriveKey derives a key of 32 bytes from a secret, for one purpose: the key for one purpose does not reveal the key
+// for another. HKDF accepts that length; it returns an error in FIPS mode for a short secret.
 func DeriveKey(secret, purpose string) ([]byte, error) {
 	return hkdf.Key(sha256.New, []byte(secret), nil, purpose, sha256.Size)
 }

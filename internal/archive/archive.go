@@ -1,13 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive keeps in the bucket what outlives the objects of a team: for each post
-// one record, by the name of the post. It knows nothing of what stands in them. All it
-// keeps lies under a prefix that no Media has.
+// Package archive stores in the bucket the data that outlives the objects of a team: one record per post, by the name
+// of the post. The package does not interpret records. All keys have a prefix that no Media uses.
 //
-// A team is known here by its namespace and its name and not by its UID: one that is
-// restored from a backup finds its records, and another one in a namespace of that name
-// does not.
+// A team is identified by namespace and name, not by UID: a team that is restored from a backup finds its records, and
+// a different team in a namespace of the same name does not.
 package archive
 
 import (
@@ -22,7 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Errors that a caller has to tell apart.
+// Errors that callers check for.
 var (
 	// ErrNotFound: no record has this name.
 	ErrNotFound = errors.New("the archive has no such record")
@@ -37,54 +35,51 @@ const (
 	mimeType  = "application/json"
 )
 
-// MaxRecord is how many bytes a record may have that is read. A post takes at most 1.5 MiB
-// in the cluster, of which no text is escaped here, and what became of targets of earlier
-// posts comes to that.
+// MaxRecord is the maximum size of a record to read, in bytes. A post takes at most 1.5 MiB in the cluster, whose text
+// is not escaped here, and the outcomes of targets of earlier posts add to that.
 const MaxRecord = 4 << 20
 
-// within bounds one request. A store that does not answer is asked again later.
+// within is the timeout of one request. A store that does not answer is tried again later.
 const within = 15 * time.Second
 
-// tries is how often a record is joined anew with what another writer has put there
-// meanwhile.
+// tries limits how often Put joins a record again after another writer changed it.
 const tries = 5
 
-// errContended is why a record that other writers keep changing was not written.
+// errContended is the error of a record that other writers keep changing.
 var errContended = errors.New("others write it at the same time")
 
-// IsRecordError reports whether an error concerns one record alone: the store has answered. What it keeps of others can be
-// read and written.
+// IsRecordError reports whether an error concerns one record alone: the store answered, and other records can be read
+// and written.
 func IsRecordError(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, errContended) || store.IsFileError(err)
 }
 
-// Team is whose records are meant.
+// Team identifies the team whose records are meant.
 type Team struct {
 	Namespace string
 	Name      string
 }
 
-// Prefix is what the keys of all that is kept of a team begin with.
+// Prefix is the common prefix of a team's keys.
 func (t Team) Prefix() string { return prefix + t.Namespace + "/" + t.Name + "/" }
 
 func (t Team) records() string { return prefix + t.Namespace + "/" + t.Name + folder }
 
 func (t Team) key(post string) string { return t.records() + fileOf(post) }
 
-// flatKey is where earlier versions kept the record of a long name, in stores that take it.
+// flatKey is the key that earlier versions used for a post with a long name, in stores that accept it.
 func (t Team) flatKey(post string) string { return t.records() + post + extension }
 
-// Archive is the archive of one installation. It may be used by many goroutines at once.
+// Archive is the archive of one installation. It is safe for concurrent use.
 type Archive struct {
 	store  *store.Store
 	writes writes
 }
 
-// New returns the archive that lies in a bucket. That of store.None keeps nothing: all it
-// does ends in ErrNone.
+// New returns the archive in a bucket. With store.None, all its operations return ErrNone.
 func New(bucket *store.Store) *Archive { return &Archive{store: bucket} }
 
-// Absent reports whether nothing is kept.
+// Absent reports whether there is no archive.
 func (a *Archive) Absent() bool { return a.store.Absent() }
 
 // Get returns the record of a post, or ErrNotFound.
@@ -93,7 +88,7 @@ func (a *Archive) Get(ctx context.Context, team Team, post string) ([]byte, erro
 	return data, err
 }
 
-// get returns a record and its etag, which is empty of one that is still where earlier versions kept it.
+// get returns a record and its etag, which is empty for a record that is still at the key of earlier versions.
 func (a *Archive) get(ctx context.Context, team Team, post string) (data []byte, etag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -101,7 +96,7 @@ func (a *Archive) get(ctx context.Context, team Team, post string) (data []byte,
 	if errors.Is(err, store.ErrNotFound) && isLong(post) {
 		data, _, err = a.store.ReadDocument(ctx, team.flatKey(post), "", MaxRecord)
 		if store.IsFileError(err) && !errors.Is(err, store.ErrTooLarge) {
-			err = store.ErrNotFound // A store that does not take such a key has nothing under it.
+			err = store.ErrNotFound // A store that rejects such a key has nothing under it.
 		}
 	}
 	if err != nil {
@@ -110,9 +105,8 @@ func (a *Archive) get(ctx context.Context, team Team, post string) (data []byte,
 	return data, etag, nil
 }
 
-// Put stores the record of a post. join makes it of the one that is there, which is nil if
-// there is none; it is called again if another writer was faster. What is the same already
-// is not written.
+// Put stores the record of a post. join makes it from the existing record, or from nil if there is none; Put calls it
+// again after another writer changed the record. An unchanged record is not written.
 func (a *Archive) Put(ctx context.Context, team Team, post string, join func(before []byte) ([]byte, error)) error {
 	var before []byte
 	var etag string
@@ -149,7 +143,7 @@ func (a *Archive) write(ctx context.Context, key string, data []byte, etag strin
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	_, err := a.store.PutDocument(ctx, key, mimeType, data, etag)
-	return err //nolint:wrapcheck // Put says what was being done
+	return err //nolint:wrapcheck // Put wraps it
 }
 
 // Entry is one record in a list.
@@ -160,8 +154,8 @@ type Entry struct {
 	At time.Time
 }
 
-// Entries goes through the posts of a team that have a record, in the order of their keys.
-// It ends with the first error.
+// Entries iterates over the posts of a team that have a record, in the order of their keys. It stops at the first
+// error.
 func (a *Archive) Entries(ctx context.Context, team Team) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if a.Absent() {
@@ -182,7 +176,7 @@ func (a *Archive) Entries(ctx context.Context, team Team) iter.Seq2[Entry, error
 	}
 }
 
-// Delete removes the record of a post; one that is not there is no error.
+// Delete removes the record of a post; a missing record is no error.
 func (a *Archive) Delete(ctx context.Context, team Team, post string) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -198,7 +192,7 @@ func (a *Archive) Delete(ctx context.Context, team Team, post string) error {
 	return nil
 }
 
-// explain maps the errors of the store to those of this package.
+// explain maps the errors of the store to the errors of this package.
 func explain(doing string, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):

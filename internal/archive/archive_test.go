@@ -32,12 +32,12 @@ var (
 	next  = archive.Team{Namespace: "team-acme", Name: "acme-t"}
 )
 
-// to is a join that writes this, whatever is there.
+// to is a join that replaces any record by this text.
 func to(text string) func([]byte) ([]byte, error) {
 	return func([]byte) ([]byte, error) { return []byte(text), nil }
 }
 
-// adding is a join that keeps what is there.
+// adding is a join that appends to the existing record.
 func adding(text string) func([]byte) ([]byte, error) {
 	return func(before []byte) ([]byte, error) { return append(before, text...), nil }
 }
@@ -57,7 +57,7 @@ func names(t *testing.T, a *archive.Archive, team archive.Team) []string {
 	return found
 }
 
-// TestEntriesAreInTheOrderOfKeys shows it of the real store.
+// TestEntriesAreInTheOrderOfKeys uses the real store.
 func TestEntriesAreInTheOrderOfKeys(t *testing.T) {
 	a, _ := open(t)
 	want := []string{"p", "p-a", "p-a-b", "p-a.b", "p.a", "p.json", "p.json.a", "p.k", "p0", "pa", "pa-b"}
@@ -111,7 +111,7 @@ func TestArchive(t *testing.T) {
 		}
 	})
 	t.Run("of two that write at once, none is lost", func(t *testing.T) {
-		// The second one writes while the first one, which saw nothing, joins.
+		// The second one writes between the first one's read and write.
 		first := true
 		err := a.Put(ctx, acme, "race", func(before []byte) ([]byte, error) {
 			if first {

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// clearAtOnce is how many removals are under way at a time, and clearMost how many one
-	// call makes: some seconds' worth of a store that answers in 50 ms.
+	// clearAtOnce limits concurrent removals, and clearMost the removals of one call: some seconds of work for a store
+	// that answers in 50 ms.
 	clearAtOnce = 16
 	clearMost   = 1000
 )
 
-// mostFaults is how many documents that cannot be removed are passed over: one must not keep the others, and a store that
-// refuses all is not asked for each.
+// mostFaults limits the documents that cannot be removed and are skipped. One document must not block the others, and a
+// store that rejects every removal is not called for each.
 const mostFaults = 16
 
-// faults are why some documents could not be removed.
+// faults collects the errors of documents that could not be removed.
 type faults struct {
 	mu   sync.Mutex
 	errs []error
@@ -39,7 +39,7 @@ func (f *faults) add(err error) {
 	}
 }
 
-// many reports whether it is not worth going on.
+// many reports whether there are too many errors to continue.
 func (f *faults) many() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +55,7 @@ func (f *faults) err() error {
 	return &faultsError{len(f.errs), f.errs[0]}
 }
 
-// faultsError says that some documents could not be removed, while all were looked at.
+// faultsError reports that some documents could not be removed although all were examined.
 type faultsError struct {
 	n     int
 	first error
@@ -67,9 +67,8 @@ func (e *faultsError) Error() string {
 
 func (e *faultsError) Unwrap() error { return e.first }
 
-// Clear removes what is kept of a team, records and lists, so much of it at most as takes
-// seconds, and reports whether something is left. The Team must be seen to be deleted before, by
-// those who write too: what they are writing by then is waited for.
+// Clear removes the records and lists of a team, as many as take a few seconds, and reports whether some are left. The
+// caller must have seen that the Team is being deleted. Clear waits for writes that are in progress.
 func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 	if err := a.waitForWrites(ctx, team); err != nil {
 		return true, err
@@ -78,7 +77,8 @@ func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 	return left || err != nil, err
 }
 
-// remove removes documents under a prefix that goes says are to go. One that cannot be removed keeps no other one.
+// remove removes the documents under a prefix that goes selects. A document that cannot be removed does not stop the
+// others.
 func (a *Archive) remove(ctx context.Context, team Team, under string, goes func(store.Object) (bool, error)) (n int, left bool, err error) {
 	if a.Absent() {
 		return 0, false, nil

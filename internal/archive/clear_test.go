@@ -14,8 +14,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// TestClearSome shows that a removal of many is done in parts, so that whoever has it done can do
-// something else in between.
+// TestClearSome checks that many records are removed in parts, so that the caller can do other work in between.
 func TestClearSome(t *testing.T) {
 	a, bucket := open(t)
 	const many = 1005
@@ -31,8 +30,8 @@ func TestClearSome(t *testing.T) {
 	}
 }
 
-// TestClearWaits shows that nothing of a team is left that was being written when it was cleared, nor who wrote it has to take
-// it back: a process that dies in between could not.
+// TestClearWaits checks that Clear also removes records that were being written when it was called, without the help of
+// the writer: a process that dies in between could not remove them.
 func TestClearWaits(t *testing.T) {
 	a, _ := open(t)
 	others := a.TrackWrite(archive.Team{Namespace: acme.Namespace, Name: "another"})
@@ -58,8 +57,8 @@ func TestClearWaits(t *testing.T) {
 	}
 }
 
-// TestClearGoesOn shows that who waits goes on once all is written that was being written, and waits for nothing that came later:
-// who writes then sees that the Team is being deleted.
+// TestClearGoesOn checks that Clear continues after the writes in progress have ended, and does not wait for later
+// ones: their writers see that the Team is being deleted.
 func TestClearGoesOn(t *testing.T) {
 	for name, order := range map[string][2]int{"in their order": {0, 1}, "the last one first": {1, 0}} {
 		t.Run(name, func(t *testing.T) {

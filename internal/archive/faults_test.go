@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// keeps is a link to a store that refuses to remove some documents, as one does that a rule holds.
+// keeps is a transport to a store that refuses to remove some documents, such as one with a retention rule.
 type keeps struct {
 	under http.Transport
 	names []string
@@ -34,7 +34,7 @@ func (k *keeps) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestOneDocumentStays: a document that cannot be removed keeps no other one, and is tried again.
+// TestOneDocumentStays checks that a document that cannot be removed does not block the others, and is tried again.
 func TestOneDocumentStays(t *testing.T) {
 	config, link := storetest.Start(t), &keeps{names: []string{"b"}}
 	config.Transport = link

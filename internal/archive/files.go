@@ -6,18 +6,18 @@ package archive
 import "strings"
 
 const (
-	// headOf is how much of a name is one part of a key between two slashes. A name has up to 253 characters, and stores
-	// that keep files on a disk, such as MinIO, take parts of 255 bytes. Versity Gateway adds 28 to the name of a file that
-	// it writes again (backend/posix, linkatOTmpfile).
+	// headOf is the maximum length of one segment of a key, between two slashes. A name has up to 253 characters, and
+	// stores that keep files on a disk, such as MinIO, accept segments of 255 bytes. Versity Gateway adds 28 bytes to
+	// the name of a file that it overwrites (backend/posix, linkatOTmpfile).
 	headOf = 200
-	// folded ends the folder that the head of a longer name is. No name has an underscore, so that no file is named like it.
+	// folded ends the folder with the first part of a longer name. Names have no underscore, so no file has that name.
 	folded = "_/"
 )
 
-// isLong reports whether a name takes two parts of a key.
+// isLong reports whether a name takes two segments of a key.
 func isLong(name string) bool { return len(name) > headOf }
 
-// fileOf is the end of the key of a document that is kept by the name of an object.
+// fileOf returns the last part of the key of a document that is stored under the name of an object.
 func fileOf(name string) string {
 	if isLong(name) {
 		return name[:headOf] + folded + name[headOf:] + extension
@@ -25,7 +25,7 @@ func fileOf(name string) string {
 	return name + extension
 }
 
-// nameOf is the name by which a document is kept; false if no name has that file.
+// nameOf returns the name that a document is stored under; false if the file belongs to no name.
 func nameOf(file string) (name string, ok bool) {
 	name, ok = strings.CutSuffix(file, extension)
 	if head, tail, long := strings.Cut(name, folded); long {
@@ -34,6 +34,6 @@ func nameOf(file string) (name string, ok bool) {
 	return name, ok && !strings.Contains(name, "/")
 }
 
-// CompareKeys compares the names of posts by the keys of their records, which is the order of
-// Entries: that of a name comes after those of names that it begins with and a dash follows.
+// CompareKeys compares the names of posts by the keys of their records, which is the order of Entries. "a-b" sorts
+// before "a", because the extension follows the name.
 func CompareKeys(a, b string) int { return strings.Compare(fileOf(a), fileOf(b)) }

@@ -32,7 +32,7 @@ func oddNames() []string {
 	}
 }
 
-// TestOddNames keeps a record, and a request, for each name in the real store, which keeps files on a disk.
+// TestOddNames stores a record and a request for each name in the real store, which keeps files on a disk.
 func TestOddNames(t *testing.T) {
 	a, bucket := open(t)
 	ctx := t.Context()
@@ -67,8 +67,8 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestLongNameOfAnEarlierVersion: stores with long keys, such as Amazon S3, have records of such posts where earlier versions
-// kept them. The store of the tests takes no such key.
+// TestLongNameOfAnEarlierVersion: stores with long keys, such as Amazon S3, have records of such posts at the keys of
+// earlier versions. The store of the tests rejects such keys.
 func TestLongNameOfAnEarlierVersion(t *testing.T) {
 	bucket := longKeys(t)
 	a, name := archive.New(bucket), strings.Repeat("n", 253)
@@ -99,7 +99,7 @@ func TestLongNameOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// longKeys returns a bucket of a store that takes every key.
+// longKeys returns a bucket of a store that accepts every key.
 func longKeys(t *testing.T) *store.Store {
 	t.Helper()
 	files := map[string]string{}
@@ -114,7 +114,7 @@ func longKeys(t *testing.T) *store.Store {
 		case r.Method == http.MethodPut && there && r.Header.Get("If-None-Match") == "*":
 			w.WriteHeader(http.StatusPreconditionFailed)
 		case r.Method == http.MethodPut:
-			// The body comes in chunks that are signed, of which there is one: its size, its signature, and its bytes.
+			// The body consists of one signed chunk: its size, its signature, and its bytes.
 			data, _ := io.ReadAll(r.Body)
 			_, chunk, _ := strings.Cut(string(data), "\r\n")
 			files[key] = chunk[:strings.LastIndex(chunk, "\r\n0;")]

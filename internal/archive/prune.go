@@ -16,32 +16,30 @@ import (
 )
 
 const (
-	// unreferencedFile is the name of the document that says since when records are not needed.
+	// unreferencedFile is the name of the document with the time since which each record is unreferenced.
 	unreferencedFile = "unneeded.json"
-	// maxUnreferenced is how many records are noted at a time, and maxUnreferencedBytes how many bytes they
-	// take at most: a name has up to 253 characters. Others are noted when those are gone.
+	// maxUnreferenced limits the noted records, and maxUnreferencedBytes the size of the document: a name has up to 253
+	// characters. Further records are noted after those are removed.
 	maxUnreferenced      = 20_000
 	maxUnreferencedBytes = 8 << 20
 )
 
-// PruneOptions says which records are removed.
+// PruneOptions select the records to remove.
 type PruneOptions struct {
-	// Now is the present, and Before the time before which a record was last written that may
-	// go.
+	// Now is the current time. Only records that were last written before Before are removed.
 	Now, Before time.Time
-	// GracePeriod is for how long it must have been needed by nobody.
+	// GracePeriod is how long a record must be unreferenced before it is removed.
 	GracePeriod time.Duration
-	// InUse reports whether somebody needs the record of a post.
+	// InUse reports whether the record of a post is still needed.
 	InUse func(post string) (bool, error)
 }
 
-// Prune removes records that nobody has needed for a while, so many of them at most as takes
-// seconds, and returns how many, and whether some are left.
+// Prune removes records that have been unreferenced for the grace period, as many as take a few seconds. It returns the
+// number of removed records and whether some are left.
 //
-// When a record was written says nothing about when its post was last there. So each call notes
-// in the bucket which records it found to be of no use, and one goes that every call has found
-// so for long enough. Whoever is back in between finds it, and so do the posts of a cluster that
-// is made anew.
+// The time of a record's last write does not show when its post was last there. So each call notes in the bucket which
+// records were unreferenced, and a record is removed after every call found it so for long enough. A post that returns
+// in between finds its record, and so do the posts of a cluster that is rebuilt.
 func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, left bool, err error) {
 	if a.Absent() {
 		return 0, false, nil
@@ -62,7 +60,7 @@ func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, 
 		}
 		since, known := before[name]
 		switch {
-		case !known || since.Before(o.ModifiedAt): // It was needed and written again.
+		case !known || since.Before(o.ModifiedAt): // It was in use, and written again.
 			since = f.Now
 		case f.Now.Sub(since) >= f.GracePeriod:
 			return true, nil
@@ -76,8 +74,8 @@ func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, 
 	if err != nil && !errors.As(err, new(*faultsError)) {
 		return n, left, err
 	}
-	// Records that could not be removed are found anew, and what was found of the others is noted all the same.
-	if left { // What comes after those that went was not looked at.
+	// Records that could not be removed will be found again; the others are noted all the same.
+	if left { // Records after the removed ones were not examined.
 		maps.Copy(before, found)
 		found = before
 	} else if maps.EqualFunc(before, found, time.Time.Equal) {
@@ -86,8 +84,8 @@ func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, 
 	return n, left, errors.Join(failed, a.writeUnreferenced(ctx, team, found))
 }
 
-// readUnreferenced returns since when each record was found to be of no use. A document that cannot be
-// understood is one of nobody's: all begin anew.
+// readUnreferenced returns the time since which each record is unreferenced. A document that cannot be parsed is
+// ignored: all grace periods start over.
 func (a *Archive) readUnreferenced(ctx context.Context, team Team) (map[string]time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

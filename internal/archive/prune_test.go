@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// needs says that some posts need their record.
+// needs is an InUse for the given posts.
 func needs(posts ...string) func(string) (bool, error) {
 	return func(post string) (bool, error) { return slices.Contains(posts, post), nil }
 }
@@ -32,7 +32,7 @@ func TestForget(t *testing.T) {
 	now := time.Now()
 	for _, step := range []struct {
 		reason string
-		// after is how long after the records were written.
+		// after is the time since the records were written.
 		after  time.Duration
 		before time.Duration
 		doing  func() error
@@ -82,8 +82,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestForgetRewritten shows that a note of a record does not outlive it: the next record under its
-// name was needed when it was written.
+// TestForgetRewritten checks that a note about a record does not outlive it: the next record under its name was needed
+// when it was written.
 func TestForgetRewritten(t *testing.T) {
 	a, _ := open(t)
 	if err := a.Put(t.Context(), acme, "launch", to("x")); err != nil {
@@ -98,13 +98,13 @@ func TestForgetRewritten(t *testing.T) {
 		}
 		return n
 	}
-	forget(50 * time.Hour) // It is noted two days ago, and was written since.
+	forget(50 * time.Hour) // It was noted two days ago, and has been written since.
 	if n := forget(0); n != 0 {
 		t.Errorf("%d records went that were written after they had been noted, want none", n)
 	}
 }
 
-// TestForgetSome shows that whoever has many records removed learns that some are left.
+// TestForgetSome checks that a removal of many records reports that some are left.
 func TestForgetSome(t *testing.T) {
 	a, bucket := open(t)
 	const many = 1005

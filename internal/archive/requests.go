@@ -14,19 +14,19 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// requestVersion is the form of a Request.
+// requestVersion is the format version of a Request.
 const requestVersion = 1
 
-// maxRequest is how many bytes a Request may have that is read: it has some hundreds.
+// maxRequest is the maximum size of a Request to read, in bytes: it has a few hundred.
 const maxRequest = 4 << 10
 
-// Request is what is kept of a request under an Idempotency-Key whose object is gone, and
-// whose key holds all the same. The name of the object follows from the key.
+// Request records a request with an Idempotency-Key whose object is gone while the key is still valid. The name of the
+// object follows from the key.
 type Request struct {
 	Version int `json:"version"`
-	// UID is that of the object.
+	// UID is the UID of the object.
 	UID types.UID `json:"uid"`
-	// Fingerprint tells requests under the same key apart by what they ask for.
+	// Fingerprint distinguishes requests with the same key by their content.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -34,7 +34,7 @@ func (t Team) requests() string { return t.Prefix() + "requests/" }
 
 func (t Team) request(name string) string { return t.requests() + fileOf(name) }
 
-// PutRequest keeps what created the object of a name.
+// PutRequest stores the request that created the named object.
 func (a *Archive) PutRequest(ctx context.Context, team Team, name string, r Request) error {
 	r.Version = requestVersion
 	data, err := json.Marshal(r)
@@ -47,7 +47,7 @@ func (a *Archive) PutRequest(ctx context.Context, team Team, name string, r Requ
 	return nil
 }
 
-// Request returns what created the object of a name that is gone, or ErrNotFound.
+// Request returns the request that created the named object, which is gone, or ErrNotFound.
 func (a *Archive) Request(ctx context.Context, team Team, name string) (Request, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -66,8 +66,7 @@ func (a *Archive) Request(ctx context.Context, team Team, name string) (Request,
 	return r, nil
 }
 
-// ExpireRequests removes the requests of a team that were kept before a time, and returns how
-// many.
+// ExpireRequests removes the requests of a team that were stored before a time, and returns the number of removed ones.
 func (a *Archive) ExpireRequests(ctx context.Context, team Team, before time.Time) (removed int, err error) {
 	if a.Absent() {
 		return 0, nil

@@ -10,17 +10,16 @@ import (
 	"sync"
 )
 
-// writes are what this process is writing of teams.
+// writes tracks this process's writes in progress, by team.
 type writes struct {
 	mu    sync.Mutex
 	under map[Team][]chan struct{}
 }
 
-// TrackWrite says that something of a team is about to be written, records or lists, until done is
-// called. Whoever writes sees only then whether the Team is being deleted: who clears the
-// archive of it has seen that, and waits for those who have not. So nothing is written after it
-// was cleared, which nobody would find but a Team of its name; and of a process that dies
-// meanwhile, the next one clears it.
+// TrackWrite registers a write of records or lists of a team until done is called. Call it before checking whether the
+// Team is being deleted: Clear runs after that is visible and waits for writers that have not seen it. So no records
+// stay behind after Clear, where only a new Team of the same name would find them. If the process dies meanwhile, the
+// next one clears the archive.
 func (a *Archive) TrackWrite(team Team) (done func()) {
 	ended := make(chan struct{})
 	w := &a.writes
@@ -41,7 +40,7 @@ func (a *Archive) TrackWrite(team Team) (done func()) {
 	}
 }
 
-// waitForWrites waits for what is being written of a team.
+// waitForWrites waits for the writes of a team that are in progress.
 func (a *Archive) waitForWrites(ctx context.Context, team Team) error {
 	a.writes.mu.Lock()
 	under := slices.Clone(a.writes.under[team])

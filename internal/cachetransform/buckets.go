@@ -14,9 +14,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// buckets is how many buckets the names of media files fall into. An index by name would
-// have an entry for each of the 10,000 files that a post can name, some 200 bytes each;
-// one by bucket has at most this many for a post.
+// buckets is the number of buckets for the names of media files. An index by name would have an entry for each of the
+// 10,000 files that a post can name, about 200 bytes each; an index by bucket has at most this many per post.
 const buckets = 256
 
 // names are the names of the buckets.
@@ -30,7 +29,7 @@ var names = func() (all [buckets]string) {
 // MediaIndex finds posts by the buckets of their Media.
 const MediaIndex = "spec.mediaRefs"
 
-// IndexMedia has a cache keep MediaIndex, which a manager may ask for once. The controllers of posts and of media use it.
+// IndexMedia adds MediaIndex to a cache, once per manager. The controllers of posts and of media use it.
 func IndexMedia(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &v1alpha1.Post{}, MediaIndex, func(obj client.Object) []string {
 		post, ok := obj.(*v1alpha1.Post)
@@ -45,18 +44,18 @@ func IndexMedia(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// MediaBucket is the bucket that the name of a media file falls into.
+// MediaBucket is the bucket of a media file's name.
 func MediaBucket(name string) string { return names[bucketOf(name)] }
 
 func bucketOf(name string) byte {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(name)) // it never fails
 	sum := hash.Sum32()
-	return byte(sum ^ sum>>8 ^ sum>>16 ^ sum>>24) //nolint:gosec // the lowest bits are what is wanted
+	return byte(sum ^ sum>>8 ^ sum>>16 ^ sum>>24) //nolint:gosec // only the lowest bits are needed
 }
 
-// MediaBuckets are the buckets of all media files that a post names, each once, also of
-// a post whose references the cache left out.
+// MediaBuckets returns the buckets of all media files that a post names, each once, also if the cache has dropped its
+// references.
 func MediaBuckets(post *v1alpha1.Post) []string {
 	set, err := hex.DecodeString(post.Annotations[mark])
 	if err != nil || len(set) != buckets/8 {
@@ -71,7 +70,7 @@ func MediaBuckets(post *v1alpha1.Post) []string {
 	return found
 }
 
-// HasMediaRefs reports whether a post as the cache has it names all its media files.
+// HasMediaRefs reports whether a post in the cache still has all its references to media files.
 func HasMediaRefs(post *v1alpha1.Post) bool { return post.Annotations[mark] == "" }
 
 func bitsOf(spec *v1alpha1.PostSpec) []byte {

@@ -1,14 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cachetransform says what the manager's cache keeps of an object. A team may store
-// hundreds of posts of the largest size, which wait for months: the cache keeps ordinary
-// objects as they are, and of large ones only what is read while they wait.
+// Package cachetransform reduces objects for the manager's cache. A team may store hundreds of posts of the largest
+// size, which wait for months: the cache stores ordinary objects unchanged, and of large ones only the fields that are
+// read while they wait.
 //
-// An object of which something was left out is marked by an annotation whose name no
-// object of Kubernetes can have. Therefore the API server refuses it, should it ever be
-// written back: it cannot take the place of the object. The status of a marked object can
-// be written, since the API server takes nothing else from such a write.
+// A reduced object is marked by an annotation whose name is invalid in Kubernetes. Therefore the API server rejects it
+// if it is written back, and it cannot replace the object. The status of a marked object can be written, since the API
+// server ignores everything else in such a write.
 package cachetransform
 
 import (
@@ -23,36 +22,35 @@ import (
 )
 
 const (
-	// mark is the annotation of an object of which something was left out. Its value
-	// says more for posts; see MediaBuckets.
+	// mark is the annotation of a reduced object. For posts its value has the buckets; see MediaBuckets.
 	mark = "left out: this is a copy in the memory of Herald, not the object"
 
-	// Small is how many bytes of texts a post, and of foreign metadata any object, may
-	// have to be kept as it is: those of an ordinary post to all platforms.
+	// Small is the size limit in bytes of objects that are stored unchanged. It applies to the texts of a post, and to
+	// the foreign metadata of any object. An ordinary post to all platforms has less.
 	Small = 4 << 10
-	// smallRefs is how many bytes the references to media files of a large post may take
-	// to be kept: 400 files by the names that Herald gives.
+	// smallRefs is the size limit in bytes of the references to media files that a reduced post keeps: 400 files by the
+	// names that Herald gives.
 	smallRefs = 16 << 10
 
-	// heraldPrefix is what the names of Herald's annotations and labels begin with, and maxHeraldBytes how
-	// many bytes of each are kept: many times what Herald writes.
+	// heraldPrefix is the prefix of Herald's annotations and labels. maxHeraldBytes limits the stored bytes of each: it
+	// is many times the size that Herald writes.
 	heraldPrefix   = "social.herald.dev/"
 	maxHeraldBytes = 16 << 10
 )
 
-// IsComplete reports whether an object is as the API server has it. One that is not must be
-// read from there before its content counts.
+// IsComplete reports whether an object is unreduced. Read a reduced object from the API server before using its
+// content.
 func IsComplete(obj metav1.Object) bool {
 	_, marked := obj.GetAnnotations()[mark]
 	return !marked
 }
 
-// Transform is what the cache does to each object before it keeps it. Of all kinds it
-// leaves out the record of who wrote which field; of what teams make, what is large.
+// Transform reduces an object before the cache stores it. It drops the managed fields of all kinds, and large fields of
+// the kinds that teams create.
 func Transform(obj any) (any, error) {
 	object, ok := obj.(metav1.Object)
 	if !ok {
-		return obj, nil // the note of a deletion that was missed
+		return obj, nil // the tombstone of a missed deletion
 	}
 	object.SetManagedFields(nil)
 	switch obj := obj.(type) {
@@ -80,7 +78,7 @@ func transformPost(post *v1alpha1.Post) {
 	dropMetadata(post, buckets)
 }
 
-// foreignMetadata is how many bytes the metadata takes that Herald does not read.
+// foreignMetadata is the size in bytes of the metadata that Herald does not read.
 func foreignMetadata(object metav1.Object) (bytes int) {
 	for name, value := range object.GetAnnotations() {
 		bytes += len(name) + len(value)
@@ -94,7 +92,7 @@ func foreignMetadata(object metav1.Object) (bytes int) {
 	return bytes
 }
 
-// dropMetadata leaves out what is not Herald's, and marks the object.
+// dropMetadata drops foreign metadata, and marks the object.
 func dropMetadata(object metav1.Object, value string) {
 	annotations := heraldKeys(object.GetAnnotations())
 	annotations[mark] = value
@@ -103,7 +101,7 @@ func dropMetadata(object metav1.Object, value string) {
 	object.SetOwnerReferences(nil)
 }
 
-// heraldKeys are those annotations or labels that are Herald's.
+// heraldKeys returns Herald's annotations or labels.
 func heraldKeys(all map[string]string) map[string]string {
 	kept, bytes := map[string]string{}, 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -118,7 +116,7 @@ func heraldKeys(all map[string]string) map[string]string {
 	return kept
 }
 
-// textsOf is how many bytes the texts of a post take.
+// textsOf is the size in bytes of a post's texts.
 func textsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
@@ -146,7 +144,7 @@ func dropTexts(spec *v1alpha1.PostSpec) {
 	}
 }
 
-// refsOf is how many bytes the references of a post to media files take.
+// refsOf is the size in bytes of a post's references to media files.
 func refsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	const header = 16 // of a string in memory
 	for name := range mediaOf(spec) {
@@ -155,7 +153,7 @@ func refsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	return bytes
 }
 
-// mediaOf are the names of the media files that a post names, in its order.
+// mediaOf returns the names of the media files that a post names, in its order.
 func mediaOf(spec *v1alpha1.PostSpec) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		lists := make([][]v1alpha1.LocalReference, 0, 2)

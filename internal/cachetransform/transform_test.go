@@ -80,7 +80,7 @@ func TestLargePost(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
 		change func(*v1alpha1.Post)
-		// media says that its references are kept.
+		// media means that its references are kept.
 		media bool
 	}{
 		{"long captions", func(p *v1alpha1.Post) {

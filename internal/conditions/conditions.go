@@ -1,10 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conditions writes the conditions of Herald's kinds as the kstatus
-// convention asks (kubectl wait, Flux and Argo CD follow it): Ready always,
-// Reconciling while the manager works towards it, Stalled when a person has to
-// act.
+// Package conditions writes the conditions of Herald's kinds by the kstatus convention (kubectl wait, Flux and Argo CD
+// follow it): Ready always, Reconciling while the manager works towards it, Stalled when a person has to act.
 package conditions
 
 import (
@@ -17,14 +15,13 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// longestMessage is the schema's bound on a condition's message, in
-// characters.
+// longestMessage is the schema's limit of a condition's message, in characters.
 const longestMessage = 32768
 
-// Progress says what happens next.
+// Progress is the outlook of an object.
 type Progress string
 
-// The kinds of progress.
+// The values of Progress.
 const (
 	// Settled: nothing is left to do.
 	Settled Progress = "settled"
@@ -34,7 +31,7 @@ const (
 	Stuck Progress = "stuck"
 )
 
-// Summary is the state of an object, from which its conditions follow.
+// Summary is the state of an object. Its conditions are derived from it.
 type Summary struct {
 	Ready    bool
 	Reason   string
@@ -42,8 +39,7 @@ type Summary struct {
 	Progress Progress
 }
 
-// Apply writes a summary into the conditions of an object. A condition whose
-// status stays keeps its transition time.
+// Apply writes a summary into the conditions of an object. A condition with unchanged status keeps its transition time.
 func Apply(conditions *[]metav1.Condition, s Summary, generation int64, now time.Time) {
 	set := func(kind string, status metav1.ConditionStatus) {
 		meta.SetStatusCondition(conditions, metav1.Condition{
@@ -82,8 +78,7 @@ func IsReady(conditions []metav1.Condition) bool {
 	return meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady)
 }
 
-// Since returns when the Ready condition last changed its status; zero before
-// there is one.
+// Since returns when the Ready condition last changed its status; zero before there is one.
 func Since(conditions []metav1.Condition) time.Time {
 	if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); ready != nil {
 		return ready.LastTransitionTime.Time

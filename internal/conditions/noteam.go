@@ -9,18 +9,18 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// NoTeam is the state of an object in a namespace that no Team owns. It is under way: a
-// Team that is applied together with the object owns the namespace a moment later.
+// NoTeam is the state of an object in a namespace that no Team owns. It is Underway: a Team that is applied together
+// with the object owns the namespace a moment later.
 func NoTeam(namespace string) Summary {
 	return Summary{Reason: v1alpha1.ReasonNoTeam, Message: NoTeamProblem(namespace) + "; " + NoTeamRemedy(namespace), Progress: Underway}
 }
 
-// NoTeamProblem says what is wrong in a namespace that no Team owns.
+// NoTeamProblem describes the problem of a namespace that no Team owns.
 func NoTeamProblem(namespace string) string {
 	return fmt.Sprintf("no Team owns namespace %q, so Herald does nothing in it", namespace)
 }
 
-// NoTeamRemedy says what to do about that.
+// NoTeamRemedy describes the remedy.
 func NoTeamRemedy(namespace string) string {
 	return fmt.Sprintf("use the namespace of a Team, or have an administrator create a Team with spec.namespace %q "+
 		"(`kubectl get teams` shows those that there are, and why one does not get its namespace)", namespace)

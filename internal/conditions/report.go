@@ -25,36 +25,35 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// NoTeamGrace is for how long after its creation an object may have no Team before somebody is warned: a Team that is applied
-// together with it gets its namespace some seconds later.
+// NoTeamGrace is how long the warning about an object without a Team is deferred after its creation: a Team that is
+// applied together with it acquires its namespace some seconds later.
 const NoTeamGrace = 30 * time.Second
 
 // Status is the status of an object, with its conditions.
 type Status interface{ GetConditions() []metav1.Condition }
 
-// Reporter stores the status of objects of one kind. When the reason of their Ready condition changes it emits an event, and
-// writes a line into the log of the context: at info if a person has to look at it, or had to before, otherwise at debug.
+// Reporter stores the status of objects of one kind. When the reason of their Ready condition changes, it emits an
+// event and writes a log line: at info if the new or the previous reason needs a person, otherwise at debug.
 type Reporter struct {
 	// Client writes the status.
 	Client client.Client
-	// Events takes the events, and keeps apart those with different notes (package distinct); nil emits none.
+	// Events receives the events, and distinguishes events with different notes (package eventrecorder); nil emits
+	// none.
 	Events events.EventRecorder
-	// Action is what the events say was done.
+	// Action is the action of the events.
 	Action string
-	// Normal are the reasons that no person has to look at; an event with any
-	// other reason is a warning.
+	// Normal are the reasons that need no person; an event with any other reason is a warning.
 	Normal []string
-	// Clock is the time, by which a warning about the lack of a Team is held back for NoTeamGrace.
+	// Clock measures NoTeamGrace.
 	Clock clock.PassiveClock
 
 	mu sync.Mutex
-	// deferred has the objects whose warning is held back, and until when.
+	// deferred has the objects with a deferred warning, and its time.
 	deferred map[types.UID]time.Time
 }
 
-// Report stores after, the status of obj, under the resourceVersion of obj. It
-// writes nothing if after means the same as before. An object that is gone is no
-// error; other errors are those of the Kubernetes API, wrapped.
+// Report stores after, the status of obj, under the resourceVersion of obj. It writes nothing if after is semantically
+// equal to before. A deleted object is no error; other errors are the Kubernetes API's, wrapped.
 func (r *Reporter) Report(ctx context.Context, obj client.Object, before, after Status) error {
 	if !v1alpha1.SemanticEqual(before, after) {
 		if err := r.Client.Status().Update(ctx, obj); apierrors.IsNotFound(err) {
@@ -80,7 +79,7 @@ func (r *Reporter) Report(ctx context.Context, obj client.Object, before, after 
 	return nil
 }
 
-// log writes the line about a reason in place of another one.
+// log writes the line about a changed reason.
 func (r *Reporter) log(ctx context.Context, ready *metav1.Condition, was string) {
 	log, message := ctrl.LoggerFrom(ctx), "not ready"
 	if ready.Status == metav1.ConditionTrue {
@@ -92,8 +91,8 @@ func (r *Reporter) log(ctx context.Context, ready *metav1.Condition, was string)
 	log.Info(message, "reason", ready.Reason, "message", ready.Message)
 }
 
-// RequeueAfter returns after how long an object is to be reported again: after rest, or at the end of the time for which its warning
-// is held back, if that is sooner; zero is never.
+// RequeueAfter returns when an object must be reported again: after rest, or when its deferred warning is due, if that
+// is sooner; zero is never.
 func (r *Reporter) RequeueAfter(obj client.Object, rest time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,15 +107,15 @@ func (r *Reporter) RequeueAfter(obj client.Object, rest time.Duration) time.Dura
 	return min(rest, in)
 }
 
-// shouldReport reports whether a reason is to be reported: it is another one than before, or was held back. That an object has no
-// Team is held back while it is young.
+// shouldReport reports whether a reason is reported: it has changed, or its warning was deferred. The lack of a Team is
+// deferred while the object is young.
 func (r *Reporter) shouldReport(obj client.Object, reason, was string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, held := r.deferred[obj.GetUID()]
 	delete(r.deferred, obj.GetUID())
 	if reason == v1alpha1.ReasonNoTeam && r.Clock != nil {
-		// Also if the reason is no news: a process before this one may have held the warning back.
+		// Also if the reason is unchanged: an earlier process may have deferred the warning.
 		if now, until := r.Clock.Now(), obj.GetCreationTimestamp().Add(NoTeamGrace); until.After(now) {
 			r.deferWarning(obj.GetUID(), until, now)
 			return false
@@ -125,8 +124,8 @@ func (r *Reporter) shouldReport(obj client.Object, reason, was string) bool {
 	return reason != was || held
 }
 
-// deferWarning holds the warning about an object back. It forgets the objects that were not reported again, since they are gone.
-// The lock is held.
+// deferWarning defers the warning about an object. It drops objects that were not reported again, since they are
+// deleted. The lock is held.
 func (r *Reporter) deferWarning(uid types.UID, until, now time.Time) {
 	for other, over := range r.deferred {
 		if now.Sub(over) > NoTeamGrace {

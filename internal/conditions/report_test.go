@@ -110,7 +110,7 @@ func TestReportWithoutRecorder(t *testing.T) {
 	}
 }
 
-// TestWake holds a warning back, and looks at when the object is reported again.
+// TestWake defers a warning, and checks when the object is reported again.
 func TestWake(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(noon.Add(20 * time.Second))
 	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Name: "ci", UID: "u-1", CreationTimestamp: metav1.NewTime(noon)}}
@@ -141,7 +141,7 @@ func TestWake(t *testing.T) {
 	if len(recorder.Events) != 1 {
 		t.Errorf("it is emitted %d times", len(recorder.Events))
 	}
-	// A process that starts within the time does not know whether the one before it held the warning back.
+	// A process that starts within that time cannot see whether the previous one deferred the warning.
 	now.SetTime(noon.Add(20 * time.Second))
 	next := &Reporter{Events: recorder, Clock: now}
 	if next.shouldReport(key, v1alpha1.ReasonNoTeam, v1alpha1.ReasonNoTeam) || next.RequeueAfter(key, 0) != 10*time.Second {
@@ -159,7 +159,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// TestReportLogs writes a line about a reason that a person has to look at, and about the end of it.
+// TestReportLogs checks the log lines about a reason that needs a person, and about its end.
 func TestReportLogs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, was, is string

@@ -1,11 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connlimit bounds the connections that a server of package net/http holds: how many in all, and how many of one
-// address. Each costs some 18 KiB, with or without a request, and anybody who reaches the port can open them.
+// Package connlimit limits the connections of a server of package net/http: in total, and per address. Each costs about
+// 18 KiB, with or without a request, and any client that reaches the port can open them.
 //
-// golang.org/x/net/netutil has a listener that lets further clients wait. Whoever holds all places without a word would keep
-// everybody else waiting; here the oldest connection without a request makes room, and then the oldest whose request is a stranger's.
+// golang.org/x/net/netutil has a listener that makes further clients wait. A client that holds all places without a
+// request would block all others; here the oldest connection without a request is closed to make room, and then the
+// oldest with an unauthenticated request.
 package connlimit
 
 import (
@@ -21,66 +22,67 @@ import (
 )
 
 const (
-	// longHeader is how much of an unfinished header is read before it counts as a long one, in bytes. It is more than a
-	// request has without cookies, and a TLS handshake before it.
+	// An unfinished header of more than longHeader bytes counts as long. The limit exceeds a request without cookies
+	// and the TLS handshake before it.
 	longHeader = 4 << 10
-	// maxLongHeaders is how many connections may have a long header that is not finished. Each holds a few times its size.
+	// maxLongHeaders limits the connections with a long unfinished header. Each takes a few times its size.
 	maxLongHeaders = 128
-	// shortestIdle is how long a connection may be without a request at least, as long as there is room.
+	// shortestIdle is the minimum time that a connection may be idle, as long as there is room.
 	shortestIdle = 5 * time.Second
 	// settling is how long a connection may take for its handshake and the header of its request.
 	settling = 5 * time.Second
 )
 
-// Bound is a bound that was reached.
+// Bound is a limit that was reached.
 type Bound string
 
-// The bounds.
+// The limits.
 const (
-	// BoundPerAddress is that of one address, BoundTotal that of all, and BoundHeaders that of long headers that are not finished.
+	// BoundPerAddress is the limit per address, BoundTotal the total, and BoundHeaders the limit of long unfinished
+	// headers.
 	BoundPerAddress Bound = "address"
 	BoundTotal      Bound = "all"
 	BoundHeaders    Bound = "headers"
 )
 
-// Options say what is bounded.
+// Options are the limits of a Pool.
 type Options struct {
-	// Total and PerAddress are how many connections there may be, and how many of one address; zero bounds neither.
+	// Total and PerAddress limit the connections in total and per address; zero is unlimited.
 	Total, PerAddress int
-	// Idle is how long a connection may be without a request while there is room for many more. It is the IdleTimeout of the
-	// server; the time is shorter when more than half of Total is taken.
+	// Idle is how long a connection may be idle while there is room for many more. It equals the IdleTimeout of the
+	// server; the time is shorter when more than half of Total is used.
 	Idle time.Duration
-	// Peer returns what the connections from an address are counted by; "" if their number is not bounded by address. It may be
-	// nil if PerAddress is zero.
+	// Peer returns the key of an address for PerAddress; "" exempts it. It may be nil if PerAddress is zero.
 	Peer func(net.Addr) string
-	// Reached, which may be nil, is called when a connection was closed or refused for the sake of a bound, with what the new
-	// one is counted by.
+	// Reached, which may be nil, is called when a connection was closed or refused because of a limit, with the key of
+	// the new connection.
 	Reached func(bound Bound, peer string)
 	Clock   clock.PassiveClock
 }
 
-// Pool counts the connections of a server, which has State as its ConnState and accepts them from a Listener. It is safe for
-// concurrent use.
+// Pool counts the connections of a server, which has State as its ConnState and accepts them from a Listener. It is
+// safe for concurrent use.
 type Pool struct {
 	Options
 
 	mu    sync.Mutex
 	total int
 	lists evictable
-	// long holds those with a long header that is not finished.
+	// long holds the connections with a long unfinished header.
 	long  list.List
 	peers map[string]*peer
 }
 
-// evictable are the connections that make room for others, in the order in which they do.
+// evictable are the connections that can be closed for others, in the order of eviction.
 type evictable struct {
-	// idle have no request, the first one for the longest time. The requests of strangers have not been vouched for.
+	// idle connections have no request, the longest idle first. unauthenticated ones have a request whose caller is not
+	// authenticated yet.
 	idle, unauthenticated list.List
 }
 
-// victim is the connection that makes room; nil if all are busy for somebody who is known. One that has just come, or has just
-// been answered, stays before a stranger's request that has been under way for longer: otherwise stuck requests and a stream of
-// new connections would leave nobody the time for a handshake.
+// victim returns the connection to close; nil if all serve authenticated requests. An older unauthenticated request is
+// closed before a connection that has just arrived or was just answered: otherwise stuck requests and a stream of new
+// connections would leave no time for handshakes.
 func (w *evictable) victim(now time.Time) *conn {
 	quiet, stranger := front(&w.idle), front(&w.unauthenticated)
 	if quiet == nil || stranger != nil && now.Sub(quiet.since) < settling && stranger.since.Before(quiet.since) {
@@ -89,7 +91,7 @@ func (w *evictable) victim(now time.Time) *conn {
 	return quiet
 }
 
-// peer is what is known of the connections of one address.
+// peer holds the connections of one address.
 type peer struct {
 	count int
 	lists evictable
@@ -109,12 +111,12 @@ type listener struct {
 	pool *Pool
 }
 
-// Accept returns the next connection for which there is room.
+// Accept returns the next connection that there is room for.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
 		if err != nil {
-			return nil, err //nolint:wrapcheck // http.Server knows the errors of a listener
+			return nil, err //nolint:wrapcheck // http.Server checks for the errors of a listener
 		}
 		if c := l.pool.admit(accepted); c != nil {
 			return c, nil
@@ -122,35 +124,35 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// conn is a connection that is counted.
+// conn is a counted connection.
 type conn struct {
 	net.Conn
 
 	pool *Pool
 	peer string
-	// busy says that a request is being served. The header of one has been read in full then.
+	// busy is true while a request is served, after its header was read completely.
 	busy atomic.Bool
 
-	// What follows is guarded by the pool.
+	// The pool guards the following fields.
 
 	released bool
-	// since is when the connection came, its request began, or its last one was answered, and read how much has been read
-	// since then.
+	// since is when the connection arrived, its request started, or its last one was answered. read is the number of
+	// bytes read since then.
 	since time.Time
 	read  int
-	// inPool, inPeer and inLong are its places in the lists; nil where it is in none.
+	// inPool, inPeer and inLong are its places in the lists; nil if it is not in the list.
 	inPool, inPeer, inLong *list.Element
 }
 
 type connKey struct{}
 
-// Context is the ConnContext of the server: it lets Voucher find the connection of a request.
+// Context is the ConnContext of the server: it lets Authenticator find the connection of a request.
 func (p *Pool) Context(ctx context.Context, of net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, unwrap(of))
 }
 
-// Authenticator returns a function that marks the connection of a request as that of a known caller. Until the answer, the connection
-// makes room for no other.
+// Authenticator returns a function that marks the connection of a request as authenticated. Until the response, the
+// connection is not closed for another.
 func Authenticator(ctx context.Context) func() {
 	c, ok := ctx.Value(connKey{}).(*conn)
 	if !ok || c == nil {
@@ -165,7 +167,8 @@ func Authenticator(ctx context.Context) func() {
 	}
 }
 
-// admit counts a new connection and makes room for it. It returns nil, and closes the connection, if all others have requests of people who are known.
+// admit counts a new connection and makes room for it. If all others serve authenticated requests, it closes the new
+// connection and returns nil.
 func (p *Pool) admit(accepted net.Conn) *conn {
 	c := &conn{Conn: accepted, pool: p}
 	if p.Peer != nil {
@@ -181,7 +184,7 @@ func (p *Pool) admit(accepted net.Conn) *conn {
 	}
 	p.mu.Unlock()
 	for _, one := range closing {
-		_ = one.Conn.Close() // its client has gone, or learns of it
+		_ = one.Conn.Close() // its client is gone, or notices
 	}
 	if bound != "" && p.Reached != nil {
 		p.Reached(bound, c.peer)
@@ -192,8 +195,8 @@ func (p *Pool) admit(accepted net.Conn) *conn {
 	return c
 }
 
-// evict takes connections without a request out of the pool, so that a new one has room, and returns those to close. bound
-// is what they are closed for; it is empty if they were only idle for too long.
+// evict removes connections from the pool to make room for a new one, and returns the ones to close. bound is the limit
+// that was reached; it is empty if they were only idle for too long.
 func (p *Pool) evict(c *conn) (closing []*conn, bound Bound, room bool) {
 	for idle := p.idle(); p.lists.idle.Len() > 0; {
 		oldest := front(&p.lists.idle)
@@ -224,8 +227,8 @@ func (p *Pool) evict(c *conn) (closing []*conn, bound Bound, room bool) {
 	return closing, bound, true
 }
 
-// idle is how long a connection may be without a request now: the less room there is, the shorter. The server itself sees to it
-// while half of the places are free.
+// idle is how long a connection may be idle now: the less room, the shorter. While half of the places are free, the
+// server's own IdleTimeout applies.
 func (p *Pool) idle() time.Duration {
 	const server = time.Duration(1<<63 - 1)
 	free := p.Total - p.total
@@ -235,7 +238,7 @@ func (p *Pool) idle() time.Duration {
 	return max(p.Idle*time.Duration(2*free)/time.Duration(p.Total), shortestIdle)
 }
 
-// add takes a connection in.
+// add adds a connection to the pool.
 func (p *Pool) add(c *conn) {
 	p.total++
 	if p.peers[c.peer] == nil {
@@ -245,7 +248,7 @@ func (p *Pool) add(c *conn) {
 	p.markIdle(c)
 }
 
-// release takes a connection out.
+// release removes a connection from the pool.
 func (p *Pool) release(c *conn) {
 	if c.released {
 		return
@@ -260,21 +263,21 @@ func (p *Pool) release(c *conn) {
 	}
 }
 
-// markIdle enters a connection among those without a request, as the last.
+// markIdle appends a connection to the idle ones.
 func (p *Pool) markIdle(c *conn) {
 	c.inPool, c.inPeer = p.lists.idle.PushBack(c), p.peers[c.peer].lists.idle.PushBack(c)
 }
 
-// markUnauthenticated enters a connection among those with the request of a stranger, as the last.
+// markUnauthenticated appends a connection to those with an unauthenticated request.
 func (p *Pool) markUnauthenticated(c *conn) {
 	c.inPool, c.inPeer = p.lists.unauthenticated.PushBack(c), p.peers[c.peer].lists.unauthenticated.PushBack(c)
 }
 
-// unlist removes a connection from those that make room.
+// unlist removes a connection from the evictable ones.
 func (p *Pool) unlist(c *conn) {
 	if c.inPool != nil {
 		own := &p.peers[c.peer].lists
-		// An element of another list stays where it is.
+		// Remove ignores an element of another list.
 		p.lists.idle.Remove(c.inPool)
 		p.lists.unauthenticated.Remove(c.inPool)
 		own.idle.Remove(c.inPeer)
@@ -286,16 +289,16 @@ func (p *Pool) unlist(c *conn) {
 	c.inPool, c.inPeer, c.inLong, c.read = nil, nil, nil, 0
 }
 
-// front is the first connection of a list; nil if there is none.
+// front returns the first connection of a list; nil if it is empty.
 func front(of *list.List) *conn {
 	if of.Front() == nil {
 		return nil
 	}
-	return of.Front().Value.(*conn) //nolint:forcetypeassert // nothing else is in a list
+	return of.Front().Value.(*conn) //nolint:forcetypeassert // the lists have no other type
 }
 
-// State notes what becomes of a connection; it is the ConnState of the server. A connection is active once the header of a
-// request has been read in full, and idle after the answer.
+// State tracks the state of a connection; it is the ConnState of the server. A connection is active when the header of
+// a request was read completely, and idle after the response.
 func (p *Pool) State(of net.Conn, state http.ConnState) {
 	c := unwrap(of)
 	if c == nil || c.pool != p {
@@ -323,7 +326,7 @@ func (p *Pool) State(of net.Conn, state http.ConnState) {
 	}
 }
 
-// unwrap finds the connection that is counted beneath others; nil if there is none.
+// unwrap finds the counted connection below wrappers; nil if there is none.
 func unwrap(of net.Conn) *conn {
 	for of != nil {
 		if c, ok := of.(*conn); ok {
@@ -338,16 +341,17 @@ func unwrap(of net.Conn) *conn {
 	return nil
 }
 
-// Read reads, and counts what is read of a header.
+// Read reads, and counts the bytes of a header.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.busy.Load() {
 		c.pool.countHeader(c, n)
 	}
-	return n, err //nolint:wrapcheck // net/http knows the errors of a connection
+	return n, err //nolint:wrapcheck // net/http checks for the errors of a connection
 }
 
-// countHeader notes that so much of a header was read. Of the connections with a long one the oldest is closed if they are too many.
+// countHeader adds n bytes to a connection's header. It closes the oldest connection with a long header if there are
+// too many.
 func (p *Pool) countHeader(c *conn, n int) {
 	p.mu.Lock()
 	var oldest *conn
@@ -368,7 +372,7 @@ func (p *Pool) countHeader(c *conn, n int) {
 	}
 }
 
-// Close closes the connection and gives up its place.
+// Close closes the connection and frees its place.
 func (c *conn) Close() error {
 	c.pool.mu.Lock()
 	c.pool.release(c)
@@ -376,7 +380,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close() //nolint:wrapcheck // as in Read
 }
 
-// CloseWrite ends what is sent, and leaves open what is received, where the connection can.
+// CloseWrite closes the sending direction, if the connection supports that.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite() //nolint:wrapcheck // as in Read

@@ -19,7 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// client is a connection of which only the address, what it sends and whether it was closed are of interest.
+// client is a connection with an address and data to send. It records whether it was closed.
 type client struct {
 	net.Conn
 
@@ -31,7 +31,7 @@ func (c *client) RemoteAddr() net.Addr       { return &net.UnixAddr{Name: c.from
 func (c *client) Close() error               { c.closed = true; return nil }
 func (c *client) Read(b []byte) (int, error) { return len(b), nil }
 
-// proxy is counted by no address.
+// proxy is exempt from the limit per address.
 const proxy = "proxy"
 
 func peerOf(from net.Addr) string {
@@ -41,17 +41,17 @@ func peerOf(from net.Addr) string {
 	return from.String()
 }
 
-// TestRoom has clients come one after another, a second apart, to a server with four places, two for an address.
+// TestRoom has clients connect one after another, a second apart, to a server with four places, two per address.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	type step struct {
-		// from is who comes; or state what becomes of the connection that came as the nth.
+		// from is the client that connects; otherwise state is the new state of the nth connection.
 		from  string
 		state http.ConnState
 		nth   int
-		// known marks its request as that of a known caller.
+		// known marks its request as authenticated.
 		known bool
-		// closed are the connections that are closed after it, in the order in which they came.
+		// closed are the connections that are closed as a result, by the order of their arrival.
 		closed  []int
 		reached Bound
 	}
@@ -139,7 +139,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestIdle holds that connections without a request stay for a shorter time as the places fill.
+// TestIdle checks that the idle timeout becomes shorter as the places fill.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -162,7 +162,7 @@ func TestIdle(t *testing.T) {
 			pool.admit(oldest)
 			clk.SetTime(clk.Now().Add(tc.idle))
 			for range tc.taken - 1 {
-				pool.State(pool.admit(&client{}), http.StateActive) // who is nearer to an answer stays
+				pool.State(pool.admit(&client{}), http.StateActive) // an active connection stays
 			}
 			pool.admit(&client{})
 			if oldest.closed != tc.closed {
@@ -172,7 +172,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestLongHeaders holds that headers that nobody finishes do not fill memory, whatever number of addresses they come from.
+// TestLongHeaders checks that unfinished headers do not fill memory, from any number of addresses.
 func TestLongHeaders(t *testing.T) {
 	t.Parallel()
 	reached := 0
@@ -206,7 +206,7 @@ func TestLongHeaders(t *testing.T) {
 			closed++
 		}
 	}
-	// One of them made room for the header that was finished.
+	// One of them made room for the finished header.
 	if want := maxLongHeaders + 1; closed != want || !came[0].closed || came[len(came)-1].closed || reached != want {
 		t.Errorf("%d connections with long headers were closed, %d said so; want the oldest %d", closed, reached, want)
 	}
@@ -215,7 +215,7 @@ func TestLongHeaders(t *testing.T) {
 	}
 }
 
-// TestServer holds the bounds at a real server, behind TLS: a client that keeps on asking is served throughout.
+// TestServer checks the limits of a real server, behind TLS: a client that keeps sending requests is served throughout.
 func TestServer(t *testing.T) {
 	t.Parallel()
 	const perAddress, strangers = 8, 50
@@ -225,7 +225,7 @@ func TestServer(t *testing.T) {
 	server.Config.ConnState = pool.State
 	server.StartTLS()
 	defer server.Close()
-	// httptest has a ConnState of its own, which calls this one.
+	// httptest has its own ConnState, which calls this one.
 	transport, _ := server.Client().Transport.(*http.Transport)
 	for range strangers {
 		c, err := tls.Dial("tcp", server.Listener.Addr().String(), transport.TLSClientConfig)

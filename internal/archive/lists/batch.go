@@ -10,9 +10,9 @@ import (
 	"maps"
 )
 
-// batch is what several callers of Add enter into the lists of a team by one write. Thousands of
-// posts of a team are deleted at once, each by itself: with a write for each, they would wait for one
-// another for the better part of an hour.
+// batch holds the rows that several callers of Add enter into the lists of a team by one write. Thousands of posts of a
+// team are deleted at once, each separately: with one write each, they would wait for each other for the better part of
+// an hour.
 type batch struct {
 	rows map[string]*Row
 	// done is closed when the write has ended, with err.
@@ -20,8 +20,7 @@ type batch struct {
 	err  error
 }
 
-// join puts rows into the batch that the next write of a team takes along. The caller that begins
-// a batch writes it.
+// join adds rows to the next batch of the team. The caller that starts a batch writes it.
 func (t *team) join(rows map[string]*Row) (b *batch, begins bool) {
 	t.gathering.Lock()
 	defer t.gathering.Unlock()
@@ -32,7 +31,7 @@ func (t *team) join(rows map[string]*Row) (b *batch, begins bool) {
 	return t.next, begins
 }
 
-// drain ends the batch: who comes from now on begins another one.
+// drain closes the batch: later callers start another one.
 func (t *team) drain(b *batch) map[string]*Row {
 	t.gathering.Lock()
 	defer t.gathering.Unlock()
@@ -42,7 +41,7 @@ func (t *team) drain(b *batch) map[string]*Row {
 	return b.rows
 }
 
-// write writes a batch. It gathers for as long as an earlier write of the team lasts.
+// write writes a batch, which gathers rows while an earlier write of the team is in progress.
 func (w *Writer) write(ctx context.Context, t *team, b *batch) {
 	defer close(b.done)
 	defer t.drain(b)
@@ -52,7 +51,7 @@ func (w *Writer) write(ctx context.Context, t *team, b *batch) {
 	}
 }
 
-// addBatched enters rows into a team's lists, together with what other callers enter meanwhile.
+// addBatched enters rows into a team's lists, together with the rows of concurrent callers.
 func (w *Writer) addBatched(ctx context.Context, of Team, rows map[string]*Row) error {
 	for {
 		t := w.team(of)
@@ -69,6 +68,6 @@ func (w *Writer) addBatched(ctx context.Context, of Team, rows map[string]*Row) 
 		if ended := errors.Is(b.err, context.Canceled) || errors.Is(b.err, context.DeadlineExceeded); !ended || ctx.Err() != nil {
 			return b.err
 		}
-		// It was the other caller who gave up.
+		// The caller that wrote the batch was cancelled, not this one.
 	}
 }

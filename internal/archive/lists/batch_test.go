@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// gated is a store that begins to write an index, and ends that when it is let.
+// gated is a store whose write of an index starts, and ends when the test permits.
 type gated struct {
 	*storetest.Memory
 
@@ -44,15 +44,15 @@ func (g *gated) PutDocument(ctx context.Context, key, mimeType string, data []by
 	return g.Memory.PutDocument(ctx, key, mimeType, data, etag)
 }
 
-// awaitGathered waits until so many posts wait for the next write.
+// awaitGathered waits until the given number of posts wait for the next write.
 func awaitGathered(w *lists.Writer, want int) {
 	for w.Gathered(acme) != want {
 		runtime.Gosched()
 	}
 }
 
-// TestGathers shows that a thousand posts which are entered one by one at once take two writes: that of the first, and that of
-// all who came meanwhile.
+// TestGathers checks that a thousand posts that are entered concurrently, one by one, take two writes: the first
+// post's, and one for all that came meanwhile.
 func TestGathers(t *testing.T) {
 	g := newGated()
 	w := lists.NewWriter(g, clocktesting.NewFakePassiveClock(epoch))
@@ -77,7 +77,8 @@ func TestGathers(t *testing.T) {
 	}
 }
 
-// TestGatheredOutliveTheFirst shows that those who came along with another caller do not end with that caller.
+// TestGatheredOutliveTheFirst checks that the posts in another caller's batch are written even if that caller is
+// cancelled.
 func TestGatheredOutliveTheFirst(t *testing.T) {
 	g := newGated()
 	w := lists.NewWriter(g, clocktesting.NewFakePassiveClock(epoch))
@@ -94,13 +95,13 @@ func TestGatheredOutliveTheFirst(t *testing.T) {
 	<-g.begun
 	hasty, giveUp := context.WithCancel(t.Context())
 	enter(hasty, 1, context.Canceled)
-	awaitGathered(w, 1) // it begins the second batch
+	awaitGathered(w, 1) // it starts the second batch
 	enter(t.Context(), 2, nil)
 	awaitGathered(w, 2)
 	g.end <- struct{}{}
 	<-g.begun
 	giveUp()
-	<-g.begun // the one who came along writes again
+	<-g.begun // a caller from the batch writes again
 	g.end <- struct{}{}
 	callers.Wait()
 	if state, err := w.Stats(t.Context(), acme); err != nil || state.Posts != 2 {

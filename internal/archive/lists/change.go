@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// atOnce is how many segments a merge reads and writes side by side.
+// atOnce limits the segments that a merge reads and writes concurrently.
 const atOnce = 8
 
-// add returns the lists with rows, by name, added; nil if they are there.
+// add returns the lists with rows, by name, added; nil if they are listed already.
 func (w *Writer) add(ctx context.Context, of Team, now *loaded, rows map[string]*Row) (*loaded, error) {
 	sealed, err := w.lookup(ctx, of, now.manifest, rows)
 	if err != nil {
@@ -49,7 +49,7 @@ func (w *Writer) add(ctx context.Context, of Team, now *loaded, rows map[string]
 		head, changed = append(head, r), true
 	}
 	if !changed {
-		return nil, nil //nolint:nilnil // nothing to write is an answer
+		return nil, nil //nolint:nilnil // nil means that nothing has to be written
 	}
 	slices.SortFunc(head, byKey)
 	if len(gone) == 0 && len(head) <= w.head {
@@ -58,7 +58,7 @@ func (w *Writer) add(ctx context.Context, of Team, now *loaded, rows map[string]
 	return w.merge(ctx, of, now, head, gone)
 }
 
-// without returns the lists without some rows.
+// without returns the lists without the given rows.
 func (w *Writer) without(ctx context.Context, of Team, now *loaded, rows []*Row) (*loaded, error) {
 	gone := map[string]*Row{}
 	for _, r := range rows {
@@ -79,8 +79,7 @@ func (w *Writer) without(ctx context.Context, of Team, now *loaded, rows []*Row)
 
 func byKey(a, b *Row) int { return a.Compare(b.Key) }
 
-// lookup returns what the segments hold under the names of rows. A name in the head is not in
-// them.
+// lookup returns the entries of the segments for the names of rows. Names in the head are not in segments.
 func (w *Writer) lookup(ctx context.Context, of Team, m *manifest, rows map[string]*Row) (map[string]*nameRow, error) {
 	wanted := map[int][]*nameRow{}
 	names := map[uint64]string{}
@@ -112,7 +111,7 @@ func (w *Writer) lookup(ctx context.Context, of Team, m *manifest, rows map[stri
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err //nolint:wrapcheck // it is that of a read
+		return nil, err //nolint:wrapcheck // the read has wrapped it
 	}
 	all := map[string]*nameRow{}
 	for _, part := range found {
@@ -123,8 +122,7 @@ func (w *Writer) lookup(ctx context.Context, of Team, m *manifest, rows map[stri
 
 func byHash(n *nameRow, hash uint64) int { return cmp.Compare(n.hash, hash) }
 
-// merge returns lists whose segments hold the rows of put, and not those of gone. The head is
-// empty then.
+// merge returns lists whose segments contain put and not gone. Their head is empty.
 func (w *Writer) merge(ctx context.Context, of Team, now *loaded, put, gone []*Row) (*loaded, error) {
 	if err := w.sweep(ctx, of, now); err != nil {
 		return nil, err
@@ -168,9 +166,8 @@ func (w *Writer) merge(ctx context.Context, of Team, now *loaded, put, gone []*R
 	return &loaded{index: index{revision: now.revision, manifest: id}, manifest: next}, nil
 }
 
-// prune removes files that have not been used for so long that nobody reads them any more, and
-// returns the others, with those that are not used from now on. What it removes was out of use
-// in an index before this one.
+// prune removes obsolete files after the readers' grace period, and returns the remaining ones with those that are
+// unused from now on. A removed file was already obsolete in an earlier index.
 func (w *Writer) prune(ctx context.Context, of Team, known []obsolete, unused []ID) ([]obsolete, error) {
 	now := w.clock.Now()
 	var left []obsolete
@@ -192,7 +189,7 @@ func (w *Writer) prune(ctx context.Context, of Team, known []obsolete, unused []
 	return left, nil
 }
 
-// byFilter returns rows by the lists that they are on, in order.
+// byFilter groups rows by the lists that they belong to, in order.
 func byFilter(rows []*Row) map[Filter][]*Row {
 	out := map[Filter][]*Row{}
 	for _, r := range slices.SortedFunc(slices.Values(rows), byKey) {
@@ -223,7 +220,7 @@ func namesOf(rows []*Row) []*nameRow {
 	return out
 }
 
-// keysOf are the keys of rows that are to go, without those that others take the place of.
+// keysOf returns the keys of gone without those that put replaces.
 func keysOf[T item](put, gone []T) []Key {
 	var out []Key
 	for _, r := range gone {
@@ -245,8 +242,8 @@ type merging[T item] struct {
 	read   func(context.Context, Bucket, Team, ID) ([]T, error)
 }
 
-// merge writes the parts of a chain that a change touches, and returns the chain that has it
-// and the segments that are not used any more.
+// merge writes the parts of a chain that a change affects, and returns the new chain and the segments that became
+// unused.
 func (m merging[T]) merge(ctx context.Context, c chain, put []T, drop []Key) (chain, []ID, error) {
 	runs := plan(c, put, drop, m.most)
 	fresh := make([][]Segment, len(runs))
@@ -259,13 +256,13 @@ func (m merging[T]) merge(ctx context.Context, c chain, put []T, drop []Key) (ch
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, nil, err //nolint:wrapcheck // it is the store's
+		return nil, nil, err //nolint:wrapcheck // the store has wrapped it
 	}
 	out, gone := spliced(c, runs, fresh)
 	return out, gone, nil
 }
 
-// rewrite writes the segments that take the place of a run's.
+// rewrite writes the segments that replace a run's.
 func (m merging[T]) rewrite(ctx context.Context, c chain, r *run[T]) ([]Segment, error) {
 	var rows []T
 	for i := r.from; i < r.to; i++ {
@@ -289,10 +286,10 @@ func (m merging[T]) rewrite(ctx context.Context, c chain, r *run[T]) ([]Segment,
 			return nil
 		})
 	}
-	return out, group.Wait() //nolint:wrapcheck // it is the store's
+	return out, group.Wait() //nolint:wrapcheck // the store has wrapped it
 }
 
-// seal writes a file that never changes.
+// seal writes an immutable file.
 func (w *Writer) seal(ctx context.Context, of Team, magic string, payload []byte) (ID, error) {
 	data, err := w.sealer.seal(magic, payload)
 	if err != nil {
@@ -300,7 +297,7 @@ func (w *Writer) seal(ctx context.Context, of Team, magic string, payload []byte
 	}
 	id := idOf(data)
 	_, err = w.bucket.PutDocument(ctx, of.segment(id), mimeType, data, store.Any)
-	return id, err //nolint:wrapcheck // it is the store's
+	return id, err //nolint:wrapcheck // the store has wrapped it
 }
 
 // expired returns up to limit rows that were finished before a time.

@@ -18,17 +18,15 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// What a reader takes at most, so that a file that somebody put into the store cannot make it
-// run out of memory. A writer stays far below.
+// Limits of a reader, so that a foreign file in the store cannot exhaust its memory. A writer stays far below.
 const (
-	// maxText is the longest title and the longest name of an agent, in bytes: 256
-	// characters of at most four.
+	// maxText is the longest title or agent name, in bytes: 256 characters of at most four bytes.
 	maxText = 1024
-	// maxTargets is as many targets as the schema admits, and more.
+	// maxTargets is more than the schema admits.
 	maxTargets = 1000
-	// maxRows is how many rows a segment and a head may have.
+	// maxRows is the maximum number of rows of a segment or a head.
 	maxRows = 1 << 14
-	// maxSegment, maxManifest and maxIndex are bytes, compressed and not.
+	// maxSegment, maxManifest and maxIndex are bytes, compressed and uncompressed.
 	maxSegment  = 32 << 20
 	maxManifest = 128 << 20
 	maxIndex    = 32 << 20
@@ -50,11 +48,11 @@ func idOf(data []byte) ID {
 	return ID(sum[:16])
 }
 
-// sealer makes files. Its compressors, of 1 MiB each, are used again.
+// sealer encodes files. It reuses its compressors, of 1 MiB each.
 type sealer struct{ compressors sync.Pool }
 
-// seal makes a file of what it is to hold. It holds some random bytes besides, so that no two
-// files have one name: one that is to be removed is never one that was written again.
+// seal makes a file from a payload. It adds random bytes, so that two files never have the same name: a file that is to
+// be removed is never one that was written again.
 func (s *sealer) seal(magic string, payload []byte) ([]byte, error) {
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:]) // it never fails
@@ -80,7 +78,7 @@ func (s *sealer) seal(magic string, payload []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unseal returns what a file holds, of most bytes.
+// unseal returns the payload of a file, at most most bytes.
 func unseal(magic string, data []byte, most int64) (string, error) {
 	header := len(magic) + 8
 	if len(data) < header || string(data[:len(magic)]) != magic {
@@ -97,7 +95,7 @@ func unseal(magic string, data []byte, most int64) (string, error) {
 	return payload.String(), nil
 }
 
-// kinds holds each kind once.
+// kinds is a set of distinct kinds.
 type kinds struct {
 	numbers map[string]int
 	list    []*Kind
@@ -105,11 +103,11 @@ type kinds struct {
 
 func newKinds() *kinds { return &kinds{numbers: map[string]int{}} }
 
-// intern returns the kind that is like k.
+// intern returns the kind of the set that equals k.
 func (s *kinds) intern(k *Kind) *Kind { return s.list[s.number(k)] }
 
 func (s *kinds) number(k *Kind) int {
-	// No part holds the separators.
+	// No part contains the separators.
 	var b strings.Builder
 	for _, part := range []string{string(k.Status), string(k.Category), k.Agent} {
 		b.WriteString(part)
@@ -130,7 +128,7 @@ func (s *kinds) number(k *Kind) int {
 	return n
 }
 
-// append writes the kinds that rows refer to by number.
+// append encodes the kinds that rows refer to by number.
 func (s *kinds) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s.list)))
 	for _, k := range s.list {
@@ -170,7 +168,7 @@ func decodeRows(payload string) ([]*Row, error) {
 	return rows, d.done()
 }
 
-// rows decodes what encodeRows made.
+// rows decodes the result of encodeRows.
 func (d *decoder) rows() []*Row {
 	n := d.count(maxRows)
 	known := d.kinds()
@@ -199,7 +197,7 @@ func encodeNames(rows []*nameRow) []byte {
 	known := newKinds()
 	var body []byte
 	for _, r := range rows {
-		// The category and the agent have no say in which lists there are.
+		// The category and the agent do not determine lists.
 		body = binary.AppendUvarint(body, uint64(known.number(&Kind{Status: r.kind.Status, Targets: r.kind.Targets}))) //nolint:gosec // it is not negative
 		body = binary.BigEndian.AppendUint64(body, r.hash)
 		body = binary.BigEndian.AppendUint64(body, r.uid)
@@ -227,7 +225,7 @@ func decodeNames(payload string) ([]*nameRow, error) {
 	return rows, d.done()
 }
 
-// decoder reads values from a payload. After the first that is not one it reads zeros.
+// decoder reads values from a payload. After the first invalid value it returns zeros.
 type decoder struct {
 	rest string
 	err  error
@@ -240,7 +238,7 @@ func (d *decoder) fail(why string) {
 	d.rest = ""
 }
 
-// done fails if anything is left.
+// done fails if input is left.
 func (d *decoder) done() error {
 	if d.err == nil && d.rest != "" {
 		d.fail("it goes on behind its end")
@@ -277,7 +275,7 @@ func (d *decoder) fixed() uint64 {
 	return v
 }
 
-// count reads how many of something follow. Each takes a byte at least.
+// count reads the number of following items. Each takes at least one byte.
 func (d *decoder) count(most int) int {
 	n := d.uvarint()
 	if n > uint64(most) || n > uint64(len(d.rest)) { //nolint:gosec // both are positive
@@ -326,7 +324,7 @@ func (d *decoder) kind(known []*Kind) *Kind {
 	return known[n]
 }
 
-// packUID keeps a UID in 17 bytes if it is written as Kubernetes writes them.
+// packUID encodes a UID in the form of Kubernetes in 17 bytes.
 func packUID(uid string) string {
 	const dashes = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 	if len(uid) == len(dashes) && uid == strings.ToLower(uid) {

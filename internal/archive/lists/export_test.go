@@ -3,8 +3,7 @@
 
 package lists
 
-// Files is how many files the view says that there are: those in use, and those that readers
-// may still be at.
+// Files is the number of files of the view: those in use, and those that readers may still use.
 func (v *View) Files() int {
 	n := len(v.manifest.ids()) + len(v.manifest.obsolete)
 	if v.index.manifest != (ID{}) {
@@ -13,7 +12,7 @@ func (v *View) Files() int {
 	return n + 1
 }
 
-// Gathered is how many posts of a team wait for the next write.
+// Gathered is the number of a team's posts that wait for the next write.
 func (w *Writer) Gathered(of Team) int {
 	t := w.team(of)
 	t.gathering.Lock()

@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// FuzzDecode shows that no payload makes a reader fall, and that what is decoded says the same
-// when it is encoded and decoded again.
+// FuzzDecode checks that no payload makes a reader panic, and that a decoded payload is the same after another round
+// trip.
 func FuzzDecode(f *testing.F) {
 	known := newKinds()
 	e := Entry{
@@ -50,8 +50,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestMarks holds that lists find out again that a person had to answer for a target, and that
-// two posts which differ in that alone are of two kinds.
+// TestMarks checks that lists preserve the mark of an undecided target, and that two posts that differ only in it have
+// two kinds.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	var rows []*Row

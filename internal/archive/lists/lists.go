@@ -1,24 +1,21 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lists keeps lists of archived posts in the store, by team: one for every filter that
-// a list may have, newest display time first. One process writes them, any number reads.
+// Package lists stores lists of archived posts in the bucket, by team: one list per filter, newest display time first.
+// One process writes them; any number may read them.
 //
-// What a team has lies below _herald/archive/<namespace>/<team>/:
+// The files of a team are below _herald/archive/<namespace>/<team>/:
 //
-//   - index is the only file that changes: the posts archived last, the head, and the name of
-//     the manifest. One conditional write replaces it, so that each change happens as a whole
-//     or not at all.
-//   - segments/<id> are files that never change, named by their hash. A manifest says which
-//     segments make up each list, with the first key and the number of posts of each; the
-//     other segments hold summaries, in order, or the hashes of names.
+//   - index is the only file that changes: the most recently archived posts (the head) and the name of the manifest. One
+//     conditional write replaces it, so that each change is atomic.
+//   - segments/<id> are immutable files, named by their hash. A manifest lists the segments of each list, with the first
+//     key and the number of posts of each; the other segments hold summaries, in order, or the hashes of names.
 //
-// A full head is merged into the segments that it touches: first the new segments are written,
-// then the new manifest, then the index. What is not used any more is removed later, since a
-// reader may still be at it.
+// A full head is merged into the segments that it affects: the writer stores the new segments, then the new manifest,
+// then the index. Files that became unused are removed later, since a reader may still use them.
 //
-// A reader keeps index, manifest and hashes of names in memory, and reads the segment or two
-// that a page lies in.
+// A reader keeps the index, the manifest and the hashes of names in memory, and reads the one or two segments of a
+// page.
 package lists
 
 import (
@@ -37,10 +34,10 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// ErrDamaged is that a file in the store is not what was written there.
+// ErrDamaged means that a file in the store is not as Herald wrote it.
 var ErrDamaged = errors.New("a list of archived posts in the store is damaged")
 
-// Bucket is the store; *store.Store is one.
+// Bucket is the store; *store.Store implements it.
 type Bucket interface {
 	ReadDocument(ctx context.Context, key, known string, most int64) (data []byte, etag string, err error)
 	PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (newETag string, err error)
@@ -50,8 +47,8 @@ type Bucket interface {
 
 var _ Bucket = (*store.Store)(nil)
 
-// Team is whose posts they are. A Team that is made anew under its name, in its namespace, is
-// the same one.
+// Team identifies the team whose posts are listed. A Team that is created again with the same name and namespace is the
+// same team.
 type Team struct{ Namespace, Name string }
 
 // prefix is the folder of a team's lists. No namespace is named _herald.
@@ -67,16 +64,14 @@ func (t Team) segment(id ID) string { return fmt.Sprintf("%s%x", t.segments(), i
 type Target struct {
 	Platform v1alpha1.Platform
 	Status   v1alpha1.PostPhase
-	// Mark is what the status does not show. The archive keeps v1alpha1.MarkUndecided alone:
-	// nothing that is finished waits.
+	// Mark refines the status. The archive stores v1alpha1.MarkUndecided only: no finished target waits.
 	Mark v1alpha1.TargetMark
 }
 
-// undecided stands in the files in place of the status of a target that has failed, and whose
-// outcome only a person can tell.
+// undecided is stored in the files as the status of a failed target whose outcome only a person can determine.
 const undecided = "undecided"
 
-// word is the status of a target as the files hold it.
+// word is the status of a target as the files store it.
 func (t Target) word() string {
 	if t.Mark == v1alpha1.MarkUndecided {
 		return undecided
@@ -91,53 +86,51 @@ func targetOf(platform, word string) Target {
 	return Target{Platform: v1alpha1.Platform(platform), Status: v1alpha1.PostPhase(word)}
 }
 
-// Kind is what many posts have in common.
+// Kind holds the properties that many posts share.
 type Kind struct {
 	Status   v1alpha1.PostPhase
 	Category v1alpha1.Category
 	// Agent is the name of the agent that made the post; empty for any other.
 	Agent string
-	// Targets are in their order. They are only read.
+	// Targets are in their order. They are read-only.
 	Targets []Target
 }
 
-// Entry is what the lists keep of a post.
+// Entry is a post as the lists store it.
 type Entry struct {
 	Kind
 
-	// Name is that of the Post: a team's lists hold one entry under it. UID is that of the
-	// object that was archived.
+	// Name is the name of the Post: a team's lists have one entry for it. UID is the UID of the archived object.
 	Name, UID string
 	Title     string
-	// DisplayAt orders the lists, and FinishedAt says when the post's time in the archive
-	// begins. Both are kept to the millisecond.
+	// DisplayAt orders the lists. The retention in the archive starts at FinishedAt. Both have millisecond precision.
 	DisplayAt, FinishedAt time.Time
-	// Bytes is how much the post took of its team's budget.
+	// Bytes is the size of the post in its team's budget.
 	Bytes int
 }
 
 // Ref names an archived post.
 type Ref struct{ Name, UID string }
 
-// Stats is how a team's lists stand.
+// Stats are the revision and the size of a team's lists.
 type Stats struct {
 	// Revision grows with each change of the lists.
 	Revision int64
-	// Posts is how many they hold, cancelled ones among them, which no list shows.
+	// Posts is the number of archived posts, including cancelled ones, which no list shows.
 	Posts int64
 }
 
-// Filter says what a list is narrowed to; what is empty narrows nothing.
+// Filter selects the posts of a list; empty fields match all.
 type Filter struct {
 	Status   v1alpha1.PostPhase
 	Platform v1alpha1.Platform
 }
 
-// hidden is the list of those that no list shows: cancelled ones can be read until their time
-// is over, and are found here when it is.
+// hidden is the list of posts that no list shows. Cancelled posts can be read until they expire, and this list finds
+// them then.
 var hidden = Filter{Status: v1alpha1.PhaseCancelled}
 
-// filters are the lists that a post of a kind is on, each once.
+// filters returns the lists of a post of this kind, each once.
 func (k *Kind) filters() []Filter {
 	if k.Status == v1alpha1.PhaseCancelled {
 		return []Filter{hidden}
@@ -156,7 +149,7 @@ func (k *Kind) filters() []Filter {
 	return out
 }
 
-// Passes reports whether a list of this filter has posts of a kind.
+// Passes reports whether the list of this filter has posts of a kind.
 func (f Filter) Passes(k *Kind) bool {
 	if (k.Status == v1alpha1.PhaseCancelled) != (f == hidden) || f.Status != "" && f.Status != k.Status {
 		return false
@@ -172,20 +165,19 @@ func (f Filter) Passes(k *Kind) bool {
 	return false
 }
 
-// Key is the place of a post in a list: a greater time comes first, and equal times are in the
-// order of names.
+// Key is the position of a post in a list: by time, newest first, then by name.
 type Key struct {
 	// DisplayAt is in milliseconds since 1970.
 	DisplayAt int64
 	Name      string
 }
 
-// Compare is negative if k comes before the other.
+// Compare is negative if k comes before other.
 func (k Key) Compare(other Key) int {
 	return cmp.Or(cmp.Compare(other.DisplayAt, k.DisplayAt), strings.Compare(k.Name, other.Name))
 }
 
-// Row is an entry as it is kept in memory.
+// Row is an entry in memory.
 type Row struct {
 	Key
 
@@ -201,12 +193,12 @@ func (r *Row) key() Key { return r.Key }
 
 func (r *Row) finishedAt() int64 { return r.finished }
 
-// same reports whether two rows say the same.
+// same reports whether two rows are equal, as far as the lists are concerned.
 func (r *Row) same(other *Row) bool {
 	return r.uid == other.uid && r.DisplayAt == other.DisplayAt && r.name().sameLists(other.name())
 }
 
-// rowOf checks an entry and returns it as a row.
+// rowOf validates an entry and returns it as a row.
 func rowOf(e *Entry, kinds *kinds) (*Row, error) {
 	const longest = 253 // of a name in Kubernetes
 	switch {
@@ -223,8 +215,8 @@ func rowOf(e *Entry, kinds *kinds) (*Row, error) {
 	}, nil
 }
 
-// nameRow tells of a name under which a post is listed which lists it is on, and where. Its
-// list is in the order of hashes, so that one read finds a name among many.
+// nameRow maps the name of a listed post to its lists and its position. Rows are in the order of hashes, so that one
+// read finds a name among many.
 type nameRow struct {
 	hash uint64
 	// uid is a hash of the UID.
@@ -233,7 +225,7 @@ type nameRow struct {
 	kind *Kind
 }
 
-// key makes the list of names one like the others.
+// key orders the list of names by hash.
 func (n *nameRow) key() Key { return Key{DisplayAt: -int64(n.hash >> 1)} }
 
 func (n *nameRow) finishedAt() int64 { return math.MaxInt64 }
@@ -254,7 +246,7 @@ func (r *Row) name() *nameRow {
 	return &nameRow{hash: HashName(r.Name), uid: hashOf(r.uid), at: r.DisplayAt, kind: r.Kind}
 }
 
-// HashName is what the lists keep of a name to find it again. It has 63 bits of SHA-256.
+// HashName is the hash of a name in the lists: 63 bits of SHA-256.
 func HashName(name string) uint64 { return hashOf(name) }
 
 func hashOf(s string) uint64 {

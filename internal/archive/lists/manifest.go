@@ -14,15 +14,15 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Segment is a part of a list that lies in the store.
+// Segment is a part of a list in the store.
 type Segment struct {
 	ID ID
 	// First is the key of its first row.
 	First Key
 	Count int
-	// Before is how many rows the segments before it have.
+	// Before is the number of rows in the preceding segments.
 	Before int
-	// oldest is when the first of its posts was finished, in milliseconds since 1970.
+	// oldest is the earliest finish time of its posts, in milliseconds since 1970.
 	oldest int64
 }
 
@@ -37,7 +37,7 @@ func (c chain) total() int {
 	return last.Before + last.Count
 }
 
-// number sets how many rows there are before each segment.
+// number sets Before of each segment.
 func (c chain) number() {
 	before := 0
 	for i := range c {
@@ -46,18 +46,18 @@ func (c chain) number() {
 	}
 }
 
-// at returns the segment that has a key if any has: the last that does not begin behind it, or
-// else the first. It is -1 if there are none.
+// at returns the segment that may contain a key: the last one that starts at or before it, otherwise the first. It is
+// -1 if there are no segments.
 func (c chain) at(k Key) int {
 	i := sort.Search(len(c), func(i int) bool { return c[i].First.Compare(k) > 0 })
 	return max(i-1, min(0, len(c)-1))
 }
 
-// manifest says which segments make up a team's lists. It never changes.
+// manifest lists the segments of a team's lists. It never changes.
 type manifest struct {
 	lists map[Filter]chain
 	names chain
-	// obsolete are files that are not used any more, with the time since when.
+	// obsolete are unused files, with the time since which they are unused.
 	obsolete []obsolete
 }
 
@@ -66,15 +66,15 @@ type obsolete struct {
 	since time.Time
 }
 
-// index is what changes: everything else follows from it.
+// index is the only mutable file. It refers to all others.
 type index struct {
 	revision int64
-	// manifest is zero if nothing was ever merged.
+	// manifest is zero before the first merge.
 	manifest ID
 	head     []*Row
 }
 
-// posts is how many are listed, with those that no list shows.
+// posts is the number of listed posts, including those that no list shows.
 func (m *manifest) posts() int { return m.names.total() }
 
 // ids are the segments that the manifest uses.
@@ -154,13 +154,13 @@ func (d *decoder) chain(most int) chain {
 	return c
 }
 
-// peekCount is what count will read.
+// peekCount returns the next count without reading it.
 func (d *decoder) peekCount(most int) int {
 	ahead := *d
 	return ahead.count(most)
 }
 
-// countOf reads a number that counts what is elsewhere.
+// countOf reads a number of items that are stored elsewhere.
 func (d *decoder) countOf(most int) int {
 	n := d.uvarint()
 	if n > uint64(most) { //nolint:gosec // it is positive
@@ -170,8 +170,7 @@ func (d *decoder) countOf(most int) int {
 	return int(n) //nolint:gosec // bounded above
 }
 
-// encodeIndex returns the whole file: it has no name that tells its hash, so that it begins
-// with it.
+// encodeIndex returns the whole file. It starts with its hash, since its name does not contain it.
 func (s *sealer) encodeIndex(team Team, x *index) ([]byte, error) {
 	b := appendText(appendText(nil, team.Namespace), team.Name)
 	b = binary.AppendVarint(b, x.revision)

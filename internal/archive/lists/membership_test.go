@@ -15,8 +15,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// TestHas asks for names in the head and in the segments of a team's lists, and of a team that has
-// none.
+// TestHas looks up names in the head and in the segments of a team's lists, and of a team without lists.
 func TestHas(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
 	if err != nil {

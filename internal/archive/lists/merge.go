@@ -13,19 +13,19 @@ type item interface {
 	finishedAt() int64
 }
 
-// run is a part of a chain that a merge writes anew.
+// run is a part of a chain that a merge rewrites.
 type run[T item] struct {
-	// from and to are the segments that it takes the place of; equal ones insert.
+	// The run replaces the segments [from, to); equal numbers insert.
 	from, to int
-	// put are added, or take the place of those of their key, and drop are removed; both in
-	// order. A key is in one of them only.
+	// put are rows to add or to replace by key, and drop are keys to remove; both are sorted. A key is in one of them
+	// only.
 	put  []T
 	drop []Key
 }
 
-// plan says which parts of a chain a change touches. A run is one segment, and the next with it
-// if it would be left with less than a quarter of the most rows that one has: a merge that
-// touches a whole list has only a few segments in memory at once.
+// plan returns the parts of a chain that a change affects. A run is one segment, with the next one if less than a
+// quarter of the maximum number of rows would remain: a merge that affects a whole list has only a few segments in
+// memory at a time.
 func plan[T item](c chain, put []T, drop []Key, most int) []run[T] {
 	var runs []run[T]
 	open := func(segment int) *run[T] {
@@ -63,8 +63,8 @@ func plan[T item](c chain, put []T, drop []Key, most int) []run[T] {
 	return runs
 }
 
-// isSmall reports whether the run would leave too few rows. The first segment of a list may
-// have few, since most posts come to be there.
+// isSmall reports whether the run would leave too few rows. The first segment of a list may have few, since most posts
+// are added there.
 func (r *run[T]) isSmall(c chain, most int) bool {
 	rows := len(r.put) - len(r.drop)
 	for i := r.from; i < r.to; i++ {
@@ -73,8 +73,7 @@ func (r *run[T]) isSmall(c chain, most int) bool {
 	return r.from > 0 && rows < most/4
 }
 
-// absorb takes the next segment into a run that would leave too few rows, unless that is
-// before another run.
+// absorb extends a run that would leave too few rows by the next segment, unless another run has it.
 func (r *run[T]) absorb(c chain, before, most int) {
 	if r.to < min(before, len(c)) && r.isSmall(c, most) {
 		r.to++
@@ -104,8 +103,8 @@ func (r *run[T]) apply(rows []T) []T {
 	return append(out, put...)
 }
 
-// cut cuts the rows of a run into segments. At the beginning of a list, where most come to be,
-// all but the first are full; elsewhere they are alike.
+// cut divides the rows of a run into segments. At the start of a list, where most rows are added, all but the first are
+// full; elsewhere they have equal sizes.
 func (r *run[T]) cut(rows []T, most int) [][]T {
 	if len(rows) == 0 {
 		return nil
@@ -128,7 +127,7 @@ func (r *run[T]) cut(rows []T, most int) [][]T {
 	return parts
 }
 
-// summary is the entry of a chain for a segment of rows.
+// summary returns the entry of a chain for a segment of rows.
 func summary[T item](id ID, rows []T) Segment {
 	s := Segment{ID: id, First: rows[0].key(), Count: len(rows), oldest: rows[0].finishedAt()}
 	for _, r := range rows[1:] {
@@ -137,7 +136,7 @@ func summary[T item](id ID, rows []T) Segment {
 	return s
 }
 
-// spliced returns a chain in which each run is replaced by new segments.
+// spliced returns a chain with each run replaced by new segments.
 func spliced[T item](c chain, runs []run[T], fresh [][]Segment) (out chain, gone []ID) {
 	next := 0
 	for i, r := range runs {

@@ -29,23 +29,23 @@ var (
 	onto     = []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}
 )
 
-// small has a writer fill many segments with few posts.
+// small makes a writer fill many segments with few posts.
 func small(w *lists.Writer) *lists.Writer {
 	w.Shrink(5, 8, 16)
 	return w
 }
 
-// model is what the lists should hold, by name.
+// model is the expected content of the lists, by name.
 type model struct {
 	store *storetest.Memory
 	clock *clocktesting.FakePassiveClock
-	// writer is replaced as if its process had been.
+	// writer is replaced as after a restart.
 	writer *lists.Writer
 	reader *lists.Reader
 	view   *lists.View
 	want   map[string]lists.Entry
 	uids   int
-	// forgotten are those that the last expiry took out.
+	// forgotten are the posts that the last expiry removed.
 	forgotten []lists.Ref
 }
 
@@ -73,7 +73,7 @@ func (m *model) entry(t *rapid.T) lists.Entry {
 	return e
 }
 
-// entries are some, each of another name.
+// entries are several entries with distinct names.
 func (m *model) entries(t *rapid.T) []lists.Entry {
 	some := map[string]lists.Entry{}
 	for range rapid.IntRange(1, 30).Draw(t, "entries") {
@@ -97,7 +97,7 @@ func (m *model) enter(entries []lists.Entry) {
 	}
 }
 
-// again adds what is there, which changes nothing.
+// again adds existing entries, which changes nothing.
 func (m *model) again(t *rapid.T) {
 	before, err := m.writer.Stats(t.Context(), acme)
 	if err == nil {
@@ -145,9 +145,8 @@ func (m *model) wait(t *rapid.T) {
 	m.clock.SetTime(m.clock.Now().Add(time.Duration(rapid.IntRange(1, 1500).Draw(t, "minutes")) * time.Minute))
 }
 
-// cut lets the link to the store end at some operation, whose effect is there or not. The
-// process dies, and the next one does the same again. What failed has happened as a whole, or
-// not at all.
+// cut interrupts the connection to the store at some operation, with or without its effect. The process dies, and the
+// next one repeats the change. A failed change is complete or has no effect.
 func (m *model) cut(t *rapid.T) {
 	entries := m.entries(t)
 	expiry := rapid.Bool().Draw(t, "expiry")
@@ -208,7 +207,7 @@ func (m *model) listed(f lists.Filter) []string {
 	return names
 }
 
-// read reads a list whole, and looks at what its segments say of themselves.
+// read reads a whole list, and checks the metadata of its segments.
 func (m *model) read(t *rapid.T, f lists.Filter) []string {
 	rows := slices.Clone(m.view.Head(f))
 	for _, s := range m.view.Segments(f) {
@@ -265,8 +264,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// settled says that nothing is left in the store but what is used, once readers have had their
-// time and a merge came.
+// settled checks that the store has only files in use, after the readers' grace period and a merge.
 func (m *model) settled(t *rapid.T) {
 	for range 2 {
 		m.clock.SetTime(m.clock.Now().Add(25 * time.Hour))
@@ -288,8 +286,8 @@ func (m *model) settled(t *rapid.T) {
 	}
 }
 
-// TestAgainstNaiveSort lets random changes reach the lists, with processes that die at any
-// operation of the store, and compares every list with a sorted slice.
+// TestAgainstNaiveSort applies random changes to the lists, with processes that die at any operation of the store, and
+// compares every list with a sorted slice.
 func TestAgainstNaiveSort(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Reader reads lists. Its methods may be called from many goroutines at once.
+// Reader reads lists. It is safe for concurrent use.
 type Reader struct {
 	bucket Bucket
 	rows   *recent[[]*Row]
@@ -24,25 +24,24 @@ type Reader struct {
 	loads  singleflight.Group
 }
 
-// NewReader returns a reader that keeps segments it has read in so many bytes of memory.
+// NewReader returns a reader that caches segments in the given number of bytes of memory.
 func NewReader(bucket Bucket, bytes int) *Reader {
 	return &Reader{bucket: bucket, rows: newRecent[[]*Row](bytes * 3 / 4), names: newRecent[[]*nameRow](bytes / 4)}
 }
 
-// View is how a team's lists stood at one moment. It never changes.
+// View is a snapshot of a team's lists. It never changes.
 type View struct {
 	reader   *Reader
 	team     Team
 	index    *index
 	manifest *manifest
 	etag     string
-	// hashes are those of the names in each segment of names.
+	// hashes are the hashes of the names in each segment of names.
 	hashes [][]uint64
 }
 
-// Open returns a team's lists as they are now: before, if that is what they are. It reads
-// index, manifest and names, as far as before does not hold them. A team without an index has
-// nothing archived.
+// Open returns the current lists of a team, or before if they have not changed. It reads the index, the manifest and
+// the names, unless before has them. A team without an index has no archived posts.
 func (r *Reader) Open(ctx context.Context, team Team, before *View) (*View, error) {
 	etag := ""
 	if before != nil {
@@ -55,7 +54,7 @@ func (r *Reader) Open(ctx context.Context, team Team, before *View) (*View, erro
 	case errors.Is(err, store.ErrNotFound):
 		return &View{reader: r, team: team, index: &index{}, manifest: &manifest{}}, nil
 	case err != nil:
-		return nil, err //nolint:wrapcheck // it is the store's, which callers tell apart
+		return nil, err //nolint:wrapcheck // the store has wrapped it, and callers check for it
 	}
 	v := &View{reader: r, team: team, etag: etag, manifest: &manifest{}}
 	if v.index, err = decodeIndex(team, data); err != nil {
@@ -77,7 +76,7 @@ func (r *Reader) Open(ctx context.Context, team Team, before *View) (*View, erro
 	return v, nil
 }
 
-// readHashes reads the hashes of names, as far as the view before has others.
+// readHashes reads the hashes of names that before does not have.
 func (v *View) readHashes(ctx context.Context, before *View) error {
 	known := map[ID][]uint64{}
 	if before != nil {
@@ -105,16 +104,16 @@ func (v *View) readHashes(ctx context.Context, before *View) error {
 			return nil
 		})
 	}
-	return group.Wait() //nolint:wrapcheck // it is that of a read
+	return group.Wait() //nolint:wrapcheck // the read has wrapped it
 }
 
-// Revision is that of the lists.
+// Revision is the revision of the lists.
 func (v *View) Revision() int64 { return v.index.revision }
 
-// Posts is how many posts are archived, with cancelled ones.
+// Posts is the number of archived posts, including cancelled ones.
 func (v *View) Posts() int { return v.manifest.posts() + len(v.index.head) }
 
-// Bytes is about how much memory the view takes.
+// Bytes estimates the memory of the view.
 func (v *View) Bytes() int {
 	const each, segment = 200, 120
 	bytes := 4096 + each*len(v.index.head)
@@ -132,7 +131,7 @@ func (v *View) SameNames(other *View) bool {
 	return other != nil && slices.EqualFunc(v.manifest.names, other.manifest.names, func(a, b Segment) bool { return a.ID == b.ID })
 }
 
-// Head returns the posts of a list that were archived last and are in no segment, in order.
+// Head returns the recently archived posts of a list that are not in a segment yet, in order.
 func (v *View) Head(f Filter) []*Row {
 	if f == hidden {
 		return nil
@@ -146,7 +145,7 @@ func (v *View) Head(f Filter) []*Row {
 	return out
 }
 
-// Segments returns those of a list, in order.
+// Segments returns the segments of a list, in order.
 func (v *View) Segments(f Filter) []Segment {
 	if f == hidden {
 		return nil
@@ -154,7 +153,7 @@ func (v *View) Segments(f Filter) []Segment {
 	return v.manifest.lists[f]
 }
 
-// HasHash reports whether the segments have a post of a name, by HashName.
+// HasHash reports whether the segments have a post whose name has this hash (HashName).
 func (v *View) HasHash(hash uint64) bool {
 	at := v.manifest.names.at((&nameRow{hash: hash}).key())
 	if at < 0 {
@@ -164,20 +163,20 @@ func (v *View) HasHash(hash uint64) bool {
 	return found
 }
 
-// Sealed is where the segments have a post.
+// Sealed is the position of a post in the segments.
 type Sealed struct {
 	Key
 
-	// Kind has the status and the targets, which tell the lists that the post is on.
+	// Kind has the status and the targets, which determine the lists of the post.
 	Kind *Kind
 }
 
-// Find returns where the segments have a post; nil if they have none of that name.
+// Find returns the position of a post in the segments; nil if they have no post of that name.
 func (v *View) Find(ctx context.Context, name string) (*Sealed, error) {
 	hash := HashName(name)
 	at := v.manifest.names.at((&nameRow{hash: hash}).key())
 	if at < 0 {
-		return nil, nil //nolint:nilnil // absence is an answer here
+		return nil, nil //nolint:nilnil // absence is a valid result
 	}
 	id := v.manifest.names[at].ID
 	rows, err := fetch(ctx, v.reader, v.reader.names, v.team, id, readNames, nameBytes)
@@ -186,12 +185,12 @@ func (v *View) Find(ctx context.Context, name string) (*Sealed, error) {
 	}
 	i, found := slices.BinarySearchFunc(rows, hash, func(n *nameRow, hash uint64) int { return cmp.Compare(n.hash, hash) })
 	if !found {
-		return nil, nil //nolint:nilnil // absence is an answer here
+		return nil, nil //nolint:nilnil // absence is a valid result
 	}
 	return &Sealed{Key{rows[i].at, strings.Clone(name)}, rows[i].kind}, nil
 }
 
-// Rows reads a segment. Its rows are only read.
+// Rows reads a segment. The rows are read-only.
 func (v *View) Rows(ctx context.Context, id ID) ([]*Row, error) {
 	return fetch(ctx, v.reader, v.reader.rows, v.team, id, readRows, rowBytes)
 }
@@ -210,15 +209,14 @@ func nameBytes(rows []*nameRow) int {
 	return each * len(rows)
 }
 
-// fetch reads a segment, unless it was read a short while ago. Those who want the same one
-// wait for one read.
+// fetch reads a segment, unless it is cached. Concurrent callers share one read.
 func fetch[T any](ctx context.Context, r *Reader, from *recent[T], team Team, id ID, read func(context.Context, Bucket, Team, ID) (T, error),
 	size func(T) int,
 ) (T, error) {
 	if rows, ok := from.get(id); ok {
 		return rows, nil
 	}
-	// The read goes on when the one who asked first goes away.
+	// The read continues if the first caller is cancelled.
 	result, err, _ := r.loads.Do(string(id[:]), func() (any, error) {
 		rows, err := read(context.WithoutCancel(ctx), r.bucket, team, id)
 		if err == nil {
@@ -228,7 +226,7 @@ func fetch[T any](ctx context.Context, r *Reader, from *recent[T], team Team, id
 	})
 	if err != nil {
 		var none T
-		return none, err //nolint:wrapcheck // it is that of the read
+		return none, err //nolint:wrapcheck // the read has wrapped it
 	}
-	return result.(T), nil //nolint:forcetypeassert // it is what the read returned
+	return result.(T), nil //nolint:forcetypeassert // the read returns this type
 }

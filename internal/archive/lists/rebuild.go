@@ -12,10 +12,9 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Rebuild writes a team's lists anew, from all that is to be on them, and returns how many posts
-// those are. It is for lists of which a file is damaged or gone: nothing is read of them but
-// their revision. What is there stays until one write of the index takes its place, so that
-// whoever dies in between has changed nothing.
+// Rebuild writes a team's lists from scratch from all their entries, and returns the number of posts. It is for lists
+// with a damaged or missing file: of the old lists it reads the revision only. They stay until one write of the index
+// replaces them, so that an interrupted rebuild changes nothing.
 func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, error]) (posts int, err error) {
 	t := w.team(of)
 	t.mu.Lock()
@@ -25,7 +24,7 @@ func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, er
 	if err != nil {
 		return 0, fmt.Errorf("cannot write the archive of team %s anew: %w", of.Name, err)
 	}
-	// What the damaged lists are made of is still read, and is looked through in a day.
+	// The files of the damaged lists may still be in use; the next sweep is in a day.
 	w.mu.Lock()
 	w.swept[of] = w.clock.Now()
 	w.mu.Unlock()
@@ -45,15 +44,15 @@ func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, er
 	return next.manifest.posts() + len(next.head), nil
 }
 
-// outline reads what has to be known of lists whose place others take. The revision of an index
-// that cannot be read is not known; that of the clock is greater.
+// outline reads the facts that new lists take over from the old ones. An index that cannot be read has an unknown
+// revision; the clock gives a greater one.
 func (w *Writer) outline(ctx context.Context, of Team) (*loaded, error) {
 	data, etag, err := w.bucket.ReadDocument(ctx, of.index(), "", maxIndex)
 	if errors.Is(err, store.ErrNotFound) {
 		return &loaded{}, nil
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is the store's
+		return nil, err //nolint:wrapcheck // the store has wrapped it
 	}
 	before := &loaded{index: index{revision: w.clock.Now().UnixMilli()}, etag: etag}
 	if x, err := decodeIndex(of, data); err == nil {
@@ -62,7 +61,7 @@ func (w *Writer) outline(ctx context.Context, of Team) (*loaded, error) {
 	return before, nil
 }
 
-// withEntries returns lists with entries added, none of which is stored as an index yet.
+// withEntries returns lists with entries added. They are not stored in an index yet.
 func (w *Writer) withEntries(ctx context.Context, of Team, now *loaded, entries []Entry) (*loaded, error) {
 	rows, err := rowsOf(entries)
 	if err != nil {

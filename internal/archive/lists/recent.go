@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// recent keeps what was used last, within so many bytes.
+// recent is an LRU cache with a limit in bytes.
 type recent[T any] struct {
 	mu    sync.Mutex
 	room  int
@@ -34,7 +34,7 @@ func (r *recent[T]) get(id ID) (value T, ok bool) {
 		return value, false
 	}
 	r.order.MoveToFront(element)
-	return element.Value.(*recentEntry[T]).value, true //nolint:forcetypeassert // the list holds nothing else
+	return element.Value.(*recentEntry[T]).value, true //nolint:forcetypeassert // the list has no other type
 }
 
 func (r *recent[T]) add(id ID, value T, bytes int) {
@@ -46,7 +46,7 @@ func (r *recent[T]) add(id ID, value T, bytes int) {
 	r.at[id] = r.order.PushFront(&recentEntry[T]{id, value, bytes})
 	r.room -= bytes
 	for r.room < 0 && r.order.Len() > 0 {
-		oldest := r.order.Remove(r.order.Back()).(*recentEntry[T]) //nolint:forcetypeassert // the list holds nothing else
+		oldest := r.order.Remove(r.order.Back()).(*recentEntry[T]) //nolint:forcetypeassert // the list has no other type
 		delete(r.at, oldest.id)
 		r.room += oldest.bytes
 	}

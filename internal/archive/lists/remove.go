@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// sweepEvery is how often a team's folder is looked through for segments that a merge
-	// left which did not come to its end, and orphanAfter is how old those are that it
-	// removes: a merge takes minutes.
+	// sweepEvery is how often a team's folder is searched for the segments of interrupted merges. orphanAfter is the
+	// minimum age of a segment to remove: a merge takes minutes.
 	sweepEvery  = 24 * time.Hour
 	orphanAfter = time.Hour
 )
@@ -28,8 +27,8 @@ func (w *Writer) Remove(ctx context.Context, of Team) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.loaded = nil
-	// Without an index nothing is listed: what is left of an interrupted removal is
-	// garbage, and the next one removes it.
+	// Without an index nothing is listed: segments left by an interrupted removal are garbage, and the next removal
+	// deletes them.
 	if err := w.bucket.Delete(ctx, of.index()); err != nil {
 		return fmt.Errorf("cannot remove the archive of team %s: %w", of.Name, err)
 	}
@@ -44,7 +43,7 @@ func (w *Writer) Remove(ctx context.Context, of Team) error {
 	return nil
 }
 
-// sweep removes the segments that no manifest knows, once a day.
+// sweep removes the segments that no manifest refers to, once a day.
 func (w *Writer) sweep(ctx context.Context, of Team, now *loaded) error {
 	at := w.clock.Now()
 	w.mu.Lock()
@@ -54,13 +53,13 @@ func (w *Writer) sweep(ctx context.Context, of Team, now *loaded) error {
 		return nil
 	}
 	if now.etag != "" {
-		// What this process has in memory may be of long ago, if it was stopped.
+		// The state in memory may be old if this process was paused.
 		_, _, err := w.bucket.ReadDocument(ctx, of.index(), now.etag, maxIndex)
 		if err == nil {
 			return store.ErrChanged
 		}
 		if !errors.Is(err, store.ErrSame) {
-			return err //nolint:wrapcheck // it is the store's
+			return err //nolint:wrapcheck // the store has wrapped it
 		}
 	}
 	used := now.manifest.ids()
@@ -78,7 +77,7 @@ func (w *Writer) sweep(ctx context.Context, of Team, now *loaded) error {
 			continue
 		}
 		if err := w.bucket.Delete(ctx, object.Key); err != nil {
-			return err //nolint:wrapcheck // it is the store's
+			return err //nolint:wrapcheck // the store has wrapped it
 		}
 	}
 	w.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// TestSomeStay has some of the posts that are over their time stay in the lists.
+// TestSomeStay keeps some of the expired posts in the lists.
 func TestSomeStay(t *testing.T) {
 	locked := errors.New("it is locked")
 	for name, tc := range map[string]struct {

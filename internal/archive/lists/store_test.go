@@ -37,8 +37,7 @@ func many(n int) []lists.Entry {
 	return out
 }
 
-// TestInTheRealStore has two writers on one team's lists, one of which knows an index of
-// before, as a leader does that has lost its lease.
+// TestInTheRealStore has two writers for one team's lists. One of them has an outdated index, like a deposed leader.
 func TestInTheRealStore(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
 	if err != nil {
@@ -98,7 +97,7 @@ func TestInTheRealStore(t *testing.T) {
 	}
 }
 
-// TestRefusesDamage shows that no file is taken for what it is not.
+// TestRefusesDamage checks that damaged files are detected.
 func TestRefusesDamage(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -136,8 +135,7 @@ func TestRefusesDamage(t *testing.T) {
 	}
 }
 
-// TestRebuild shows that lists of which a file is damaged or gone are whole again when they were
-// written anew, and that they stand as they are until then.
+// TestRebuild checks that lists with a damaged or missing file are complete after a rebuild, and unchanged until then.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	flip := func(data []byte) []byte { data[len(data)/2] ^= 1; return data }
@@ -189,7 +187,7 @@ const indexKey = "_herald/archive/team-acme/acme/index"
 
 var errCut = errors.New("cut off")
 
-// TestRefusesEntries shows which posts are not archived.
+// TestRefusesEntries checks which posts are not archived.
 func TestRefusesEntries(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -17,41 +17,39 @@ import (
 )
 
 const (
-	// headRows is how many posts the index holds before they are merged into segments, and
-	// segmentRows and nameRows are the most rows of a segment of posts and of names.
+	// headRows is the number of posts in the index above which they are merged into segments. segmentRows and nameRows
+	// are the maximum numbers of rows of a segment of posts and of names.
 	headRows    = 512
 	segmentRows = 512
 	nameRows    = 4096
-	// readerGracePeriod is how long a file is left that is not used any more: a reader may hold
-	// an index of before.
+	// readerGracePeriod is how long an unused file is kept: a reader may have an earlier index.
 	readerGracePeriod = 10 * time.Minute
-	// tries is how often a change is made anew because another process wrote the index.
+	// tries limits the attempts of a change when another process writes the index.
 	tries = 5
-	// openTeams is how many teams' manifests are kept between changes. That of a million
-	// posts takes about 2 MiB.
+	// openTeams is how many teams' manifests are cached between changes. The manifest of a million posts takes about 2
+	// MiB.
 	openTeams = 16
 	mimeType  = "application/octet-stream"
 )
 
-// Writer changes lists. One process does so at a time; a second one, such as a leader that has
-// lost its lease and does not know it, is noticed by the condition of the index's write, and
-// nothing is lost. Its methods may be called from many goroutines at once.
+// Writer changes lists. One process does so at a time. A second one, such as a deposed leader that has not noticed it,
+// is detected by the conditional write of the index, and nothing is lost. A Writer is safe for concurrent use.
 type Writer struct {
 	bucket Bucket
 	clock  clock.PassiveClock
-	// rows are the most that a head, a segment of posts and one of names have.
+	// The maximum numbers of rows of a head, a segment of posts and a segment of names.
 	head, segment, names int
 	sealer               sealer
 
 	mu    sync.Mutex
 	teams map[Team]*team
-	// recent are the teams whose state is kept, the last used at the end.
+	// recent are the teams whose state is cached, the last used at the end.
 	recent []Team
-	// swept says when a team's folder was last looked through.
+	// swept is when a team's folder was last swept.
 	swept map[Team]time.Time
 }
 
-// team is what the writer knows of a team.
+// team is the writer's state of a team.
 type team struct {
 	Team
 
@@ -59,12 +57,12 @@ type team struct {
 	// loaded is nil if it has to be read.
 	loaded *loaded
 
-	// gathering guards next, which is what the next write of Add takes along; nil if nothing.
+	// gathering guards next, the batch of the next write of Add; nil if there is none.
 	gathering sync.Mutex
 	next      *batch
 }
 
-// loaded is what lies in the store.
+// loaded is the stored state.
 type loaded struct {
 	index
 	manifest *manifest
@@ -76,14 +74,13 @@ func NewWriter(bucket Bucket, c clock.PassiveClock) *Writer {
 	return &Writer{bucket: bucket, clock: c, head: headRows, segment: segmentRows, names: nameRows, teams: map[Team]*team{}, swept: map[Team]time.Time{}}
 }
 
-// Shrink has heads, segments of posts and segments of names hold at most so many rows, so that
-// few posts fill many. It is called before anything else.
+// Shrink sets the maximum numbers of rows of heads, segments of posts and segments of names, so that few posts fill
+// many. Call it before any other method.
 func (w *Writer) Shrink(head, segment, names int) { w.head, w.segment, w.names = head, segment, names }
 
-// Add enters posts into a team's lists. They are listed, and stored, when it returns without
-// an error. A post that is listed already is not entered twice; one of its name with another
-// UID, or with other facts, takes its place. What several callers enter at once is written
-// together.
+// Add enters posts into a team's lists. They are listed and stored when it returns nil. A post that is already listed
+// is not entered twice; a post of the same name with another UID or other facts replaces it. Concurrent calls share one
+// write.
 func (w *Writer) Add(ctx context.Context, of Team, entries []Entry) error {
 	rows, err := rowsOf(entries)
 	if err != nil {
@@ -92,7 +89,7 @@ func (w *Writer) Add(ctx context.Context, of Team, entries []Entry) error {
 	return w.addBatched(ctx, of, rows)
 }
 
-// rowsOf are the rows of entries, by name.
+// rowsOf returns the rows of entries, by name.
 func rowsOf(entries []Entry) (map[string]*Row, error) {
 	known, rows := newKinds(), map[string]*Row{}
 	for i := range entries {
@@ -105,11 +102,11 @@ func rowsOf(entries []Entry) (map[string]*Row, error) {
 	return rows, nil
 }
 
-// RetainedError is that some of the posts that were to be forgotten stay in the lists, since their records do.
+// RetainedError means that some posts stay listed because their records could not be deleted.
 type RetainedError struct {
-	// Names are those of the posts.
+	// Names are the names of the posts.
 	Names map[string]bool
-	// Err is why the first of them stays.
+	// Err is the error of the first of them.
 	Err error
 }
 
@@ -117,13 +114,12 @@ func (e *RetainedError) Error() string {
 	return fmt.Sprintf("%d posts stay, the first one since: %v", len(e.Names), e.Err)
 }
 
-// Unwrap returns why the first one stays.
+// Unwrap returns the error of the first post.
 func (e *RetainedError) Unwrap() error { return e.Err }
 
-// Expire takes posts out of a team's lists that were finished before a time, at most so many
-// of them, and returns how many it were. First it calls forget with them, which deletes what
-// else there is of them: should it fail, or the process die, they stay listed, and the next
-// call begins with them.
+// Expire removes posts that were finished before a time from a team's lists, at most limit of them, and returns their
+// number. It first calls forget, which deletes their other data. If that fails or the process dies, they stay listed,
+// and the next call starts with them.
 func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, limit int, forget func(context.Context, []Ref) error) (n int, err error) {
 	var failed *RetainedError
 	err = w.change(ctx, w.team(of), func(ctx context.Context, now *loaded) (*loaded, error) {
@@ -155,7 +151,7 @@ func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, 
 	return n, nil
 }
 
-// Stats returns how a team's lists stand: zero for a team that has none.
+// Stats returns the revision and size of a team's lists; zero for a team without lists.
 func (w *Writer) Stats(ctx context.Context, of Team) (state Stats, err error) {
 	t := w.team(of)
 	t.mu.Lock()
@@ -167,8 +163,8 @@ func (w *Writer) Stats(ctx context.Context, of Team) (state Stats, err error) {
 	return Stats{Revision: now.revision, Posts: int64(now.manifest.posts() + len(now.head))}, nil
 }
 
-// change replaces the index by what make makes of it, unless that is nil, as often as it is
-// necessary because something else was written in between.
+// change replaces the index by the result of remake, unless that is nil. It retries if another process wrote in
+// between.
 func (w *Writer) change(ctx context.Context, t *team, remake func(context.Context, *loaded) (*loaded, error)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,8 +176,7 @@ func (w *Writer) change(ctx context.Context, t *team, remake func(context.Contex
 		}
 		next, err := remake(ctx, now)
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrChanged) {
-			// A segment is gone, or the index is another: another process has written
-			// it since it was read here.
+			// A segment is gone or the index has changed: another process has written it since it was read here.
 			t.loaded, last = nil, err
 			continue
 		}
@@ -196,17 +191,17 @@ func (w *Writer) change(ctx context.Context, t *team, remake func(context.Contex
 		}
 	}
 	if errors.Is(last, store.ErrNotFound) {
-		return missing(last) // Read anew, the index names what is not there.
+		return missing(last) // The index was read again and names a missing file.
 	}
 	return last
 }
 
-// missing says that a file is gone that the lists name.
+// missing returns the error of a file that the lists name and that is gone.
 func missing(err error) error {
 	return fmt.Errorf("%w: a file that it names is gone: %w", ErrDamaged, err)
 }
 
-// store writes an index in the place of the one that was read.
+// store replaces the index that was read.
 func (w *Writer) store(ctx context.Context, of Team, before, next *loaded) error {
 	next.revision = before.revision + 1
 	data, err := w.sealer.encodeIndex(of, &next.index)
@@ -214,10 +209,10 @@ func (w *Writer) store(ctx context.Context, of Team, before, next *loaded) error
 		return err
 	}
 	next.etag, err = w.bucket.PutDocument(ctx, of.index(), mimeType, data, before.etag)
-	return err //nolint:wrapcheck // it is the store's, which callers tell apart
+	return err //nolint:wrapcheck // the store has wrapped it, and callers check for it
 }
 
-// load returns how a team's lists stand.
+// load returns the stored state of a team's lists.
 func (w *Writer) load(ctx context.Context, t *team) (*loaded, error) {
 	if t.loaded != nil {
 		return t.loaded, nil
@@ -228,7 +223,7 @@ func (w *Writer) load(ctx context.Context, t *team) (*loaded, error) {
 		return now, nil
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is the store's
+		return nil, err //nolint:wrapcheck // the store has wrapped it
 	}
 	x, err := decodeIndex(t.Team, data)
 	if err != nil {
@@ -248,7 +243,7 @@ func (w *Writer) load(ctx context.Context, t *team) (*loaded, error) {
 	return now, nil
 }
 
-// team returns what is known of a team, and forgets the one that was not used for longest.
+// team returns the cached state of a team, and drops the least recently used one.
 func (w *Writer) team(of Team) *team {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -263,7 +258,7 @@ func (w *Writer) team(of Team) *team {
 	w.recent = append(w.recent, of)
 	if len(w.recent) > openTeams {
 		oldest := w.teams[w.recent[0]]
-		// One that is being changed stays a little longer.
+		// A team that is being changed stays a little longer.
 		if oldest.mu.TryLock() {
 			delete(w.teams, oldest.Team)
 			w.recent = w.recent[1:]
@@ -273,11 +268,11 @@ func (w *Writer) team(of Team) *team {
 	return t
 }
 
-// read returns a file that never changes, if it is what was written under its name.
+// read returns an immutable file, if its content matches its name.
 func read(ctx context.Context, bucket Bucket, of Team, id ID, most int64) ([]byte, error) {
 	data, _, err := bucket.ReadDocument(ctx, of.segment(id), "", most)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is the store's, which callers tell apart
+		return nil, err //nolint:wrapcheck // the store has wrapped it, and callers check for it
 	}
 	if idOf(data) != id {
 		return nil, fmt.Errorf("%w: %s is not what was written", ErrDamaged, of.segment(id))
