@@ -19,15 +19,14 @@ import (
 )
 
 const (
-	// cacheFor is how long a token is held in memory at most, which is how long one
-	// is used after its Secret was deleted: Secrets are not watched. cacheMax is how
-	// many are held. An account in use costs a read of two Secrets each minute.
+	// cacheFor is the TTL of a token in memory. A token can be used for that long after its Secret was deleted, since
+	// Secrets are not watched. cacheMax is the maximum number of cached tokens. An account in use costs a read of two
+	// Secrets per minute.
 	cacheFor = time.Minute
 	cacheMax = 10_000
 	// loadTimeout bounds one read of a Secret, and the request that follows from it.
 	loadTimeout = 10 * time.Second
-	// rememberFor is how long it is known of a token that the platform confirmed it, after
-	// it was last read.
+	// rememberFor is the TTL of the digest of a confirmed token, from its last read.
 	rememberFor = 24 * time.Hour
 )
 
@@ -36,36 +35,34 @@ type Loader interface {
 	Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error)
 }
 
-// ExaminationRequester asks for an examination of a Connection whose credentials are, in a version, what the
-// platform has not confirmed, or whose input is another one.
+// ExaminationRequester requests an examination of a Connection whose credentials have a version that the platform has
+// not confirmed, or whose input has changed.
 type ExaminationRequester func(ctx context.Context, conn *v1alpha1.Connection, version string) error
 
-// Cache holds the tokens in use, so that a thousand posts over one Connection read
-// its Secret once. It reads a token again when the Connection's status names another
-// version of the credentials, when the Connection refers to another Secret, and
-// after a minute.
+// Cache holds the tokens in use, so that a thousand posts over one Connection read its Secret once. It reads a token
+// again when the Connection's status names another version of the credentials, when the Connection refers to another
+// Secret, and after a minute.
 //
-// It hands out nothing but what the platform confirmed: a Secret can be replaced at any
-// time, by another account's tokens too, and nobody watches it. Until the status says that
-// those were confirmed, there is an error Unverified. A Secret in which something else
-// changed, such as a label, still holds the token that was confirmed.
+// It returns confirmed tokens only: a Secret can be replaced at any time, also by another account's tokens, and is not
+// watched. Until the status confirms the new tokens, Token returns an error with reason Unverified. A change of
+// anything else in the Secret, such as a label, does not affect the confirmed token.
 //
-// It may be used from many goroutines at once.
+// It is safe for concurrent use.
 type Cache struct {
 	loader             Loader
 	requestExamination ExaminationRequester
 	loads              singleflight.Group
-	// tokens are the tokens, known digests of those that were confirmed, and others the hashes of
-	// the inputs that were told of, by the UID of their Connection.
+	// All three are by the UID of the Connection: tokens caches tokens, digests the hashes of confirmed tokens, and
+	// reported the hashes of inputs whose examination was requested.
 	tokens, digests, reported *cache.LRUExpireCache
-	// forgets counts calls of Forget: a token whose read began before one is not
-	// held. Its lock is for that comparison.
+	// generation counts calls of Forget: a token whose read started before a call is not cached. mu guards that
+	// comparison.
 	mu         sync.Mutex
 	generation uint64
 }
 
-// stamp says what the Connection said when a token was read for it: which Secret, which
-// version of it was examined, and whether the platform confirmed that.
+// stamp is the state of the Connection when its token was read: the name of the Secret, the examined version, and
+// whether the platform confirmed it.
 type stamp struct {
 	secret, version string
 	confirmed       bool
@@ -79,7 +76,7 @@ func (s stamp) key(uid types.UID) string {
 	return fmt.Sprintf("%s/%s/%s/%t", uid, s.secret, s.version, s.confirmed)
 }
 
-// entry is a token, or that what was read is not verified.
+// entry is a token, or the error of an unverified one.
 type entry struct {
 	stamp
 
@@ -87,14 +84,13 @@ type entry struct {
 	err   error
 }
 
-// digest is that of a confirmed access token: whoever holds memory for longer than the token
-// is needed holds no token. In which Secret it is says nothing, as the account of a Connection
-// never changes.
+// digest is the hash of a confirmed access token: memory that outlives the use of a token should not contain it. The
+// name of the Secret is not part of it, as the account of a Connection never changes.
 type digest [sha256.Size]byte
 
 func digestOf(token Token) digest { return sha256.Sum256([]byte(token.Access)) }
 
-// NewCache returns an empty Cache. A nil Asker asks for nothing.
+// NewCache returns an empty Cache. With a nil ExaminationRequester it requests nothing.
 func NewCache(loader Loader, c clock.PassiveClock, ask ExaminationRequester) *Cache {
 	if ask == nil {
 		ask = func(context.Context, *v1alpha1.Connection, string) error { return nil }
@@ -106,8 +102,8 @@ func NewCache(loader Loader, c clock.PassiveClock, ask ExaminationRequester) *Ca
 	}
 }
 
-// Token returns the token of a Connection. Errors are those of the Loader, an *Error with
-// Unverified, or of ctx. Those of the Loader are not held.
+// Token returns the token of a Connection. The error is the Loader's, an *Error with Unverified, or ctx's. Errors of
+// the Loader are not cached.
 func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, error) {
 	wanted := stampOf(conn)
 	c.mu.Lock()
@@ -117,8 +113,7 @@ func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, er
 	if held, ok := found.(entry); ok && held.stamp == wanted {
 		return held.token, held.err
 	}
-	// Many callers wait for one read, so it must not end with the caller that
-	// began it.
+	// Many callers wait for one read, so it must not be cancelled with the first one.
 	loading := c.loads.DoChan(wanted.key(conn.UID), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
@@ -133,7 +128,7 @@ func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, er
 	}
 }
 
-// load reads a token, and holds what came of that.
+// load reads a token and caches the result.
 func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stamp, forgets uint64) (Token, error) {
 	found, err := c.loader.Load(ctx, conn)
 	if err != nil {
@@ -145,8 +140,8 @@ func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stam
 		return found.Token, nil
 	}
 	err = unverified(wanted.secret)
-	// What was examined, or is looked for, as it is needs no other request. Of a disabled
-	// connection no credentials are examined.
+	// This version needs no request if it was examined already, or if the status has no version yet. The credentials of
+	// a disabled connection are not examined.
 	if wanted.version != "" && wanted.version != found.Version && !conn.Spec.Disabled {
 		if failed := c.requestExamination(ctx, conn, found.Version); failed != nil {
 			return Token{}, err
@@ -156,8 +151,8 @@ func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stam
 	return Token{}, err
 }
 
-// confirmed reports whether the platform confirmed what was read: it is what the status
-// speaks of, or the token that was read for that before.
+// confirmed reports whether the platform confirmed these credentials: their version is the one in the status, or the
+// token is unchanged since it was.
 func (c *Cache) confirmed(uid types.UID, wanted stamp, found Credentials) bool {
 	if !wanted.confirmed {
 		return false
@@ -166,9 +161,8 @@ func (c *Cache) confirmed(uid types.UID, wanted stamp, found Credentials) bool {
 	return found.Version == wanted.version || known == any(digestOf(found.Token))
 }
 
-// requestExaminationOnce asks for an examination, once, when the input is another one than the working copy is
-// from: new tokens are taken over when they have proved good, and the status says what becomes
-// of others.
+// requestExaminationOnce requests an examination, once, if the input differs from the one that the working copy was
+// made from. The manager adopts new tokens after the platform accepts them; the status has the result.
 func (c *Cache) requestExaminationOnce(ctx context.Context, conn *v1alpha1.Connection, found Credentials) {
 	told, _ := c.reported.Get(conn.UID)
 	if found.Other == "" || told == any(found.Other) || conn.Spec.Disabled || c.requestExamination(ctx, conn, found.Version) != nil {
@@ -177,8 +171,8 @@ func (c *Cache) requestExaminationOnce(ctx context.Context, conn *v1alpha1.Conne
 	c.reported.Add(conn.UID, found.Other, rememberFor)
 }
 
-// Renewed says that a token was renewed by itself: where the old one was confirmed the new one
-// is of the same account, before a status says so.
+// Renewed records that a token was renewed: if the old one was confirmed, the new one belongs to the same account,
+// before the status has the new version.
 func (c *Cache) Renewed(old, renewed Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,8 +184,7 @@ func (c *Cache) Renewed(old, renewed Token) {
 	}
 }
 
-// Forget drops the token of a Connection, after the platform refused it or the
-// Connection was deleted.
+// Forget drops the token of a Connection, after the platform refused it or the Connection was deleted.
 func (c *Cache) Forget(conn *v1alpha1.Connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

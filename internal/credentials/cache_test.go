@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// loader numbers the tokens that it hands out, each in the version that the status names.
+// loader numbers the tokens that it returns. Each has the version in the status.
 type loader struct {
 	loads atomic.Int32
 	err   error
@@ -129,7 +129,7 @@ func TestCacheReadsOnceForMany(t *testing.T) {
 	})
 }
 
-// A token that was being read while it was refused must not stay.
+// A token that was being read while it was refused must not be cached.
 func TestCacheForgetsWhatIsBeingRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Reason classifies the errors of this package by what to do.
+// Reason classifies the errors of this package by the reaction that they need.
 type Reason string
 
 // The reasons.
@@ -22,20 +22,20 @@ const (
 	Invalid Reason = "Invalid"
 	// Conflict: the Secret was changed after it was read.
 	Conflict Reason = "Conflict"
-	// Unavailable: the Kubernetes API did not read or write it; try again.
+	// Unavailable: the Kubernetes API did not read or write the Secret; retry.
 	Unavailable Reason = "Unavailable"
-	// Unverified: the platform has not confirmed that what the Secret holds now is the
-	// account's. The manager finds out.
+	// Unverified: the platform has not confirmed that the Secret's present tokens belong to the account. The manager
+	// examines them.
 	Unverified Reason = "Unverified"
 )
 
-// Error says what is wrong with the credentials of a Connection. Its message is for
-// people and contains nothing of the Secret.
+// Error describes a problem with the credentials of a Connection. Its message is for people and contains nothing from
+// the Secret.
 type Error struct {
 	Reason Reason
 	// Key is the key of the Secret that is wrong, with Invalid.
 	Key string
-	// Message says what is wrong, where, and what to do.
+	// Message describes the problem, its place and the remedy.
 	Message string
 	// Err is the cause; may be nil.
 	Err error
@@ -44,8 +44,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Message }
 func (e *Error) Unwrap() error { return e.Err }
 
-// ReasonOf returns the reason of an error of this package; Unavailable for any
-// other error, and "" for nil.
+// ReasonOf returns the reason of an error of this package; Unavailable for any other error, and "" for nil.
 func ReasonOf(err error) Reason {
 	if err == nil {
 		return ""
@@ -60,13 +59,13 @@ func invalid(secret *corev1.Secret, key, problem string) *Error {
 	return &Error{Reason: Invalid, Key: key, Message: fmt.Sprintf("key %q of Secret %q %s", key, secret.Name, problem)}
 }
 
-// unverified says that a Secret holds tokens that are not to be used yet.
+// unverified returns the error of a Secret whose tokens must not be used yet.
 func unverified(name string) *Error {
 	return &Error{Reason: Unverified, Message: fmt.Sprintf(
 		"those in Secret %q changed and have not been checked yet; Herald asks the platform whose they are, and the connection says what it found", name)}
 }
 
-// fromAPI says what an error of the Kubernetes API means for a Secret.
+// fromAPI maps an error of the Kubernetes API to an *Error about a Secret.
 func fromAPI(err error, name, verb string) *Error {
 	e := &Error{Reason: Unavailable, Err: err}
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Whatever people put into a Secret: a token that is taken can neither end a header nor begin another one.
+// FuzzDecode checks that an accepted token from any Secret can neither end a header nor start another one.
 func FuzzDecode(f *testing.F) {
 	f.Add("token", "refresh", "2026-12-01T09:00:00Z", "manager-1 2026-12-01T09:00:00Z", "2026-12-01T09:00:00Z")
 	f.Add("token\n", "", "", "", "")

@@ -19,35 +19,34 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// RegisterName is the Secret in which Herald notes the working copies of a namespace: Secrets
-// cannot be listed, and a copy that outlives its Connection must be found to be removed.
+// RegisterName is the Secret that lists the working copies of a namespace. Herald cannot list Secrets, and must find a
+// copy that outlives its Connection to remove it.
 const RegisterName = "herald-credentials"
 
-// RegisterEntry is a working copy that there is, or may be, in a namespace.
+// RegisterEntry is a working copy that exists, or may exist, in a namespace.
 type RegisterEntry struct {
 	Platform  v1alpha1.Platform `json:"platform"`
 	AccountID string            `json:"accountID"`
-	// GoneSince is since when no Connection is of the account; zero while one is.
+	// GoneSince is the time since which the account has no Connection; zero while it has one.
 	GoneSince time.Time `json:"goneSince,omitzero"`
 }
 
-// Matches reports whether a Connection is of the entry's account.
+// Matches reports whether a Connection is for the entry's account.
 func (e RegisterEntry) Matches(conn *v1alpha1.Connection) bool {
 	return e.Platform == conn.Spec.Platform && e.AccountID == conn.Spec.AccountID
 }
 
-// Name is that of the working copy.
+// Name is the name of the working copy.
 func (e RegisterEntry) Name() string { return workingNameOf(e.Platform, e.AccountID) }
 
-// RegisterEntryOf is that of a Connection's account.
+// RegisterEntryOf returns the entry of a Connection's account.
 func RegisterEntryOf(conn *v1alpha1.Connection) RegisterEntry {
 	return RegisterEntry{Platform: conn.Spec.Platform, AccountID: conn.Spec.AccountID}
 }
 
 func registerKey(name string) string { return strings.TrimPrefix(name, workingPrefix) }
 
-// Register notes an entry in the register of a namespace, unless it stands there as it is. Errors
-// are *Error.
+// Register writes an entry to the register of a namespace, unless it is registered already. Errors are *Error.
 func (s *Store) Register(ctx context.Context, namespace string, entry RegisterEntry) error {
 	known, err := s.Entries(ctx, namespace)
 	if err != nil {
@@ -79,8 +78,8 @@ func (s *Store) Register(ctx context.Context, namespace string, entry RegisterEn
 	return nil
 }
 
-// patchRegister writes a key of the register; nil removes it. Others are not touched, so that no two
-// writers conflict.
+// patchRegister writes a key of the register; nil removes it. It leaves other keys alone, so that writers do not
+// conflict.
 func (s *Store) patchRegister(ctx context.Context, namespace, key string, content any) error {
 	body, err := json.Marshal(map[string]any{"data": map[string]any{key: content}})
 	if err != nil {
@@ -93,8 +92,8 @@ func (s *Store) patchRegister(ctx context.Context, namespace, key string, conten
 	return nil
 }
 
-// Entries returns what the register of a namespace holds; nothing without one. What is not
-// Herald's in it is left out. The error is Invalid if people have a Secret of its name.
+// Entries returns the register of a namespace; nil if there is none. It skips keys that are not Herald's. The error is
+// Invalid if a Secret of a person has its name.
 func (s *Store) Entries(ctx context.Context, namespace string) ([]RegisterEntry, error) {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: RegisterName}, &secret)
@@ -119,8 +118,8 @@ func (s *Store) Entries(ctx context.Context, namespace string) ([]RegisterEntry,
 	return found, nil
 }
 
-// Remove deletes the working copy of an entry, and then the entry. Secrets of people that bear
-// the names of the two stay as they are.
+// Remove deletes the working copy of an entry, and then the entry. Secrets of people with these two names are not
+// touched.
 func (s *Store) Remove(ctx context.Context, namespace string, entry RegisterEntry) error {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()}, &secret)

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestRegisterOfPeople: the name of the register is one that people choose for their own Secrets, the
-// input of a Connection too, and those are only read.
+// TestRegisterOfPeople: people may use the register's name for their own Secrets, also for the input of a Connection.
+// These are only read.
 func TestRegisterOfPeople(t *testing.T) {
 	theirs := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: RegisterName},

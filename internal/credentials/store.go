@@ -23,14 +23,13 @@ import (
 	"github.com/herald-social/herald/internal/appid"
 )
 
-// Pauses between two tries of a write that must not be lost.
+// The backoff of a write that must not be lost.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = 5 * time.Second
 )
 
-// Store reads the Secrets that Connections refer to, and keeps the working copies of their
-// tokens.
+// Store reads the Secrets that Connections refer to, and manages the working copies of their tokens.
 type Store struct {
 	reader client.Reader
 	writer client.Writer
@@ -40,35 +39,31 @@ type Store struct {
 	claims *claims
 }
 
-// NewStore returns a Store. The reader must ask the API server each time (a
-// manager's GetAPIReader): Secrets are never cached, and a token that was renewed a
-// moment ago must be seen. The holder names this process in claims; two processes
-// that run at once must not share it. A holder that survives a restart lets the new
-// process continue its own claims at once. The apps are those of the installation, by
-// whose marks it is known which tokens are theirs.
+// NewStore returns a Store. The reader must read from the API server (a manager's GetAPIReader): Secrets are never
+// cached, and a token that was just renewed must be visible. The holder names this process in claims; two processes
+// that run at the same time must not share it. With a holder that survives a restart, the new process continues its own
+// claims at once. The apps are the installation's; their marks identify the tokens that belong to them.
 func NewStore(reader client.Reader, writer client.Writer, c clock.Clock, holder string, apps appid.Apps) *Store {
 	return &Store{reader: reader, writer: writer, clock: c, holder: strings.Join(strings.Fields(holder), "_"), apps: apps, claims: newClaims(c)}
 }
 
-// App returns the client id of the installation's app on a platform, as Token.App holds
-// it; "" if there is none.
+// App returns the client id of the installation's app on a platform, as in Token.App; "" if there is none.
 func (s *Store) App(platform v1alpha1.Platform) string { return s.apps.ID(platform) }
 
-// Found is what there is of a Connection's credentials.
+// Found is the result of Find.
 type Found struct {
-	// Input is what the Secret holds that the Connection refers to.
+	// Input is the content of the Secret that the Connection refers to.
 	Input Input
 	// Working is the working copy of the account; nil if there is none.
 	Working *Credentials
-	// Known is true if the working copy is for this Connection: one of its name has used it,
-	// or it was made from this input.
+	// Known is true if the working copy is for this Connection: a Connection of its name has used it, or it was made
+	// from this input.
 	Known bool
 }
 
-// Find reads the input of a Connection and the working copy of its account. Errors are
-// *Error: NotFound if there is no input, whether or not there is a working copy, since
-// people withdraw an account by deleting what they gave; Invalid if the working copy is
-// damaged; Unavailable.
+// Find reads the input of a Connection and the working copy of its account. Errors are *Error: NotFound if there is no
+// input, whether or not there is a working copy, since people withdraw an account by deleting their Secret; Invalid if
+// the working copy is damaged; Unavailable.
 func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, error) {
 	name := conn.Spec.CredentialsSecretRef.Name
 	var input, working corev1.Secret
@@ -93,7 +88,7 @@ func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, err
 	return found, nil
 }
 
-// workingOf reads a working copy.
+// workingOf parses a working copy.
 func (s *Store) workingOf(secret *corev1.Secret, platform v1alpha1.Platform) (Credentials, error) {
 	damaged := func(problem string) error {
 		return &Error{Reason: Invalid, Message: fmt.Sprintf(
@@ -113,9 +108,8 @@ func (s *Store) workingOf(secret *corev1.Secret, platform v1alpha1.Platform) (Cr
 	return read, nil
 }
 
-// Load reads the token that a Connection works with: that of the working copy, or, as long
-// as there is none for it, the input's. Errors are those of Find, and Invalid if there is
-// none but the input and that cannot be used.
+// Load reads the token that a Connection uses: the one of the working copy, or the input's while the Connection has no
+// working copy. Errors are Find's, and Invalid if there is only an input and it is invalid.
 func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error) {
 	found, err := s.Find(ctx, conn)
 	if err != nil {
@@ -134,11 +128,10 @@ func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credential
 	return Credentials{Token: found.Input.Token, Version: found.Input.Version}, nil
 }
 
-// Seed makes the working copy of an account from an input. The error is Conflict if there
-// is one by now.
+// Seed creates the working copy of an account from an input. The error is Conflict if it exists already.
 //
-// Where the input is one into which a version of Herald before this one wrote renewed tokens,
-// the copy is claimed by that version: it may be renewing at this moment.
+// If an earlier version of Herald has written renewed tokens to the input, Seed claims the copy for that version, which
+// may be renewing at this moment.
 func (s *Store) Seed(ctx context.Context, conn *v1alpha1.Connection, in Input) (Credentials, error) {
 	secret := s.newWorking(conn, in.Token, provenance{}.with(in.Hash, conn.Name), in.renewedAt)
 	switch {
@@ -150,7 +143,7 @@ func (s *Store) Seed(ctx context.Context, conn *v1alpha1.Connection, in Input) (
 	return s.createWorking(ctx, conn, secret)
 }
 
-// versionBefore holds the claim of a process that may still renew tokens in the input.
+// versionBefore is the holder of the claim for a process that may still renew tokens in the input.
 const versionBefore = "the-version-before"
 
 // createWorking creates a working copy.
@@ -163,8 +156,8 @@ func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, se
 	return s.workingOf(secret, conn.Spec.Platform)
 }
 
-// Adopt replaces the tokens of a working copy by those of an input, on the condition that
-// the copy is as it was read. The error is Conflict if it is not.
+// Adopt replaces the tokens of a working copy by the input's, if the copy has not changed since it was read; otherwise
+// the error is Conflict.
 func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Credentials, in Input) (Credentials, error) {
 	next := s.newWorking(conn, in.Token, working.provenance.with(in.Hash, conn.Name), in.renewedAt)
 	annotations := map[string]any{ClaimAnnotation: nil, RenewedAnnotation: nil, appid.Annotation: nil}
@@ -183,9 +176,9 @@ func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Cr
 	})
 }
 
-// RecordUse notes in a working copy that a Connection uses it, unless that stands there, on the
-// condition that the copy is as it was read. It notes no more than there is room for: in turn
-// they would have each other forgotten, each with a write of a version that nobody confirmed.
+// RecordUse adds a Connection to the users of a working copy, if the copy has not changed since it was read. It does
+// nothing if the Connection is listed already or the list is full: otherwise Connections would displace each other in
+// turn, and each write makes a version that the platform has not confirmed.
 func (s *Store) RecordUse(ctx context.Context, conn *v1alpha1.Connection, working Credentials) (Credentials, error) {
 	if slices.Contains(working.provenance.users, conn.Name) || len(working.provenance.users) >= mostUsers {
 		return working, nil
@@ -195,7 +188,7 @@ func (s *Store) RecordUse(ctx context.Context, conn *v1alpha1.Connection, workin
 	}})
 }
 
-// rewrite changes the named parts of a working copy, and reads what came of it.
+// rewrite patches a working copy and returns the result.
 func (s *Store) rewrite(ctx context.Context, conn *v1alpha1.Connection, content map[string]any) (Credentials, error) {
 	secret, err := s.patch(ctx, conn, content)
 	if err != nil {
@@ -204,15 +197,13 @@ func (s *Store) rewrite(ctx context.Context, conn *v1alpha1.Connection, content 
 	return s.workingOf(secret, conn.Spec.Platform)
 }
 
-// MayClaim reports whether this process may begin to renew a token: there is no
-// claim, the claim is its own, or patience is over since this process first saw it.
-// Otherwise it returns how long to wait.
+// MayClaim reports whether this process may start to renew a token: there is no claim, the claim is its own, or
+// patience has passed since this process first saw it. Otherwise it returns how long to wait.
 //
-// It counts from the first sight, and not from the claim: whoever claimed may hold the renewed
-// token, and have waited as this process did for the Kubernetes API to come back.
+// The wait starts when this process first saw the claim, not at the time of the claim: the claim's holder may have the
+// renewed token and, like this process, have waited for the Kubernetes API to recover.
 //
-// A claim in the input is one of the version of Herald before this one, which renewed tokens
-// there.
+// A claim in the input belongs to an earlier version of Herald, which renewed tokens there.
 func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, patience time.Duration) (bool, time.Duration) {
 	if in.claimedBy != "" && in.Freshness == Current {
 		if left := min(in.claimedAt.Add(patience).Sub(s.clock.Now()), patience); left > 0 {
@@ -226,15 +217,14 @@ func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, pat
 	return left <= 0, max(left, 0)
 }
 
-// Claim records in the working copy that this process is about to renew the token, on the
-// condition that the copy still has the given version, and returns the new
-// version. It tries once: after an error, the token must not be renewed. The error
-// is Conflict if the copy was changed.
+// Claim records in the working copy that this process is about to renew the token, if the copy still has the given
+// version, and returns the new version. It tries once: after an error, the token must not be renewed. The error is
+// Conflict if the copy was changed.
 //
-// A claim also shows that the Secret can be written before a refresh token is spent.
+// A claim also proves that the Secret is writable before a refresh token is spent.
 func (s *Store) Claim(ctx context.Context, conn *v1alpha1.Connection, version string) (string, error) {
 	text := claimText(s.holder, s.clock.Now())
-	// The write may arrive although its answer does not.
+	// The write may succeed although its response is lost.
 	s.claims.own.Add(claimKey(conn, text), true, rememberClaims)
 	claimed, err := s.patch(ctx, conn, map[string]any{
 		"metadata": map[string]any{"resourceVersion": version, "annotations": map[string]any{ClaimAnnotation: text}},
@@ -245,8 +235,8 @@ func (s *Store) Claim(ctx context.Context, conn *v1alpha1.Connection, version st
 	return claimed.ResourceVersion, nil
 }
 
-// Inherited reports whether a process before this one, under the same name, began to renew
-// the token, and has not stored the new one.
+// Inherited reports whether an earlier process with the same holder started to renew the token and has not stored the
+// new one.
 func (s *Store) Inherited(conn *v1alpha1.Connection, c Credentials) bool {
 	if c.ClaimedBy != s.holder {
 		return false
@@ -255,21 +245,19 @@ func (s *Store) Inherited(conn *v1alpha1.Connection, c Credentials) bool {
 	return !own
 }
 
-// Renewal is a renewed token, and the working copy that it belongs into as it was read when
-// the renewal was claimed: with the token before, and where that came from.
+// Renewal is a renewed token with the working copy at the time of the claim: it has the previous token and its
+// provenance.
 type Renewal struct {
 	Token  Token
 	Before Credentials
 }
 
-// Save stores a renewed token, on the condition that the working copy still has the version
-// of Before, and returns the new version. It retries until ctx ends, since the token
-// that it replaces may be worthless by now; so give it a context that outlives the
-// caller's. If the working copy is gone it makes it anew.
+// Save stores a renewed token, if the working copy still has the version of Before, and returns the new version. It
+// retries until ctx ends, since the previous token may be invalid by now; so pass a context that outlives the caller's.
+// It creates the working copy again if it is gone.
 //
-// After Conflict or Invalid nothing was stored, and Save does not retry.
-// An empty refresh token leaves the stored one in place. A token with an App is marked
-// as the app's, together with its refresh token.
+// After Conflict or Invalid nothing was stored, and Save does not retry. An empty refresh token leaves the stored one
+// in place. A token with an App is marked as the app's, together with its refresh token.
 func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, renewal Renewal) (string, error) {
 	if renewal.Token.Access == "" {
 		return "", &Error{Reason: Invalid, Key: v1alpha1.CredentialsAccessToken, Message: "a renewed token without an access token is not stored"}
@@ -281,7 +269,7 @@ func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, renewal Ren
 		case "":
 			return stored, nil
 		case Conflict:
-			// An earlier try may have arrived although its answer did not.
+			// An earlier try may have succeeded although its response was lost.
 			return s.alreadySaved(ctx, conn, renewal.Token, err)
 		case Invalid:
 			return "", err
@@ -295,9 +283,9 @@ func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, renewal Ren
 	}
 }
 
-// saveOnce writes a renewed token once.
+// saveOnce writes a renewed token without retries.
 func (s *Store) saveOnce(ctx context.Context, conn *v1alpha1.Connection, renewal Renewal) (string, error) {
-	var mark any // nil removes the one of the token before
+	var mark any // nil removes the previous token's mark
 	if made := s.mark(conn.Spec.Platform, renewal.Token); made != "" {
 		mark = made
 	}
@@ -321,7 +309,7 @@ func (s *Store) saveOnce(ctx context.Context, conn *v1alpha1.Connection, renewal
 	return made.Version, err
 }
 
-// alreadySaved turns a conflict into a success if the working copy holds the token.
+// alreadySaved turns a conflict into a success if the working copy has the token.
 func (s *Store) alreadySaved(ctx context.Context, conn *v1alpha1.Connection, token Token, conflict error) (string, error) {
 	found, err := s.Working(ctx, conn)
 	if err == nil && found.Token.Access == token.Access && (token.Refresh == "" || found.Token.Refresh == token.Refresh) {
@@ -330,8 +318,7 @@ func (s *Store) alreadySaved(ctx context.Context, conn *v1alpha1.Connection, tok
 	return "", conflict
 }
 
-// Working reads the working copy alone. Errors are *Error with NotFound, Invalid or
-// Unavailable.
+// Working reads the working copy alone. Errors are *Error with NotFound, Invalid or Unavailable.
 func (s *Store) Working(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error) {
 	var secret corev1.Secret
 	if err := s.reader.Get(ctx, types.NamespacedName{Namespace: conn.Namespace, Name: WorkingName(conn)}, &secret); err != nil {
@@ -340,8 +327,7 @@ func (s *Store) Working(ctx context.Context, conn *v1alpha1.Connection) (Credent
 	return s.workingOf(&secret, conn.Spec.Platform)
 }
 
-// patch changes the named parts of a Connection's working copy. What people keep there
-// besides stays.
+// patch changes the named parts of a Connection's working copy. Other content, such as people's annotations, stays.
 func (s *Store) patch(ctx context.Context, conn *v1alpha1.Connection, content map[string]any) (*corev1.Secret, error) {
 	name := WorkingName(conn)
 	body, err := json.Marshal(content)
@@ -355,9 +341,8 @@ func (s *Store) patch(ctx context.Context, conn *v1alpha1.Connection, content ma
 	return secret, nil
 }
 
-// DeleteControlled deletes the Secret of this name in the owner's namespace, if the
-// owner controls it; no other Secret, and none is no error. The reader must ask the
-// API server. Errors are those of the Kubernetes API, wrapped.
+// DeleteControlled deletes the named Secret in the owner's namespace if the owner controls it, and no other Secret. A
+// missing Secret is no error. The reader must read from the API server. Errors are the Kubernetes API's, wrapped.
 func DeleteControlled(ctx context.Context, reader client.Reader, writer client.Writer, owner client.Object, name string) error {
 	var secret corev1.Secret
 	err := reader.Get(ctx, types.NamespacedName{Namespace: owner.GetNamespace(), Name: name}, &secret)

@@ -54,7 +54,7 @@ func newStore(c clock.Clock, funcs interceptor.Funcs, objects ...client.Object) 
 	return NewStore(api, api, c, "me", nil), api
 }
 
-// seeded returns the working copy that a Store makes of the connection's Secret.
+// seeded returns the working copy that a Store makes from the connection's Secret.
 func seeded(t *testing.T, store *Store) Credentials {
 	t.Helper()
 	found, err := store.Find(t.Context(), connection())
@@ -162,8 +162,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// A process that was restarted under its name may go on with its claims; what the one before
-// fetched may be in the folder for tokens that are not stored yet.
+// A process that restarted with the same holder continues its claims; the token that the previous process obtained may
+// be in the folder for unsaved tokens.
 func TestInherited(t *testing.T) {
 	now := clocktesting.NewFakeClock(noon)
 	store, api := newStore(now, interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))

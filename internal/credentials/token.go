@@ -1,19 +1,16 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credentials keeps the tokens of connected accounts in Secrets: it reads
-// them, stores renewed ones before they are used, and holds them in memory for a
-// short time.
+// Package credentials stores the tokens of connected accounts in Secrets: it reads them, stores renewed ones before
+// they are used, and caches them for a short time.
 //
-// What people, or their tools, put into the Secret of a Connection is the input, which is
-// only read. The tokens that Herald works with are in a Secret of its own, the working copy,
-// which was made from an input and remembers from which. So a tool that puts an old input
-// back changes nothing.
+// The Secret that a Connection refers to, filled by people or their tools, is the input, which Herald only reads.
+// Herald works with the tokens in its own Secret, the working copy, which was made from an input and records which one.
+// So a tool that restores an old input has no effect.
 //
-// A rotating refresh token is worth one call. A manager therefore claims the working copy
-// before it renews a token (Store.Claim), so that two managers that overlap never
-// spend the same refresh token. It saves the answer with patience (Store.Save),
-// because a lost answer costs the account.
+// A rotating refresh token works for one call. A manager therefore claims the working copy before it renews a token
+// (Store.Claim), so that two managers that run at the same time never spend the same refresh token. It retries until
+// the new token is stored (Store.Save), because losing it means losing the account.
 package credentials
 
 import (
@@ -27,49 +24,42 @@ import (
 	"github.com/herald-social/herald/internal/appid"
 )
 
-// ClaimAnnotation marks a Secret whose token is being renewed. It says by which
-// process and since when, as "<holder> <time in RFC 3339>", and is removed when the
-// renewed token is stored.
+// ClaimAnnotation marks a Secret whose token is being renewed, as "<holder> <time in RFC 3339>" with the renewing
+// process and its start. It is removed when the renewed token is stored.
 const ClaimAnnotation = "social.herald.dev/renewal"
 
-// RenewedAnnotation says when Herald renewed the token of a Secret, in RFC 3339. With
-// expiresAt it gives the lifetime of the platform's tokens.
+// RenewedAnnotation is the time of the last renewal of a Secret's token by Herald, in RFC 3339. Together with expiresAt
+// it yields the lifetime of the platform's tokens.
 const RenewedAnnotation = "social.herald.dev/renewed-at"
 
-// Token is the token of an account. It has the fields of platforms.Token, so that
-// one converts to the other.
+// Token is the token of an account. It has the fields of platforms.Token, so that one converts to the other.
 type Token struct {
 	// Access is sent with every call. Never logged.
 	Access string
 	// Refresh renews Access; empty where the platform has none.
 	Refresh string
-	// ExpiresAt is when Access ends; zero where it does not.
+	// ExpiresAt is when Access expires; zero if it does not.
 	ExpiresAt time.Time
-	// RefreshExpiresAt is when Refresh ends; zero where it does not, or where
-	// the platform does not say.
+	// RefreshExpiresAt is when Refresh expires; zero if it does not, or if the platform does not specify it.
 	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string
-	// App is the client id of the installation's app if the token is known to be of
-	// it, and empty otherwise: people may bring tokens of any app. What the platform
-	// says of "the app" is about this one.
+	// App is the client id of the installation's app if the token is known to belong to it, and empty otherwise: people
+	// may use tokens of any app. Platform responses about "the app" concern this one.
 	App string
 }
 
-// Fingerprint identifies what is sent to the platform, the access and the refresh token,
-// without saying it: another token has another one.
+// Fingerprint is a hash of the access and the refresh token. It identifies them without revealing them.
 func (t Token) Fingerprint() string { return hashTexts(t.Access, t.Refresh) }
 
-// Credentials is a token as it was read from a working copy, or from an input of which there
-// is none yet.
+// Credentials is a token that was read from a working copy, or from an input that has no working copy yet.
 type Credentials struct {
 	Token Token
 	// Version is the resourceVersion of the Secret.
 	Version string
-	// Other is the hash of the input if the working copy is not from that; else empty.
+	// Other is the hash of the input if the working copy was not made from it; else empty.
 	Other string
-	// ClaimedBy and ClaimedAt say which process began to renew the token, and
-	// when; empty without a claim.
+	// ClaimedBy and ClaimedAt are the process that started to renew the token and the time; empty without a claim.
 	ClaimedBy string
 	ClaimedAt time.Time
 	// RenewedAt is when Herald last renewed the token; zero if it never did.
@@ -78,8 +68,7 @@ type Credentials struct {
 	provenance provenance
 }
 
-// Lifetime returns the time from the token's renewal to its end; zero if it is not
-// known.
+// Lifetime returns the time from the token's renewal to its expiry; zero if it is unknown.
 func (c Credentials) Lifetime() time.Duration {
 	if c.RenewedAt.IsZero() || !c.Token.ExpiresAt.After(c.RenewedAt) {
 		return 0
@@ -87,8 +76,8 @@ func (c Credentials) Lifetime() time.Duration {
 	return c.Token.ExpiresAt.Sub(c.RenewedAt)
 }
 
-// decode reads a Secret of an account on a platform. It drops blanks around the values: a Secret made from a
-// file ends in a newline.
+// decode parses a Secret of an account on a platform. It trims white space around the values: a Secret made from a file
+// ends in a newline.
 func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appid.Apps) (Credentials, error) {
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
 	c := Credentials{
@@ -122,7 +111,7 @@ func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appid.Apps) 
 	return c, nil
 }
 
-// decodeTime reads the end of a token; zero if the key is missing or empty.
+// decodeTime parses the expiry of a token; zero if the key is missing or empty.
 func decodeTime(secret *corev1.Secret, key string) (time.Time, error) {
 	at := strings.TrimSpace(string(secret.Data[key]))
 	if at == "" {
@@ -135,14 +124,13 @@ func decodeTime(secret *corev1.Secret, key string) (time.Time, error) {
 	return ends.UTC(), nil
 }
 
-// sendable reports whether a token fits into an HTTP header (RFC 6750, section 2.1,
-// read generously).
+// sendable reports whether a token fits into an HTTP header (RFC 6750, section 2.1, read generously).
 func sendable(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f })
 }
 
-// encode writes a token as the data of a merge patch. It replaces a refresh token
-// but never removes one: without it the account would be lost.
+// encode returns a token as the data of a merge patch. It replaces a refresh token but never removes one: without it
+// the account would be lost.
 func encode(token Token) map[string]any {
 	data := map[string]any{
 		v1alpha1.CredentialsAccessToken: []byte(token.Access),
@@ -169,7 +157,7 @@ func claimText(holder string, at time.Time) string {
 	return holder + " " + at.UTC().Format(time.RFC3339)
 }
 
-// parseClaim reads a claim; one that cannot be read is none.
+// parseClaim parses a claim; an invalid one counts as none.
 func parseClaim(text string) (holder string, at time.Time) {
 	holder, stamp, _ := strings.Cut(text, " ")
 	at, err := time.Parse(time.RFC3339, stamp)

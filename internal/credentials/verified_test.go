@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// stored is a Secret: a token in a version, and the hash of an input that is another one.
+// stored is a Secret: a token in a version, and the hash of a different input.
 type stored struct{ token, version, other string }
 
 func (s *stored) Load(context.Context, *v1alpha1.Connection) (Credentials, error) {
@@ -41,8 +41,7 @@ func TestCacheHandsOutWhatIsConfirmed(t *testing.T) {
 	none := func(*v1alpha1.Connection) {}
 	for _, tc := range []struct {
 		reason string
-		// replaced is what the Secret holds after token a was read in version 1, and said
-		// what the status says then.
+		// replaced is the Secret after token a was read in version 1, and said changes the status then.
 		replaced stored
 		said     func(*v1alpha1.Connection)
 		want     string
@@ -73,7 +72,7 @@ func TestCacheHandsOutWhatIsConfirmed(t *testing.T) {
 		*secret = tc.replaced
 		tc.said(conn)
 		now.SetTime(noon.Add(cacheFor + 1))
-		// It is asked once, however many posts want the token.
+		// It is requested once, however many posts need the token.
 		for range 3 {
 			got, err := cache.Token(t.Context(), conn)
 			switch {
@@ -89,7 +88,7 @@ func TestCacheHandsOutWhatIsConfirmed(t *testing.T) {
 	}
 }
 
-// What was confirmed for one account, or refused by the platform, says nothing of another.
+// A confirmation for one account, or a refusal by the platform, does not apply to another account.
 func TestCacheRemembersWhatIsConfirmed(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
@@ -111,7 +110,7 @@ func TestCacheRemembersWhatIsConfirmed(t *testing.T) {
 	}
 }
 
-// A renewal is stored some seconds before the status speaks of it; posts do not wait for that.
+// A renewal is stored some seconds before the status has its version; posts do not wait for that.
 func TestCacheFollowsARenewal(t *testing.T) {
 	for _, tc := range []struct {
 		reason, old, want string
@@ -134,7 +133,7 @@ func TestCacheFollowsARenewal(t *testing.T) {
 	}
 }
 
-// An examination that could not be asked for is asked for by the next who wants the token.
+// A failed request for an examination is repeated by the next caller that needs the token.
 func TestCacheAsksAgain(t *testing.T) {
 	asked, refuse := 0, errors.New("the API server does not answer")
 	cache := NewCache(&stored{"b", "2", ""}, clocktesting.NewFakePassiveClock(noon), func(context.Context, *v1alpha1.Connection, string) error {
@@ -153,7 +152,7 @@ func TestCacheAsksAgain(t *testing.T) {
 	}
 }
 
-// Who waits for the platform's word waits for the status, and not for the next minute.
+// A caller that waits for the confirmation waits for the status, and not for the next minute.
 func TestCacheFollowsTheStatus(t *testing.T) {
 	secret := &stored{"b", "2", ""}
 	cache := NewCache(secret, clocktesting.NewFakePassiveClock(noon), nil)
@@ -170,7 +169,7 @@ func TestCacheFollowsTheStatus(t *testing.T) {
 	}
 }
 
-// New tokens in the input are taken over by an examination; the working copy is used meanwhile.
+// An examination adopts new tokens of the input; the working copy is used meanwhile.
 func TestCacheTellsOfAnotherInput(t *testing.T) {
 	now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1", ""}
 	asked := 0

@@ -21,43 +21,40 @@ import (
 	"github.com/herald-social/herald/internal/appid"
 )
 
-// WorkingType is the type of the Secrets in which Herald keeps the tokens that it works
-// with. The admission policies know them by it: a type never changes.
+// WorkingType is the type of Herald's own Secrets with the tokens in use. The admission policies identify them by it: a
+// type never changes.
 const WorkingType corev1.SecretType = "social.herald.dev/credentials"
 
-// WorkingLabel stands on each of them, so that people find them, and names the platform.
+// WorkingLabel is on each working copy, so that people can find them. Its value is the platform.
 const WorkingLabel = "social.herald.dev/credentials"
 
-// workingPrefix begins their names.
+// workingPrefix is the prefix of their names.
 const workingPrefix = "herald-credentials-"
 
 // Annotations of a working copy.
 const (
-	// AccountAnnotation tells people whose tokens these are, as "<platform>/<accountID>".
+	// AccountAnnotation shows people the account of the tokens, as "<platform>/<accountID>".
 	AccountAnnotation = "social.herald.dev/account"
 	// InputAnnotation is the hash of the input that the tokens were taken from.
 	InputAnnotation = "social.herald.dev/input"
-	// EarlierInputsAnnotation are the hashes of the inputs before that one, the latest
-	// first, separated by spaces.
+	// EarlierInputsAnnotation has the hashes of the previous inputs, the latest first, separated by spaces.
 	EarlierInputsAnnotation = "social.herald.dev/earlier-inputs"
-	// UsersAnnotation are the names of the Connections that have used the tokens,
-	// separated by spaces.
+	// UsersAnnotation has the names of the Connections that have used the tokens, separated by spaces.
 	UsersAnnotation = "social.herald.dev/connections"
 )
 
 const (
-	// mostEarlier is how many inputs are remembered beside the present one. A tool that
-	// puts old tokens back takes them from the latest commits.
+	// mostEarlier is the number of earlier inputs that are remembered. A tool that restores old tokens takes them from
+	// the latest commits.
 	mostEarlier = 5
-	// mostUsers bounds the names that are remembered: as many as most teams may have
-	// Connections, and 50 KB if each has 253 characters, of 256 KiB that Kubernetes takes.
+	// mostUsers is the number of names that are remembered: as many as most teams may have Connections. At 253
+	// characters each they take 50 KB of the 256 KiB that Kubernetes allows.
 	mostUsers = 200
 )
 
-// WorkingName is the name of the Secret in which Herald keeps the tokens of a Connection's
-// account. It follows from platform and account alone: a Connection that comes back under
-// another UID finds it, and all Connections of an account in one namespace share it, since
-// a refresh token that is replaced at each renewal cannot be held twice.
+// WorkingName is the name of Herald's Secret with the tokens of a Connection's account. It depends on platform and
+// account only: a Connection that returns with another UID finds it, and all Connections of an account in one namespace
+// share it, since a refresh token that is replaced at each renewal cannot exist twice.
 func WorkingName(conn *v1alpha1.Connection) string {
 	return workingNameOf(conn.Spec.Platform, conn.Spec.AccountID)
 }
@@ -67,7 +64,7 @@ func workingNameOf(platform v1alpha1.Platform, accountID string) string {
 	return workingPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
-// hashOf identifies what people put into a Secret, without saying it.
+// hashOf identifies the content of a person's Secret without revealing it.
 func hashOf(secret *corev1.Secret) string {
 	values := make([]string, 0, len(tokenKeys))
 	for _, key := range tokenKeys {
@@ -76,11 +73,11 @@ func hashOf(secret *corev1.Secret) string {
 	return hashTexts(values...)
 }
 
-// hashTexts identifies texts without saying them.
+// hashTexts returns a hash that identifies texts without revealing them.
 func hashTexts(values ...string) string {
 	sum := sha256.New()
 	for _, value := range values {
-		fmt.Fprintf(sum, "%d:%s", len(value), value) // the length keeps the parts apart
+		fmt.Fprintf(sum, "%d:%s", len(value), value) // the length separates the parts
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
@@ -91,40 +88,39 @@ var tokenKeys = []string{
 	v1alpha1.CredentialsRefreshExpiresAt, v1alpha1.CredentialsScopes,
 }
 
-// Freshness says how an input stands to the working copy.
+// Freshness is the relation of an input to the working copy.
 type Freshness string
 
-// The standings.
+// The values of Freshness.
 const (
 	// Current: the working copy was made from it.
 	Current Freshness = "Current"
-	// Superseded: the working copy was made from it, and since from another one.
+	// Superseded: the working copy was made from it, and later from another one.
 	Superseded Freshness = "Superseded"
-	// New: it was never taken over.
+	// New: it was never adopted.
 	New Freshness = "New"
 )
 
-// Input is what the Secret holds that a Connection refers to. Herald only reads it.
+// Input is the content of the Secret that a Connection refers to. Herald only reads it.
 type Input struct {
 	// Secret is its name, and Version its resourceVersion.
 	Secret, Version string
 	// Hash identifies the tokens in it.
 	Hash string
-	// Freshness says whether they were taken over.
+	// Freshness shows whether they were adopted.
 	Freshness Freshness
-	// Token is what it holds, unless Err says why it cannot be used.
+	// Token is the content, unless Err explains why it is unusable.
 	Token Token
 	Err   error
-	// Controller is the UID of the object that controls the Secret; empty if there
-	// is none.
+	// Controller is the UID of the object that controls the Secret; empty if there is none.
 	Controller types.UID
-	// claimedBy, claimedAt and renewedAt are what a version of Herald wrote into it that
-	// renewed tokens there.
+	// claimedBy, claimedAt and renewedAt were written by an earlier version of Herald, which renewed tokens in the
+	// input.
 	claimedBy            string
 	claimedAt, renewedAt time.Time
 }
 
-// inputOf reads an input, of which the working copy is not known yet.
+// inputOf parses an input. Its working copy is not known yet.
 func (s *Store) inputOf(secret *corev1.Secret, platform v1alpha1.Platform) Input {
 	in := Input{Secret: secret.Name, Version: secret.ResourceVersion, Hash: hashOf(secret), Freshness: New}
 	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
@@ -144,7 +140,7 @@ func (s *Store) inputOf(secret *corev1.Secret, platform v1alpha1.Platform) Input
 	return in
 }
 
-// provenance is what a working copy knows of where its tokens came from.
+// provenance records the inputs and users of a working copy.
 type provenance struct {
 	input   string
 	earlier []string
@@ -169,7 +165,7 @@ func (l provenance) freshness(hash string) Freshness {
 	}
 }
 
-// with is the lineage after an input was taken over, by a Connection of that name.
+// with returns the provenance after a Connection named user adopted an input.
 func (l provenance) with(hash, user string) provenance {
 	next := provenance{input: hash, users: l.users}
 	for _, h := range append([]string{l.input}, l.earlier...) {
@@ -180,8 +176,8 @@ func (l provenance) with(hash, user string) provenance {
 	return next.usedBy(user)
 }
 
-// usedBy is the lineage with a user more. The one that came first is forgotten if there are
-// too many: it is known by its input still.
+// usedBy returns the provenance with another user. Above mostUsers it drops the earliest one, which is still recognized
+// by its input.
 func (l provenance) usedBy(user string) provenance {
 	if !slices.Contains(l.users, user) {
 		l.users = append(slices.Clone(l.users), user)
@@ -196,8 +192,8 @@ func (l provenance) annotations() map[string]string {
 	}
 }
 
-// newWorking makes the working copy of an account. It has no owner: it outlives a Connection
-// that is deleted and applied again, and a restored one has another UID than the one before.
+// newWorking makes the working copy of an account. It has no owner reference: it outlives a Connection that is deleted
+// and applied again, and a restored Connection has another UID.
 func (s *Store) newWorking(conn *v1alpha1.Connection, token Token, l provenance, renewedAt time.Time) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -222,7 +218,7 @@ func (s *Store) newWorking(conn *v1alpha1.Connection, token Token, l provenance,
 	return secret
 }
 
-// mark is that of a token which is known to be of the installation's app; "" for any other.
+// mark returns the mark of a token that belongs to the installation's app; "" for any other.
 func (s *Store) mark(platform v1alpha1.Platform, token Token) string {
 	if token.App == "" || token.App != s.App(platform) {
 		return ""

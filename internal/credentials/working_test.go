@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The name is what finds the tokens after a restore, and what the policies admit.
+// The name identifies the tokens after a restore, and the policies admit it.
 func TestWorkingName(t *testing.T) {
 	named := func(edit func(*v1alpha1.Connection)) string {
 		conn := connection()
@@ -74,8 +74,8 @@ func TestLineage(t *testing.T) {
 	}
 }
 
-// A working copy that has many users stays as it is, whoever of them uses it: each write is of a
-// version that no other Connection's status speaks of.
+// A working copy with many users stays unchanged when any of them uses it: each write makes a version that no other
+// Connection's status has.
 func TestUseOfMany(t *testing.T) {
 	store, _ := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
 	copied := seeded(t, store)
@@ -90,7 +90,7 @@ func TestUseOfMany(t *testing.T) {
 		}
 		return copied.Version != before
 	}
-	for n := range mostUsers - 1 { // the one that made the copy is known
+	for n := range mostUsers - 1 { // the Connection that made the copy is listed
 		if !used(n) {
 			t.Fatalf("user %d is not noted", n)
 		}
@@ -102,7 +102,7 @@ func TestUseOfMany(t *testing.T) {
 	}
 }
 
-// Who rewrites a Secret with the same tokens changes nothing.
+// A rewrite of a Secret with the same tokens changes nothing.
 func TestHash(t *testing.T) {
 	base := hashOf(secretWith(map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s"}))
 	for reason, tc := range map[string]struct {
@@ -209,7 +209,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// A version of Herald that renewed tokens in the input may be at it while this one begins.
+// An earlier version of Herald that renews tokens in the input may be doing so while this one starts.
 func TestSeedGivesWayToTheVersionBefore(t *testing.T) {
 	for _, tc := range []struct {
 		reason      string
@@ -236,7 +236,7 @@ func TestSeedGivesWayToTheVersionBefore(t *testing.T) {
 	}
 }
 
-// A renewed token is not lost because somebody deletes the copy that it belongs into.
+// A renewed token is not lost if its working copy is deleted meanwhile.
 func TestSaveMakesTheCopyAnew(t *testing.T) {
 	store, api := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
 	copied := seeded(t, store)

@@ -1,49 +1,48 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deadline says how long one pass of each controller may take. A pass that hangs
-// holds one of its controller's workers: without an end, a server that accepts a request and
-// then says nothing stops a controller, worker by worker, until the next restart. A pass that
-// is cut off is an error, and tried again after a pause.
+// Package deadline defines the timeout of one reconciliation, by controller. A reconciliation that hangs occupies a
+// worker of its controller: without a timeout, a server that accepts a request and does not answer would stop a
+// controller, worker by worker, until the next restart. A reconciliation that times out returns an error, and is
+// retried with backoff.
 //
-// Each is above the longest honest pass; what a pass waits for has a limit of its own, which
-// ends it long before and says more. What outlives a pass is not cut off with it:
+// Each timeout exceeds the longest healthy reconciliation. Each wait within it has its own limit, which ends it much
+// earlier with a more precise error. Work that outlives a reconciliation is not cancelled with it:
 //
-//   - A call that publishes, and the record of its result: they are detached from the pass, and
-//     bounded by the platform's CallTimeout and by the configuration's delivery.recordFor.
-//   - A renewal of a token and the storing of it (controllers/connection/tokens.go).
-//   - Uploads and conversions before a post's call: they run beside the passes, and are bounded
-//     by what there is to send (controllers/post/internal/prepare).
-//   - The write of a status at the end of a pass.
+//   - A call that publishes, and the record of its result: they are detached from the reconciliation, and limited by the
+//     platform's CallTimeout and by the configuration's delivery.recordFor.
+//   - The renewal of a token and its storage (controllers/connection/tokens.go).
+//   - Uploads and conversions before a post's call: they run concurrently with reconciliations, and are limited by the
+//     size of the content (controllers/post/internal/prepare).
+//   - The write of a status at the end of a reconciliation.
 package deadline
 
 import "time"
 
 const (
-	// Team is for some reads and writes of the Kubernetes API, and the count of the team's objects,
-	// which are listed page by page.
+	// Team covers some reads and writes of the Kubernetes API, and the count of the team's objects, which are listed
+	// page by page.
 	Team = 5 * time.Minute
 
-	// APIKey is for a handful of reads and writes of the Kubernetes API.
+	// APIKey covers a handful of reads and writes of the Kubernetes API.
 	APIKey = 2 * time.Minute
 
-	// Connection is for a renewal (15 s) that is stored with patience (60 s), two questions to the
-	// platform (4 s each), and the writes of a status.
+	// Connection covers a renewal (15 s) whose token is stored with retries (60 s), two queries to the platform (4 s
+	// each), and the writes of a status.
 	Connection = 5 * time.Minute
 
-	// Verification is for one look at an uploaded file: 32 MiB of it at most, from a store that
-	// sends 128 KiB in a second, and two minutes for the way there.
+	// Verification covers one check of an uploaded file: at most 32 MiB of it, from a store that sends 128 KiB per
+	// second, and two minutes for latency.
 	Verification = 2*time.Minute + 32*8*time.Second
 
-	// Media is for a fetch (15 min), which is verified before and after, and writes.
+	// Media covers a fetch (15 min), a verification before and after it, and writes.
 	Media = 15*time.Minute + 2*Verification + 2*time.Minute
 
-	// Post is for the list of a team's other posts before a platform is asked what became of
-	// a call, which takes a minute at most, and for the cards of a tree: they go out in one
-	// pass as long as it lasts, and the next pass goes on with them.
+	// Post covers the list of a team's other posts before a lookup, which takes a minute at most, and the cards of a
+	// tree: one reconciliation sends as many as fit into its timeout, and the next one continues.
 	Post = 15 * time.Minute
 
-	// Sweep is for one sweep: of the store of media files, a million of them, listed by the
-	// thousand, and a thousand of them deleted; or of posts that leave, twenty in a second. The next one goes on.
+	// Sweep covers one sweep of the store of media files (a million files, listed in pages of a thousand, and a
+	// thousand deletions) or of posts that leave the cluster (twenty per second). The next sweep continues.
 	Sweep = 50 * time.Minute
 )

@@ -14,44 +14,44 @@ import (
 )
 
 const (
-	// firstWindow is how many writes are under way before the speed of the API server is known. At 30 writes a
-	// second, the slowest that Herald is tested with, they take 1.1 seconds.
+	// firstWindow limits concurrent writes until the speed of the API server is measured. At 30 writes per second, the
+	// slowest rate that Herald is tested with, 32 writes take 1.1 seconds.
 	firstWindow = 32
-	// leastWindow keeps writes going, and with them the measurement.
+	// leastWindow keeps some writes running, so that the measurement continues.
 	leastWindow = 4
 )
 
-// CongestionWindow bounds the writes that are under way by how long they take, as the congestion window of TCP does:
-// it grows by one write for each window of fast ones, at first by one for each, and halves when they become slow.
+// CongestionWindow limits concurrent writes by their latency, like the congestion window of TCP. It grows by one write
+// per window of fast writes (by one per fast write until the first slow one) and halves when writes become slow.
 //
-// Without it, 256 claims would be written at once, whatever the API server can do. Below 51 writes a second most of them
-// would be stored too late to be sent. Each would cost a second write, and a new claim later.
+// Without it, 256 claims would be written at once, whatever the API server can handle. Below 51 writes per second most
+// of them would be stored after their send window. Each of these costs a second write, and a new claim later.
 type CongestionWindow struct {
 	clock clock.PassiveClock
 	most  float64
-	// slow is how long a write takes from which on fewer are made at once, and fast how long one takes at most for more.
+	// A write that takes longer than slow shrinks the window; one that takes at most fast can grow it.
 	slow, fast time.Duration
 
 	mu       sync.Mutex
 	size     float64
 	underway int
-	// searching is set until the first slow write: the window grows fast.
+	// searching is true until the first slow write: the window grows fast.
 	searching bool
-	// shrunk is when the window was halved. Writes that began before say nothing about the smaller one.
+	// shrunk is the time of the last halving. Writes that started earlier are not a measure of the smaller window.
 	shrunk time.Time
 	queue  []chan struct{}
 }
 
-// NewCongestionWindow returns a window that never holds more than most writes, each of which must be stored within a
-// time. A write that takes a fifth of it is slow.
+// NewCongestionWindow returns a window of at most most concurrent writes. Each write must be stored within the given
+// time; a write that takes more than a fifth of it is slow.
 func NewCongestionWindow(most int, within time.Duration, c clock.PassiveClock) *CongestionWindow {
 	slow := within / 5
 	return &CongestionWindow{clock: c, most: float64(most), slow: slow, fast: slow * 3 / 10, size: min(firstWindow, float64(most)), searching: true}
 }
 
-// Acquire waits until a write may begin, first come, first served. The caller calls ended when the write has been
-// answered or given up, and says whether the API server has worked on it: what was refused at once, or never sent, says
-// nothing about its speed. The error is that of the context.
+// Acquire waits, first come, first served, until a write may start. The caller calls ended when the write was answered
+// or abandoned, and passes whether the API server processed it: a write that was rejected at once or never sent is no
+// measure of the server's speed. The error is the context's.
 func (w *CongestionWindow) Acquire(ctx context.Context) (ended func(written bool), err error) {
 	w.mu.Lock()
 	if w.underway < int(w.size) && len(w.queue) == 0 {
@@ -71,14 +71,14 @@ func (w *CongestionWindow) Acquire(ctx context.Context) (ended func(written bool
 	defer w.mu.Unlock()
 	if at := slices.Index(w.queue, turn); at >= 0 {
 		w.queue = slices.Delete(w.queue, at, at+1)
-	} else { // its turn came in the same moment
+	} else { // the turn was granted at the same moment
 		w.underway--
 		w.next()
 	}
 	return nil, fmt.Errorf("stopped while waiting to write: %w", ctx.Err())
 }
 
-// start returns what ends a write that begins now.
+// start returns the function that ends a write which starts now.
 func (w *CongestionWindow) start() func(written bool) {
 	from := w.clock.Now()
 	var once sync.Once
@@ -95,12 +95,12 @@ func (w *CongestionWindow) start() func(written bool) {
 	}
 }
 
-// adjust sizes the window by a write that began at a time and ends now.
+// adjust resizes the window by the duration of a write that started at from and ends now.
 func (w *CongestionWindow) adjust(from time.Time) {
 	switch took := w.clock.Since(from); {
 	case took > w.slow && !from.Before(w.shrunk):
 		w.size, w.shrunk, w.searching = max(w.size/2, min(leastWindow, w.most)), w.clock.Now(), false
-	case took <= w.fast && len(w.queue) > 0: // a window that is not used up is not measured
+	case took <= w.fast && len(w.queue) > 0: // a window that is not full is not measured
 		more := 1.0
 		if !w.searching {
 			more /= w.size
@@ -109,7 +109,7 @@ func (w *CongestionWindow) adjust(from time.Time) {
 	}
 }
 
-// next starts as many waiting writes as the window has room for.
+// next starts waiting writes until the window is full.
 func (w *CongestionWindow) next() {
 	for len(w.queue) > 0 && w.underway < int(w.size) {
 		close(w.queue[0])
@@ -118,7 +118,7 @@ func (w *CongestionWindow) next() {
 	}
 }
 
-// Size returns how many writes may be under way, and how many wait for that.
+// Size returns the limit of concurrent writes and the number of waiting ones.
 func (w *CongestionWindow) Size() (size, waiting int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// window is within what a write must be stored, as by default.
+// window is the time within which a write must be stored, as by default.
 const window = 5 * time.Second
 
-// server answers writes one after the other, each after the same time.
+// server answers writes one at a time, each after the same time.
 type server struct {
 	mu   sync.Mutex
 	each time.Duration
@@ -42,7 +42,7 @@ func TestCongestionWindow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		each   time.Duration
-		// longest is what a write may take, and within what all may take.
+		// longest is the limit of one write, and within the limit of all.
 		longest, within time.Duration
 		size            func(size int) bool
 	}{
@@ -99,7 +99,7 @@ func TestCongestionWindow(t *testing.T) {
 	}
 }
 
-// TestCongestionWindowRecovers slows the API server and lets it go again.
+// TestCongestionWindowRecovers slows the API server down and speeds it up again.
 func TestCongestionWindowRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestCongestionWindowRecovers(t *testing.T) {
 	})
 }
 
-// TestCongestionWindowLetsGo has those that wait stop waiting.
+// TestCongestionWindowLetsGo cancels the waiting writes.
 func TestCongestionWindowLetsGo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestCongestionWindowLetsGo(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		ended(true)
-		ended(true) // twice is once
+		ended(true) // a second call has no effect
 		if again, err := w.Acquire(t.Context()); err != nil {
 			t.Error(err)
 		} else {

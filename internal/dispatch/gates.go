@@ -3,8 +3,8 @@
 
 // Package dispatch decides which post may prepare or publish next.
 //
-// Its guarantees hold within one process only. Two managers that overlap are kept
-// apart by the write-ahead record of each delivery.
+// Its guarantees hold within one process only. The write-ahead record of each delivery protects against two managers
+// that run at the same time.
 package dispatch
 
 import (
@@ -14,25 +14,25 @@ import (
 	"time"
 )
 
-// Waiter asks for its turn on behalf of one post.
+// Waiter is a post that waits for its turn.
 type Waiter struct {
-	// ID identifies the waiter; one that waits twice counts once.
+	// ID identifies the waiter; a waiter that waits twice counts once.
 	ID string
-	// Team is the team whose part of a Scheduler's places it takes.
+	// Team is the team whose share of a Scheduler's places the waiter uses.
 	Team string
-	// Due orders those that wait: the earliest comes first.
+	// Due orders the waiters: the earliest comes first.
 	Due time.Time
-	// Wake is called, with no lock held, when the waiter's turn has come.
+	// Wake is called, without a lock held, when it is the waiter's turn.
 	Wake func()
 }
 
-// lock guards a structure, and collects those that are to be woken when it is free.
+// lock is a mutex that collects the waiters to wake after it is unlocked.
 type lock struct {
 	mu    sync.Mutex
 	wakes []func()
 }
 
-// unlock frees the lock, and then wakes them.
+// unlock unlocks the mutex, then calls the collected wakes.
 func (l *lock) unlock() {
 	wakes := l.wakes
 	l.wakes = nil
@@ -44,32 +44,31 @@ func (l *lock) unlock() {
 
 func (l *lock) wake(waiter func()) { l.wakes = append(l.wakes, waiter) }
 
-// Gates is a set of semaphores, one per key, created when first asked for.
+// Gates is a set of semaphores, one per key, created on first use.
 type Gates struct {
 	lock
 
 	width int
 	gates map[string]*gate
-	// woken holds, by waiter, the gates that it was woken for and has not tried
-	// since, so that an unused wake can be passed on.
+	// woken holds, by waiter, the gates that it was woken for and has not tried since. An unused wake passes to the
+	// next waiter.
 	woken map[string]map[string]struct{}
 }
 
-// gate is one semaphore; waiting is ordered by when waiters are due, and queued are
-// their IDs.
+// gate is one semaphore. waiting is ordered by due time; queued has the IDs of its waiters.
 type gate struct {
 	acquired int
 	waiting  []Waiter
 	queued   map[string]struct{}
 }
 
-// NewGates returns an empty set. Each gate lets width waiters in at once.
+// NewGates returns an empty set. Each gate admits width waiters at a time.
 func NewGates(width int) *Gates {
 	return &Gates{width: width, gates: map[string]*gate{}, woken: map[string]map[string]struct{}{}}
 }
 
-// TryAcquire enters the gate if it has room, and reports whether it did; it never
-// waits. Otherwise it wakes the waiter when the gate has room.
+// TryAcquire enters the gate if it has room, and reports whether it did; it never blocks. Otherwise it queues the
+// waiter, which is woken when the gate has room.
 func (g *Gates) TryAcquire(key string, w Waiter) bool {
 	g.mu.Lock()
 	defer g.unlock()
@@ -96,7 +95,7 @@ func (g *Gates) TryAcquire(key string, w Waiter) bool {
 	return true
 }
 
-// Release leaves the gate and wakes the waiter that is due first.
+// Release leaves the gate and wakes the waiter with the earliest due time.
 func (g *Gates) Release(key string) {
 	g.mu.Lock()
 	defer g.unlock()
@@ -106,8 +105,7 @@ func (g *Gates) Release(key string) {
 	}
 }
 
-// ReturnWake is called when a waiter has had its turn: a wake that it did not use goes
-// to the next waiter.
+// ReturnWake passes the unused wakes of a waiter to the next waiters. Call it after the waiter's turn.
 func (g *Gates) ReturnWake(id string) {
 	g.mu.Lock()
 	defer g.unlock()
@@ -119,8 +117,7 @@ func (g *Gates) ReturnWake(id string) {
 	delete(g.woken, id)
 }
 
-// wakeNext removes the first waiter from the queue and wakes it. A gate without
-// holders and waiters is dropped.
+// wakeNext removes the first waiter from the queue and wakes it. It drops a gate without holders and waiters.
 func (g *Gates) wakeNext(key string, gt *gate) {
 	if len(gt.waiting) == 0 {
 		if gt.acquired == 0 {

@@ -53,7 +53,7 @@ func TestGateOrder(t *testing.T) {
 	}
 }
 
-// TestGateWidth fills a gate for two.
+// TestGateWidth fills a gate of width two.
 func TestGateWidth(t *testing.T) {
 	g := NewGates(2)
 	var woken []string
@@ -91,7 +91,7 @@ func TestGateWidth(t *testing.T) {
 	}
 }
 
-// TestGateExcludes lets many goroutines fight for one gate.
+// TestGateExcludes has many goroutines compete for one gate.
 func TestGateExcludes(t *testing.T) {
 	g := NewGates(1)
 	var inside, turns atomic.Int32

@@ -9,34 +9,30 @@ import (
 )
 
 const (
-	// scanned is how many of those that wait for a gate are looked at when it is
-	// free. Those further back come closer with each turn.
+	// scanned is how many waiters of a free gate are examined. Later ones move up as earlier ones get their turn.
 	scanned = 64
-	// maxOvertaken is how often others may overtake a ticket that waits for several
-	// gates; then the gates are kept free for it.
+	// maxOvertaken is how often a ticket that waits for several gates may be overtaken; after that the gates are
+	// reserved for it.
 	maxOvertaken = 32
 )
 
-// Scheduler gives a post its turn when two things are free at once:
+// Scheduler grants a post its turn when both are free at once:
 //
-//   - A place. Places, such as the workers that may be busy with a call, are
-//     divided between teams: with n active teams each gets one part in n+1, so
-//     that a place is free for the next team. Each active team may have one
-//     place, up to twice as many in all as there are places.
-//   - The gates of its accounts. At most one call that could publish is under
-//     way per account. That gives ordering, a simple pace, and lookups that no
-//     other post of the account confuses. A post takes all its gates together, so
-//     that its targets are claimed by one write and recorded by another. A gate
-//     whose call is slow is left out, so that one account does not hold up the
-//     others.
+//   - A place. Places, such as workers for calls, are divided between teams: with n active teams each gets one part in
+//     n+1, which leaves a place for the next team. Each active team may have one place, up to twice the configured
+//     number in total.
+//   - The gates of its accounts. At most one call that could publish runs per account. That keeps posts in order and
+//     paces them, and a lookup is not confused by another post of the account. A post takes all its gates together, so
+//     that one write claims its targets and another records them. A gate with a slow call is left out, so that one
+//     account does not delay the others.
 //
-// A post holds nothing while it waits, so there is no deadlock. When its turn has
-// come, everything is reserved for it and it is woken.
+// A post holds nothing while it waits, so there is no deadlock. When its turn comes, its place and gates are reserved
+// and it is woken.
 type Scheduler struct {
 	lock
 
 	places int
-	// used counts the places that are taken.
+	// used counts the occupied places.
 	used    int
 	tickets map[string]*ticket
 	gates   map[string]*accountGate
@@ -51,8 +47,8 @@ type ticket struct {
 	keys     []string
 	acquired []string
 	state    state
-	// ready is set while the ticket lacks only a place and stands in its team's
-	// list; passed counts how often it was overtaken.
+	// ready is true while the ticket lacks only a place and is in its team's list; passed counts how often it was
+	// overtaken.
 	ready  bool
 	passed int
 }
@@ -69,7 +65,7 @@ type accountGate struct {
 	holder *ticket
 	slow   bool
 	queue  []*ticket
-	// reservedFor is the first in the queue that was overtaken too often.
+	// reservedFor is the first ticket of the queue that was overtaken too often.
 	reservedFor *ticket
 }
 
@@ -78,14 +74,13 @@ type team struct {
 	ready       []*ticket
 }
 
-// NewScheduler returns a scheduler with so many places, at least one.
+// NewScheduler returns a scheduler with the given number of places, at least one.
 func NewScheduler(places int) *Scheduler {
 	return &Scheduler{places: max(places, 1), tickets: map[string]*ticket{}, gates: map[string]*accountGate{}, teams: map[string]*team{}}
 }
 
-// TryAcquire asks for a place and the gates of keys, which are all different. It
-// returns the gates that it took; the caller then calls Done. If it returns none,
-// the waiter is woken when its turn has come.
+// TryAcquire requests a place and the gates of keys, which must be distinct. It returns the acquired gates; the caller
+// then calls Done. If it returns none, the waiter is woken when its turn comes.
 func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 	s.mu.Lock()
 	defer s.unlock()
@@ -106,7 +101,7 @@ func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 		delete(s.tickets, t.ID)
 		s.teamOf(t).waits--
 		for _, key := range t.keys {
-			// The gate is no longer kept free for it.
+			// The gate is no longer reserved for it.
 			s.offer(key)
 		}
 		t = nil
@@ -129,7 +124,7 @@ func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 	return slices.Clone(t.acquired)
 }
 
-// Release opens a gate that the waiter holds: its call has ended.
+// Release opens a gate that the waiter holds, after its call has ended.
 func (s *Scheduler) Release(id, key string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -138,7 +133,7 @@ func (s *Scheduler) Release(id, key string) {
 	}
 }
 
-// Done frees the waiter's place and the gates that it still holds.
+// Done frees the waiter's place and its remaining gates.
 func (s *Scheduler) Done(id string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -147,8 +142,8 @@ func (s *Scheduler) Done(id string) {
 	}
 }
 
-// ReturnWake is called after each pass over a waiter: if it was woken and did not
-// enter, others get its turn.
+// ReturnWake is called after each reconciliation of a waiter. If the waiter was woken and did not enter, its turn
+// passes to others.
 func (s *Scheduler) ReturnWake(id string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -157,8 +152,7 @@ func (s *Scheduler) ReturnWake(id string) {
 	}
 }
 
-// Slow marks a gate whose holder's call takes long. Tickets that wait for other
-// gates too no longer wait for this one.
+// Slow marks a gate whose holder's call is slow. Tickets that also wait for other gates no longer wait for this one.
 func (s *Scheduler) Slow(id, key string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -170,7 +164,7 @@ func (s *Scheduler) Slow(id, key string) {
 	}
 }
 
-// Waiting is how many wait for their turn.
+// Waiting returns the number of waiting tickets.
 func (s *Scheduler) Waiting() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +174,7 @@ func (s *Scheduler) Waiting() (n int) {
 	return n
 }
 
-// grant gives a ticket its turn, if it can have it, and wakes it.
+// grant wakes a ticket if tryGrant gives it its turn.
 func (s *Scheduler) grant(t *ticket) bool {
 	has := s.tryGrant(t)
 	if has {
@@ -189,7 +183,7 @@ func (s *Scheduler) grant(t *ticket) bool {
 	return has
 }
 
-// tryGrant gives a ticket its turn if everything that it needs is free.
+// tryGrant gives a ticket its turn if its place and gates are free.
 func (s *Scheduler) tryGrant(t *ticket) bool {
 	var wanted []string
 	for _, key := range t.keys {
@@ -227,7 +221,7 @@ func (s *Scheduler) tryGrant(t *ticket) bool {
 	return true
 }
 
-// countOvertaken counts that a ticket overtook those before it.
+// countOvertaken records that a ticket overtook those in front of it.
 func (g *accountGate) countOvertaken(by *ticket) {
 	for _, t := range g.queue[:min(len(g.queue), scanned)] {
 		if before(t, by) > 0 {
@@ -240,7 +234,7 @@ func (g *accountGate) countOvertaken(by *ticket) {
 	}
 }
 
-// releaseGate frees a gate and offers it.
+// releaseGate frees a gate and offers it to the queue.
 func (s *Scheduler) releaseGate(t *ticket, key string) {
 	t.acquired = slices.DeleteFunc(t.acquired, func(k string) bool { return k == key })
 	g := s.gates[key]
@@ -248,19 +242,19 @@ func (s *Scheduler) releaseGate(t *ticket, key string) {
 	s.offer(key)
 }
 
-// offer gives the first ticket that can use a free gate its turn.
+// offer grants a free gate to the first ticket that can use it.
 func (s *Scheduler) offer(key string) {
 	g := s.gates[key]
 	if g == nil || g.holder != nil {
 		return
 	}
-	// The search ends with the first that can have its turn.
+	// The search ends at the first ticket that can have its turn.
 	if !slices.ContainsFunc(g.queue[:min(len(g.queue), scanned)], s.grant) {
 		s.prune(key)
 	}
 }
 
-// releaseTicket ends a ticket and offers what it held to others.
+// releaseTicket ends a ticket and offers its place and gates to others.
 func (s *Scheduler) releaseTicket(t *ticket) {
 	delete(s.tickets, t.ID)
 	s.used--
@@ -277,8 +271,8 @@ func (s *Scheduler) releaseTicket(t *ticket) {
 	}
 }
 
-// nextReady removes the first ticket that lacks only a place from the list of the
-// team that holds the fewest, among those that may take one.
+// nextReady removes and returns the first ticket that lacks only a place, from the team with the fewest places among
+// those that may have another.
 func (s *Scheduler) nextReady() *ticket {
 	var least *team
 	var name string
@@ -297,12 +291,11 @@ func (s *Scheduler) nextReady() *ticket {
 	return t
 }
 
-// hasPlace reports whether a team may take another place: neither its part nor
-// what there is for all teams is used up. The latter is more than the places, so
-// that many teams at once have one each.
+// hasPlace reports whether a team may take another place: neither its share nor the total is used up. The total exceeds
+// the number of places, so that many teams can have one each.
 func (s *Scheduler) hasPlace(tm *team) bool { return tm.used < s.limit() && s.used < 2*s.places }
 
-// limit is how many places each active team may have.
+// limit is the number of places that each active team may have.
 func (s *Scheduler) limit() int { return max(s.places/(len(s.teams)+1), 1) }
 
 func (s *Scheduler) teamOf(t *ticket) *team {
@@ -323,7 +316,7 @@ func (s *Scheduler) gateOf(key string) *accountGate {
 	return g
 }
 
-// dequeue removes a ticket from every list on which it waits.
+// dequeue removes a ticket from all its queues.
 func (s *Scheduler) dequeue(t *ticket) {
 	for _, key := range t.keys {
 		g := s.gates[key]
@@ -350,7 +343,7 @@ func (s *Scheduler) prune(key string) {
 	}
 }
 
-// before orders tickets by when they are due, then by when they came.
+// before orders tickets by due time, then by arrival.
 func before(a, b *ticket) int {
 	return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.number, b.number))
 }

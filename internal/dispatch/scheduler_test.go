@@ -15,8 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAdmissionUnderLoad lets many posts fight for accounts and places, as when
-// all are due at one instant.
+// TestAdmissionUnderLoad has many posts compete for accounts and places, as when all are due at the same instant.
 func TestAdmissionUnderLoad(t *testing.T) {
 	const accounts, posts, places = 20, 2000, 16
 	a := NewScheduler(places)
@@ -80,8 +79,7 @@ func TestAdmissionUnderLoad(t *testing.T) {
 	t.Logf("%d of %d were split", split.Load(), posts)
 }
 
-// TestAdmissionShares divides twelve places between teams that ask in turn, each
-// post for an account of its own.
+// TestAdmissionShares divides twelve places between teams that take turns, each post with its own account.
 func TestAdmissionShares(t *testing.T) {
 	a := NewScheduler(12)
 	for _, tt := range []struct {
@@ -106,8 +104,8 @@ func TestAdmissionShares(t *testing.T) {
 	}
 }
 
-// TestAdmissionIsBounded lets a hundred teams ask for a place each: there are
-// eight at once, and all have theirs in the end.
+// TestAdmissionIsBounded has a hundred teams request a place each: eight at a time get one, and all get theirs in the
+// end.
 func TestAdmissionIsBounded(t *testing.T) {
 	a := NewScheduler(4)
 	var inside, woken []string
@@ -144,9 +142,9 @@ func TestAdmissionOrder(t *testing.T) {
 	const first, second = "first", "second"
 	for _, tt := range []struct {
 		name string
-		// held is what another post holds when a post asks for both accounts.
+		// held are the gates of another post when a post requests both accounts.
 		held []string
-		// act is what happens then.
+		// act is the next event.
 		act    func(a *Scheduler)
 		woken  []string
 		taken  []string

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Sequencer counts what each team has due in the same second. The count orders teams
-// fairly when much is due at once. It need not be exact, and is forgotten when the
-// second has passed.
+// Sequencer counts the turns of each team within the same second. The count orders teams fairly when many posts are due
+// at once. It need not be exact, and is dropped after that second.
 type Sequencer struct {
 	now func() time.Time
 
@@ -27,13 +26,12 @@ type slot struct {
 // pruneInterval is how often the counts of past seconds are dropped.
 const pruneInterval = time.Minute
 
-// NewSequencer returns empty counts.
+// NewSequencer returns a Sequencer without counts.
 func NewSequencer(now func() time.Time) *Sequencer {
 	return &Sequencer{now: now, counts: map[slot]int{}, cleared: now()}
 }
 
-// Next takes a turn of the team for the second of due, and returns how many it
-// had taken before.
+// Next takes a turn of the team in the second of due, and returns the number of its earlier turns in that second.
 func (t *Sequencer) Next(team string, due time.Time) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

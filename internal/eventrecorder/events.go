@@ -1,11 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eventrecorder keeps events apart that say different things.
+// Package eventrecorder keeps events with different notes apart.
 //
-// client-go counts an event as one more of a series if type, reason, action, reporter, regarding and related are those of an
-// earlier event. It does not compare the note, and stores that of the first event alone. Without this package the second of
-// two refusals would only be a number.
+// client-go adds an event to a series if an earlier event has the same type, reason, action, reporter, regarding and
+// related. It does not compare the note, and stores the first event's note only. Without this package the second of two
+// refusals would only be a number.
 package eventrecorder
 
 import (
@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// MaxNote is how many bytes the note of an event has here. events.k8s.io/v1 refuses one of more than 1,024.
+	// MaxNote is the maximum length of a note in bytes. events.k8s.io/v1 rejects notes of more than 1,024 bytes.
 	MaxNote = 1000
 
-	// seriesTTL is for how long the notes of a series are known. client-go ends a series six minutes after its last event, and
-	// looks for such series every six minutes.
+	// seriesTTL is how long the notes of a series are remembered. client-go ends a series six minutes after its last
+	// event, and searches for such series every six minutes.
 	seriesTTL = 15 * time.Minute
-	// mostSeries is how many series are known: those of fifteen minutes at 18 events a second. The series that was used least
-	// recently is forgotten first.
+	// mostSeries is the maximum number of remembered series: fifteen minutes of 18 events per second. The least
+	// recently used series is dropped first.
 	mostSeries = 1 << 14
 )
 
@@ -47,8 +47,8 @@ type Recorder struct {
 
 var _ events.EventRecorder = (*Recorder)(nil)
 
-// New returns a Recorder that hands events to another one; nil if there is no other, so that nothing is recorded. The scheme
-// knows the kinds that events are about.
+// New returns a Recorder that passes events to another one; nil if to is nil, so that nothing is recorded. The scheme
+// has the kinds that events are about.
 func New(to events.EventRecorder, scheme *runtime.Scheme, clk clock.PassiveClock) events.EventRecorder {
 	if to == nil {
 		return nil
@@ -56,7 +56,7 @@ func New(to events.EventRecorder, scheme *runtime.Scheme, clk clock.PassiveClock
 	return &Recorder{to: to, scheme: scheme, notes: cache.NewLRUExpireCacheWithClock(mostSeries, clk)}
 }
 
-// series is what client-go compares, but for what is the same for all events of a Recorder.
+// series holds the fields that client-go compares, except those that all events of a Recorder share.
 type series struct {
 	kind, reason, action string
 	regarding, related   corev1.ObjectReference
@@ -79,7 +79,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, kind, reason, actio
 	r.to.Eventf(regarding, related, kind, reason, action, "%s", note)
 }
 
-// number returns which of the notes of a series this is, from 1.
+// number returns the number of a note within its series, from 1.
 func (r *Recorder) number(of series, note string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +95,7 @@ func (r *Recorder) number(of series, note string) int {
 	return at + 1
 }
 
-// refer returns the reference to an object, as client-go makes it; nil if it cannot be made, which client-go logs.
+// refer returns the reference to an object, as client-go makes it; nil if that fails, which client-go logs.
 func (r *Recorder) refer(object runtime.Object) *corev1.ObjectReference {
 	if object == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// folds does with events what client-go does: one of the same key is counted, and its note is lost.
+// folds handles events like client-go: it counts events with the same key, and drops their notes.
 type folds map[string]string
 
 func (f folds) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
@@ -82,7 +82,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The Kubernetes API refuses an event whose note or action is too long.
+// The Kubernetes API rejects an event whose note or action is too long.
 func TestBounds(t *testing.T) {
 	got := folds{}
 	r := New(got, runtime.NewScheme(), clocktesting.NewFakeClock(time.Unix(0, 0)))

@@ -1,12 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gctuner makes a server with a small heap collect garbage less often. Go
-// collects when the heap has grown by as much as it held after the last collection:
-// for a small heap, that is many times a second under load, and on one or two
-// processors a request may wait several milliseconds for each. A fixed percentage
-// (GOGC) would also multiply a large heap, and a memory limit (GOMEMLIMIT) bounds a
-// heap from above only.
+// Package gctuner reduces the number of garbage collections of a server with a small heap. Go collects when the heap
+// has doubled since the last collection: for a small heap, that is many times per second under load, and on one or two
+// processors each may delay a request by several milliseconds. A fixed percentage (GOGC) would also multiply a large
+// heap, and a memory limit (GOMEMLIMIT) is an upper limit only.
 package gctuner
 
 import (
@@ -15,16 +13,16 @@ import (
 	"runtime/metrics"
 )
 
-// goDefault is Go's initial percentage, and the least that is set.
+// goDefault is Go's initial percentage, and the smallest that is set.
 const goDefault = 100
 
-// coarse is how many percent the percentage must be off to be set again, which stops
-// the process for some microseconds.
+// coarse is the smallest change of the percentage that is applied, in percent: setting it stops the process for some
+// microseconds.
 const coarse = 10
 
-// SetMinHeapGrowth lets the heap grow by at least so many bytes before garbage is collected,
-// however little it holds, until the process ends. A process that allocates little
-// does not grow: Go collects every two minutes in any case, and returns free memory.
+// SetMinHeapGrowth lets the heap grow by at least the given number of bytes before a collection, even if it is small,
+// until the process ends. A process that allocates little does not grow: Go collects at least every two minutes, and
+// returns free memory.
 func SetMinHeapGrowth(bytes uint64) {
 	k := &tuner{
 		bytes: bytes, percent: goDefault,
@@ -40,7 +38,7 @@ type tuner struct {
 	samples []metrics.Sample
 }
 
-// sentinel is referenced by nothing, so that each collection finds it.
+// sentinel is unreachable, so that each collection finalizes it.
 type sentinel struct{ _ *byte }
 
 func (k *tuner) adjust() {
@@ -58,10 +56,9 @@ func (k *tuner) adjust() {
 	runtime.AddCleanup(&sentinel{}, (*tuner).adjust, k)
 }
 
-// percentage returns the GOGC with which a heap that holds so much grows by bytes, or
-// by as much as it holds, whichever is more.
+// percentage returns the GOGC that lets a heap of held bytes grow by bytes, or double, whichever is more.
 func percentage(bytes, held uint64) int {
 	// Go lets every heap grow to 4 MiB times the percentage.
 	const least = 4 << 20
-	return int(max(bytes/(max(held, least)/goDefault), goDefault)) //nolint:gosec // what a machine has, divided by 42 KB
+	return int(max(bytes/(max(held, least)/goDefault), goDefault)) //nolint:gosec // the memory of a machine, divided by 42 KB
 }

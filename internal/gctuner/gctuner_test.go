@@ -33,7 +33,7 @@ func TestPercentage(t *testing.T) {
 	}
 }
 
-// TestKeep holds more and less and looks at what Go says that it will do.
+// TestKeep grows and shrinks the heap and checks Go's goal.
 func TestKeep(t *testing.T) {
 	before := debug.SetGCPercent(goDefault)
 	t.Cleanup(func() { debug.SetGCPercent(before) })

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Cluster returns what tells the identity of the cluster behind an API server: the UID of
-// its namespace kube-system, which lives as long as the cluster's etcd. A cluster that is
-// made anew has another one, and so have two that share a bucket; one whose etcd was put
-// back keeps its own. It is asked for until it is known, and then remembered.
+// Cluster returns a function for the identity of the cluster behind an API server: the UID of its namespace
+// kube-system, which lasts as long as the cluster's etcd. A rebuilt cluster has another identity, and two clusters that
+// share a bucket have different ones; a cluster whose etcd was restored keeps its identity. The function reads it until
+// it succeeds, and then caches it.
 func Cluster(api client.Reader) func(ctx context.Context) (string, error) {
 	var mu sync.Mutex
 	var known string

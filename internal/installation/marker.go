@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation says whose a bucket is. What is in a bucket and belongs to no object
-// of the cluster is removed after a while; a second cluster with the same bucket, such as
-// one that was made anew from a backup, would remove what is the first one's. So a marker in
-// the bucket names the cluster that may remove, and a person names another one.
+// Package installation determines the owner of a bucket. Files in a bucket that belong to no object of the cluster are
+// removed after a while; a second cluster with the same bucket, such as one that was restored from a backup, would
+// remove the first one's files. So a marker in the bucket names the cluster that may remove files, and only a person
+// can change it.
 package installation
 
 import (
@@ -24,33 +24,31 @@ const Key = store.Reserved + "installation.json"
 
 const (
 	mimeType = "application/json"
-	// mostBytes is how large a marker may be: one of 100 clusters before it has 8 KiB.
+	// mostBytes is the maximum size of a marker: after 100 previous clusters it has 8 KiB.
 	mostBytes = 16 << 10
-	// tries is how often the marker is read again after another cluster wrote it at the same
-	// time.
+	// tries limits the reads of the marker after another cluster wrote it at the same time.
 	tries = 3
 )
 
-// Documents keeps the marker; *store.Store implements it.
+// Documents stores the marker; *store.Store implements it.
 type Documents interface {
 	ReadDocument(ctx context.Context, key, known string, most int64) (data []byte, etag string, err error)
 	PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error)
 }
 
-// Marker is what the bucket says of itself.
+// Marker is the content of the marker file.
 type Marker struct {
-	// Cluster is the identity of the cluster that may remove what is in the bucket.
+	// Cluster is the identity of the cluster that may remove files from the bucket.
 	Cluster string `json:"cluster"`
-	// Since is when it became so.
+	// Since is when it became the owner.
 	Since time.Time `json:"since"`
-	// Before is the identity of the cluster that it was taken over from; empty for the first.
+	// Before is the identity of the previous owner; empty for the first.
 	Before string `json:"before,omitempty"`
 }
 
-// ForeignBucketError is returned to a cluster that may remove nothing, since the bucket is
-// another's.
+// ForeignBucketError is returned to a cluster that may remove nothing, because the bucket is another cluster's.
 type ForeignBucketError struct {
-	// Cluster may remove, Own is who asked.
+	// Cluster is the owner, Own the caller.
 	Cluster, Own string
 }
 
@@ -61,7 +59,7 @@ func (e *ForeignBucketError) Error() string {
 		e.Cluster, e.Own, e.Cluster)
 }
 
-// Bucket is the bucket of this installation. It may be used by many goroutines at once.
+// Bucket is the bucket of this installation. It is safe for concurrent use.
 type Bucket struct {
 	documents Documents
 	clock     clock.PassiveClock
@@ -69,19 +67,18 @@ type Bucket struct {
 	from      string
 }
 
-// New returns a Bucket. own returns the identity of this cluster; see Cluster. from is the
-// identity of the cluster from which a person takes it over; empty if none does.
+// New returns a Bucket. own returns the identity of this cluster; see Cluster. from is the identity of the cluster that
+// a person takes the bucket over from; empty if there is none.
 func New(documents Documents, own func(ctx context.Context) (string, error), from string, now clock.PassiveClock) *Bucket {
 	return &Bucket{documents: documents, cluster: own, from: from, clock: now}
 }
 
-// MayDelete returns nil if this installation may remove what it finds without an owner in
-// the bucket: the marker is its own, or there is none and it writes one, or it is of the
-// cluster from which a person takes over. A marker of another cluster is an *ForeignBucketError.
-// Who asks deletes nothing after any error. Without a store there is nothing to delete, and
-// no error.
+// MayDelete returns nil if this installation may remove files without an owner from the bucket: the marker names it, or
+// there is no marker and it writes one, or the marker names the cluster that a person takes over from. With another
+// cluster's marker the error is a *ForeignBucketError. The caller must not delete anything after any error. Without a
+// store there is nothing to delete, and no error.
 //
-// It reads the marker each time: who removes much asks once before each round.
+// It reads the marker each time: a caller that removes many files calls it once per round.
 func (b *Bucket) MayDelete(ctx context.Context) error {
 	own, err := b.cluster(ctx)
 	if err != nil {
@@ -99,7 +96,7 @@ func (b *Bucket) MayDelete(ctx context.Context) error {
 		case marker.Cluster != "" && marker.Cluster != b.from:
 			return &ForeignBucketError{Cluster: marker.Cluster, Own: own}
 		}
-		// Another cluster that writes at the same time is found by the next read.
+		// The next read finds another cluster that writes at the same time.
 		if err := b.write(ctx, Marker{Cluster: own, Since: b.clock.Now().UTC(), Before: marker.Cluster}, etag); !errors.Is(err, store.ErrChanged) {
 			return err
 		}

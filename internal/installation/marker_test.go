@@ -24,7 +24,7 @@ func cluster(uid string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return uid, nil }
 }
 
-// TestMarker goes through what becomes of one bucket, in the real store.
+// TestMarker follows one bucket through its owners, in the real store.
 func TestMarker(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
 	if err != nil {
@@ -35,7 +35,7 @@ func TestMarker(t *testing.T) {
 	}
 	for _, step := range []struct {
 		name, own, from string
-		// others is whose the bucket is, if not that of who asks.
+		// others is the bucket's owner, if that is not the caller.
 		others string
 	}{
 		{"the first cluster takes a bucket that is nobody's", "one", "", ""},
@@ -74,14 +74,14 @@ func TestMarker(t *testing.T) {
 	}
 }
 
-// TestNoStore shows that an installation without a store is kept from nothing.
+// TestNoStore checks that an installation without a store is not restricted.
 func TestNoStore(t *testing.T) {
 	if err := installation.New(store.None(), cluster("one"), "", clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// raced is a store into which another cluster writes between each read and write.
+// raced is a store that another cluster writes to between each read and write.
 type raced struct {
 	installation.Documents
 	others int
@@ -97,7 +97,7 @@ func (r *raced) PutDocument(ctx context.Context, key, mimeType string, data []by
 	return r.Documents.PutDocument(ctx, key, mimeType, data, etag)
 }
 
-// TestRace shows that of two clusters that take a bucket at the same time one gets it.
+// TestRace checks that one of two clusters that claim a bucket at the same time gets it.
 func TestRace(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
 	if err != nil {
@@ -110,7 +110,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestUnknownCluster shows that nothing is removed while it is not known which cluster this is.
+// TestUnknownCluster checks that nothing is removed while the identity of this cluster is unknown.
 func TestUnknownCluster(t *testing.T) {
 	away := errors.New("the API server is away")
 	own := func(context.Context) (string, error) { return "", away }

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// checkInterval is how often a manager looks whose the bucket is: often enough that a
-	// mistake shows before a sweep.
+	// checkInterval is how often a manager checks the owner of the bucket: often enough that a mistake is visible
+	// before a sweep.
 	checkInterval = time.Minute
-	// checkTimeout bounds one look.
+	// checkTimeout is the timeout of one check.
 	checkTimeout = 30 * time.Second
 )
 
-// Watch looks all the time whose the bucket is, and tells people: by a metric, and by the
-// log when it becomes another's.
+// Watch checks the owner of the bucket periodically, and reports it: by a metric, and by the log when the bucket
+// becomes another cluster's.
 type Watch struct {
 	bucket   *Bucket
 	clock    clock.WithTicker
@@ -39,8 +39,7 @@ func NewWatch(bucket *Bucket, now clock.WithTicker, r prometheus.Registerer) *Wa
 	})}
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: the manager that works also
-// takes a bucket that is nobody's.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: the leader also claims a bucket without an owner.
 func (*Watch) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
@@ -57,7 +56,7 @@ func (w *Watch) Start(ctx context.Context) error {
 	}
 }
 
-// Check looks once. A store or an API server that is away changes nothing of what was seen.
+// Check checks once. If the store or the API server is unavailable, the last result stays.
 func (w *Watch) Check(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// TestWatch shows what the metric says while a bucket passes from one cluster to another.
+// TestWatch checks the metric while a bucket passes from one cluster to another.
 func TestWatch(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
 	if err != nil {

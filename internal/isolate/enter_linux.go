@@ -18,18 +18,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// self is the program that runs, even if its file was replaced since.
+// self is the running program, even if its file was replaced since.
 func self() string { return "/proc/self/exe" }
 
-// isolate makes the child the leader of a process group, which is killed as a whole,
-// and makes it die with the thread that starts it.
+// isolate makes the child the leader of a process group, which is killed as a whole, and makes it die with the thread
+// that starts it.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// Enter confines this process for good: it keeps the files that it has open, and can
-// allocate memory, compute, read, write and end.
+// Enter confines this process permanently: it keeps its open files, and can allocate memory, compute, read, write and
+// exit.
 func Enter(limits Limits) error {
 	if raceEnabled {
 		return nil
@@ -48,9 +48,9 @@ func Enter(limits Limits) error {
 	return err
 }
 
-// Exec confines this process and makes it run another program. It has no environment,
-// the files 0, 1 and 2 of this process, and a listener at the other end of the socket
-// that Start gave it. It returns only if that fails, with an exit code.
+// Exec confines this process and replaces it by another program. The program has no environment, the files 0, 1 and 2
+// of this process, and a listener at the other end of the socket from Start. Exec returns only if that fails, with an
+// exit code.
 func Exec(limits Limits, path string, args []string) (code int, err error) {
 	if err := unix.Access(path, unix.X_OK); err != nil {
 		return ExitNotStarted, fmt.Errorf("%s: %w", path, err)
@@ -61,16 +61,15 @@ func Exec(limits Limits, path string, args []string) (code int, err error) {
 	}
 	argv := append([]string{path}, args...)
 	unix.CloseOnExec(controlFile)
-	// What Go opens is closed anyway; this is for what this program was given, where
-	// the kernel can do it (Linux 5.11).
+	// Go's own files are closed anyway; this closes inherited ones, where the kernel supports it (Linux 5.11).
 	_ = unix.CloseRange(controlFile, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	preferOOMKill()
-	// Start bounds the memory of what this becomes: this program looks for races in tests, which takes much.
+	// Start limits the memory after the exec: this program may run with the race detector in tests, which needs much.
 	limits.Data = 0
 	if err := limits.set(); err != nil {
 		return ExitNotIsolated, err
 	}
-	// The thread that has the filter becomes the program, and all others end.
+	// The thread with the filter becomes the program, and all others end.
 	runtime.LockOSThread()
 	listener, err := install(filter, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if err != nil {
@@ -83,12 +82,11 @@ func Exec(limits Limits, path string, args []string) (code int, err error) {
 	return ExitNotStarted, fmt.Errorf("%s: %w", path, syscall.Exec(path, argv, nil)) //nolint:gosec // the operator names the program
 }
 
-// preferOOMKill makes this process the first to go when memory is short: the one that started it
-// serves everybody. Where that cannot be said, the limits still hold.
+// preferOOMKill makes this process the first victim when memory is short: its parent serves all users. If that fails,
+// the limits still hold.
 func preferOOMKill() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
-// set sets the limits of this process, below which it writes no longer file than it may and
-// leaves no core.
+// set applies the limits to this process, including the maximum size of a written file and no core dump.
 func (l Limits) set() error {
 	wanted := map[int]uint64{
 		unix.RLIMIT_DATA: l.Data, unix.RLIMIT_NOFILE: l.Files,

@@ -14,50 +14,48 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// action is what the kernel does with a system call; see seccomp(2).
+// action is the kernel's reaction to a system call; see seccomp(2).
 type action uint32
 
 const (
 	allow action = unix.SECCOMP_RET_ALLOW
-	// refuse has the call fail with EPERM, and absent with ENOSYS.
+	// refuse makes the call fail with EPERM, and absent with ENOSYS.
 	refuse action = unix.SECCOMP_RET_ERRNO | action(unix.EPERM)
 	absent action = unix.SECCOMP_RET_ERRNO | action(unix.ENOSYS)
-	// pretend has the call return 0 without doing anything.
+	// pretend makes the call return 0 without any effect.
 	pretend action = unix.SECCOMP_RET_ERRNO
-	// notify leaves the call to the process that has the listener.
+	// notify passes the call to the process with the listener.
 	notify action = unix.SECCOMP_RET_USER_NOTIF
 	// kill ends the process with SIGSYS, which it cannot catch.
 	kill action = unix.SECCOMP_RET_KILL_PROCESS
 )
 
-// rule is what is done with one system call.
+// rule is the action for one system call.
 type rule struct {
 	call uintptr
 	do   action
-	// If set, do holds if the tests of the arguments succeed, and otherwise if
-	// one fails.
+	// With tests, do applies if all of them succeed, and otherwise if one fails.
 	tests     []test
 	otherwise action
 }
 
-// test looks at the lower half of an argument of a system call: the bits of mask must be
-// those of value. The kernel ignores the upper half of numbers; whole says that the
-// argument is an address, whose upper half must be zero as well.
+// test checks the lower half of an argument of a system call: the bits of mask must equal value. The kernel ignores the
+// upper half of numbers. whole marks an address, whose upper half must be zero as well.
 type test struct {
 	argument, mask, value uint32
 	whole                 bool
 }
 
-// none tests that an address is not given.
+// none tests that an address argument is nil.
 func none(argument uint32) test { return test{argument: argument, mask: ^uint32(0), whole: true} }
 
 // upperHalf marks the test of the upper half of an argument.
 const upperHalf = 1 << 31
 
-// upper is the test that the upper half of the same argument is zero.
+// upper tests that the upper half of the same argument is zero.
 func (t test) upper() test { return test{argument: t.argument | upperHalf, mask: ^uint32(0)} }
 
-// offset is where the kernel puts what is tested. Both systems put lower halves first.
+// offset is the offset of the tested half in seccomp_data. Both architectures put lower halves first.
 func (t test) offset() uint32 {
 	at := argumentsAt + argumentLength*(t.argument&^upperHalf)
 	if t.argument&upperHalf != 0 {
@@ -66,10 +64,10 @@ func (t test) offset() uint32 {
 	return at
 }
 
-// filter says what is done with system calls. What no rule names is refused.
+// filter lists the actions for system calls. Calls without a rule are refused.
 type filter []rule
 
-// all makes a rule of each call.
+// all returns one rule per call.
 func all(do action, calls ...uintptr) filter {
 	rules := make(filter, 0, len(calls))
 	for _, call := range calls {
@@ -78,22 +76,21 @@ func all(do action, calls ...uintptr) filter {
 	return rules
 }
 
-// onlyIf does something with a call whose arguments pass the tests, and refuses it
-// else.
+// onlyIf applies an action if the arguments pass the tests, and refuses the call otherwise.
 func onlyIf(do action, call uintptr, tests ...test) rule {
 	return rule{call: call, do: do, tests: tests, otherwise: refuse}
 }
 
-// Where the kernel puts the facts about a call (struct seccomp_data).
+// Offsets of the facts about a call (struct seccomp_data).
 const (
 	callAt, archAt, argumentsAt, argumentLength = 0, 4, 16, 8
 	word                                        = 4
-	// x32 is set in the numbers of a second table of amd64, which is not used.
+	// x32 marks the numbers of a second table of amd64, which is not used.
 	x32 = 0x40000000
 )
 
-// program translates the filter for the kernel. Each rule ends with a verdict, so that
-// no number of a call is ever compared with an argument.
+// program compiles the filter for the kernel. Each rule ends with a verdict, so that the number of a call is never
+// compared with an argument.
 func (f filter) program() ([]unix.SockFilter, error) {
 	code := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: archAt, Size: word},
@@ -120,7 +117,7 @@ func (f filter) program() ([]unix.SockFilter, error) {
 	return program, nil
 }
 
-// body is what follows the comparison with the number of the call.
+// body returns the instructions after the comparison with the number of the call.
 func (r rule) body() []bpf.Instruction {
 	const each = 3
 	var tests []test
@@ -132,7 +129,7 @@ func (r rule) body() []bpf.Instruction {
 	}
 	code := make([]bpf.Instruction, 0, each*len(tests)+2)
 	for i, t := range tests {
-		// Behind the tests that are left and the verdict stands the other one.
+		// The otherwise verdict follows the remaining tests and the first verdict.
 		failed := uint8(each*(len(tests)-i-1) + 1) //nolint:gosec // few tests
 		code = append(code,
 			bpf.LoadAbsolute{Off: t.offset(), Size: word},
@@ -147,15 +144,15 @@ func (r rule) body() []bpf.Instruction {
 	return code
 }
 
-// install puts a filter on this thread, or, with SECCOMP_FILTER_FLAG_TSYNC, on all of the
-// process. No program that it starts gets more rights than it has, which is what lets a
-// process without privileges do this. The result is the listener, if flags ask for one.
+// install installs a filter on this thread, or, with SECCOMP_FILTER_FLAG_TSYNC, on all threads of the process. It sets
+// no_new_privs, so that a started program gains no rights; the kernel then lets a process without privileges install a
+// filter. The result is the listener, if flags request one.
 func install(program []unix.SockFilter, flags uintptr) (listener int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("cannot set no_new_privs: %w", err)
 	}
-	head := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}                                                       //nolint:gosec // some hundred instructions
-	result, _, failure := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&head))) //nolint:gosec // as seccomp(2) wants it
+	head := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}                                                       //nolint:gosec // a few hundred instructions
+	result, _, failure := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&head))) //nolint:gosec // as seccomp(2) requires
 	switch {
 	case failure != 0:
 		return 0, fmt.Errorf("cannot set a filter for system calls: %w", failure)
@@ -165,7 +162,7 @@ func install(program []unix.SockFilter, flags uintptr) (listener int, err error)
 	return int(result), nil
 }
 
-// hostile are calls that nothing here ever makes by mistake: they end the process.
+// hostile are calls that these programs never make by mistake: they end the process.
 var hostile = slices.Concat([]uintptr{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS,
@@ -176,8 +173,7 @@ var hostile = slices.Concat([]uintptr{
 	unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_SENDMMSG,
 })
 
-// threadRule does something with a call for a new thread, and refuses new processes and
-// namespaces.
+// threadRule applies an action to a call for a new thread, and refuses new processes and namespaces.
 func threadRule(do action) rule {
 	return onlyIf(do, unix.SYS_CLONE, test{
 		mask: unix.CLONE_THREAD | unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
@@ -186,8 +182,7 @@ func threadRule(do action) rule {
 	})
 }
 
-// common is what every program needs to run: memory, threads, signals to itself, and
-// the files that it has.
+// common are the calls that every program needs: memory, threads, signals to itself, and its open files.
 func common(pid int) filter {
 	return slices.Concat(
 		all(allow,
@@ -196,19 +191,18 @@ func common(pid int) filter {
 			unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK,
 			unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY,
 			unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM,
-			// C libraries end the process where they cannot register a thread.
+			// C libraries abort if they cannot register a thread.
 			unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_BRK, unix.SYS_WRITEV,
 			unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
 		),
 		filter{onlyIf(allow, unix.SYS_TGKILL, test{argument: 0, mask: ^uint32(0), value: uint32(pid)})}, //nolint:gosec // a process id
-		// Its arguments lie in memory, where a filter cannot look; C libraries go
-		// on with clone.
+		// The arguments of clone3 are in memory, which a filter cannot read; C libraries fall back to clone.
 		all(absent, unix.SYS_CLONE3),
 		all(kill, hostile...),
 	)
 }
 
-// decoder is for a program in Go that reads and writes what it was started with.
+// decoder is the filter for a Go program that reads and writes its inherited files.
 func decoder(pid int) filter {
 	unexecutable := func(call uintptr) rule { return onlyIf(allow, call, test{argument: 2, mask: unix.PROT_EXEC}) }
 	return slices.Concat(
@@ -218,9 +212,8 @@ func decoder(pid int) filter {
 	)
 }
 
-// program is for a program that is linked when it starts, and reads from sockets that
-// it is given. The listener decides on execve, on opening files and on sockets. Any
-// other socket than one for a stream of IPv4 does not exist here.
+// program is the filter for a dynamically linked program that reads from the sockets it receives. The listener decides
+// on execve, on opening files and on sockets. Only IPv4 stream sockets exist.
 func program(pid, control int) filter {
 	return slices.Concat(
 		common(pid),
@@ -237,33 +230,31 @@ func program(pid, control int) filter {
 		),
 		all(allow, older...),
 		filter{
-			// The listener counts threads: each takes memory of the kernel's, and a
-			// place among the processes that the container may have.
+			// The listener counts threads: each takes kernel memory and one of the container's processes.
 			threadRule(notify),
-			// Its own limits are read, and none are set.
+			// The program may read its own limits, but not set any.
 			onlyIf(allow, unix.SYS_PRLIMIT64, test{argument: 0, mask: ^uint32(0)}, none(2)),
-			// Numbers and flags of files, and nothing that has the kernel send
-			// signals to a process of the program's choice when a file is ready.
+			// Numbers and flags of files, but no command that makes the kernel send signals to an arbitrary process
+			// when a file is ready.
 			onlyIf(allow, unix.SYS_FCNTL, test{argument: 1, mask: ^uint32(flagsOfFiles)}),
 			onlyIf(allow, unix.SYS_PRCTL, test{argument: 0, mask: ^uint32(0), value: unix.PR_SET_NAME}),
-			// The listener itself is handed over on a socket that is closed
-			// when the program begins.
+			// The program receives the listener's socket before it starts; the socket is closed by then.
 			onlyIf(allow, unix.SYS_SENDMSG, test{argument: 0, mask: ^uint32(0), value: uint32(control)}), //nolint:gosec // the number of a file
 			onlyIf(notify, unix.SYS_SOCKET, test{argument: 0, mask: ^uint32(0), value: unix.AF_INET}, test{argument: 1, mask: socketKind, value: unix.SOCK_STREAM}),
 		},
-		// What the listener gives is connected.
+		// The sockets from the listener are already connected.
 		all(pretend, unix.SYS_CONNECT),
 		all(notify, notified...),
 		all(kill, unix.SYS_SOCKETPAIR),
 	)
 }
 
-// flagsOfFiles has the bits of the commands of fcntl that duplicate a file, read and set its
-// flags, and lock it: those up to F_SETLKW.
+// flagsOfFiles has the bits of the commands of fcntl that duplicate a file, read and set its flags, and lock it: those
+// up to F_SETLKW.
 const flagsOfFiles = unix.F_SETLKW
 
-// socketKind is the part of a socket's type that is no flag.
+// socketKind masks the type of a socket without its flags.
 const socketKind = 0xf
 
-// notified are the calls, beside socket, that the listener decides on.
+// notified are the calls, except socket, that the listener decides on.
 var notified = slices.Concat([]uintptr{unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_OPENAT, unix.SYS_OPENAT2}, olderOpen)

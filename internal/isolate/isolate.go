@@ -1,16 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package isolate runs what reads the files of strangers in a process apart. Such a
-// process has no environment, is a group of its own that is killed as a whole, and
-// ends with the process that started it. On Linux it gives up by itself, before it
-// sees the first foreign byte, what it does not need: more memory, processor time and
-// files than it was allotted, and every system call but a few. No privilege is needed
-// for that, and no namespace.
+// Package isolate runs decoders of untrusted files in a separate process. Such a process has no environment, is in its
+// own process group, which is killed as a whole, and ends with its parent. On Linux it drops all that it does not need
+// before it sees the first untrusted byte: memory, processor time and files beyond its limits, and all but a few system
+// calls. That needs neither privileges nor namespaces.
 //
-// The process is this program again, started with arguments that the caller chooses.
-// It calls Enter and then decodes, or it calls Exec and becomes another program. Both
-// are called by a process that has nothing else to do.
+// The process is this program again, with arguments of the caller's choice. It calls Enter and then decodes, or it
+// calls Exec and becomes another program. The calling process must have no other task.
 package isolate
 
 import (
@@ -24,37 +21,33 @@ import (
 	"time"
 )
 
-// Limits bound what a process may use.
+// Limits are the resources that a process may use.
 type Limits struct {
-	// Data bounds what it may write to in memory, and AddressSpace all memory of a
-	// program that Start starts, in bytes; zero sets no bound. Programs in Go
-	// reserve addresses that they do not use: bound Data there.
+	// Data limits the writable memory, and AddressSpace all memory of a program that Start starts, in bytes; zero is
+	// unlimited. Go programs reserve addresses that they do not use: set Data for them.
 	Data, AddressSpace uint64
-	// CPU bounds the time of the processor, in full seconds.
+	// CPU limits the processor time, in full seconds.
 	CPU time.Duration
-	// Files bounds how many files may be open at once.
+	// Files limits the open files.
 	Files uint64
-	// Output bounds the file that Start lets a program write, in bytes; zero lets it write
-	// none.
+	// Output limits the file that Start lets a program write, in bytes; zero forbids writing.
 	Output uint64
 }
 
-// Exit codes of a process that did not get as far as to decode. A crash of a program in
-// Go has 2.
+// Exit codes of a process that did not start to decode. A crashed Go program has 2.
 const (
-	// ExitNotIsolated says that it could not give up what it must not have.
+	// ExitNotIsolated means that the process could not drop its rights.
 	ExitNotIsolated = 70
-	// ExitNotStarted says that Exec did not find the program, or may not run it.
+	// ExitNotStarted means that Exec did not find the program, or may not run it.
 	ExitNotStarted = 71
 )
 
-// killTimeout is how long to wait for what a killed process has still open.
+// killTimeout is how long to wait for the open files of a killed process.
 const killTimeout = 5 * time.Second
 
-// Self returns a command that starts this program with these arguments, behind its
-// name. It is killed with its group when the context ends. On Linux it is also killed
-// when the thread that started it ends: hold that by runtime.LockOSThread until it was
-// waited for.
+// Self returns a command that starts this program with these arguments after its name. It is killed with its group when
+// the context ends. On Linux it is also killed when the thread that started it ends: hold that thread by
+// runtime.LockOSThread until Wait returns.
 func Self(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, self()) //nolint:gosec // it is this program
 	cmd.Args = append([]string{"herald"}, args...)
@@ -65,30 +58,30 @@ func Self(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ExitReason is how a process ended.
+// ExitReason classifies the end of a process.
 type ExitReason string
 
-// Endings of a process.
+// The values of ExitReason.
 const (
-	// Exited is an end by itself, with whatever exit code.
+	// Exited is a normal exit, with any exit code.
 	Exited ExitReason = "ended"
-	// OutOfTime and OutOfMemory say that it used up what Limits allot.
+	// OutOfTime and OutOfMemory mean that the process exhausted its Limits.
 	OutOfTime   ExitReason = "out of time"
 	OutOfMemory ExitReason = "out of memory"
-	// Killed says that it was ended before it had used up anything: the memory of
-	// its machine, or container, was short, or its threads. It may not be at fault.
+	// Killed means that the process was killed before it exhausted its limits: its machine or container ran out of
+	// memory or threads. The input may not be at fault.
 	Killed ExitReason = "killed"
-	// Forbidden says that it tried what it must not.
+	// Forbidden means that it made a forbidden call.
 	Forbidden ExitReason = "forbidden"
 	// Crashed is every other end.
 	Crashed ExitReason = "crashed"
 )
 
-// crashCode is the exit code of a program in Go that panics, or lacks memory.
+// crashCode is the exit code of a Go program that panics or runs out of memory.
 const crashCode = 2
 
-// ClassifyExit says how a process ended that has this state, wrote this to its standard
-// error, and had these limits. Tell an end that the caller brought about before asking.
+// ClassifyExit classifies the end of a process by its state, its standard error and its limits. The caller must first
+// exclude an end that it caused itself.
 func ClassifyExit(state *os.ProcessState, complaint string, limits Limits) ExitReason {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {
@@ -97,8 +90,7 @@ func ClassifyExit(state *os.ProcessState, complaint string, limits Limits) ExitR
 	case threadLimitHit(complaint):
 		return Killed
 	case status.Signaled():
-		// What is counted at the end, in ticks, is less than what the limit is
-		// compared with.
+		// The time at the end, counted in ticks, is less than the time that the kernel compares with the limit.
 		enough := limits.CPU * 3 / 4
 		switch {
 		case status.Signal() == syscall.SIGSYS:
@@ -119,17 +111,16 @@ func ClassifyExit(state *os.ProcessState, complaint string, limits Limits) ExitR
 	}
 }
 
-// threadLimitHit reports whether a process in Go could begin no thread, since those of its machine, or
-// container, were too many.
+// threadLimitHit reports whether the process failed to start a thread because its machine or container has too many.
 func threadLimitHit(complaint string) bool {
 	return strings.Contains(complaint, "failed to create new OS thread") || strings.Contains(complaint, "pthread_create failed")
 }
 
-// ErrNotIsolated is returned for a process that could not give up what it must not have:
-// the kernel, or what runs the container, does not let it.
+// ErrNotIsolated is returned for a process that could not drop its rights, because the kernel or the container runtime
+// does not permit it.
 var ErrNotIsolated = errors.New("the process cannot be confined")
 
-// StartError returns why a process did not begin its work, by its exit code; nil if it did.
+// StartError returns why a process did not start its work, by its exit code; nil if it did.
 func StartError(state *os.ProcessState, complaint string) error {
 	switch state.ExitCode() {
 	case ExitNotIsolated:

@@ -28,15 +28,14 @@ import (
 	"github.com/herald-social/herald/internal/isolate"
 )
 
-// limits are those of the processes that try something here.
+// limits are the limits of the processes that try a call.
 var limits = isolate.Limits{Data: 512 << 20, CPU: 2 * time.Second, Files: 32}
 
-// becoming are those of the processes that become another program.
+// becoming are the limits of the processes that become another program.
 var becoming = isolate.Limits{AddressSpace: 1 << 30, CPU: 5 * time.Second, Files: 64}
 
-// TestMain lets this program be the process apart that a test starts: "try" confines
-// itself as what decodes images does, and tries one thing; "become" becomes another
-// program.
+// TestMain makes this program the separate process that a test starts: "try" confines itself like a decoder of images,
+// and tries one call; "become" becomes another program.
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 1 && args[0] == "try" {
@@ -74,7 +73,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// find returns what is done under a name.
+// find returns the function with a name.
 func find(name string, tried func() error) func() error {
 	if tried != nil {
 		return tried
@@ -94,8 +93,7 @@ func call(number uintptr, arguments ...uintptr) func() error {
 	}
 }
 
-// attempts are what a decoder has no business with. What is wanted is the error, or the
-// end of the process.
+// attempts are calls that a decoder must not make, with the expected error or end of the process.
 var attempts = map[string]struct {
 	do   func() error
 	want string
@@ -141,14 +139,13 @@ var attempts = map[string]struct {
 		return errors.Join(err, unix.Mprotect(page, unix.PROT_READ|unix.PROT_EXEC))
 	}, refused},
 	"a call by arguments of another": {func() error {
-		// The number of socket as the argument of a call that is tested: a filter
-		// that compares the wrong word would take the one for the other.
+		// The number of socket is the argument of a tested call: a filter that compares the wrong word would mistake
+		// one for the other.
 		_, _, errno := unix.RawSyscall(unix.SYS_CLONE, unix.SYS_READ, 0, 0)
 		return errno
 	}, refused},
 	"more memory": {func() error {
-		// What takes the place of reserved addresses in one piece may pass the limit.
-		// Nothing is had after that.
+		// An allocation that replaces reserved addresses in one piece may exceed the limit. Later allocations fail.
 		all := make([]byte, 600<<20)
 		for range 128 {
 			all = append(make([]byte, 1<<20), all[:1<<20]...)
@@ -177,8 +174,7 @@ var attempts = map[string]struct {
 const (
 	killed  = string(isolate.Forbidden)
 	refused = "operation not permitted"
-	// noMemory allows for Go's collector of garbage, which crashes where it gets none
-	// for itself.
+	// noMemory allows for Go's garbage collector, which crashes if it gets no memory for itself.
 	noMemory = string(isolate.OutOfMemory) + "|" + string(isolate.Crashed)
 )
 
@@ -194,7 +190,7 @@ func TestWhatAConfinedProcessCannotDo(t *testing.T) {
 	}
 }
 
-// try has a process apart try something, and returns its error or its ending.
+// try makes a separate process try something, and returns its error or its ending.
 func try(t *testing.T, name string) string {
 	t.Helper()
 	runtime.LockOSThread()
@@ -215,7 +211,7 @@ func try(t *testing.T, name string) string {
 	return out.String()
 }
 
-// All that a decoder does must go on: threads, garbage and files that are open.
+// A decoder must be able to do all its work: threads, garbage collection and open files.
 func TestWhatAConfinedProcessCanDo(t *testing.T) {
 	t.Parallel()
 	if got := try(t, "work"); got != "<nil>" {
@@ -223,7 +219,7 @@ func TestWhatAConfinedProcessCanDo(t *testing.T) {
 	}
 }
 
-// A machine, or container, that is short of something says nothing of the file.
+// A shortage of the machine or container is not the file's fault.
 func TestAShortageIsNoFaultOfTheProcess(t *testing.T) {
 	for name, words := range map[string]string{
 		"threads": "runtime: failed to create new OS thread (have 5 already; errno=11)", "threads in C": "runtime/cgo: pthread_create failed: Resource temporarily unavailable",
@@ -236,13 +232,13 @@ func TestAShortageIsNoFaultOfTheProcess(t *testing.T) {
 	}
 }
 
-// complain ends this process as Go does that lacks something.
+// complain ends this process like a Go program that runs out of a resource.
 func complain(words string) {
 	fmt.Fprintln(os.Stderr, words)
 	os.Exit(2)
 }
 
-// others are what processes do that are no attempts.
+// others are permitted actions of processes.
 var others = map[string]func() error{"work": work, "read": readFilm, "tell": tell, "wait": wait}
 
 func wait() error {
@@ -268,7 +264,7 @@ func work() error {
 	return err
 }
 
-// become starts this program as another one that does something.
+// become starts this program as another program with one action.
 func become(t *testing.T, ctx context.Context, out io.Writer, name string) (*exec.Cmd, *isolate.Program) {
 	t.Helper()
 	path, err := os.Executable()
@@ -284,13 +280,13 @@ func become(t *testing.T, ctx context.Context, out io.Writer, name string) (*exe
 	return cmd, program
 }
 
-// connect asks for a connection, which leads to where the test wants.
+// connect requests a connection, which leads to the test.
 func connect() (int, error) {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	return s, errors.Join(err, unix.Connect(s, &unix.SockaddrInet4{Port: 80, Addr: [4]byte{192, 0, 2, 1}}))
 }
 
-// connected does something once a connection was asked for.
+// connected does something after a connection was requested.
 func connected(do func() error) func() error {
 	return func() error {
 		if _, err := connect(); err != nil {
@@ -306,7 +302,7 @@ func start(path string) func() error {
 
 func readFile() error { _, err := os.ReadFile("/etc/passwd"); return err }
 
-// acts are what another program tries.
+// acts are the attempts of another program.
 var acts = map[string]struct {
 	do   func() error
 	want string
@@ -337,8 +333,8 @@ var acts = map[string]struct {
 	"what it needs": {readFile, "<nil>"},
 }
 
-// limitAnother sets a limit of the process that started this one. The limit lies at an
-// address whose lower half is zero, as if none were set.
+// limitAnother sets a limit of the parent process. The limit is at an address whose lower half is zero, as if none were
+// set.
 func limitAnother() error {
 	const address, size = 1 << 32, 4096
 	at, _, errno := unix.RawSyscall6(unix.SYS_MMAP, address, size, unix.PROT_READ|unix.PROT_WRITE,
@@ -352,8 +348,7 @@ func limitAnother() error {
 	return nil
 }
 
-// manyThreads asks for a hundred threads, in a way that the kernel does not grant but that
-// is asked about.
+// manyThreads requests a hundred threads, in a way that the kernel rejects but the listener decides on.
 func manyThreads() (err error) {
 	for range 100 {
 		_, _, errno := unix.RawSyscall(unix.SYS_CLONE, unix.CLONE_THREAD, 0, 0)
@@ -362,10 +357,10 @@ func manyThreads() (err error) {
 	return err
 }
 
-// fSetSig is F_SETSIG: which signal its owner gets when a file is ready.
+// fSetSig is F_SETSIG: the signal that the owner gets when a file is ready.
 const fSetSig = 10
 
-// signalBy changes which process the kernel tells that a file is ready, or how.
+// signalBy changes which process the kernel notifies that a file is ready, or how.
 func signalBy(command, argument int) error {
 	_, err := unix.FcntlInt(1, command, argument)
 	return err
@@ -381,8 +376,7 @@ func write(folder string) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// What a program opens before its first connection it gets, as linking needs it;
-// afterwards nothing.
+// A program can open files before its first connection, as linking needs, and none after it.
 func TestWhatAnotherProgramCannotDo(t *testing.T) {
 	for name, tc := range acts {
 		t.Run(name, func(t *testing.T) {
@@ -426,8 +420,7 @@ func accept(from *isolate.Program, serve func(net.Conn)) *sync.WaitGroup {
 	return &all
 }
 
-// A program reads what this process gives it, whatever address it connects to, and as
-// often as it likes.
+// A program reads this process's data from any address that it connects to, any number of times.
 func TestConnectionsAreGiven(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -468,13 +461,13 @@ func readFilm() error {
 	return nil
 }
 
-// mostOutput is how much of an output a process may write here, in bytes.
+// mostOutput is the maximum size of an output here, in bytes.
 const mostOutput = 64
 
-// outputs are what a program does that may write one file.
+// outputs are the actions of a program that may write one file.
 var outputs = map[string]struct {
 	do func() error
-	// want is what it says in the end, and kept what is in the output then.
+	// want is the program's final message, and kept the content of the output.
 	want, kept string
 }{
 	"output": {connected(func() error {
@@ -503,7 +496,7 @@ var outputs = map[string]struct {
 	}), "file too large", strings.Repeat("\x00", mostOutput)},
 }
 
-// A program that may write a file gets it whatever it opens, and no other.
+// A program with an output gets it for any file that it opens, and no other file.
 func TestTheOutputIsGiven(t *testing.T) {
 	for name, tc := range outputs {
 		t.Run(name, func(t *testing.T) {
@@ -552,7 +545,7 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A process has no environment, and none of the files of the one that starts it.
+// A process has no environment, and none of its parent's files.
 func TestNothingIsInherited(t *testing.T) {
 	t.Setenv("HERALD_TEST_SECRET", "hunter2")
 	secret, err := os.Open("/etc/passwd")
@@ -573,8 +566,7 @@ func TestNothingIsInherited(t *testing.T) {
 func tell() error {
 	files := ""
 	for f := range 64 {
-		// Files that a program in Go opens itself say that they are of the
-		// kernel's.
+		// The kernel's own files, which a Go program opens itself, have such names.
 		link, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f))
 		if err == nil && f > 2 && !strings.HasPrefix(link, "anon_inode:") && !strings.HasPrefix(link, "/sys/") {
 			files += fmt.Sprintf("%d %s ", f, link)
@@ -599,7 +591,7 @@ func TestTheContextEndsIt(t *testing.T) {
 	}
 }
 
-// writer calls something when it is written to.
+// writer is a function that is called when it is written to.
 type writer func()
 
 func (w writer) Write(p []byte) (int, error) { w(); return len(p), nil }

@@ -19,19 +19,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlFile is the number of the socket that a process hands its listener over on:
-// the first after its standard files.
+// controlFile is the number of the socket over which a process sends its listener: the first after its standard files.
 const controlFile = 3
 
-// Program is a process that calls Exec. What it takes for connections are sockets whose
-// other ends Accept returns. It never has a socket of a network, starts no other
-// program, and opens no file once it has asked for its first connection, but for the one
-// that it writes.
+// Program is a process that calls Exec. Its connections are sockets whose other ends Accept returns. It never has a
+// network socket and starts no other program. After it requested its first connection it opens no file except its
+// output.
 type Program struct {
 	cmd *exec.Cmd
 	// output is the file that it writes; nil for none.
 	output *os.File
-	// limits bound its memory.
+	// limits include its memory.
 	limits     Limits
 	control    *os.File
 	calls      *os.File
@@ -44,12 +42,11 @@ type Program struct {
 
 var _ net.Listener = (*Program)(nil)
 
-// Start starts a command that Self returned, whose process calls Exec with the same
-// limits. It sets those of memory, in the moment in which the process becomes the
-// program: before, a program in Go has reserved more than any other needs.
+// Start starts a command from Self, whose process calls Exec with the same limits. It sets the memory limits when the
+// process becomes the program: before that, a Go program has reserved more than any other program needs.
 //
-// Whatever file the program opens after its first connection is output, which it may write
-// and read; without an output it opens none.
+// Any file that the program opens after its first connection is output, which it may write and read; without an output
+// it cannot open files.
 func Start(cmd *exec.Cmd, limits Limits, output *os.File) (*Program, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -117,14 +114,14 @@ type (
 	}
 )
 
-// addFile is SECCOMP_IOCTL_NOTIF_ADDFD (Linux 5.9): it puts a file into the process.
+// addFile is SECCOMP_IOCTL_NOTIF_ADDFD (Linux 5.9): it adds a file to the process.
 const addFile = 0x40182103
 
 // supervise decides on the calls of the process until it ends.
 func (p *Program) supervise() {
 	calls, err := p.receive()
 	if err != nil {
-		return // The process says why, or has ended.
+		return // The process reports why, or has ended.
 	}
 	p.calls = calls
 	defer func() { _ = calls.Close() }()
@@ -140,7 +137,7 @@ func (p *Program) supervise() {
 		}
 		number := uintptr(call.call) //nolint:gosec // a number below 512
 		if number == unix.SYS_EXECVE && !begun {
-			// The process is still this program. A signal to one in Go lets it call again.
+			// The process is still this program. A Go program repeats the call after a signal.
 			p.respond(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 			continue
 		}
@@ -150,8 +147,8 @@ func (p *Program) supervise() {
 			continue
 		}
 		if !begun {
-			// It has become the other program, which asks for its first file. A program in Go has more
-			// addresses than the limit, and could start no thread.
+			// It has become the other program and opens its first file. A Go program has more addresses than the limit,
+			// and could not start a thread under it.
 			begun = p.limit() == nil
 		}
 		switch {
@@ -161,7 +158,7 @@ func (p *Program) supervise() {
 			fed = true
 			p.connect(&call)
 		case opens(number) && !fed:
-			// Nothing foreign was read yet: it is being linked.
+			// The program has read nothing untrusted yet: it is being linked.
 			p.respond(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 		case opens(number) && p.output != nil:
 			p.supplyOutput(&call)
@@ -171,8 +168,7 @@ func (p *Program) supervise() {
 	}
 }
 
-// mostThreads is how many threads a program may begin. One that was told to use one has
-// some ten.
+// mostThreads limits the threads that a program may start. A program that is configured for one has about ten.
 const mostThreads = 64
 
 // threadVerdict decides on a program's call for its n-th thread.
@@ -183,7 +179,7 @@ func threadVerdict(id uint64, n int) verdict {
 	return verdict{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 }
 
-// limit bounds the memory of the process.
+// limit sets the memory limits of the process.
 func (p *Program) limit() error {
 	for resource, most := range map[int]uint64{unix.RLIMIT_AS: p.limits.AddressSpace, unix.RLIMIT_DATA: p.limits.Data} {
 		if most == 0 {
@@ -201,7 +197,7 @@ func opens(call uintptr) bool {
 	return call == unix.SYS_OPENAT || call == unix.SYS_OPENAT2 || slices.Contains(olderOpen, call)
 }
 
-// receive receives the listener of the process.
+// receive receives the listener from the process.
 func (p *Program) receive() (*os.File, error) {
 	defer func() { _ = p.control.Close() }()
 	rights := make([]byte, unix.CmsgSpace(word))
@@ -217,7 +213,7 @@ func (p *Program) receive() (*os.File, error) {
 	if err != nil || len(files) != 1 {
 		return nil, errors.Join(err, errors.New("the process sent no listener"))
 	}
-	// What is not blocking is waited for without a thread, until it is closed.
+	// The runtime waits for a non-blocking file without a thread, until it is closed.
 	if err := unix.SetNonblock(files[0], true); err != nil {
 		return nil, errors.Join(err, unix.Close(files[0]))
 	}
@@ -243,12 +239,12 @@ func next(raw syscall.RawConn, call *notification) error {
 				return false
 			}
 			*call = notification{}
-			_, _, errno := unix.Syscall(unix.SYS_IOCTL, descriptor, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(call))) //nolint:gosec // as ioctl(2) wants it
+			_, _, errno := unix.Syscall(unix.SYS_IOCTL, descriptor, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(call))) //nolint:gosec // as ioctl(2) requires
 			switch errno {
 			case 0:
 				return true
 			case unix.EINTR, unix.ENOENT:
-				// The thread that called has gone.
+				// The calling thread has ended.
 			default:
 				failure = errno
 				return true
@@ -258,10 +254,9 @@ func next(raw syscall.RawConn, call *notification) error {
 	return errors.Join(err, failure)
 }
 
-// respond has a call of the process return. One that was given up meanwhile needs no
-// answer.
+// respond answers a call of the process. A call that was abandoned meanwhile needs no answer.
 func (p *Program) respond(v verdict) {
-	_, _ = p.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v)) //nolint:gosec // as ioctl(2) wants it
+	_, _ = p.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v)) //nolint:gosec // as ioctl(2) requires
 }
 
 func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr, err error) {
@@ -279,8 +274,8 @@ func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr
 	return result, err
 }
 
-// supplyOutput gives the process the output in place of the file that it asked for. Each time it is
-// opened anew, so that a program that reads what it writes has two places in it.
+// supplyOutput gives the process the output in place of the requested file. It opens the output again each time, so
+// that a program that reads its own output has two offsets.
 func (p *Program) supplyOutput(call *notification) {
 	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
 	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", p.output.Fd()), os.O_RDWR, 0)
@@ -290,7 +285,7 @@ func (p *Program) supplyOutput(call *notification) {
 	}
 	defer func() { _ = again.Close() }()
 	added := addition{id: call.id, from: uint32(again.Fd()), descriptor: unix.O_CLOEXEC} //nolint:gosec // the number of a file
-	number, err := p.ioctl(addFile, unsafe.Pointer(&added))                              //nolint:gosec // as ioctl(2) wants it
+	number, err := p.ioctl(addFile, unsafe.Pointer(&added))                              //nolint:gosec // as ioctl(2) requires
 	if err != nil {
 		p.respond(refused)
 		return
@@ -298,8 +293,7 @@ func (p *Program) supplyOutput(call *notification) {
 	p.respond(verdict{id: call.id, value: int64(number)}) //nolint:gosec // the number of a file
 }
 
-// connect gives the process one end of a pair of sockets in place of the one that it
-// asked for, and Accept the other.
+// connect gives the process one end of a socket pair in place of the requested socket, and Accept the other.
 func (p *Program) connect(call *notification) {
 	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -310,7 +304,7 @@ func (p *Program) connect(call *notification) {
 	defer func() { _ = unix.Close(pair[1]) }()
 	ours := os.NewFile(uintptr(pair[0]), "connection")
 	end, err := net.FileConn(ours)
-	_ = ours.Close() // FileConn has a file of its own.
+	_ = ours.Close() // FileConn has duplicated it.
 	if err != nil {
 		p.respond(refused)
 		return
@@ -320,7 +314,7 @@ func (p *Program) connect(call *notification) {
 		err = unix.SetNonblock(pair[1], true)
 	}
 	added := addition{id: call.id, from: uint32(pair[1]), descriptor: uint32(kind & unix.SOCK_CLOEXEC)} //nolint:gosec // the number of a file, and a flag
-	number, failure := p.ioctl(addFile, unsafe.Pointer(&added))                                         //nolint:gosec // as ioctl(2) wants it
+	number, failure := p.ioctl(addFile, unsafe.Pointer(&added))                                         //nolint:gosec // as ioctl(2) requires
 	if err = errors.Join(err, failure); err != nil {
 		_ = end.Close()
 		p.respond(refused)

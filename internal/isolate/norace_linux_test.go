@@ -5,5 +5,5 @@
 
 package isolate_test
 
-// raceEnabled is set where the processes of these tests cannot be confined.
+// raceEnabled is true if the processes of these tests cannot be confined.
 const raceEnabled = false

@@ -12,8 +12,8 @@ import (
 	"os/exec"
 )
 
-// On systems on which Herald is only developed a process apart is not confined. What
-// reads files in Go is run all the same, and other programs are not.
+// On systems that are used for development only, separate processes are not confined. Decoders in Go run nevertheless;
+// other programs do not.
 
 func self() string {
 	path, err := os.Executable()
@@ -27,13 +27,13 @@ func isolate(*exec.Cmd) {}
 
 // Enter does nothing on this system.
 func Enter(Limits) error {
-	_ = raced // Here all programs are alike.
+	_ = raceEnabled // All programs are alike here.
 	return nil
 }
 
 // Exec fails on this system.
 func Exec(Limits, string, []string) (code int, err error) {
-	return ExitUnconfined, errUnsupported()
+	return ExitNotIsolated, errUnsupported()
 }
 
 // Program is a process that calls Exec; there is none on this system.
@@ -46,5 +46,5 @@ func Start(*exec.Cmd, Limits, *os.File) (*Program, error) { return nil, errUnsup
 func (*Program) Wait() error { return errUnsupported() }
 
 func errUnsupported() error {
-	return fmt.Errorf("%w: this system has no filters for system calls; use Linux on amd64 or arm64", ErrUnconfined)
+	return fmt.Errorf("%w: this system has no filters for system calls; use Linux on amd64 or arm64", ErrNotIsolated)
 }

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Output keeps what a process writes, up to a number of bytes, drops the rest, and says when
-// there is one. It does not embed the buffer, whose ReadFrom would take what Write refuses.
+// Output stores the output of a process up to a limit, drops the rest, and reports when the limit is exceeded. It does
+// not embed the buffer, whose ReadFrom would bypass the limit of Write.
 type Output struct {
 	buffer    bytes.Buffer
 	most      int
@@ -17,13 +17,12 @@ type Output struct {
 	truncated atomic.Bool
 }
 
-// NewOutput returns an Output that keeps at most so many bytes, and calls full, which may be
-// nil, once there are more.
+// NewOutput returns an Output that stores at most most bytes, and calls full, which may be nil, when there are more.
 func NewOutput(most int, full func()) *Output {
 	return &Output{most: most, full: full}
 }
 
-// Write implements io.Writer, and takes everything.
+// Write implements io.Writer, and accepts all input.
 func (o *Output) Write(p []byte) (int, error) {
 	take := min(len(p), o.most-o.buffer.Len())
 	o.buffer.Write(p[:take])
@@ -33,11 +32,11 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Truncated reports whether there was more than is kept.
+// Truncated reports whether output was dropped.
 func (o *Output) Truncated() bool { return o.truncated.Load() }
 
-// Bytes is what was kept. It is read when the process has ended.
+// Bytes is the stored output. Call it after the process has ended.
 func (o *Output) Bytes() []byte { return o.buffer.Bytes() }
 
-// String is Bytes as a text.
+// String returns Bytes as a string.
 func (o *Output) String() string { return o.buffer.String() }

@@ -5,7 +5,6 @@
 
 package isolate
 
-// raced says that this program looks for races. That takes more memory than any limit
-// allows, and calls that no filter does: such a program, which only tests have, decodes
-// unconfined.
-const raced = true
+// raceEnabled marks a program with the race detector. The detector needs more memory than any limit allows, and calls that no
+// filter permits: such a program, which only tests use, decodes unconfined.
+const raceEnabled = true

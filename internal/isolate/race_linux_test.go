@@ -5,5 +5,5 @@
 
 package isolate_test
 
-// raced is set where the processes of these tests cannot be confined.
-const raced = true
+// raceEnabled is true if the processes of these tests cannot be confined.
+const raceEnabled = true

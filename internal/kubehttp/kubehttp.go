@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubehttp reaches the Kubernetes API over many connections. One HTTP/2 connection, client-go's
-// default, makes concurrent writes wait for one another, and stays with the kube-apiserver that it was
-// made to, so that one of several does all the work (kubernetes/kubernetes#88567).
+// Package kubehttp connects to the Kubernetes API over many connections. With a single HTTP/2 connection, client-go's
+// default, concurrent writes wait for one another, and all go to one kube-apiserver, so that one of several does all
+// the work (kubernetes/kubernetes#88567).
 package kubehttp
 
 import (
@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// idleConnections is how many connections are kept open. Requests go out side by side; each
-	// new TLS connection would cost more than the request.
+	// idleConnections is the number of connections that are kept open. Requests are concurrent; each new TLS connection
+	// would cost more than the request.
 	idleConnections = 256
-	// idleFor is how long an unused one is kept: the pause between two posts of many.
+	// idleFor is how long an idle connection is kept: the pause between two posts of many.
 	idleFor = 90 * time.Second
-	// dialTimeout and handshakeTimeout bound the making of a connection.
+	// dialTimeout and handshakeTimeout limit the setup of a connection.
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
 )
 
-// keepAlive finds out within half a minute that a watch's connection is dead: until then a revoked key would
-// still be good.
+// keepAlive detects within half a minute that a watch's connection is dead: until then a revoked key would still be
+// valid.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// NewClient returns a client that speaks HTTP/1.1, with the credentials and wrappers of a config. An error
-// says which part of the config is wrong.
+// NewClient returns a client that uses HTTP/1.1, with the credentials and wrappers of a config. An error names the
+// invalid part of the config.
 func NewClient(cfg *rest.Config) (*http.Client, error) {
 	tlsConfig, err := rest.TLSConfigFor(cfg)
 	if err != nil {

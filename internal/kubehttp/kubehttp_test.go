@@ -17,8 +17,7 @@ import (
 	"github.com/herald-social/herald/internal/kubehttp"
 )
 
-// Of a server that offers HTTP/2, requests that are made at once each have a connection, and the next
-// ones have the same.
+// A server that offers HTTP/2 gets a connection for each concurrent request, and the next requests reuse these.
 func TestRequestsShareNoConnection(t *testing.T) {
 	const atOnce = 40
 	var mu sync.Mutex

@@ -3,8 +3,8 @@
 
 // Package logconstructor makes the loggers of controllers and webhooks, whose lines name each thing once.
 //
-// The loggers that controller-runtime makes by default name an object three times (name, namespace, Post.name), and report
-// at info that each of a controller's sources starts.
+// The default loggers of controller-runtime name an object three times (name, namespace, Post.name), and report at info
+// that each of a controller's sources starts.
 package logconstructor
 
 import (
@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// ForController returns the log constructor of a controller. The lines of a pass have the name of the object, and its namespace
-// if it is in one. What controller-runtime reports of the start and end of the controller is of level debug; its errors
-// stay errors.
+// ForController returns the log constructor of a controller. The lines of a reconciliation have the name of the object,
+// and its namespace if it has one. controller-runtime's lines about the start and end of the controller are at debug;
+// its errors stay errors.
 func ForController(log logr.Logger, controller string) func(*reconcile.Request) logr.Logger {
 	log = log.WithValues("controller", controller)
 	return func(r *reconcile.Request) logr.Logger {
@@ -26,8 +26,8 @@ func ForController(log logr.Logger, controller string) func(*reconcile.Request) 
 	}
 }
 
-// ForWebhook is the log constructor of a webhook. The lines about a request have the name of the object, and the id of the
-// request, which the audit log of the API server has as well.
+// ForWebhook is the log constructor of a webhook. The lines about a request have the name of the object and the id of
+// the request, which the audit log of the API server also has.
 func ForWebhook(log logr.Logger, r *admission.Request) logr.Logger {
 	if r == nil {
 		return log

@@ -19,11 +19,11 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 )
 
-// purpose keeps the key apart from any other use of its secret, and names the form of files.
+// purpose separates the key from other uses of its secret, and names the format of files.
 const purpose = "social.herald.dev/unsaved-token/v1"
 
-// Account says whose token it is. It stands in the file for people to read, and cannot be
-// changed there: the token is sealed together with it.
+// Account identifies the owner of a token. It is readable in the file, and cannot be changed there: the token is sealed
+// together with it.
 type Account struct {
 	Namespace  string            `json:"namespace"`
 	Connection string            `json:"connection"`
@@ -32,16 +32,16 @@ type Account struct {
 	AccountID  string            `json:"accountID"`
 }
 
-// AccountOf is the account of a Connection.
+// AccountOf returns the account of a Connection.
 func AccountOf(conn *v1alpha1.Connection) Account {
 	return Account{conn.Namespace, conn.Name, conn.UID, conn.Spec.Platform, conn.Spec.AccountID}
 }
 
-// bytes are what a token is bound to.
+// bytes are the additional data that a token is sealed with.
 func (a Account) bytes() []byte {
 	var out bytes.Buffer
 	for _, part := range []string{purpose, a.Namespace, a.Connection, string(a.UID), string(a.Platform), a.AccountID} {
-		fmt.Fprintf(&out, "%d:%s", len(part), part) // the length keeps the parts apart
+		fmt.Fprintf(&out, "%d:%s", len(part), part) // the length separates the parts
 	}
 	return out.Bytes()
 }
@@ -49,19 +49,19 @@ func (a Account) bytes() []byte {
 // UnsavedToken is a renewed token that is not stored yet.
 type UnsavedToken struct {
 	Account Account
-	// Token is the new one, and From the fingerprint of the one that it was obtained with.
+	// Token is the new token, and From the fingerprint of the token that it was obtained with.
 	Token credentials.Token
 	From  string
 }
 
-// content is a file.
+// content is the content of a file.
 type content struct {
 	Account Account `json:"account"`
 	// Sealed is the rest of the entry, by AES-256-GCM.
 	Sealed []byte `json:"sealed"`
 }
 
-// secrets are what of an entry is sealed.
+// secrets is the sealed part of an entry.
 type secrets struct {
 	Token token  `json:"token"`
 	From  string `json:"from"`
@@ -79,7 +79,7 @@ type token struct {
 
 var errNotSealed = errors.New("it was changed, or sealed with another key")
 
-// cipherOf returns the cipher of a key. It makes the nonce of each message.
+// cipherOf returns the cipher of a key. The cipher makes the nonce of each message.
 func cipherOf(secret string) (cipher.AEAD, error) {
 	key, err := appid.DeriveKey(secret, purpose)
 	if err != nil {
@@ -92,7 +92,7 @@ func cipherOf(secret string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal writes an entry as a file.
+// seal encodes an entry as a file.
 func seal(secret string, e UnsavedToken) ([]byte, error) {
 	gcm, err := cipherOf(secret)
 	if err != nil {
@@ -105,7 +105,7 @@ func seal(secret string, e UnsavedToken) ([]byte, error) {
 	return json.Marshal(content{e.Account, gcm.Seal(nil, nil, plain, e.Account.bytes())}) //nolint:gosec // G407: the cipher makes the nonce
 }
 
-// open reads what seal wrote. Errors say nothing of the content.
+// open decodes a file that seal made. Errors contain nothing from the content.
 func open(secret string, file []byte) (UnsavedToken, error) {
 	var c content
 	if json.Unmarshal(file, &c) != nil {

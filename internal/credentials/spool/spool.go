@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spool keeps renewed tokens that are not stored in the Kubernetes API yet, sealed in
-// a folder that outlives the process: where a refresh token is replaced at each renewal, the
-// new one is all that an account has, and a process may end before the API takes it.
+// Package spool stores renewed tokens that are not in the Kubernetes API yet, sealed in a folder that outlives the
+// process. If a platform replaces the refresh token at each renewal, the new one is the account's only token, and the
+// process may end before the API stores it.
 package spool
 
 import (
@@ -23,44 +23,43 @@ import (
 )
 
 const (
-	// MostEntries is how many tokens are kept. In an outage no renewal is begun, so there
-	// are no more than accounts are examined at once.
+	// MostEntries is the maximum number of tokens. No renewal starts during an outage, so there are no more than the
+	// accounts that are examined concurrently.
 	MostEntries = 1024
-	// MostBytes is the size of a file. A token is a header of HTTP, and so far below.
+	// MostBytes is the maximum size of a file. A token is sent in an HTTP header, and so far below.
 	MostBytes = 32 << 10
-	// LeastKey is the length of a key's text.
+	// LeastKey is the minimum length of a key's text.
 	LeastKey = 32
 
-	// quarantineDir is the folder of files that cannot be read, and maxQuarantined how many are kept.
+	// quarantineDir is the folder for unreadable files, and maxQuarantined the maximum number of files in it.
 	quarantineDir  = "aside"
 	maxQuarantined = 64
-	// temporary begins the names of files that are being written, and probe is one that shows
-	// that files can be.
+	// temporary is the prefix of files that are being written. probe is a file that checks whether the folder is
+	// writable.
 	temporary = ".tmp-"
 	probe     = temporary + "probe"
 )
 
 var isName = regexp.MustCompile(`^[0-9a-f]{32}\.token$`)
 
-// Spool holds sealed tokens. Its methods may be called at the same time. A nil Folder keeps
-// nothing.
+// Spool holds sealed tokens. It is safe for concurrent use. A nil Spool stores nothing.
 type Spool struct {
 	path string
-	// files are read through this: those of path.
+	// files is the file system of path, for reading.
 	files fs.FS
 	key   func() string
 	log   logr.Logger
 
 	mu sync.Mutex
-	// unread are the tokens that could not be read when they were looked for last, and unlisted
-	// is set if not even their names could.
+	// unread are the tokens that could not be read in the last attempt. unlisted is true if not even their names could
+	// be listed.
 	unread   map[string]bool
 	unlisted bool
 }
 
-// Open opens a folder, and makes it if it is not there. The key is asked for at each use:
-// a text of LeastKey characters or more that is hard to guess. The error says that there
-// can be no such folder, or that the key is too short. One that takes no file now is told in the log.
+// Open opens a folder, and creates it if necessary. key is called at each use and returns a text of at least LeastKey
+// characters that is hard to guess. Open returns an error if the folder cannot be created or the key is too short. It
+// only logs a folder that is not writable now.
 func Open(path string, key func() string, log logr.Logger) (*Spool, error) {
 	if len(key()) < LeastKey {
 		return nil, fmt.Errorf("the key has less than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", LeastKey)
@@ -74,21 +73,20 @@ func Open(path string, key func() string, log logr.Logger) (*Spool, error) {
 		err = os.Remove(filepath.Join(path, probe))
 	}
 	if err != nil {
-		// As on a full disk. What lies there can be read all the same, and posts go out without it.
+		// For example a full disk. Its files can still be read, and posts are published without it.
 		log.Error(err, "no file can be written into the folder for renewed tokens; one that the Kubernetes API does not take before this process ends is lost", "folder", path)
 	}
 	return f, nil
 }
 
-// nameOf is the file of an account. All Connections of an account in one namespace share
-// its tokens, so they share the file.
+// nameOf is the file name of an account. All Connections of an account in one namespace share its tokens, and so the
+// file.
 func nameOf(a Account) string {
 	sum := sha256.Sum256([]byte(a.Namespace + "\x00" + string(a.Platform) + "\x00" + a.AccountID))
 	return hex.EncodeToString(sum[:16]) + ".token"
 }
 
-// Save keeps a token, in the place of an earlier one of the account. It is on the disk when
-// Put returns.
+// Save stores a token and replaces an earlier one of the account. It is on the disk when Save returns.
 func (f *Spool) Save(e UnsavedToken) error {
 	if f == nil {
 		return nil
@@ -117,7 +115,7 @@ func (f *Spool) Save(e UnsavedToken) error {
 	return nil
 }
 
-// Remove forgets the token of an account; none is no error.
+// Remove removes the token of an account; a missing token is no error.
 func (f *Spool) Remove(a Account) error {
 	if f == nil {
 		return nil
@@ -131,9 +129,8 @@ func (f *Spool) Remove(a Account) error {
 	return nil
 }
 
-// Entries returns the tokens that an earlier process left, and whether those are all: what the
-// disk does not give now stays where it is, is told in the log once, and may be read by a later
-// call. A file that is no token is told and set aside; it keeps nobody from starting.
+// Entries returns the tokens of an earlier process, and whether those are all. A file that cannot be read now stays, is
+// logged once, and may be read by a later call. An invalid file is logged and quarantined; it does not prevent a start.
 func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 	if f == nil {
 		return nil, true
@@ -155,7 +152,7 @@ func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 		switch {
 		case file.IsDir():
 		case strings.HasPrefix(name, temporary):
-			// A process ended while it wrote: the file before, if there was one, is whole.
+			// A process ended during a write: the previous file, if there was one, is intact.
 			_ = os.Remove(filepath.Join(f.path, name))
 		case !isName.MatchString(name) || !file.Type().IsRegular():
 			f.quarantine(name, errors.New("it is no file of Herald's"))
@@ -168,8 +165,8 @@ func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 	return entries, len(f.unread) == 0
 }
 
-// readEntry reads a token. One that is damaged is set aside; one that cannot be read is noted, and
-// told unless it was.
+// readEntry reads a token. It quarantines a damaged file. It records an unreadable file, and logs it unless it was
+// logged before.
 func (f *Spool) readEntry(name string, told bool) (UnsavedToken, bool) {
 	data, err := f.read(name)
 	switch {
@@ -189,7 +186,7 @@ func (f *Spool) readEntry(name string, told bool) (UnsavedToken, bool) {
 	return e, err == nil
 }
 
-// HasUnreadable reports whether there may be a token of the account that Entries could not read.
+// HasUnreadable reports whether the account may have a token that Entries could not read.
 func (f *Spool) HasUnreadable(a Account) bool {
 	if f == nil {
 		return false
@@ -199,7 +196,7 @@ func (f *Spool) HasUnreadable(a Account) bool {
 	return f.unlisted || f.unread[nameOf(a)]
 }
 
-// names are the tokens that are there.
+// names lists the files with tokens.
 func (f *Spool) names() (map[string]bool, error) {
 	files, err := os.ReadDir(f.path)
 	names := map[string]bool{}
@@ -211,18 +208,17 @@ func (f *Spool) names() (map[string]bool, error) {
 	return names, err
 }
 
-// read reads one file: as much of it as shows that it is too big. An error is one of the disk.
+// read reads one file, up to one byte more than the limit. Errors are the disk's.
 func (f *Spool) read(name string) ([]byte, error) {
 	opened, err := f.files.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer opened.Close() //nolint:errcheck // it is only read
+	defer opened.Close() //nolint:errcheck // the file is read only
 	return io.ReadAll(io.LimitReader(opened, MostBytes+1))
 }
 
-// unseal makes a token of the content of a file. An error says that the file is damaged, or
-// another one's.
+// unseal decodes the content of a file. The error means that the file is damaged or belongs to another account.
 func (f *Spool) unseal(name string, data []byte) (UnsavedToken, error) {
 	if len(data) > MostBytes {
 		return UnsavedToken{}, fmt.Errorf("it has more than %d bytes", MostBytes)
@@ -234,7 +230,7 @@ func (f *Spool) unseal(name string, data []byte) (UnsavedToken, error) {
 	return e, err
 }
 
-// quarantine moves a file out of the way, or removes it if many lie there.
+// quarantine moves a file to the quarantine folder, or removes it if that is full.
 func (f *Spool) quarantine(name string, why error) {
 	folder := filepath.Join(f.path, quarantineDir)
 	lying, err := os.ReadDir(folder)
@@ -247,8 +243,7 @@ func (f *Spool) quarantine(name string, why error) {
 		"if it held the token of an account, that account has to be connected again", "file", filepath.Join(f.path, name), "aside", folder)
 }
 
-// replace writes a file at once: what is read afterwards, by whatever process, is the old
-// file or the new one, and never a part.
+// replace writes a file atomically: any process that reads it later sees the old file or the new one, never a part.
 func (f *Spool) replace(name string, data []byte) error {
 	file, err := os.CreateTemp(f.path, temporary+"*")
 	if err != nil {
@@ -265,7 +260,7 @@ func (f *Spool) replace(name string, data []byte) error {
 	return syncDir(f.path)
 }
 
-// syncDir writes the names in a folder to the disk.
+// syncDir flushes the names of a folder to the disk.
 func syncDir(path string) error {
 	folder, err := os.Open(path) //nolint:gosec // the path is the operator's own configuration
 	if err != nil {

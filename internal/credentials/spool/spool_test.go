@@ -27,7 +27,7 @@ const key = "0123456789abcdef0123456789abcdef"
 
 func keyed(text string) func() string { return func() string { return text } }
 
-// entry is one of an account.
+// entry is an entry of an account.
 func entry(accountID string) UnsavedToken {
 	return UnsavedToken{
 		Account: Account{Namespace: "team-acme", Connection: "acme", UID: "1-2-3", Platform: v1alpha1.PlatformX, AccountID: accountID},
@@ -38,7 +38,7 @@ func entry(accountID string) UnsavedToken {
 	}
 }
 
-// opened is a folder, and what it says in the log.
+// opened returns an open folder and its log.
 func opened(t *testing.T, path, key string) (*Spool, *strings.Builder) {
 	t.Helper()
 	said := &strings.Builder{}
@@ -49,7 +49,7 @@ func opened(t *testing.T, path, key string) (*Spool, *strings.Builder) {
 	return f, said
 }
 
-// entries are all tokens of a folder whose disk is well.
+// entries returns all tokens of a folder whose disk works.
 func entries(t *testing.T, f *Spool) []UnsavedToken {
 	t.Helper()
 	found, all := f.Entries()
@@ -96,7 +96,7 @@ func TestWhatIsKept(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNoTokens: none of them is taken, or keeps the one good file from being.
+// TestFilesThatAreNoTokens checks that invalid files are ignored, and that the valid one is read nevertheless.
 func TestFilesThatAreNoTokens(t *testing.T) {
 	name := nameOf(entry("1").Account)
 	other := nameOf(entry("2").Account)
@@ -165,11 +165,11 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 	}
 }
 
-// ailing is a disk that does not give some of its files.
+// ailing is a disk that fails for some of its files.
 type ailing struct {
 	fs.FS
-	// open names one that cannot be opened, read one that breaks off, and gone one that goes
-	// between its name and its content.
+	// open is a file that cannot be opened, read a file whose read fails, and gone a file that disappears after it was
+	// listed.
 	open, read, gone string
 }
 
@@ -187,13 +187,12 @@ func (a ailing) Open(name string) (fs.File, error) {
 	return file, err
 }
 
-// tornFile breaks off.
+// tornFile fails in the middle of a read.
 type tornFile struct{ fs.File }
 
 func (tornFile) Read([]byte) (int, error) { return 0, syscall.EIO }
 
-// TestFilesThatCannotBeReadNow: the token of an account is in none of them lost because the disk
-// does not give it at the start.
+// TestFilesThatCannotBeReadNow checks that a token is not lost because the disk fails at the start.
 func TestFilesThatCannotBeReadNow(t *testing.T) {
 	name := nameOf(entry("1").Account)
 	for title, tc := range map[string]struct {
@@ -240,7 +239,7 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 	}
 }
 
-// TestUnreadIsReplaced: a token that counts no more is not waited for.
+// TestUnreadIsReplaced checks that an obsolete unreadable token does not block its account.
 func TestUnreadIsReplaced(t *testing.T) {
 	for title, tc := range map[string]struct {
 		reason string
@@ -265,7 +264,7 @@ func TestUnreadIsReplaced(t *testing.T) {
 	}
 }
 
-// TestBounds: neither tokens nor what is set aside fills the disk.
+// TestBounds checks that neither tokens nor quarantined files fill the disk.
 func TestBounds(t *testing.T) {
 	path := t.TempDir()
 	f, said := opened(t, path, key)
@@ -318,7 +317,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenOfAFullDisk: what lies in a folder that takes no file is read, and the process goes on.
+// TestOpenOfAFullDisk checks that files in a folder that is not writable are read, and that the process continues.
 func TestOpenOfAFullDisk(t *testing.T) {
 	path := t.TempDir()
 	f, err := Open(path, keyed(key), logr.Discard())
@@ -328,7 +327,7 @@ func TestOpenOfAFullDisk(t *testing.T) {
 	if err := f.Save(entry("1")); err != nil {
 		t.Fatal(err)
 	}
-	// The file that is tried cannot be put in the place of a folder.
+	// The probe file cannot replace a folder.
 	if err := os.MkdirAll(filepath.Join(path, probe, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +336,7 @@ func TestOpenOfAFullDisk(t *testing.T) {
 	}
 }
 
-// TestNone: without a folder nothing is kept, and nothing breaks.
+// TestNone checks that everything works without a folder, and nothing is stored.
 func TestNone(t *testing.T) {
 	var f *Spool
 	if err := errors.Join(f.Save(entry("1")), f.Remove(entry("1").Account)); err != nil || entries(t, f) != nil || f.HasUnreadable(entry("1").Account) {
