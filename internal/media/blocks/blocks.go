@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blocks reads a file for those who need a few parts of it: in blocks, of which it
-// keeps the last ones, and no more of the file than it was allowed to.
+// Package blocks reads a file for callers that need a few parts of it: in blocks, with a cache of the last ones and a
+// limit of the total.
 package blocks
 
 import (
@@ -12,27 +12,24 @@ import (
 )
 
 const (
-	// firstRead is how much is read where nothing was read before. A film in
-	// fragments is visited at each of them, and one such read mostly holds all
-	// that a fragment says of itself.
+	// firstRead is the size of a read at a new position. In a fragmented film each fragment is visited, and one such
+	// read usually has all metadata of a fragment.
 	firstRead = 8 << 10
-	// mostRead bounds one read. A read that follows another one directly is twice
-	// as long as that, up to this.
+	// mostRead limits one read. A read directly after another one is twice as long, up to this.
 	mostRead = 128 << 10
-	// cachedBlocks is how many of the last reads are held: readers go back and
-	// forth between the beginning, the end and where they are. With mostRead it
-	// bounds the memory that a file takes, to 1 MiB.
+	// cachedBlocks is the number of the last reads that are cached: readers alternate between the start, the end and
+	// the current position. With mostRead it limits the memory of a file to 1 MiB.
 	cachedBlocks = 8
 )
 
 // ErrTooMuch ends the reading of a file whose structure never ends.
 var ErrTooMuch = errors.New("too much of the file would have to be read")
 
-// Reader reads a file in blocks and keeps the last few. One goroutine may use it.
+// Reader reads a file in blocks and caches the last few. It is not safe for concurrent use.
 type Reader struct {
 	from io.ReaderAt
 	size int64
-	// budget is how many bytes may be read in all, and read how many were.
+	// budget is the total number of bytes that may be read, and read the number of bytes read so far.
 	budget, read int64
 	cached       []block
 	err          error
@@ -45,16 +42,16 @@ type block struct {
 
 func (b block) end() int64 { return b.at + int64(len(b.data)) }
 
-// New returns a Reader of a file of this size that reads no more than budget bytes of it.
+// New returns a Reader of a file of this size that reads at most budget bytes of it.
 func New(from io.ReaderAt, size, budget int64) *Reader {
 	return &Reader{from: from, size: size, budget: budget}
 }
 
-// Size is how long the file is.
+// Size is the length of the file.
 func (b *Reader) Size() int64 { return b.size }
 
-// Failure returns the first error of the reader itself, which callers hide in
-// errors of their own: ErrTooMuch, or one of reading the file.
+// Failure returns the first error of the reader itself, which callers hide in their own errors: ErrTooMuch, or an error
+// of reading the file.
 func (b *Reader) Failure() error { return b.err }
 
 // ReadAt implements io.ReaderAt.
@@ -77,8 +74,8 @@ func (b *Reader) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// block returns at least one byte of the file from an offset on. If none is held,
-// it reads; wanted is how many bytes the caller needs.
+// block returns at least one byte of the file from an offset. If that is not cached, it reads; wanted is the number of
+// bytes that the caller needs.
 func (b *Reader) block(at int64, wanted int) ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -113,8 +110,7 @@ func (b *Reader) block(at int64, wanted int) ([]byte, error) {
 	return data, nil
 }
 
-// room returns memory for another block. If as many are held as allowed, it drops
-// the least recently used one.
+// room returns memory for another block. If the cache is full, it drops the least recently used block.
 func (b *Reader) room(length int64) []byte {
 	if len(b.cached) == cachedBlocks {
 		last := b.cached[cachedBlocks-1].data

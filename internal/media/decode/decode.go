@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decode is what this program does as a process apart, in which files of
-// strangers are decoded.
+// Package decode is the entry point of the separate processes that decode untrusted files.
 package decode
 
 import (
@@ -15,10 +14,9 @@ import (
 	"github.com/herald-social/herald/internal/media/transcode"
 )
 
-// IsChild reports whether this process is one in which a file is decoded, by its command
-// line without the name of the program. Every program that makes renditions or
-// thumbnails asks that before anything else, and calls Main if so; tests do it in
-// TestMain.
+// IsChild reports whether this process is one that decodes a file, by its command line without the name of the program.
+// Every program that makes renditions or thumbnails calls it before anything else, and calls Main if it is true; tests
+// do so in TestMain.
 func IsChild(args []string) bool { return len(args) > 0 && args[0] == rendition.Child[0] }
 
 // Main decodes a file and returns the exit code of the process.

@@ -1,11 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fetch downloads a file from an address that a user chose. It speaks HTTPS
-// only, and bounds redirects, size and time. It connects to public addresses only;
-// it checks them after the name was resolved, for each connection, so that neither a
-// redirect nor a name that resolves differently the second time leads inside. The
-// file is streamed and not held in memory.
+// Package fetch downloads a file from an address that a user chose. It uses HTTPS only, and limits redirects, size and
+// time. It connects to public addresses only: it checks the address of each connection after the name was resolved, so
+// that neither a redirect nor a name that resolves differently the second time leads inside. The file is streamed and
+// not held in memory.
 package fetch
 
 import (
@@ -28,35 +27,31 @@ import (
 )
 
 const (
-	// DefaultTimeout bounds a download from its first byte to its last: 1 GB
-	// takes 15 minutes at 10 Mbit/s.
+	// DefaultTimeout is the timeout of a download from its first byte to its last: 1 GB takes 15 minutes at 10 Mbit/s.
 	DefaultTimeout = 15 * time.Minute
 
-	// maxRedirects is how many redirects are followed. Real ones take one or
-	// two: to another host, to a signed address.
+	// maxRedirects limits the redirects. Real servers use one or two: to another host, to a signed address.
 	maxRedirects = 5
 
-	// Bounds of the steps before the file itself.
+	// Limits of the steps before the file itself.
 	dialTimeout   = 10 * time.Second
 	headerTimeout = 30 * time.Second
 	maxHeader     = 64 << 10
 )
 
-// Options say how files are fetched. The zero value is right outside tests.
+// Options configure a Client. The zero value is right outside tests.
 type Options struct {
-	// Timeout bounds one download as a whole; defaults to DefaultTimeout.
+	// Timeout is the timeout of one download as a whole; defaults to DefaultTimeout.
 	Timeout time.Duration
-	// StallTimeout is how long a server is waited for that sends fewer than MinSpeed bytes a second; defaults to Patience.
+	// StallTimeout is how long a server may send fewer than MinSpeed bytes per second; defaults to DefaultStallTimeout.
 	StallTimeout time.Duration
-	// Allow returns an error for an address that must not be connected to;
-	// defaults to publicaddr.Check.
+	// Allow returns an error for a forbidden address; defaults to publicaddr.Check.
 	Allow func(netip.Addr) error
-	// Roots are the certificate authorities to trust; defaults to the
-	// system's.
+	// Roots are the trusted certificate authorities; defaults to the system's.
 	Roots *x509.CertPool
 }
 
-// Client fetches files. It may be used by many goroutines at once.
+// Client fetches files. It is safe for concurrent use.
 type Client struct {
 	client                *http.Client
 	timeout, stallTimeout time.Duration
@@ -77,7 +72,7 @@ func New(o Options) *Client {
 	return &Client{timeout: o.Timeout, stallTimeout: o.StallTimeout, client: &http.Client{
 		CheckRedirect: checkRedirect,
 		Transport: &http.Transport{
-			// A proxy would connect on our behalf, past the control.
+			// A proxy would connect on our behalf, without the check.
 			Proxy:                  nil,
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
@@ -85,8 +80,7 @@ func New(o Options) *Client {
 			ResponseHeaderTimeout:  headerTimeout,
 			MaxResponseHeaderBytes: maxHeader,
 			DisableKeepAlives:      true,
-			// The announced length is then the length of the file, and few bytes
-			// cannot unfold to many.
+			// Without compression the announced length is the length of the file, and few bytes cannot expand to many.
 			DisableCompression: true,
 		},
 	}}
@@ -109,12 +103,12 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	if err := check(req.URL); err != nil {
 		return err
 	}
-	// The next server does not need to know where the redirect came from.
+	// The next server must not see the previous address.
 	req.Header.Del("Referer")
 	return nil
 }
 
-// check reports what is wrong with a URL.
+// check validates a URL.
 func check(u *url.URL) error {
 	switch {
 	case u.Scheme != "https":
@@ -128,20 +122,19 @@ func check(u *url.URL) error {
 	}
 }
 
-// Expected is what a file is expected to be.
+// Expected describes the expected file.
 type Expected struct {
-	// MIMEType is the type that the server is asked for. The type that it answers
-	// is ignored: many servers are wrong, and the bytes tell.
+	// MIMEType is the requested type. The type of the response is ignored: many servers are wrong, and the content is
+	// examined later.
 	MIMEType string
-	// Size is the exact size in bytes; zero if the server says it.
+	// Size is the exact size in bytes; zero accepts the server's.
 	Size int64
-	// MaxSize is the largest size that is taken, in bytes.
+	// MaxSize is the largest accepted size, in bytes.
 	MaxSize int64
 }
 
-// Get downloads a file and hands it to take, with its exact size in bytes. Reading
-// the body fails as soon as it turns out to be longer or shorter. A *Problem is the
-// fault of the file or its server; any other error is that of take.
+// Get downloads a file and passes it to take, with its exact size in bytes. Reading the body fails as soon as it turns
+// out to be longer or shorter. A *DownloadError is the fault of the file or its server; any other error is take's.
 func (c *Client) Get(ctx context.Context, address string, want Expected, take func(ctx context.Context, size int64, body io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -165,7 +158,7 @@ func (c *Client) Get(ctx context.Context, address string, want Expected, take fu
 	if err != nil {
 		return explain(err)
 	}
-	defer func() { _ = response.Body.Close() }() // The file was read, or was not.
+	defer func() { _ = response.Body.Close() }() // Errors of Close do not affect the read bytes.
 	size, err := sizeOf(response, want)
 	if err != nil {
 		return err
@@ -182,7 +175,7 @@ func (c *Client) Get(ctx context.Context, address string, want Expected, take fu
 	}
 }
 
-// sizeOf returns how large the file of a response is.
+// sizeOf returns the size of the file in a response.
 func sizeOf(response *http.Response, want Expected) (int64, error) {
 	if err := checkStatus(response.StatusCode); err != nil {
 		return 0, err
@@ -208,8 +201,8 @@ func sizeOf(response *http.Response, want Expected) (int64, error) {
 	}
 }
 
-// checkStatus returns what a status means for the file. A failure that may pass is
-// worth another try, also a file that is published a little later than its Media.
+// checkStatus returns the error of a status. A failure that may pass is transient, including a file that is published a
+// little later than its Media.
 func checkStatus(status int) error {
 	switch {
 	case status == http.StatusOK:
@@ -268,12 +261,12 @@ func (e *exactly) checkEOF() error {
 	return e.problem
 }
 
-// DownloadError is why a file cannot be downloaded. Its message is stable and safe to show
-// to the user who chose the URL: it says nothing about Herald's network.
+// DownloadError is why a file cannot be downloaded. Its message is stable and safe to show to the user who chose the
+// URL: it reveals nothing about Herald's network.
 type DownloadError struct {
 	// Message completes a sentence about the source.
 	Message string
-	// Final is true if trying again would not help.
+	// Final is true if a retry would not help.
 	Final bool
 
 	cause error
@@ -290,14 +283,14 @@ func transient(cause error, format string, args ...any) *DownloadError {
 	return &DownloadError{Message: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// noPublicAddress is the one answer to a name that has no address and to one that leads
-// inside: two answers would tell the user who chose the URL which names exist in
-// the cluster. It is not final, since a name may be created later.
+// noPublicAddress is the common error of a name without an address and of a name that leads inside: two errors would
+// reveal to the user who chose the URL which names exist in the cluster. It is not final, since a name may be created
+// later.
 func noPublicAddress(cause error) *DownloadError {
 	return transient(cause, "it leads to no public server")
 }
 
-// explain describes what went wrong on the way.
+// explain describes an error of the connection.
 func explain(err error) error {
 	var (
 		problem *DownloadError

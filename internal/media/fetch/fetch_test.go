@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/internal/publicaddr"
 )
 
-// anywhere lets tests reach their own server.
+// anywhere permits all addresses, so that tests can reach their own server.
 func anywhere(netip.Addr) error { return nil }
 
 func serve(t *testing.T, h http.Handler) *httptest.Server {
@@ -43,7 +43,7 @@ func trusting(s *httptest.Server, o Options) *Client {
 	return New(o)
 }
 
-// routes is a server's answers by path.
+// routes is a server's responses by path.
 func routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/file", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "0123456789") })
@@ -174,8 +174,7 @@ func drain(_ context.Context, _ int64, body io.Reader) error {
 	return err
 }
 
-// What matters is that nothing arrives: a request that is sent and then
-// ignored may already have done harm.
+// The server must not receive a request at all: a request whose response is ignored may already have done harm.
 func TestNothingReachesClosedAddresses(t *testing.T) {
 	var arrived atomic.Int64
 	s := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
@@ -197,8 +196,8 @@ func TestNothingReachesClosedAddresses(t *testing.T) {
 	}
 }
 
-// A user who chooses a URL learns nothing about the names that exist inside: a name
-// that leads inside and one that leads nowhere are answered alike, and tried as often.
+// A user who chooses a URL learns nothing about internal names: a name that leads inside and one that leads nowhere get
+// the same response, and the same number of attempts.
 func TestNamesAreAnsweredAlike(t *testing.T) {
 	inside := control(publicaddr.Check)("tcp", "10.96.0.10:443", nil)
 	for name, err := range map[string]error{
@@ -216,7 +215,7 @@ func TestNamesAreAnsweredAlike(t *testing.T) {
 	}
 }
 
-// The first server may be reached, the one that it redirects to may not.
+// The first server may be reached, but not the one that it redirects to.
 func TestRedirectsAreLookedAtAgain(t *testing.T) {
 	var arrived atomic.Int64
 	inside := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
@@ -254,7 +253,7 @@ func TestASlowServer(t *testing.T) {
 	wantProblem(t, err, "the server took too long", false)
 }
 
-// Stopping the manager is no fault of the source.
+// A shutdown of the manager is not the source's fault.
 func TestCancelled(t *testing.T) {
 	s := serve(t, routes())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -266,7 +265,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// What goes wrong where the file is put is not the source's fault.
+// An error of the destination is not the source's fault.
 func TestTheTakersError(t *testing.T) {
 	s := serve(t, routes())
 	boom := errors.New("boom")
@@ -278,7 +277,7 @@ func TestTheTakersError(t *testing.T) {
 	}
 }
 
-// A gigabyte is not held in memory, and not read if less is taken.
+// A gigabyte is not held in memory, and not read beyond the accepted size.
 func TestALargeFileIsStreamed(t *testing.T) {
 	const size = 256 << 20
 	chunk := bytes.Repeat([]byte{'x'}, 1<<20)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Whatever address and whatever head of an answer: a file is fetched by https, without a name and a password, and its size is known and
-// within what is taken.
+// FuzzHead checks for any address and any response header that a file is fetched by https, without a name and a
+// password, and that its size is known and within the limit.
 func FuzzHead(f *testing.F) {
 	f.Add("https://files.example/a.png", 200, int64(10), "", int64(10))
 	f.Add("https://u:p@files.example/", 206, int64(-1), "gzip", int64(0))

@@ -12,24 +12,25 @@ import (
 )
 
 const (
-	// MinSpeed is how many bytes a second a server has to send, on average.
+	// MinSpeed is the average number of bytes per second that a server must send.
 	MinSpeed = 16 << 10
 	// DefaultStallTimeout is how long a download may stay below MinSpeed.
 	DefaultStallTimeout = 30 * time.Second
 )
 
-// errSlow ends a download whose server sends a byte now and then: it would hold its place for as long as a file of a gigabyte.
+// errSlow ends a download whose server sends a byte now and then: it would hold its place for as long as a file of a
+// gigabyte.
 var errSlow = transient(nil, "the server sends fewer than %d KiB in a second", MinSpeed>>10)
 
-// paced reads a body and gives up on a server that is too slow. It begins with all its patience; to wait uses it up, and each byte
-// gives some back, so that a server that is quick otherwise may pause. What the reader does between two reads costs nothing: the
-// store may be slow.
+// paced reads a body and aborts if the server is too slow. It has a time budget: waiting consumes it, and each byte
+// restores some, so that an otherwise fast server may pause. The reader's own time between two reads does not count,
+// since the store may be slow.
 type paced struct {
 	from  io.Reader
 	clock clock.WithDelayedExecution
-	// full is the patience of the beginning, and left what is left of it.
+	// full is the initial budget, and left the rest of it.
 	full, left time.Duration
-	// end ends the download, which a read that waits for the server does not notice by itself.
+	// end aborts the download, since a read that waits for the server does not return by itself.
 	end context.CancelCauseFunc
 }
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// chunks is a server that sends so many bytes after each pause.
+// chunks is a server that sends the given number of bytes after each pause.
 type chunks struct {
 	ctx   context.Context
 	pause time.Duration
@@ -43,7 +43,7 @@ func TestPace(t *testing.T) {
 		reason       string
 		pause, store time.Duration
 		size, whole  int
-		// ends is after how long it is given up; zero for never.
+		// ends is the time until the download is aborted; zero for never.
 		ends time.Duration
 	}{
 		"quick":          {"ten megabytes in ten seconds", time.Second, 0, 1 << 20, 10 << 20, 0},
@@ -87,7 +87,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestTrickle has a server send a byte, and then nothing for as long as the client listens.
+// TestTrickle has a server send a byte, and then nothing while the client listens.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ffmpeg runs the program ffmpeg on a video in the store, in a process apart: see
-// package confine. That process has no environment, opens no file once it reads of the video
-// but the one that it writes, and reads the video by sockets whose other ends are in this
-// process. It runs on Linux only.
+// Package ffmpeg runs the program ffmpeg on a video in the store, in a separate process: see package isolate. That
+// process has no environment. After it starts to read the video it opens no file except its output, and it reads the
+// video from sockets whose other ends are in this process. It runs on Linux only.
 package ffmpeg
 
 import (
@@ -25,27 +24,26 @@ import (
 type Run struct {
 	// Path is the path of the program.
 	Path string
-	// Child are the arguments with which this program becomes another one within Limits, before
-	// the path of that.
+	// Child are the arguments that make this program become another one within Limits. The path of the other program
+	// follows them.
 	Child  []string
 	Limits isolate.Limits
-	// Arguments returns those of ffmpeg for a video at an address.
+	// Arguments returns the arguments of ffmpeg for a video at an address.
 	Arguments func(address string) []string
-	// Output is the file that ffmpeg writes; nil for none. Stdout is where its standard
-	// output goes.
+	// Output is the file that ffmpeg writes; nil for none. Stdout receives its standard output.
 	Output *os.File
 	Stdout io.Writer
 }
 
-// maxComplaint bounds what is kept of what ffmpeg says, in bytes.
+// maxComplaint limits the stored part of ffmpeg's standard error, in bytes.
 const maxComplaint = 2 << 10
 
-// ErrNotStarted is returned where the program cannot be started.
+// ErrNotStarted is returned if the program cannot be started.
 var ErrNotStarted = errors.New("cannot start ffmpeg")
 
-// ExitError is returned for a run that ended with an error of ffmpeg's own.
+// ExitError is returned when ffmpeg itself reports an error.
 type ExitError struct {
-	// Stderr is what it wrote to its standard error.
+	// Stderr is its standard error.
 	Stderr string
 	Err    error
 }
@@ -53,8 +51,8 @@ type ExitError struct {
 func (f *ExitError) Error() string { return fmt.Sprintf("ffmpeg: %v: %s", f.Err, f.Stderr) }
 func (f *ExitError) Unwrap() error { return f.Err }
 
-// Exec is what the process apart does: it confines itself and becomes the program that the
-// arguments name. If that fails it returns an exit code.
+// Exec is the main function of the separate process: it confines the process and becomes the program in the arguments.
+// If that fails it returns an exit code.
 func Exec(limits isolate.Limits, args []string) int {
 	if len(args) == 0 {
 		return isolate.ExitNotStarted
@@ -64,9 +62,9 @@ func Exec(limits isolate.Limits, args []string) int {
 	return code
 }
 
-// Do runs the program on a video, to its end. The error is that of reading the video, that of
-// the context, ErrNotStarted or isolate.ErrUnconfined if the program did not run, one of
-// rendition.LimitError if it used up what it may, and otherwise a *Failed.
+// Do runs the program on a video, to its end. The error is from reading the video, the context's, ErrNotStarted or
+// isolate.ErrNotIsolated if the program did not run, one of rendition.LimitError if it exceeded its limits, and
+// otherwise an *ExitError.
 func (r *Run) Do(ctx context.Context, video Video) (said string, err error) {
 	source := newSource(ctx, video)
 	defer source.close()
@@ -87,7 +85,7 @@ func (r *Run) Do(ctx context.Context, video Video) (said string, err error) {
 }
 
 func (r *Run) run(ctx context.Context, source *source, complaint *isolate.Output) error {
-	// The system ends the child with the thread that started it.
+	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := isolate.Self(ctx, slices.Concat(r.Child, []string{r.Path}, r.Arguments(source.address))...)

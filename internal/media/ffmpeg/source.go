@@ -17,43 +17,43 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Video is where a film can be read.
+// Video is a readable video.
 type Video struct {
 	// Size is its length in bytes.
 	Size int64
-	// Open streams length bytes from an offset on.
+	// Open streams length bytes from an offset.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 }
 
-// Stored is a video in the store, which open reads.
+// Stored returns a video in the store, which open reads.
 func Stored(open store.Open, source rendition.Source) Video {
 	return Video{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 		return open(ctx, source.Key, source.ETag, offset, length)
 	}}
 }
 
-// source serves one video to one child by HTTP, for one run. An address of the store would
-// carry a signature that every process of the machine could read in the child's command
-// line, and serve bytes that may not be the verified ones.
+// source serves one video to one child by HTTP, for one run. A presigned address of the store would contain a signature
+// that every process of the machine could read in the child's command line, and serve bytes that may not be the
+// verified ones.
 type source struct {
-	// address is one that leads nowhere: the child gets its connections from confine.
+	// address leads nowhere: the child gets its connections from isolate.
 	address string
 
 	server *http.Server
 	served sync.WaitGroup
-	// reads is the context of all reads; its cause is why the first one failed.
+	// reads is the context of all reads; its cause is the error of the first failed one.
 	reads context.Context //nolint:containedctx // it ends with the source
 	end   context.CancelCauseFunc
 }
 
-// longestHeader is how long the header of a request may be, in bytes: ffmpeg's have some two
-// hundred, and the child may have as many connections as files.
+// longestHeader is the maximum size of a request's header, in bytes: ffmpeg's have about two hundred, and the child may
+// have as many connections as files.
 const longestHeader = 8 << 10
 
-// headerWithin is how long the child may take to send the header of a request.
+// headerWithin is the timeout for the header of a request.
 const headerWithin = 10 * time.Second
 
-// newSource makes a source; nothing is answered before serve is called.
+// newSource returns a source; it serves nothing before serve is called.
 func newSource(ctx context.Context, video Video) *source {
 	ctx, end := context.WithCancelCause(ctx)
 	s := &source{address: "http://127.0.0.1/video", reads: ctx, end: end}
@@ -71,7 +71,7 @@ func newSource(ctx context.Context, video Video) *source {
 	return s
 }
 
-// serve answers what comes from a listener.
+// serve serves the connections of a listener.
 func (s *source) serve(from net.Listener) {
 	s.served.Go(func() { _ = s.server.Serve(from) }) // close ends it.
 }
@@ -83,8 +83,7 @@ func (s *source) close() {
 	s.served.Wait()
 }
 
-// failure returns why the video could not be read; nil if it could, or the run ended
-// before.
+// failure returns why the video could not be read; nil if it could, or the run ended before.
 func (s *source) failure() error {
 	if err := context.Cause(s.reads); err != nil && !ended(err) {
 		return fmt.Errorf("cannot read the video: %w", err)
@@ -92,15 +91,14 @@ func (s *source) failure() error {
 	return nil
 }
 
-// ended reports whether an error is that of a context.
+// ended reports whether an error is a context's.
 func ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// reader reads a video from where it was set, by one stream until it is set
-// elsewhere.
+// reader reads a video from its offset, by one stream until Seek changes the offset.
 type reader struct {
-	ctx    context.Context //nolint:containedctx // io.ReadSeeker has no place for it
+	ctx    context.Context //nolint:containedctx // io.ReadSeeker has no context parameter
 	video  Video
 	failed func(error)
 
@@ -147,7 +145,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// report passes on why a read failed, unless the child has hung up.
+// report passes on the error of a read, unless the child has closed the connection.
 func (r *reader) report(err error) {
 	if r.ctx.Err() == nil && !ended(err) {
 		r.failed(err)
@@ -156,7 +154,7 @@ func (r *reader) report(err error) {
 
 func (r *reader) close() {
 	if r.body != nil {
-		_ = r.body.Close() // What was read was read.
+		_ = r.body.Close() // Errors of Close do not affect the read bytes.
 		r.body = nil
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// How files are put together.
+// Functions that build files.
 var (
 	join  = mediatest.Join
 	words = mediatest.Words
@@ -27,7 +27,7 @@ var (
 	chunk = mediatest.Chunk
 )
 
-// latitude is what must not be found in a cleaned file: 47 degrees, 22 minutes, 6.789 seconds.
+// latitude is the value that a cleaned file must not contain: 47 degrees, 22 minutes, 6.789 seconds.
 func latitude(order binary.ByteOrder) []byte {
 	var out []byte
 	for _, value := range []uint32{47, 1, 22, 1, 6789, 1000} {
@@ -58,7 +58,7 @@ type field struct {
 	value     []byte
 }
 
-// directory writes a directory at an offset, with what its entries lead to behind it.
+// directory returns a directory at an offset, followed by the values of its entries.
 func directory(order binary.ByteOrder, at, next uint32, fields ...field) []byte {
 	head := number(nil, order, uint16(len(fields)))
 	behind := at + uint32(2+12*len(fields)+4)
@@ -77,8 +77,8 @@ func directory(order binary.ByteOrder, at, next uint32, fields ...field) []byte 
 	return append(number(head, order, next), values...)
 }
 
-// exif is metadata as a camera writes it: with the place where it was taken, in the middle of
-// the first directory and of what lies behind it.
+// exif returns metadata as a camera writes it: with a location, in the middle of the first directory and of the data
+// after it.
 func exif(order binary.ByteOrder, fields ...field) []byte {
 	const first, places, exif, second = 8, 200, 400, 500
 	long := func(value uint32) []byte { return number(nil, order, value) }
@@ -104,7 +104,7 @@ func exif(order binary.ByteOrder, fields ...field) []byte {
 	return data
 }
 
-// entries reads the values of the first directory of metadata and of those it leads to.
+// entries reads the values of the first directory of metadata and of the directories that it refers to.
 func entries(tb testing.TB, data []byte) map[uint16]string {
 	tb.Helper()
 	var order binary.ByteOrder = binary.BigEndian
@@ -145,13 +145,13 @@ func packet(attributes, elements string) string {
 ` + elements + `<xmp:Label>kept</xmp:Label></rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>`
 }
 
-// placedXMP tells a place in every way.
+// placedXMP has a location in every form.
 func placedXMP() string {
 	return packet(`exif:GPSLatitude="47,22.1" photoshop:City = 'Zurich'`,
 		`<exif:GPSLongitude>8,32.5</exif:GPSLongitude><e:LocationCreated><rdf:Bag><rdf:li e:City="Oerlikon"/></rdf:Bag></e:LocationCreated><c:Location>Bellevue</c:Location><photoshop:State/>`)
 }
 
-// told is what placedXMP tells.
+// told are the locations in placedXMP.
 var told = []string{"47,22.1", "Zurich", "8,32.5", "Oerlikon", "Bellevue"}
 
 // iptc is IPTC metadata in Photoshop's resources: a city and a headline.
@@ -190,13 +190,13 @@ func photo(tb testing.TB, segments ...[]byte) []byte {
 	return join(out.Bytes()[:2], bytes.Join(segments, nil), out.Bytes()[2:])
 }
 
-// placed is a JPEG with EXIF that tells a place.
+// placed is a JPEG with a location in EXIF.
 func placed(tb testing.TB) []byte {
 	tb.Helper()
 	return photo(tb, segment(0xe1, "Exif\x00\x00", exif(binary.BigEndian)))
 }
 
-// drawing is a PNG with chunks before and behind its pixels.
+// drawing is a PNG with chunks before and after its pixels.
 func drawing(tb testing.TB, before, behind []byte) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -226,7 +226,7 @@ func compressed(data []byte) []byte {
 	return out.Bytes()
 }
 
-// web is a WebP with chunks behind its pixels.
+// web is a WebP with chunks after its pixels.
 func web(tb testing.TB, chunks ...[]byte) []byte {
 	tb.Helper()
 	plain, err := os.ReadFile("../probe/testdata/picture.webp")
@@ -244,7 +244,7 @@ func webChunk(kind string, parts ...any) []byte {
 	return join(kind, binary.LittleEndian.AppendUint32(nil, uint32(len(data))), data, make([]byte, len(data)%2))
 }
 
-// The chunks of samples, in a film: where each is and what it holds.
+// The chunks of samples in a film: their positions and contents.
 type samples struct {
 	format  []byte
 	offsets []uint32
@@ -267,11 +267,11 @@ func trak(s samples, more ...any) []byte {
 		join(more...))
 }
 
-// movie is a film: media first, so that offsets are known, then what describes it.
+// movie is a film: media first, so that offsets are known, then its description.
 func movie(media []byte, parts ...any) []byte {
 	return join(box("ftyp", "isom", words(0), "isom"), box("mdat", media),
 		box("moov", box("mvhd", words(0, 0, 0, 1000, 10_000), make([]byte, 80)), trak(samples{handler: "vide", id: 1, format: box("avc1", make([]byte, 78))}), join(parts...)))
 }
 
-// mediaAt is where the media of a movie begin.
+// mediaAt is the offset of the media of a movie.
 const mediaAt = 20 + 8

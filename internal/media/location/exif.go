@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// EXIF is a graph of directories in the form of a TIFF file (EXIF 2.32, section 4.5; TIFF
-// 6.0, section 2). Its author draws it: what is followed has bounds.
+// EXIF is a graph of directories in the form of a TIFF file (EXIF 2.32, section 4.5; TIFF 6.0, section 2). Its author
+// controls it, so the traversal has limits.
 const (
 	exifName = "Exif\x00\x00"
 
@@ -19,17 +19,15 @@ const (
 	entryLength = 12
 	countLength = 2
 	nextLength  = 4
-	// mostDirectories is how many directories are followed. Photos have six.
+	// mostDirectories limits the directories. Photos have six.
 	mostDirectories = 32
-	// mostValues is how many offsets are read of one entry.
+	// mostValues limits the offsets that are read of one entry.
 	mostValues = 1024
-	// mostWork bounds the work of a pass: entries and values that are looked at. Photos
-	// have some hundred.
+	// mostWork limits the work of a pass, in entries and values. Photos have a few hundred.
 	mostWork = 1 << 16
-	// workOf is how many bytes of metadata within are as much work as an entry.
+	// workOf is the number of bytes of nested metadata that count as one entry.
 	workOf = 64
-	// mostPasses is how often the metadata is cleaned until nothing is left. Directories that
-	// overlap may need more than one.
+	// mostPasses limits the passes over the metadata. Directories that overlap may need more than one.
 	mostPasses = 4
 )
 
@@ -48,8 +46,8 @@ const (
 	tagInterop     = 0xa005
 )
 
-// cleanExif takes the directory of places (GPS) out of metadata, and names of places out of
-// metadata within it. Metadata that is tangled so that the place stays is emptied.
+// cleanExif removes the directory of the location (GPS) from metadata, and names of places from nested metadata. If the
+// location remains in tangled metadata, it clears all of it.
 func cleanExif(data []byte) {
 	if bytes.HasPrefix(data, []byte(exifName)) {
 		data = data[len(exifName):]
@@ -70,35 +68,35 @@ func cleanExif(data []byte) {
 	clear(data)
 }
 
-// isTIFF reports whether data begins as metadata in the form of a TIFF file does.
+// isTIFF reports whether data starts like metadata in the form of a TIFF file.
 func isTIFF(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("II*\x00")) || bytes.HasPrefix(data, []byte("MM\x00*"))
 }
 
-// tiff is metadata that is cleaned.
+// tiff is metadata that is being cleaned.
 type tiff struct {
 	data  []byte
 	order binary.ByteOrder
-	// directories are those that were found, and used is what belongs to them.
+	// directories are the found directories, and used are the spans that belong to them.
 	directories []directory
 	used        []span
-	// places is where directories of places begin.
+	// places are the offsets of location directories.
 	places []int64
-	// work is how much may still be done.
+	// work is the remaining amount of work.
 	work int64
 }
 
 // directory is a list of entries.
 type directory struct {
 	at int64
-	// entries counts those that are there; whole says that they are all.
+	// entries counts the entries that are present; whole means that none is missing.
 	entries int64
 	whole   bool
-	// places counts the entries that lead to places.
+	// places counts the entries that refer to locations.
 	places int
 }
 
-// entry is one of a directory; at is where its value, or the offset of that, is.
+// entry is an entry of a directory; at is the offset of its value, or of its value's offset.
 type entry struct {
 	tag, kind uint16
 	count     uint32
@@ -116,7 +114,7 @@ func newTIFF(data []byte) (*tiff, bool) {
 	return t, true
 }
 
-// clean makes one pass, and reports whether it found a directory of places.
+// clean makes one pass, and reports whether it found a location directory.
 func (t *tiff) clean() bool {
 	t.walk(int64(t.order.Uint32(t.data[4:])))
 	if len(t.places) == 0 || t.work < 0 {
@@ -134,7 +132,7 @@ func (t *tiff) clean() bool {
 	return true
 }
 
-// walk goes through the directories that lead from one to another.
+// walk follows the references between directories.
 func (t *tiff) walk(first int64) {
 	visited := map[int64]bool{}
 	for waiting := []int64{first}; len(waiting) > 0 && len(t.directories) < mostDirectories; waiting = waiting[1:] {
@@ -160,7 +158,7 @@ func (t *tiff) walk(first int64) {
 	}
 }
 
-// directory reads the head of one; false if there is none.
+// directory reads the head of a directory; false if there is none.
 func (t *tiff) directory(at int64) (d directory, ok bool) {
 	if at < tiffHeader || at+countLength > int64(len(t.data)) {
 		return d, false
@@ -176,8 +174,8 @@ func (t *tiff) entry(d *directory, i int64) entry {
 	return entry{t.order.Uint16(t.data[at:]), t.order.Uint16(t.data[at+2:]), t.order.Uint32(t.data[at+4:]), at + 8}
 }
 
-// visit notes what an entry takes, and returns the directories that it leads to. A
-// directory of places is not followed.
+// visit records the spans of an entry, and returns the directories that it refers to. It does not follow a location
+// directory.
 func (t *tiff) visit(d *directory, e entry) (leads []int64) {
 	if e.tag == tagGPS {
 		d.places++
@@ -200,7 +198,7 @@ func (t *tiff) visit(d *directory, e entry) (leads []int64) {
 	return nil
 }
 
-// cleanWithin cleans metadata of another form. There is no EXIF in it, which would have no end.
+// cleanWithin cleans nested metadata of another form. It does not recurse into EXIF, which could be endless.
 func cleanWithin(tag uint16, data []byte) {
 	switch tag {
 	case tagXMP:
@@ -212,7 +210,7 @@ func cleanWithin(tag uint16, data []byte) {
 	}
 }
 
-// pixels notes what a preview takes, which one entry places and another measures.
+// pixels records the spans of a preview. One entry has its position and another its length.
 func (t *tiff) pixels(d *directory, placed entry) {
 	t.work -= d.entries
 	sized := map[uint16]uint16{tagStrips: tagStripBytes, tagPreview: tagPreviewSize}[placed.tag]
@@ -229,7 +227,7 @@ func (t *tiff) pixels(d *directory, placed entry) {
 	}
 }
 
-// value is where the value of an entry is.
+// value returns the position of an entry's value.
 func (t *tiff) value(e entry) span {
 	sizes := [...]int64{1, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4} // by the kind
 	size := int64(1)
@@ -243,13 +241,13 @@ func (t *tiff) value(e entry) span {
 	return t.within(int64(t.order.Uint32(t.data[e.at:])), length)
 }
 
-// within cuts a span to what is there.
+// within limits a span to the data.
 func (t *tiff) within(at, length int64) span {
 	start := min(at, int64(len(t.data)))
 	return span{start, min(start+length, int64(len(t.data)))}
 }
 
-// numbers reads the value of an entry that holds numbers of 16 or 32 bits.
+// numbers reads the value of an entry that has numbers of 16 or 32 bits.
 func (t *tiff) numbers(e entry) (all []int64) {
 	const short = 3
 	value := t.value(e)
@@ -269,8 +267,8 @@ func (t *tiff) numbers(e entry) (all []int64) {
 	return all
 }
 
-// empty fills a directory of places, and what its entries lead to, with zeros, as far as it
-// is nothing else's.
+// empty fills a location directory, and the values of its entries, with zeros, except the spans that belong to other
+// directories.
 func (t *tiff) empty(at int64) {
 	d, ok := t.directory(at)
 	if !ok {
@@ -297,8 +295,8 @@ func (t *tiff) empty(at int64) {
 	}
 }
 
-// drop takes the entries that lead to places out of a directory: the ones behind them, and
-// the offset of the next directory, move up.
+// drop removes the entries that refer to locations from a directory: the following entries, and the offset of the next
+// directory, move up.
 func (t *tiff) drop(d *directory) {
 	start := d.at + countLength
 	end := start + d.entries*entryLength
@@ -318,7 +316,7 @@ func (t *tiff) drop(d *directory) {
 	clear(t.data[kept:end])
 }
 
-// union puts spans in order and joins those that touch.
+// union sorts spans and joins those that touch.
 func union(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	joined := spans[:0]

@@ -8,50 +8,45 @@ import (
 	"slices"
 )
 
-// A film is a tree of boxes (ISO 14496-12, section 4.2; QuickTime File Format, "Atoms"). What
-// tells a place becomes a box of free space; see metadata.go. What a track tells in samples,
-// among the frames, is filled with zeros; see tracks.go.
+// A film is a tree of boxes (ISO 14496-12, section 4.2; QuickTime File Format, "Atoms"). A box with a location becomes
+// a box of free space; see metadata.go. Locations in samples, among the frames, are filled with zeros; see tracks.go.
 
 const (
-	// mostBoxes is how many boxes are looked at in one file: as many as the probe
-	// takes.
+	// mostBoxes limits the boxes of one file, as for the probe.
 	mostBoxes = 1_000_000
-	// mostTracks is how many tracks a film may have, as for the probe.
+	// mostTracks limits the tracks of a film, as for the probe.
 	mostTracks = 128
-	// boxHeader is the length of a box's header, and longBoxHeader that of a box with a size
-	// of 64 bits.
+	// The lengths of a box's header: boxHeader with a size of 32 bits, and longBoxHeader with a size of 64 bits.
 	boxHeader, longBoxHeader = 8, 16
-	// mostMedia is how many parts with frames are remembered. A film that is not in
-	// fragments has one.
+	// mostMedia limits the parts with frames that are recorded. A film without fragments has one.
 	mostMedia = mostPatches
 )
 
-// box is where a box is: it begins at the offset at, and its content goes from start to end.
+// box is the position of a box: it starts at the offset at, and its content is [start, end).
 type box struct {
 	kind string
 	at   int64
 	span
 }
 
-// film is a film that is cleaned.
+// film is a film that is being cleaned.
 type film struct {
 	*cleaner
 
-	// whole is where it lies in the file: offsets in it count from its start.
+	// whole is its position in the file: offsets in it count from its start.
 	whole span
-	// media are the parts that hold frames and samples, and fragments whether there are
-	// fragments.
+	// media are the parts with frames and samples. fragments is true if there are fragments.
 	media     []span
 	fragments bool
-	// tracks are those of the film; the last one is being read.
+	// tracks are the tracks of the film; the last one is being read.
 	tracks []track
-	// blocks are tables of what dashboard cameras write among the frames.
+	// blocks are tables of the data that dashboard cameras write among the frames.
 	blocks []span
-	// usual is the size of a sample in fragments, by the track.
+	// usual is the size of a sample in fragments, by track.
 	usual map[uint32]uint32
 }
 
-// film cleans a film, and returns where it ends: what follows is no box.
+// film cleans a film, and returns its end: the following data is not a box.
 func (c *cleaner) film(whole span) (end int64) {
 	f := film{cleaner: c, whole: whole, usual: map[uint32]uint32{}}
 	end = f.walk(whole, "", f.top)
@@ -75,8 +70,8 @@ func (c *cleaner) film(whole span) (end int64) {
 	return end
 }
 
-// walk goes through the boxes in a span, within a box of the kind outer, and returns where
-// the last one ends. One that makes no sense ends it, as it does for players.
+// walk visits the boxes in a span, within a box of the kind outer, and returns the end of the last one. An invalid box
+// ends it, as it does for players.
 func (f *film) walk(in span, outer string, visit func(outer string, b box)) (end int64) {
 	for at := in.start; in.end-at >= boxHeader; {
 		b, ok := f.box(at, in.end)
@@ -102,7 +97,7 @@ func (f *film) box(at, end int64) (b box, ok bool) {
 	b = box{kind: string(head[4:]), at: at, span: span{at + boxHeader, end}}
 	size := uint64(binary.BigEndian.Uint32(head[:]))
 	switch size {
-	case 0: // It takes all that is left.
+	case 0: // It takes the rest.
 		return b, true
 	case 1:
 		if !f.read(head[:], at+boxHeader) {
@@ -117,7 +112,7 @@ func (f *film) box(at, end int64) (b box, ok bool) {
 	return b, true
 }
 
-// top reads a box of the file itself, and those that describe the film.
+// top reads a box of the file itself, and the boxes that describe the film.
 func (f *film) top(outer string, b box) {
 	switch outer + "/" + b.kind {
 	case "/mdat":
@@ -150,7 +145,7 @@ func (f *film) top(outer string, b box) {
 
 // trackID reads the number of a track from its tkhd (ISO 14496-12, section 8.3.2).
 func (f *film) trackID(b box) uint32 {
-	const short, wide = 12, 20 // behind the version and two times of 4 or 8 bytes
+	const short, wide = 12, 20 // after the version and two times of 4 or 8 bytes
 	version := f.word(b.span, 0) >> 24
 	if version == 0 {
 		return f.word(b.span, short)
@@ -158,7 +153,7 @@ func (f *film) trackID(b box) uint32 {
 	return f.word(b.span, wide)
 }
 
-// word reads 32 bits at an offset of a box's content; zero if they are not there.
+// word reads 32 bits at an offset of a box's content; zero if they are missing.
 func (f *film) word(in span, at int64) uint32 {
 	var data [4]byte
 	if at < 0 || at > in.length()-int64(len(data)) || !f.read(data[:], in.start+at) {
@@ -167,7 +162,7 @@ func (f *film) word(in span, at int64) uint32 {
 	return binary.BigEndian.Uint32(data[:])
 }
 
-// free turns a box into free space.
+// free converts a box to free space.
 func (f *film) free(b box) {
 	f.found.replace(b.at+4, []byte("free"))
 	f.found.fill(b.span, 0)

@@ -16,11 +16,9 @@ import (
 )
 
 const (
-	// atOnce is how many files are searched at once. A search of a file holds a megabyte,
-	// and some more of metadata that was made to take much.
+	// atOnce limits concurrent searches. A search of a file holds a megabyte, and a few more for hostile metadata.
 	atOnce = 2
-	// maxCached is about how many bytes the results may take that a process remembers. Almost
-	// all take a hundred.
+	// maxCached limits the approximate size in bytes of cached results. Almost all take a hundred.
 	maxCached = 16 << 20
 )
 
@@ -30,21 +28,21 @@ type File struct {
 	Size                int64
 }
 
-// Finder searches files in the store, each once. It may be used by many goroutines.
+// Finder searches files in the store, each once. It is safe for concurrent use.
 type Finder struct {
 	open      store.Open
 	searching singleflight.Group
 	places    chan struct{}
 
 	mu sync.Mutex
-	// entries has the results by key and etag, used the same with the last used first, and held
-	// what they take.
+	// entries has the results by key and etag. used has the same results, the last used first, and cachedBytes their
+	// size.
 	entries     map[string]*list.Element
 	used        *list.List
 	cachedBytes int64
 }
 
-// result is what was found in a file.
+// result is the result of searching a file.
 type result struct {
 	id    string
 	found Patches
@@ -56,8 +54,8 @@ func NewFinder(open store.Open) *Finder {
 	return &Finder{open: open, places: make(chan struct{}, atOnce), entries: map[string]*list.Element{}, used: list.New()}
 }
 
-// Find is the function of this name for a file in the store. Calls for one file share one
-// search, which goes on even if all of them stop waiting. The error may be of the store's.
+// Find is like the function Find, for a file in the store. Calls for one file share one search, which continues even if
+// all of them stop waiting. The error may be the store's.
 func (f *Finder) Find(ctx context.Context, file File) (Patches, error) {
 	id := file.Key + "\n" + file.ETag
 	if known, ok := f.recall(id); ok {
@@ -77,7 +75,7 @@ func (f *Finder) Find(ctx context.Context, file File) (Patches, error) {
 	}
 }
 
-// search searches a file, and remembers the result unless it could not be read.
+// search searches a file, and caches the result unless the file could not be read.
 func (f *Finder) search(ctx context.Context, id string, file File) (Patches, error) {
 	select {
 	case f.places <- struct{}{}:
@@ -104,7 +102,7 @@ func (f *Finder) recall(id string) (*result, bool) {
 	return known, ok
 }
 
-// remember keeps a result, and forgets those that were not used for the longest time.
+// remember caches a result, and drops the least recently used ones.
 func (f *Finder) remember(r *result) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +113,7 @@ func (f *Finder) remember(r *result) {
 	}
 }
 
-// forget drops a result; nil is none.
+// forget drops a result; nil is ignored.
 func (f *Finder) forget(at *list.Element) {
 	if at == nil {
 		return
@@ -126,5 +124,5 @@ func (f *Finder) forget(at *list.Element) {
 	}
 }
 
-// weight is about what a result takes.
+// weight is the approximate size of a result.
 func (r *result) weight() int64 { return 2*patchCosts + 2*int64(len(r.id)) + r.found.Weight() }

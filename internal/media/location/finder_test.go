@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/media/location"
 )
 
-// opened is a store of one file, and counts how often it is read.
+// opened is a store of one file, and counts its reads.
 type opened struct {
 	data  []byte
 	err   error
@@ -31,7 +31,7 @@ func (o *opened) open(_ context.Context, _, _ string, offset, length int64) (io.
 	return io.NopCloser(bytes.NewReader(o.data[offset : offset+length])), nil
 }
 
-// TestFinder checks that a file is searched once, whoever asks and whatever was found.
+// TestFinder checks that a file is searched once, for any number of callers and any result.
 func TestFinder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -67,7 +67,7 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// TestFinderFails checks that a store that is away is asked again, and its error told.
+// TestFinderFails checks that an unavailable store is tried again, and its error returned.
 func TestFinderFails(t *testing.T) {
 	away := errors.New("the store is away")
 	from := &opened{data: placed(t), err: away}
@@ -88,7 +88,7 @@ func TestFinderFails(t *testing.T) {
 	}
 }
 
-// TestFinderForgets checks that a process does not remember every file that it ever saw.
+// TestFinderForgets checks that the cache of a process is limited.
 func TestFinderForgets(t *testing.T) {
 	film := &opened{data: movie(make([]byte, 100_000), trak(dotted(20_000)))}
 	finder := location.NewFinder(film.open)
@@ -114,7 +114,7 @@ func TestFinderForgets(t *testing.T) {
 	}
 }
 
-// dotted is a track of places with so many samples, each apart from the next.
+// dotted is a track with count locations, each apart from the next.
 func dotted(count int) samples {
 	s := samples{handler: "meta", id: 2, format: box("gpmd", make([]byte, 8))}
 	for i := range count {
@@ -123,7 +123,7 @@ func dotted(count int) samples {
 	return s
 }
 
-// TestTooManyPlaces checks that a film with places everywhere is refused, and not sent as it is.
+// TestTooManyPlaces checks that a film with too many locations is rejected, and not sent unchanged.
 func TestTooManyPlaces(t *testing.T) {
 	data := movie(make([]byte, 400_000), trak(dotted(150_000)))
 	_, err := location.Find(bytes.NewReader(data), int64(len(data)), mp4Type)

@@ -9,11 +9,10 @@ import (
 	"sort"
 )
 
-// mostUsual is of how many tracks it is remembered how long their samples are.
+// mostUsual limits the tracks with a recorded default size.
 const mostUsual = 1024
 
-// defaults reads trex, how long the samples of a track are in fragments that do not say so
-// (ISO 14496-12, section 8.8.3).
+// defaults reads trex, the default size of a track's samples in fragments (ISO 14496-12, section 8.8.3).
 func (f *film) defaults(b box) {
 	const id, size = 4, 16
 	if len(f.usual) < mostUsual {
@@ -21,17 +20,17 @@ func (f *film) defaults(b box) {
 	}
 }
 
-// mediaFrom are the parts with frames that do not end before an offset.
+// mediaFrom returns the parts with frames that end after an offset.
 func (f *film) mediaFrom(at int64) []span {
 	return f.media[sort.Search(len(f.media), func(i int) bool { return f.media[i].end > at }):]
 }
 
-// fragment empties the samples of places in a fragment of the film.
+// fragment clears the location samples in a fragment of the film.
 func (f *film) fragment(_ string, b box) {
 	if b.kind != "moof" {
 		return
 	}
-	// What does not say where it begins follows what was before, at first the fragment.
+	// A run without a position follows the previous one, and the first one follows the fragment.
 	next := b.at - f.whole.start
 	f.walk(b.span, b.kind, func(_ string, track box) {
 		if track.kind != "traf" {
@@ -43,14 +42,14 @@ func (f *film) fragment(_ string, b box) {
 	})
 }
 
-// run is what one track has in one fragment.
+// run is the part of one track in one fragment.
 type run struct {
 	film *film
-	// places says that its samples are places, and size how long one is that does not say.
+	// places is true if its samples are locations, and size is the default length of a sample.
 	places bool
 	size   uint32
-	// moof is where the fragment begins, base what offsets count from, and next where the
-	// next samples are that do not say; all in the film.
+	// moof is the start of the fragment, base the origin of offsets, and next the position of the next samples without
+	// one; all are offsets in the film.
 	moof, base, next int64
 }
 
@@ -76,7 +75,7 @@ func (r *run) readHeader(b box) {
 	r.size, r.base = f.usual[number], r.next
 	at := int64(fixed)
 	if flags&hasOffset != 0 {
-		r.base = int64(uint64(f.word(b.span, at))<<32 | uint64(f.word(b.span, at+4))) //nolint:gosec // a wrong one is out of the film
+		r.base = int64(uint64(f.word(b.span, at))<<32 | uint64(f.word(b.span, at+4))) //nolint:gosec // a wrong one is outside of the film
 		at += 8
 	} else if flags&fromFragment != 0 {
 		r.base = r.moof
@@ -88,8 +87,7 @@ func (r *run) readHeader(b box) {
 	r.next = r.base
 }
 
-// readSamples reads samples that follow one another (ISO 14496-12, section 8.8.8), and empties
-// them if they are places.
+// readSamples reads consecutive samples (ISO 14496-12, section 8.8.8), and clears them if they are locations.
 func (r *run) readSamples(b box) {
 	const (
 		fixed, word                            = 8, 4

@@ -17,12 +17,12 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// mostAllocated is how many bytes the search of any one file may allocate in all, whether
-// they are let go again or not, beside what is proportional to the file.
+// mostAllocated limits the total bytes that the search of any one file may allocate, freed or not, in addition to an
+// amount proportional to the file.
 const mostAllocated = 32 << 20
 
-// FuzzFind searches files from strangers. Patches lie within the file, the patched file has no
-// location, and the probe finds in it what it found before.
+// FuzzFind searches untrusted files. Patches are within the file, the patched file has no location, and the probe
+// returns the same facts for it.
 func FuzzFind(f *testing.F) {
 	types := []string{jpegType, pngType, webpType, mp4Type, movType}
 	for _, seed := range files(f) {
@@ -64,7 +64,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// FuzzReader checks that a patched file is the same whatever parts it is read in.
+// FuzzReader checks that a patched file is the same for any sizes of reads.
 func FuzzReader(f *testing.F) {
 	f.Add(uint16(3), uint16(1))
 	f.Add(uint16(700), uint16(300))
@@ -84,7 +84,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// hostile are files that claim much, or cost much to search.
+// hostile are files with large claims, or a high cost of the search.
 func hostile(tb testing.TB) map[string]file {
 	tb.Helper()
 	const all = 0xffffffff
@@ -131,7 +131,7 @@ func hostile(tb testing.TB) map[string]file {
 	}
 }
 
-// TestHostile checks that no file costs more memory, or more reading, than any may.
+// TestHostile checks that no file exceeds the limits of memory and reads.
 func TestHostile(t *testing.T) {
 	for name, f := range hostile(t) {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// counted counts what is read of a file.
+// counted counts the reads of a file.
 type counted struct {
 	from io.ReaderAt
 	read int64

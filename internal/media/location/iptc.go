@@ -8,11 +8,10 @@ import (
 	"encoding/binary"
 )
 
-// photoshopName is how the resources of Photoshop begin in a JPEG.
+// photoshopName is the prefix of Photoshop's resources in a JPEG.
 const photoshopName = "Photoshop 3.0\x00"
 
-// The resources of Photoshop that hold metadata (Adobe Photoshop File Formats, "Image
-// Resource IDs").
+// The resources of Photoshop that hold metadata (Adobe Photoshop File Formats, "Image Resource IDs").
 const (
 	resourceIPTC  = 0x0404
 	resourceExif1 = 0x0422
@@ -20,8 +19,8 @@ const (
 	resourceXMP   = 0x0424
 )
 
-// cleanResources takes places out of the metadata in Photoshop's resources: each is four
-// letters, a number, a name and its data, the last two of an even length.
+// cleanResources removes places from the metadata in Photoshop's resources: each consists of four letters, a number, a
+// name and its data, the last two of an even length.
 func cleanResources(data []byte, withExif bool) {
 	const mark, idLength, sizeLength = "8BIM", 2, 4
 	for {
@@ -54,16 +53,15 @@ func cleanResources(data []byte, withExif bool) {
 	}
 }
 
-// cleanIPTC puts blanks in the place of the names of places (IPTC-NAA Information Interchange
-// Model 4.2, section 6): of the content, the city, the part of it, the province and the
-// country.
+// cleanIPTC overwrites the names of places with blanks (IPTC-NAA Information Interchange Model 4.2, section 6): of the
+// content, the city, its part, the province and the country.
 func cleanIPTC(data []byte) {
 	const mark, record, head, long = 0x1c, 2, 5, 0x8000
 	for len(data) >= head && data[0] == mark {
 		kind, number, length := data[1], data[2], int(binary.BigEndian.Uint16(data[3:]))
 		data = data[head:]
 		if length >= long {
-			// The length of a long one is told by a number of so many bytes.
+			// A long length is a number with the given number of bytes.
 			digits := length - long
 			if digits > 4 || digits > len(data) {
 				return

@@ -17,22 +17,22 @@ import (
 const (
 	jpegStuffed = 0x00 // no marker: 0xff as a value
 	jpegTEM     = 0x01
-	jpegRST0    = 0xd0 // the first of those without a length,
-	jpegEOI     = 0xd9 // and the last of them, which ends the picture
+	jpegRST0    = 0xd0 // the first marker without a length
+	jpegEOI     = 0xd9 // the last one, which ends the picture
 	jpegAPP1    = 0xe1
 	jpegAPP6    = 0xe6
 	jpegAPP13   = 0xed
 	jpegMark    = 0xff
 )
 
-// goProName is how GoPro's metadata begins, where a photo has what a film has in a track.
+// goProName is the prefix of GoPro's metadata in photos, which films have in a track.
 const goProName = "GoPro\x00"
 
-// mostAppended is how many pictures and films may follow one. Photos have three.
+// mostAppended limits the pictures and films after the first one. Photos have three.
 const mostAppended = 1000
 
-// cleanAppended cleans all pictures and films behind one: cameras append larger previews and maps
-// of brightness, which have metadata of their own, and the film of a photo that moves.
+// cleanAppended cleans all pictures and films after the first one: cameras append larger previews and maps of
+// brightness, which have their own metadata, and the film of a photo that moves.
 func (c *cleaner) cleanAppended(at int64) {
 	const picture, film, reach = "\xff\xd8\xff", "ftyp", 4
 	for range mostAppended {
@@ -41,7 +41,7 @@ func (c *cleaner) cleanAppended(at int64) {
 		case found.kind == "" || c.ended():
 			return
 		case found.kind == film:
-			// The length of a box stands before its name.
+			// The length of a box precedes its name.
 			at = max(c.film(span{max(at, found.at-reach), c.file.Size()}), found.at+reach)
 		default:
 			at = c.picture(found.at)
@@ -50,19 +50,19 @@ func (c *cleaner) cleanAppended(at int64) {
 	c.failf("has more than %d pictures or films behind the first, each of which may say where it was taken", mostAppended)
 }
 
-// hit is what a search found first; the zero value is nothing.
+// hit is the first result of a search; the zero value is none.
 type hit struct {
 	at   int64
 	kind string
 }
 
-// longestMark is the length of the longest mark that is searched.
+// longestMark is the length of the longest mark that is searched for.
 const longestMark = len(pngEnd)
 
-// search looks for one of two marks in a span.
+// search searches a span for one of two marks.
 func (c *cleaner) search(in span, one, other string) hit {
 	const step = 32 << 10
-	reach := max(len(one), len(other)) - 1 // A mark may lie across two steps.
+	reach := max(len(one), len(other)) - 1 // A mark may cross two steps.
 	if c.buffer == nil {
 		c.buffer = make([]byte, step+longestMark)
 	}
@@ -84,7 +84,7 @@ func (c *cleaner) search(in span, one, other string) hit {
 	return hit{}
 }
 
-// picture cleans one JPEG and returns where it ends.
+// picture cleans one JPEG and returns its end.
 func (c *cleaner) picture(at int64) (end int64) {
 	r := &jpegReader{from: bufio.NewReader(io.NewSectionReader(c.file, at, c.file.Size()-at)), at: at}
 	m := jpegMetadata{cleaner: c, extended: map[string][]extension{}}
@@ -109,18 +109,18 @@ func (c *cleaner) picture(at int64) (end int64) {
 type jpegMetadata struct {
 	*cleaner
 
-	// resources and extended are what may lie in several segments.
+	// resources and extended may be spread over several segments.
 	resources part
 	extended  map[string][]extension
 }
 
-// extension is a part of a long XMP, and where in that it belongs.
+// extension is a part of a long XMP, with its offset in that.
 type extension struct {
 	offset uint32
 	span
 }
 
-// read cleans the metadata of a segment, or keeps it until all of it is there.
+// read cleans the metadata of a segment, or stores its position until all of it was found.
 func (m *jpegMetadata) read(marker byte, segment span, name string) {
 	after := func(head string) span { return span{segment.start + int64(len(head)), segment.end} }
 	switch {
@@ -137,8 +137,7 @@ func (m *jpegMetadata) read(marker byte, segment span, name string) {
 	}
 }
 
-// extend notes a part of a long XMP: 32 letters that name it, its length, and where the
-// part belongs.
+// extend records a part of a long XMP: 32 letters that identify it, its length, and the offset of the part.
 func (m *jpegMetadata) extend(segment span) {
 	const name, offset, head, most = 32, 36, 40, 1024
 	var data [head]byte
@@ -151,7 +150,7 @@ func (m *jpegMetadata) extend(segment span) {
 	}
 }
 
-// finish cleans what was kept.
+// finish cleans the metadata that spans segments.
 func (m *jpegMetadata) finish() {
 	if len(m.resources) > 0 {
 		m.edit(m.resources, func(data []byte) { cleanResources(data, true) })
@@ -166,14 +165,14 @@ func (m *jpegMetadata) finish() {
 	}
 }
 
-// cleanTelemetry empties what a camera has measured, if places are among it.
+// cleanTelemetry clears a camera's measurements, if they include locations.
 func cleanTelemetry(data []byte) {
 	if bytes.Contains(data, []byte("GPS")) {
 		clear(data)
 	}
 }
 
-// jpegReader goes through the parts of a JPEG.
+// jpegReader reads the parts of a JPEG.
 type jpegReader struct {
 	from *bufio.Reader
 	at   int64
@@ -187,7 +186,7 @@ func (r *jpegReader) byte() (byte, bool) {
 	return b, err == nil
 }
 
-// marker goes to the next marker. Pixels, and what stands between two parts, have none.
+// marker advances to the next marker. Pixels and bytes between two parts have none.
 func (r *jpegReader) marker() (byte, bool) {
 	for {
 		if !r.skipTo(jpegMark) {
@@ -208,7 +207,7 @@ func (r *jpegReader) marker() (byte, bool) {
 	}
 }
 
-// skipTo goes behind the next byte of a value.
+// skipTo advances past the next byte with a value.
 func (r *jpegReader) skipTo(value byte) bool {
 	for {
 		if _, err := r.from.Peek(1); err != nil {
@@ -228,8 +227,7 @@ func (r *jpegReader) skipTo(value byte) bool {
 	}
 }
 
-// segment skips the content of the part whose marker was read, and returns where
-// it is and how it begins.
+// segment skips the content of the part whose marker was read, and returns its position and its first bytes.
 func (r *jpegReader) segment() (found span, name string, ok bool) {
 	const itself, longestName = 2, len(extendedName) // The length counts its own two bytes.
 	high, _ := r.byte()

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// sparse is a file of which only the beginning is there; the rest are frames.
+// sparse is a file with a short head; the rest are frames.
 type sparse struct {
 	head []byte
 	size int64
@@ -36,8 +36,7 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// gibibyte is a film of this size with a box of coordinates and a place among the frames every
-// second of an hour.
+// gibibyte is a film of this size with a box of coordinates and a location among the frames every second of an hour.
 func gibibyte() *sparse {
 	const size, seconds, length, every = 1 << 30, 3600, 4 << 10, 256 << 10
 	describe := func(from uint32) []byte {
@@ -54,8 +53,8 @@ func gibibyte() *sparse {
 	return &sparse{head: join(head, words(uint32(size-len(head))), "mdat"), size: size}
 }
 
-// TestGibibyte checks that a large film is searched by what describes it, and is patched while it
-// is read once, in no memory that grows with it.
+// TestGibibyte checks that a large film is searched by its description, and is patched while it is read once, in
+// constant memory.
 func TestGibibyte(t *testing.T) {
 	film := gibibyte()
 	var found location.Patches

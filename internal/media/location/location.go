@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package location removes the location of a photo or film, as coordinates or as a name,
-// while the file is read. It changes no pixel and no frame, and the file keeps its length,
-// so that all offsets and ranges stay valid.
+// Package location removes the location of a photo or film, as coordinates or as a name, while the file is read. It
+// changes no pixel and no frame, and the file keeps its length, so that all offsets and ranges stay valid.
 package location
 
 import (
@@ -16,30 +15,29 @@ import (
 )
 
 const (
-	// budget is how many bytes may be read of one file: twice what the probe may
-	// read, since the tables of the tracks that hold places are read as well.
+	// budget limits the bytes that are read of one file: twice the limit of the probe, since the tables of location
+	// tracks are read as well.
 	budget = 64 << 20
-	// longestPart is how much metadata is held in memory at once. The longest that
-	// cameras and programs write has some hundred kilobytes.
+	// longestPart limits the metadata in memory. The longest that cameras and programs write has a few hundred
+	// kilobytes.
 	longestPart = 1 << 20
 )
 
-// Version is a name for the rules of this package. Others find other places, so that a
-// copy that was made by them is not used.
+// Version identifies the rules of this package. Other rules find other locations, so that copies that they made are not
+// used.
 const Version = "1"
 
-// UnreadableError is why it cannot be told whether a file says where it was taken. Another file
-// is needed.
+// UnreadableError is why a file cannot be searched for its location. Another file is needed.
 type UnreadableError struct {
-	// Message says what is wrong, after the name of the file.
+	// Message describes the problem, after the name of the file.
 	Message string
 }
 
 func (p *UnreadableError) Error() string { return "the file " + p.Message }
 
-// Find returns the patches that remove the location from a file of this size and type. The
-// error is a *Problem if the file is at fault; any other is from reading it. The file has
-// been probed: Find skips what makes no sense in it, as players do.
+// Find returns the patches that remove the location from a file of this size and type. The error is an *UnreadableError
+// if the file is at fault; any other is from reading it. The file must have been probed: Find skips invalid parts, as
+// players do.
 func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 	c := &cleaner{file: blocks.New(r, size, budget)}
 	switch v1alpha1.MimeType(mimeType) {
@@ -65,30 +63,30 @@ func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 	return c.found.patches()
 }
 
-// cleaner collects what has to be patched in one file. An error of reading ends the search
-// of a part like the end of the file does; the blocks remember it.
+// cleaner collects the patches of one file. A read error ends the search of a part like the end of the file does; the
+// blocks.Reader stores it.
 type cleaner struct {
 	file    *blocks.Reader
 	found   collection
 	problem *UnreadableError
-	// buffer is what marks are searched in.
+	// buffer is the buffer of search.
 	buffer []byte
-	// boxes counts those of films, and unpacked the bytes of texts that were compressed.
+	// boxes counts the boxes of films, and unpacked the bytes of decompressed texts.
 	boxes    int
 	unpacked int64
 }
 
-// failf notes the first problem.
+// failf records the first problem.
 func (c *cleaner) failf(format string, args ...any) {
 	if c.problem == nil {
 		c.problem = &UnreadableError{fmt.Sprintf(format, args...)}
 	}
 }
 
-// ended reports whether there is nothing to be gained by going on.
+// ended reports whether continuing is useless.
 func (c *cleaner) ended() bool { return c.problem != nil || c.file.Failure() != nil }
 
-// read reads a few bytes at an offset; false if they are not there.
+// read reads a few bytes at an offset; false if they are missing.
 func (c *cleaner) read(data []byte, at int64) bool {
 	if at < 0 || at > c.file.Size()-int64(len(data)) {
 		return false
@@ -102,7 +100,7 @@ type span struct{ start, end int64 }
 
 func (s span) length() int64 { return s.end - s.start }
 
-// part is what is read as one and may lie in several spans of the file.
+// part is contiguous data that may be spread over several spans of the file.
 type part []span
 
 func (p part) length() (total int64) {
@@ -112,7 +110,7 @@ func (p part) length() (total int64) {
 	return total
 }
 
-// load reads a part into memory; false if it is not there, or too long.
+// load reads a part into memory; false if it is missing or too long.
 func (c *cleaner) load(p part) ([]byte, bool) {
 	length := p.length()
 	if length > longestPart || length > c.file.Size() {
@@ -129,8 +127,7 @@ func (c *cleaner) load(p part) ([]byte, bool) {
 	return data, true
 }
 
-// edit patches a part as clean changes it. A part that is too long to be held is the
-// problem of the file.
+// edit records the changes that clean makes to a part. A part that is too long for memory is an error of the file.
 func (c *cleaner) edit(p part, clean func(data []byte)) {
 	if p.length() > longestPart {
 		c.failf("has metadata of more than %d MiB, which cannot be searched for the place where it was taken", longestPart>>20)
@@ -145,7 +142,7 @@ func (c *cleaner) edit(p part, clean func(data []byte)) {
 	c.rewrite(p, before, after)
 }
 
-// rewrite notes where a part is to be changed.
+// rewrite records the changed bytes of a part.
 func (c *cleaner) rewrite(p part, before, after []byte) {
 	for at := 0; at < len(after); {
 		if before[at] == after[at] {
@@ -153,7 +150,7 @@ func (c *cleaner) rewrite(p part, before, after []byte) {
 			continue
 		}
 		end := at + 1
-		// Changes that lie close together are one patch.
+		// Changes that are close together are one patch.
 		for next := end; next < len(after) && next-end < patchCosts; next++ {
 			if before[next] != after[next] {
 				end = next + 1
@@ -164,7 +161,7 @@ func (c *cleaner) rewrite(p part, before, after []byte) {
 	}
 }
 
-// change has data take the place of what is in a part from an offset on.
+// change replaces bytes of a part from an offset.
 func (c *cleaner) change(p part, at int64, data []byte) {
 	for _, s := range p {
 		if at >= s.length() {
@@ -179,7 +176,7 @@ func (c *cleaner) change(p part, at int64, data []byte) {
 	}
 }
 
-// fill has one byte take the place of all that is in a part.
+// fill overwrites a part with one byte value.
 func (c *cleaner) fill(p part, with byte) {
 	for _, s := range p {
 		c.found.fill(s, with)

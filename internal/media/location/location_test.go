@@ -25,14 +25,14 @@ const (
 	jpegType, pngType, webpType, mp4Type, movType = "image/jpeg", "image/png", "image/webp", "video/mp4", "video/quicktime"
 )
 
-// file is a file with what must be gone from it and what must stay.
+// file is a file, with the data that must be removed and the data that must stay.
 type file struct {
 	reason, mimeType string
 	data             []byte
 	gone, kept       []string
 }
 
-// files returns the files that say where they were taken, in every way that is known.
+// files returns files with a location, in every known form.
 func files(tb testing.TB) map[string]file {
 	tb.Helper()
 	all := map[string]file{}
@@ -152,7 +152,7 @@ func drawings(tb testing.TB) map[string]file {
 	}
 }
 
-// TestFind checks that what says where a file was taken is gone, and nothing else.
+// TestFind checks that the location of a file is removed, and nothing else.
 func TestFind(t *testing.T) {
 	for name, f := range files(t) {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindNothing checks that a file without a place stays as it is.
+// TestFindNothing checks that a file without a location stays unchanged.
 func TestFindNothing(t *testing.T) {
 	const tag = "keywords=\"GPS\""
 	for name, f := range map[string]file{
@@ -227,7 +227,7 @@ func TestEXIFStays(t *testing.T) {
 	}
 }
 
-// TestPixelsStay checks that a picture is the same, by decoders that know nothing of patches.
+// TestPixelsStay checks that a picture is the same, by independent decoders.
 func TestPixelsStay(t *testing.T) {
 	for name, f := range files(t) {
 		if !strings.HasPrefix(f.mimeType, "image/") {
@@ -254,7 +254,7 @@ func TestPixelsStay(t *testing.T) {
 	}
 }
 
-// cleaned returns a file without its place, and checks what holds for every file.
+// cleaned returns a file without its location, and checks the properties of every cleaned file.
 func cleaned(tb testing.TB, data []byte, mimeType string) []byte {
 	tb.Helper()
 	size := int64(len(data))
@@ -301,7 +301,7 @@ func starts(p location.Patches) func(func(int64) bool) {
 	}
 }
 
-// apply reads a patched file from an offset on, in small parts.
+// apply reads a patched file from an offset, in small parts.
 func apply(tb testing.TB, p location.Patches, data []byte, from int) []byte {
 	tb.Helper()
 	body := p.Reader(io.NopCloser(&slow{data: data[from:]}), int64(from))
@@ -312,7 +312,7 @@ func apply(tb testing.TB, p location.Patches, data []byte, from int) []byte {
 	return after
 }
 
-// slow gives a file in parts of changing lengths.
+// slow reads a file in parts of varying lengths.
 type slow struct {
 	data []byte
 	n    int

@@ -11,29 +11,27 @@ import (
 )
 
 const (
-	// uuidLength is the length of what names a box of the kind uuid.
+	// uuidLength is the length of the name of a box of the kind uuid.
 	uuidLength = 16
 	uuidXMP    = "be7acfcb97a942e89c71999491e3afac"
-	// uuidCanon holds what Canon's cameras write as directories of EXIF.
+	// uuidCanon contains EXIF directories of Canon's cameras.
 	uuidCanon = "85c0b687820f11e08111f4ce462b6a48"
-	// longestLeaf is how long metadata of a form that is not known may be to be searched
-	// for EXIF and XMP.
+	// longestLeaf is the maximum length of metadata in an unknown form that is searched for EXIF and XMP.
 	longestLeaf = 1 << 20
-	// mostKeys is how many keys of metadata a film may have, and longestKey how much is
-	// read of one.
+	// mostKeys limits the metadata keys of a film, and longestKey the bytes that are read of one.
 	mostKeys, longestKey = 4096, 256
 )
 
-// placeBoxes are the boxes that hold nothing but a place, or what a camera has measured with
-// it: coordinates of QuickTime and 3GPP (TS 26.244, section 8.10), GoPro's telemetry, Canon's
-// directory of places, the tables of places of dashboard cameras, and Nikon's tags.
+// placeBoxes are the boxes that contain nothing but a location, or a camera's measurements with it: coordinates of
+// QuickTime and 3GPP (TS 26.244, section 8.10), GoPro's telemetry, Canon's location directory, the location tables of
+// dashboard cameras, and Nikon's tags.
 var placeBoxes = map[string]bool{
 	"\xa9xyz": true, "loci": true, "GPMF": true, "CMT4": true, "gps ": true, "gps0": true, "GPS ": true, "GPS0": true, "NCDT": true,
 }
 
-// metadata cleans a box of metadata within one of kind outer.
+// metadata cleans a box of metadata within a box of kind outer.
 func (f *film) metadata(outer string, b box) {
-	// What may be in what is bounded, so that no film is deeper than that.
+	// Each kind is accepted only within certain others, which limits the depth.
 	above := outer == "" || outer == "moov" || outer == "trak"
 	switch {
 	case b.kind == "gps " && outer == "moov":
@@ -55,8 +53,8 @@ func (f *film) metadata(outer string, b box) {
 	}
 }
 
-// emptyBlocks empties what a dashboard camera writes among the frames, once a second, and lists
-// in a table of offsets and lengths: boxes of free space that begin with "GPS ".
+// emptyBlocks clears the data that a dashboard camera writes among the frames, once per second, and lists in a table of
+// offsets and lengths: boxes of free space that start with "GPS ".
 func (f *film) emptyBlocks(table span) {
 	const head, entry, name = 8, 8, "freeGPS "
 	for at := int64(head); at+entry <= table.length() && !f.ended() && !f.found.over; at += entry {
@@ -68,7 +66,7 @@ func (f *film) emptyBlocks(table span) {
 	}
 }
 
-// uuid cleans a box of a program's own.
+// uuid cleans a box in a program's own form.
 func (f *film) uuid(b box) {
 	var name [uuidLength]byte
 	if b.length() < uuidLength || !f.read(name[:], b.start) {
@@ -85,7 +83,7 @@ func (f *film) uuid(b box) {
 	}
 }
 
-// leaf cleans metadata of a form that is not known: it may contain EXIF and XMP.
+// leaf cleans metadata in an unknown form: it may contain EXIF and XMP.
 func (f *film) leaf(in span) {
 	if in.length() > longestLeaf {
 		return
@@ -107,8 +105,8 @@ func (f *film) leaf(in span) {
 	})
 }
 
-// meta cleans metadata by keys: a list of names, and of what belongs to them by their
-// numbers (QuickTime File Format, "Metadata Structure"; ISO 14496-12, section 8.11.1).
+// meta cleans metadata by keys: a list of names, and their values by number (QuickTime File Format, "Metadata
+// Structure"; ISO 14496-12, section 8.11.1).
 func (f *film) meta(b box) {
 	in := b.span
 	const version = 4
@@ -137,7 +135,7 @@ func (f *film) meta(b box) {
 	}
 }
 
-// keys returns the numbers of the keys that name places.
+// keys returns the numbers of the keys that name locations.
 func (f *film) keys(b box) map[uint32]bool {
 	const head, keyHead = 8, 8
 	found := map[uint32]bool{}
@@ -159,14 +157,13 @@ func (f *film) keys(b box) map[uint32]bool {
 	return found
 }
 
-// namesPlace reports whether a key is that of a place: com.apple.quicktime.location.ISO6709,
-// location-eng.
+// namesPlace reports whether a key names a location: com.apple.quicktime.location.ISO6709, location-eng.
 func namesPlace(key string) bool {
 	key = strings.ToLower(key)
 	return strings.Contains(key, "location") || strings.Contains(key, "gps") || namesCoordinates(key)
 }
 
-// named reports whether an item that has a name of its own is named like a place.
+// named reports whether an item with its own name is named like a location.
 func (f *film) named(item box) (found bool) {
 	const version = 4
 	f.walk(item.span, item.kind, func(_ string, b box) {

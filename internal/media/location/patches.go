@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// mostPatches is how many patches one file may need. A recorder of places writes
-	// once a second, or lies among the frames as often: that is a day.
+	// mostPatches limits the patches of one file. A location recorder writes once per second, or as often among the
+	// frames: that is a day.
 	mostPatches = 100_000
-	// mostBytes is how many bytes they may put in, beside fillings.
+	// mostBytes limits the bytes that they insert, without fillings.
 	mostBytes = 1 << 20
-	// patchCosts is about what one takes in memory: what lies closer together is one.
+	// patchCosts is the approximate memory of a patch: changes that are closer together are one patch.
 	patchCosts = 32
 )
 
-// patch puts bytes into a file in the place of others.
+// patch replaces bytes of a file.
 type patch struct {
 	at, length int64
-	// data is what is put in; nil fills with a byte.
+	// data are the new bytes; nil fills with a byte.
 	data []byte
 	with byte
 }
 
 func (p *patch) end() int64 { return p.at + p.length }
 
-// Patches take the place where it was taken out of one file. The zero value changes nothing.
+// Patches remove the location from one file. The zero value changes nothing.
 type Patches struct{ list []patch }
 
-// Empty reports whether the file stays as it is.
+// Empty reports whether the file is unchanged.
 func (p Patches) Empty() bool { return len(p.list) == 0 }
 
-// Bytes is how many bytes of the file are replaced.
+// Bytes is the number of replaced bytes of the file.
 func (p Patches) Bytes() (total int64) {
 	for i := range p.list {
 		total += p.list[i].length
@@ -47,7 +47,7 @@ func (p Patches) Bytes() (total int64) {
 	return total
 }
 
-// Weight is about how much memory the patches take.
+// Weight is the approximate memory of the patches.
 func (p Patches) Weight() int64 {
 	total := int64(patchCosts)
 	for i := range p.list {
@@ -56,8 +56,7 @@ func (p Patches) Weight() int64 {
 	return total
 }
 
-// Ranges goes through the parts of the file that are replaced, by their first offset and the
-// one behind them, in order.
+// Ranges iterates over the replaced parts of the file, as half-open ranges, in order.
 func (p Patches) Ranges() iter.Seq2[int64, int64] {
 	return func(yield func(int64, int64) bool) {
 		for i := range p.list {
@@ -68,7 +67,7 @@ func (p Patches) Ranges() iter.Seq2[int64, int64] {
 	}
 }
 
-// Reader returns what is read of the file from an offset on, patched.
+// Reader returns a patched reader of the file's content from an offset.
 func (p Patches) Reader(from io.ReadCloser, offset int64) io.ReadCloser {
 	if p.Empty() {
 		return from
@@ -77,8 +76,7 @@ func (p Patches) Reader(from io.ReadCloser, offset int64) io.ReadCloser {
 	return &patched{ReadCloser: from, at: offset, left: p.list[next:]}
 }
 
-// patched is a file that is patched while it is read. left are the patches that do not lie
-// before the offset at.
+// patched is a file that is patched while it is read. left are the patches that do not end before the offset at.
 type patched struct {
 	io.ReadCloser
 
@@ -111,15 +109,15 @@ func (r *patched) Read(data []byte) (int, error) {
 	return n, err //nolint:wrapcheck // it is the file's
 }
 
-// collection is what is found, in any order.
+// collection collects patches in any order.
 type collection struct {
 	list  []patch
 	bytes int
-	// over says that there are more than allowed.
+	// over means that there are more than allowed.
 	over bool
 }
 
-// replace has data take the place of what is at an offset.
+// replace replaces the bytes at an offset by data.
 func (c *collection) replace(at int64, data []byte) {
 	if len(data) == 0 {
 		return
@@ -132,7 +130,7 @@ func (c *collection) replace(at int64, data []byte) {
 	c.add(patch{at: at, length: int64(len(data)), data: bytes.Clone(data)})
 }
 
-// fill has one byte take the place of a span.
+// fill overwrites a span with one byte value.
 func (c *collection) fill(s span, with byte) {
 	if s.length() <= 0 {
 		return
@@ -152,8 +150,7 @@ func (c *collection) add(p patch) {
 	}
 }
 
-// patches puts what was found in order. Where a file makes two patches overlap, the first
-// one holds.
+// patches returns the patches in order. If a file makes two of them overlap, the first one applies.
 func (c *collection) patches() (Patches, error) {
 	if c.over {
 		return Patches{}, &UnreadableError{fmt.Sprintf("says in more than %d places where it was taken", mostPatches)}

@@ -16,19 +16,17 @@ const (
 	pngKind, pngSum = 4, 4
 	// pngEnd is the last chunk of every PNG.
 	pngEnd = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
-	// longestKeyword is how long the keyword of a text may be (PNG, third edition,
-	// section 11.3.3).
+	// longestKeyword is the maximum length of a text's keyword (PNG, third edition, section 11.3.3).
 	longestKeyword = 79
-	// mostUnpacked bounds how long the compressed texts of one file are together.
+	// mostUnpacked limits the total length of the decompressed texts of one file.
 	mostUnpacked = 4 * longestPart
-	// xmpKeyword is that of XMP, and rawKeyword begins that of metadata that ImageMagick
-	// writes as a text of hexadecimal digits.
+	// xmpKeyword is the keyword of XMP, and rawKeyword the prefix of the keywords of metadata that ImageMagick writes
+	// as a text of hexadecimal digits.
 	xmpKeyword = "XML:com.adobe.xmp"
 	rawKeyword = "Raw profile type "
 )
 
-// png cleans the metadata of a PNG (PNG, third edition, section 5), before its pixels and
-// behind them.
+// png cleans the metadata of a PNG (PNG, third edition, section 5), before and after its pixels.
 func (c *cleaner) png() {
 	const signature, header = 8, 8
 	var head [header]byte
@@ -51,14 +49,14 @@ func (c *cleaner) png() {
 	}
 }
 
-// fits reports whether a chunk ends before the end of the picture. The length of another one is
-// wrong, and it is none.
+// fits reports whether a chunk ends before the end of the picture. Otherwise its length is wrong, and it is not a
+// chunk.
 func (c *cleaner) fits(content span) bool {
 	reach := min(content.end+pngSum+int64(len(pngEnd))-1, c.file.Size())
 	return content.end+pngSum <= c.file.Size() && c.search(span{content.start, reach}, pngEnd, pngEnd).kind == ""
 }
 
-// chunk cleans what a chunk contains from an offset on, and corrects its checksum.
+// chunk cleans the content of a chunk from an offset, and corrects its checksum.
 func (c *cleaner) chunk(content span, from int64, clean func([]byte)) {
 	c.edit(part{{content.start - pngKind, content.end + pngSum}}, func(data []byte) {
 		end := len(data) - pngSum
@@ -70,8 +68,7 @@ func (c *cleaner) chunk(content span, from int64, clean func([]byte)) {
 	})
 }
 
-// text cleans a text. One that is compressed or encoded and tells a place becomes an empty
-// comment of the same length.
+// text cleans a text. A compressed or encoded text with a location becomes an empty comment of the same length.
 func (c *cleaner) text(kind string, content span) {
 	head := make([]byte, min(content.length(), longestKeyword+1))
 	if !c.read(head, content.start) {
@@ -109,8 +106,7 @@ func (c *cleaner) text(kind string, content span) {
 	}
 }
 
-// textAt returns where the text in a chunk begins, after its keyword, and whether it is
-// compressed.
+// textAt returns the start of the text in a chunk, after its keyword, and whether it is compressed.
 func (c *cleaner) textAt(kind string, content span, after int64) (from int64, packed, ok bool) {
 	const method, flags, longest = 1, 2, 1 << 10
 	switch kind {
@@ -119,7 +115,7 @@ func (c *cleaner) textAt(kind string, content span, after int64) (from int64, pa
 	case "zTXt":
 		return after + method, true, content.length() >= after+method
 	}
-	// Whether it is compressed and how, the language, and the keyword in that.
+	// The compression flag and method, the language, and the translated keyword.
 	head := make([]byte, min(content.length()-after, longest))
 	if len(head) < flags || !c.read(head, content.start+after) {
 		return 0, false, false
@@ -136,8 +132,8 @@ func (c *cleaner) textAt(kind string, content span, after int64) (from int64, pa
 	return from, head[0] != 0, true
 }
 
-// packedPlace reports whether a text that is compressed, or encoded, tells a place. What is
-// longer than can be looked at is taken to.
+// packedPlace reports whether a compressed or encoded text has a location. A text that is too long to be examined
+// counts as one that has.
 func (c *cleaner) packedPlace(text part, packed, isXMP bool) bool {
 	if text.length() > longestPart || c.unpacked > mostUnpacked {
 		return true
@@ -178,8 +174,7 @@ func (c *cleaner) packedPlace(text part, packed, isXMP bool) bool {
 	return !bytes.Equal(before, data)
 }
 
-// rawProfile decodes metadata that is written as a text: its name, its length, and
-// hexadecimal digits in lines.
+// rawProfile decodes metadata in the form of a text: its name, its length, and hexadecimal digits in lines.
 func rawProfile(text []byte) []byte {
 	const lines = 3
 	parts := bytes.SplitN(bytes.TrimLeft(text, "\n"), []byte("\n"), lines)
@@ -214,11 +209,11 @@ func hexDigit(b byte) (byte, bool) {
 	}
 }
 
-// comment has a text of blanks take the place of a chunk.
+// comment replaces a chunk by a text of blanks.
 func (c *cleaner) comment(content span) {
 	const kind, keyword, step = "tEXt", "Comment\x00", 4 << 10
 	if content.length() < int64(len(keyword)) {
-		return // Nor is it long enough to say anything.
+		return // It is too short for a location.
 	}
 	head := []byte(kind + keyword)
 	blanks := span{content.start + int64(len(keyword)), content.end}

@@ -9,19 +9,18 @@ import (
 	"regexp"
 )
 
-// track is a track of a film, by the tables that say where its samples are (ISO 14496-12,
-// sections 8.5 to 8.7). The zero value of a table is none.
+// track is a track of a film, by the tables of its samples (ISO 14496-12, sections 8.5 to 8.7). The zero value of a
+// table is none.
 type track struct {
 	id uint32
-	// formats is how samples are stored, sizes how long they are, chunks how many lie
-	// together, and offsets where.
+	// formats describes the samples' encoding, sizes their lengths, chunks their number per chunk, and offsets the
+	// positions of the chunks.
 	formats, sizes, chunks, offsets span
-	// compact says that sizes has numbers of less than 32 bits, and wide that offsets has some
-	// of 64.
+	// compact means that sizes has numbers of less than 32 bits, and wide that offsets has numbers of 64.
 	compact, wide bool
 }
 
-// record keeps where a table is; of two the first.
+// record stores the position of a table; the first of two.
 func (t *track) record(b box) {
 	table := map[string]*span{
 		"stsd": &t.formats, "stsc": &t.chunks, "stsz": &t.sizes, "stz2": &t.sizes, "stco": &t.offsets, "co64": &t.offsets,
@@ -34,36 +33,35 @@ func (t *track) record(b box) {
 	t.wide = t.wide || b.kind == "co64"
 }
 
-// placeFormats are the formats of samples that hold places beside other things that a camera
-// measures: of GoPro, of Android (Camera Motion Metadata), of DJI, of Canon, and of dashboard
-// cameras.
+// placeFormats are the formats of samples with locations among other measurements of a camera: of GoPro, of Android
+// (Camera Motion Metadata), of DJI, of Canon, and of dashboard cameras.
 var placeFormats = map[string]bool{"gpmd": true, "camm": true, "djmd": true, "dbgi": true, "CTMD": true, "gps0": true, "gps ": true, "GPS ": true}
 
-// keyedFormats are those of samples whose description names what they hold.
+// keyedFormats are the formats of samples whose description names their content.
 var keyedFormats = map[string]bool{"mebx": true, "mett": true, "metx": true, "urim": true}
 
-// writtenFormats are those of samples that may be texts. Drones write where they are as
-// subtitles.
+// writtenFormats are the formats of samples that may be texts. Drones write their location as subtitles.
 var writtenFormats = map[string]bool{"text": true, "tx3g": true, "sbtl": true, "wvtt": true, "stpp": true}
 
 var (
-	// writtenPlace matches a place in a text, of DJI's drones or of a receiver (NMEA 0183).
+	// writtenPlace matches a location in a text, of DJI's drones or of a receiver (NMEA 0183).
 	writtenPlace = regexp.MustCompile(`(?i)gps\s*[(:]|\b(lat|latitude|long?t?itude)\s*[:=]|\$G[A-Z](RMC|GGA)`)
-	// sonyPlace begins the places in what Sony's cameras measure, their version.
+	// sonyPlace is the version at the start of the locations in the measurements of Sony's cameras.
 	sonyPlace = []byte{0x85, 0x00, 0x00, 0x04}
 )
 
 const (
-	// longestFormats is how much is read of what a track says of its samples.
+	// longestFormats limits the bytes that are read of the description of a track's samples.
 	longestFormats = 64 << 10
-	// sampledChunks is in how many chunks a text is looked at, and sampledLength how much of each.
+	// sampledChunks is the number of chunks that are searched for a text, and sampledLength the number of bytes of
+	// each.
 	sampledChunks, sampledLength = 8, 4 << 10
 	// descriptionHead is the length of the head of a table of descriptions.
 	descriptionHead = 8
 )
 
-// hasPlaces reports whether the samples of a track are places. The format of such samples becomes
-// "free", so that nobody takes the zeros for what they were.
+// hasPlaces reports whether the samples of a track are locations. The format of such samples becomes "free", so that
+// the zeros are not interpreted as samples.
 func (f *film) hasPlaces(t *track) (found bool) {
 	at := t.formats.start + descriptionHead
 	for number := uint32(0); number < min(f.word(t.formats, 4), mostTracks) && t.formats.end-at >= boxHeader; number++ {
@@ -83,7 +81,7 @@ func (f *film) hasPlaces(t *track) (found bool) {
 	return found
 }
 
-// format reports whether the samples of one format are places, and whether the format says so.
+// format reports whether the samples of one format are locations, and whether to rename the format.
 func (f *film) format(t *track, entry box) (tells, rename bool) {
 	switch {
 	case placeFormats[entry.kind]:
@@ -101,7 +99,7 @@ func (f *film) format(t *track, entry box) (tells, rename bool) {
 	}
 }
 
-// samplesMatch reports whether one of the first chunks of a track looks like a place.
+// samplesMatch reports whether one of the first chunks of a track looks like a location.
 func (f *film) samplesMatch(t *track, place func([]byte) bool) (found bool) {
 	left := sampledChunks
 	f.samples(t, func(at, length int64) bool {
@@ -123,15 +121,15 @@ func (f *film) empty(t *track) {
 	})
 }
 
-// zero fills what lies among the frames with zeros; at is an offset in the film.
+// zero fills a span among the frames with zeros; at is an offset in the film.
 func (f *film) zero(at, length int64) {
 	for _, s := range f.within(at, length) {
 		f.found.fill(s, 0)
 	}
 }
 
-// within returns where samples lie in the file, if at is an offset in the film. What does not
-// lie among the frames are no samples.
+// within returns the positions in the file of samples at an offset in the film. Data outside of the frames is not a
+// sample.
 func (f *film) within(at, length int64) (found []span) {
 	wanted := span{f.whole.start + at, f.whole.start + at + length}
 	if at < 0 || length <= 0 || wanted.end < wanted.start {
@@ -146,7 +144,7 @@ func (f *film) within(at, length int64) (found []span) {
 	return found
 }
 
-// samples goes through the chunks of a track: where each is in the film, and how long.
+// samples visits the chunks of a track, with the position in the film and the length of each.
 func (f *film) samples(t *track, visit func(at, length int64) bool) {
 	const head, chunkEntry = 8, 12
 	sizes := sizesOf(f, t)
@@ -180,11 +178,11 @@ func (f *film) samples(t *track, visit func(at, length int64) bool) {
 	}
 }
 
-// sampleSizes reads the lengths of a track's samples, one after another.
+// sampleSizes reads the lengths of a track's samples in sequence.
 type sampleSizes struct {
 	film  *film
 	table span
-	// all is the length of each; zero if each has its own, of so many bits.
+	// all is the length of each sample; zero if each has its own, a number of the given bits.
 	all, bits int64
 	next, end int64
 }
@@ -205,7 +203,7 @@ func sizesOf(f *film, t *track) *sampleSizes {
 	return s
 }
 
-// sum returns the length of the next samples together.
+// sum returns the total length of the next samples.
 func (s *sampleSizes) sum(count int64) (length int64) {
 	const head = 12
 	count = min(count, s.end-s.next)

@@ -5,15 +5,14 @@ package location
 
 import "encoding/binary"
 
-// webp cleans the metadata of a WebP (RFC 9649, section 2), which may also stand where the
-// first chunk does not announce it.
+// webp cleans the metadata of a WebP (RFC 9649, section 2), even if the first chunk does not announce it.
 func (c *cleaner) webp() {
 	const fileHeader, chunkHeader = 12, 8
 	var head [chunkHeader]byte
 	if !c.read(head[:], 0) {
 		return
 	}
-	// The file says how many bytes follow the first eight.
+	// The file has its number of bytes after the first eight.
 	end := min(int64(binary.LittleEndian.Uint32(head[4:]))+chunkHeader, c.file.Size())
 	for at := int64(fileHeader); at+chunkHeader <= end && c.read(head[:], at) && !c.ended(); {
 		length := int64(binary.LittleEndian.Uint32(head[4:]))

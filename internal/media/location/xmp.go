@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// xmpName is how XMP begins in a JPEG, and extendedName what did not fit into one part of it
+// xmpName is the prefix of XMP in a JPEG, and extendedName the prefix of the parts that did not fit into the first
 // (XMP, part 3, section 1.1.3).
 const (
 	xmpName      = "http://ns.adobe.com/xap/1.0/\x00"
@@ -26,8 +26,8 @@ const (
 	nsGeo       = "http://www.w3.org/2003/01/geo/wgs84_pos#"
 )
 
-// signs are what XMP that tells a place contains, in small letters, in any encoding of one
-// byte. Much else contains them too.
+// signs are substrings of XMP with a location, in small letters, in any encoding of one byte. Much other XMP contains
+// them too.
 var signs = [][]byte{
 	[]byte(":gps"), []byte("<gps"), []byte("latitude"), []byte("longitude"), []byte("longtitude"), []byte("wgs84_pos"),
 	[]byte("locationcreated"), []byte("locationshown"), []byte("shotlocation"),
@@ -37,7 +37,7 @@ var signs = [][]byte{
 // longestSign is the length of the longest of them.
 const longestSign = 16
 
-// mayNamePlace reports whether XMP may tell a place.
+// mayNamePlace reports whether XMP may contain a location.
 func mayNamePlace(data []byte) bool {
 	data = bytes.ToLower(data)
 	for _, sign := range signs {
@@ -48,8 +48,8 @@ func mayNamePlace(data []byte) bool {
 	return false
 }
 
-// isPlace reports whether a property tells where a picture was taken. Makers of drones and
-// phones have coordinates in namespaces of their own.
+// isPlace reports whether a property names the place where a picture was taken. Makers of drones and phones have
+// coordinates in their own namespaces.
 func isPlace(name xml.Name) bool {
 	local := strings.ToLower(name.Local)
 	switch {
@@ -69,8 +69,8 @@ func namesCoordinates(name string) bool {
 	return strings.HasPrefix(name, "gps") || strings.Contains(name, "latitude") || strings.Contains(name, "longitude") || strings.Contains(name, "longtitude")
 }
 
-// cleanXMP puts blanks in the place of the properties that tell where a picture was taken.
-// XMP that tells a place and cannot be read becomes blank as a whole.
+// cleanXMP overwrites the properties with the location with blanks. XMP that may contain a location and cannot be
+// parsed is blanked completely.
 func cleanXMP(data []byte) {
 	data = bytes.TrimRight(data, "\x00")
 	switch wide := bytes.IndexByte(data, 0) >= 0; {
@@ -94,11 +94,10 @@ func blank(data []byte) {
 	}
 }
 
-// placesOf returns where the properties are that tell a place.
+// placesOf returns the positions of the properties with a location.
 func placesOf(data []byte) (found []span, err error) {
 	decoder := xml.NewDecoder(bytes.NewReader(data))
-	// depth counts the elements within one that tells a place, itself included, and start
-	// is where that begins.
+	// depth counts the elements within a location element, itself included, and start is the offset of that element.
 	depth, start := 0, int64(0)
 	for {
 		from := decoder.InputOffset()
@@ -132,8 +131,7 @@ func placesOf(data []byte) (found []span, err error) {
 	}
 }
 
-// placesAmong returns where the attributes of a tag are that tell a place; at is where the tag
-// begins.
+// placesAmong returns the positions of a tag's attributes with a location; at is the offset of the tag.
 func placesAmong(tag []byte, all []xml.Attr, at int64) (found []span, err error) {
 	spans, ok := attributes(tag, len(all))
 	if !ok {
@@ -147,7 +145,7 @@ func placesAmong(tag []byte, all []xml.Attr, at int64) (found []span, err error)
 	return found, nil
 }
 
-// attributes returns where the attributes of a tag are, of which an XML parser found so many.
+// attributes returns the positions of a tag's attributes. count is the number that an XML parser found.
 func attributes(tag []byte, count int) (found []span, ok bool) {
 	const blanks, ends = " \t\r\n", " \t\r\n/>"
 	at := bytes.IndexAny(tag, ends)
@@ -173,8 +171,8 @@ func attributes(tag []byte, count int) (found []span, ok bool) {
 	return found, len(found) == count
 }
 
-// xmp cleans XMP. What is too long to be held is blanked as a whole if it may tell a place:
-// some programs put maps of depth into it, or all that was ever done to a film.
+// xmp cleans XMP. XMP that is too long for memory is blanked completely if it may contain a location: some programs put
+// depth maps into it, or the whole history of a film.
 func (c *cleaner) xmp(p part) {
 	if p.length() <= longestPart {
 		c.edit(p, cleanXMP)
@@ -185,7 +183,7 @@ func (c *cleaner) xmp(p part) {
 	}
 }
 
-// longSigned is signed for XMP that is read piece by piece.
+// longSigned is mayNamePlace for XMP that is read piece by piece.
 func (c *cleaner) longSigned(p part) bool {
 	const step = 64 << 10
 	window := make([]byte, 0, longestSign+step)
