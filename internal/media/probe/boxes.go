@@ -10,25 +10,21 @@ import (
 	"github.com/herald-social/herald/internal/media/blocks"
 )
 
-// An MP4 or QuickTime film is made of boxes (ISO 14496-12, section 4.2): each
-// says how long it is and of what kind, and some hold others. They are read here
-// and not by a library: a library allocates an object for each sample that a table
-// claims, and a path for each box, and the uploader chooses how many there are.
-// Here nothing that is kept grows with the file.
+// An MP4 or QuickTime film consists of boxes (ISO 14496-12, section 4.2): each has its length and its kind, and some
+// contain others. They are parsed here without a library: a library allocates an object for each sample that a table
+// claims, and a path for each box, and the uploader chooses their number. Here no memory grows with the file.
 
 const (
-	// maxBoxes is how many boxes a film's structure may have: it bounds the
-	// work. Most have some hundred, an hour in fragments of a second has some
-	// ten thousand, and one with a fragment for each frame close to a million.
+	// maxBoxes limits the boxes of a film, and so the work. Most films have a few hundred, an hour in fragments of a
+	// second has tens of thousands, and a film with a fragment for each frame close to a million.
 	maxBoxes = 1_000_000
-	// maxTracks is how many tracks a film may have; real ones have less than
-	// twenty.
+	// maxTracks limits the tracks of a film; real ones have fewer than twenty.
 	maxTracks = 128
-	// boxHeader is the length of a box's header in bytes, and longBoxHeader that
-	// of a box with a size of 64 bits.
+	// The lengths of a box's header in bytes: boxHeader with a size of 32 bits, and longBoxHeader with a size of 64
+	// bits.
 	boxHeader, longBoxHeader = 8, 16
-	// longestFields is how much of a box that is no table is read: the length of
-	// a tkhd of version 1.
+	// longestFields is the number of bytes that are read of a box that is not a table: the length of a tkhd of version
+	// 1.
 	longestFields = 96
 )
 
@@ -45,8 +41,7 @@ var (
 	errNoOrder    = errors.New("a fragment does not say first which track it belongs to")
 )
 
-// box is where a box is, by offsets in the file: its content, without its
-// header, goes from start to end.
+// box is the position of a box, by offsets in the file: its content, without its header, is [start, end).
 type box struct {
 	kind       [4]byte
 	start, end int64
@@ -57,13 +52,13 @@ type boxes struct {
 	file *blocks.Reader
 	size int64
 	seen int
-	// scratch is what fields returns, and table what each entry is read into.
+	// scratch is the buffer that fields returns, and table the buffer for the entries of tables.
 	scratch [longestFields]byte
 	table   [4096]byte
 }
 
-// header reads the header of a box that must end by the end given. With an invalid size it
-// returns the kind of the box beside the error.
+// header reads the header of a box that must end by the end given. With an invalid size it returns the kind of the box
+// and an error.
 func (b *boxes) header(at, end int64) (box, error) {
 	head := b.scratch[:boxHeader]
 	if _, err := b.file.ReadAt(head, at); err != nil {
@@ -72,7 +67,7 @@ func (b *boxes) header(at, end int64) (box, error) {
 	found := box{kind: [4]byte(head[4:]), start: at + boxHeader}
 	size := uint64(binary.BigEndian.Uint32(head))
 	switch size {
-	case 0: // It takes all that is left.
+	case 0: // It takes the rest.
 		found.end = end
 		return found, nil
 	case 1:
@@ -85,7 +80,7 @@ func (b *boxes) header(at, end int64) (box, error) {
 		found.start, size = at+longBoxHeader, binary.BigEndian.Uint64(head)
 	}
 	switch {
-	case size > uint64(b.size-at): //nolint:gosec // boxes begin within the file
+	case size > uint64(b.size-at): //nolint:gosec // boxes start within the file
 		return found, errCutOff
 	case int64(size) > end-at: //nolint:gosec // it is within the file
 		return found, errOverlap
@@ -97,7 +92,7 @@ func (b *boxes) header(at, end int64) (box, error) {
 	return found, nil
 }
 
-// fields returns the first bytes of a box's content, until the next call.
+// fields returns the first bytes of a box's content, valid until the next call.
 func (b *boxes) fields(of box, length int) ([]byte, error) {
 	if of.end-of.start < int64(length) {
 		return nil, errShort
@@ -107,9 +102,8 @@ func (b *boxes) fields(of box, length int) ([]byte, error) {
 	return data, err
 }
 
-// versioned returns the first bytes of the content of a box that comes in two
-// versions: some of its numbers are wide bytes long, 4 or 8, and fixed counts the
-// bytes of everything else.
+// versioned returns the first bytes of the content of a box that has two versions: some of its numbers take wide bytes,
+// 4 or 8, and fixed counts the bytes of everything else.
 func (b *boxes) versioned(of box, fixed, numbers int) (data []byte, wide int, err error) {
 	if data, err = b.fields(of, 1); err != nil {
 		return nil, 0, err
@@ -122,8 +116,8 @@ func (b *boxes) versioned(of box, fixed, numbers int) (data []byte, wide int, er
 	return data, wide, err
 }
 
-// entries visits the entries of a table within a box, from an offset of the file
-// on. Each has the given length, which is a few words at most.
+// entries visits the entries of a table within a box, from an offset of the file. Each entry has the given length,
+// which is a few words at most.
 func (b *boxes) entries(of box, at, count, length int64, visit func(entry []byte)) error {
 	if count > (of.end-at)/length {
 		return errShort
@@ -147,7 +141,7 @@ func (b *boxes) entries(of box, at, count, length int64, visit func(entry []byte
 func u16(data []byte) uint16 { return binary.BigEndian.Uint16(data) }
 func u32(data []byte) uint32 { return binary.BigEndian.Uint32(data) }
 
-// number reads one of wide bytes, 4 or 8.
+// number reads a number of wide bytes, 4 or 8.
 func number(data []byte, wide int) uint64 {
 	if wide == 4 {
 		return uint64(u32(data))

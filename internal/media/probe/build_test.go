@@ -5,7 +5,7 @@ package probe_test
 
 import "github.com/herald-social/herald/test/mediatest"
 
-// How files are put together.
+// Functions that build files.
 var (
 	join  = mediatest.Join
 	words = mediatest.Words
@@ -13,11 +13,10 @@ var (
 	chunk = mediatest.Chunk
 )
 
-// movie is what the moov of a made film says. The film has one video track of
-// number 1 and 64 by 48 pixels.
+// movie is the content of the moov of a generated film. The film has one video track with number 1 and 64 by 48 pixels.
 type movie struct {
-	// duration is that of the header and whole that of the header of the
-	// fragments, in ms; zero leaves it open.
+	// duration is the duration in the header and whole the duration in the header of the fragments, in ms; zero leaves
+	// it open.
 	duration, whole uint32
 	// handler is the name of the track's handler.
 	handler string
@@ -25,7 +24,7 @@ type movie struct {
 	table []byte
 	// standard is the default duration of a sample, in units of the track.
 	standard uint32
-	// scale is how many units of the track a second has; zero means a thousand.
+	// scale is the number of units of the track per second; zero means a thousand.
 	scale uint32
 	// more are further parts.
 	more []byte

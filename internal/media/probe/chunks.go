@@ -11,25 +11,23 @@ import (
 	"slices"
 )
 
-// Chunks passes a PNG on without the chunks that its picture does not need. The reference
-// decoder and browsers ignore those if they are damaged, and ignore what stands behind
-// the pixels, while package image/png refuses the file.
+// Chunks copies a PNG without the chunks that its picture does not need. The reference decoder and browsers ignore
+// damage in these, and everything after the pixels, while package image/png rejects the file.
 type Chunks struct {
 	From io.Reader
 
-	// ready is passed on next, and then so many bytes of the chunk that is being read.
+	// ready is returned next, and then left bytes of the present chunk.
 	ready []byte
 	left  int64
-	// begun says that the signature was passed on, pixels that some of them were.
+	// begun is true after the signature was copied, pixels after some pixels were.
 	begun, pixels bool
-	// color is the type of colour, from the header; known says that a palette or
-	// transparency was passed on.
+	// color is the colour type from the header; known is true for a palette or transparency that was copied.
 	color byte
 	known struct{ palette, transparency bool }
 	err   error
 }
 
-// The types of colour of a PNG (third edition, section 11.2.1) that can have a chunk tRNS.
+// The colour types of a PNG (third edition, section 11.2.1) that can have a chunk tRNS.
 const pngGray, pngTrueColor, pngPalette = 0, 2, 3
 
 // Read implements io.Reader.
@@ -57,7 +55,7 @@ func (c *Chunks) Read(p []byte) (int, error) {
 	}
 }
 
-// fail remembers an error. The end of the file is none while a chunk ends with it.
+// fail stores an error. The end of the file is no error if a chunk ends with it.
 func (c *Chunks) fail(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		c.err, c.left = err, 0
@@ -66,7 +64,7 @@ func (c *Chunks) fail(err error) error {
 	return nil
 }
 
-// next reads the head of a chunk and decides what becomes of it.
+// next reads the head of a chunk and decides whether to copy it.
 func (c *Chunks) next() {
 	head := make([]byte, pngHead)
 	if _, err := io.ReadFull(c.From, head); err != nil {
@@ -99,8 +97,7 @@ func (c *Chunks) next() {
 	}
 }
 
-// finish ends the file. A picture whose pixels were passed on ends as it should, whatever
-// stands behind them.
+// finish ends the file. A picture whose pixels were copied gets a proper end, whatever follows them.
 func (c *Chunks) finish(err error) {
 	switch {
 	case c.pixels && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
@@ -112,7 +109,7 @@ func (c *Chunks) finish(err error) {
 	}
 }
 
-// header looks at the type of colour, and passes the header on.
+// header reads the colour type, and copies the header.
 func (c *Chunks) header(length int64) {
 	const colorAt, read = 9, 10
 	if length < read {
@@ -126,8 +123,8 @@ func (c *Chunks) header(length int64) {
 	}
 }
 
-// allowsTransparency reports whether a chunk of transparency of this length makes sense
-// where it stands. The reference decoder ignores another.
+// allowsTransparency reports whether a chunk of transparency is valid here with this length. The reference decoder
+// ignores an invalid one.
 func (c *Chunks) allowsTransparency(length int64) bool {
 	const longest = 256
 	if c.pixels || c.known.transparency {
@@ -145,7 +142,7 @@ func (c *Chunks) allowsTransparency(length int64) bool {
 	}
 }
 
-// transparency passes a chunk on if its checksum is right.
+// transparency copies a chunk if its checksum is right.
 func (c *Chunks) transparency(head []byte, length int64) {
 	rest := make([]byte, length+pngSum)
 	if _, err := io.ReadFull(c.From, rest); err != nil {

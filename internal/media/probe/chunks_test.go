@@ -16,8 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// TestDamagedChunks holds that a PNG is refused at once where the reference decoder
-// refuses it, and is else decoded.
+// TestDamagedChunks checks that a PNG is rejected early if the reference decoder rejects it, and otherwise decoded.
 func TestDamagedChunks(t *testing.T) {
 	picture := file(t, "picture.png")
 	const header, end = 33, 12
@@ -69,11 +68,11 @@ func TestDamagedChunks(t *testing.T) {
 	}
 }
 
-// TestChunksPassErrorsOn holds that a file which cannot be read is not called damaged.
+// TestChunksPassErrorsOn checks that an unreadable file is not reported as damaged.
 func TestChunksPassErrorsOn(t *testing.T) {
 	boom := errors.New("boom")
 	picture := file(t, "picture.png")
-	const sum = 4 // behind the mark of the end, which nothing needs
+	const sum = 4 // after the end chunk, which nothing needs
 	for n := range len(picture) - sum {
 		if _, err := io.ReadAll(&probe.Chunks{From: io.MultiReader(bytes.NewReader(picture[:n]), iotest.ErrReader(boom))}); !errors.Is(err, boom) {
 			t.Errorf("after %d bytes: %v", n, err)
@@ -81,8 +80,8 @@ func TestChunksPassErrorsOn(t *testing.T) {
 	}
 }
 
-// FuzzChunks holds that a PNG that can be decoded can be decoded without what its
-// picture does not need, and has the same size.
+// FuzzChunks checks that a decodable PNG can be decoded without the chunks that its picture does not need, and has the
+// same size.
 func FuzzChunks(f *testing.F) {
 	f.Add(file(f, "picture.png"))
 	f.Fuzz(func(t *testing.T, data []byte) {

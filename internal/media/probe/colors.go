@@ -10,31 +10,28 @@ import (
 	"github.com/herald-social/herald/internal/media/blocks"
 )
 
-// pngColors is what the chunks of a PNG say of its colours, beside an ICC profile.
+// pngColors are the colour chunks of a PNG, except the ICC profile.
 type pngColors struct {
-	// code is cICP (PNG, third edition, section 11.3.2.6): numbers of ITU-T H.273 for the
-	// primaries, the transfer and the matrix, and whether the range is full. coded says
-	// that it is there.
+	// code is cICP (PNG, third edition, section 11.3.2.6): numbers of ITU-T H.273 for the primaries, the transfer and
+	// the matrix, and whether the range is full. coded is true if it is present.
 	code  [4]byte
 	coded bool
-	// isSRGB says that sRGB is there.
+	// isSRGB is true if sRGB is present.
 	isSRGB bool
-	// gamma is what gAMA says, or zero if that is sRGB or makes no sense; hasGamma says
-	// that gAMA is there.
+	// gamma is the value of gAMA, or zero if that is sRGB or invalid; hasGamma is true if gAMA is present.
 	gamma    float64
 	hasGamma bool
-	// primaries are cHRM; nil if they are not there, are those of sRGB, or make no sense.
+	// primaries are cHRM; nil if they are absent, equal to sRGB's, or invalid.
 	primaries *primaries
 }
 
-// colorSpace is how the colours of a picture are to be read.
+// colorSpace is the interpretation of a picture's colours.
 type colorSpace struct {
-	// gamma and primaries are as in pngColors. The ICC profile counts only if coded is
-	// false.
+	// gamma and primaries are as in pngColors. The ICC profile applies only if coded is false.
 	coded     bool
 	gamma     float64
 	primaries *primaries
-	// refused continues "the file …" where they cannot be converted.
+	// refused continues "the file …" if the colours cannot be converted.
 	refused string
 }
 
@@ -47,9 +44,8 @@ const (
 	transferSRGB, transfer2020, transfer2020Deep = 13, 14, 15
 )
 
-// colorSpace decides what counts (PNG, third edition, section 4.3): cICP before an ICC
-// profile, that before sRGB, and that before gAMA and cHRM. Like browsers, it ignores
-// a cICP with numbers that it does not know, and a cHRM without gAMA.
+// colorSpace applies the precedence of chunks (PNG, third edition, section 4.3): cICP, then an ICC profile, then sRGB,
+// then gAMA and cHRM. Like browsers, it ignores a cICP with unknown numbers, and a cHRM without gAMA.
 func (c *pngColors) colorSpace(profiled bool) colorSpace {
 	if c.coded {
 		if m, ok := codedColorSpace(c.code); ok {
@@ -96,9 +92,9 @@ func codedColorSpace(code [4]byte) (m colorSpace, ok bool) {
 	return m, true
 }
 
-// pngGamma reads the gamma of a PNG (third edition, section 11.3.2.2); ok says that there
-// is one. It returns zero for a value within 5 % of 1/2.2, which programs write for sRGB
-// (libpng's threshold), and for values outside of 0.01 to 10.
+// pngGamma reads the gamma of a PNG (third edition, section 11.3.2.2); ok is true if there is one. It returns zero for
+// a value within 5 % of 1/2.2, which programs write for sRGB (libpng's threshold), and for values outside of 0.01 to
+// 10.
 func pngGamma(file *blocks.Reader, at int64) (gamma float64, ok bool) {
 	const one, screen, about, least, most = 100_000, 45_455, 2_273, 1_000, 1_000_000
 	var value [4]byte
@@ -122,9 +118,8 @@ var (
 	bt2020    = primaries{{0.3127, 0.3290}, {0.708, 0.292}, {0.170, 0.797}, {0.131, 0.046}}
 )
 
-// pngPrimaries reads the chunk cHRM (PNG, third edition, section 11.3.2.1). It returns nil
-// for those of sRGB, which programs write with more or less digits, and for what
-// makes no sense.
+// pngPrimaries reads the chunk cHRM (PNG, third edition, section 11.3.2.1). It returns nil for sRGB's primaries, which
+// programs write with different precision, and for invalid ones.
 func pngPrimaries(file *blocks.Reader, at int64) *primaries {
 	const one, about = 100_000, 0.005
 	var data [32]byte

@@ -22,7 +22,7 @@ func chromaticities(values ...float64) []byte {
 	return out
 }
 
-// TestColors tells what chunks of a PNG say of its colours.
+// TestColors checks the interpretation of a PNG's colour chunks.
 func TestColors(t *testing.T) {
 	png := file(t, "picture.png")
 	const header = 33
@@ -71,8 +71,7 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// TestProfileOfDisplayP3 compares the profile that is made for Display P3 with the
-// columns in Apple's.
+// TestProfileOfDisplayP3 compares the generated profile for Display P3 with the columns in Apple's.
 func TestProfileOfDisplayP3(t *testing.T) {
 	png := file(t, "picture.png")
 	const header = 33

@@ -11,18 +11,17 @@ import (
 	"github.com/herald-social/herald/internal/media/blocks"
 )
 
-// A JPEG that lacks its last two bytes, the mark of the end, may have every pixel: viewers
-// show it, and an upload is never cut off on its way, since its length is signed. One that
-// was cut off before lacks pixels. Which it is tells the length of the coded pixels
-// alone, so they are gone through, without making a picture of them.
+// A JPEG that lacks its last two bytes, the end marker, may have every pixel: viewers show it, and an upload is never
+// cut off in transit, since its length is signed. A file that was cut off before the upload lacks pixels. Only the
+// length of the coded pixels distinguishes the two cases, so the code walks through them without decoding a picture.
 
-// jpegTable is a part that is needed to decode pixels.
+// jpegTable is a table that is needed to decode pixels.
 type jpegTable struct {
 	marker  byte
 	content span
 }
 
-// appendTable adds a table, and keeps the last few: as many as there may be codes, twice.
+// appendTable adds a table, and keeps the last 16: twice the possible number of codes.
 func appendTable(tables []jpegTable, table jpegTable) []jpegTable {
 	const most = 16
 	if len(tables) == most {
@@ -31,9 +30,8 @@ func appendTable(tables []jpegTable, table jpegTable) []jpegTable {
 	return append(tables, table)
 }
 
-// jpegComplete reports whether a JPEG has all of its pixels. The mark of the end is
-// searched behind the first parts, since the preview that cameras put into the metadata has
-// an end of its own.
+// jpegComplete reports whether a JPEG has all of its pixels. It searches for the end marker after the first parts,
+// since the preview that cameras put into the metadata has its own.
 func jpegComplete(file *blocks.Reader, parts *imageParts) (whole bool, damage string) {
 	if parts.pixels == 0 {
 		return false, ""
@@ -46,8 +44,8 @@ func jpegComplete(file *blocks.Reader, parts *imageParts) (whole bool, damage st
 	return covered || contains(file, span{at, file.Size()}, mark), ""
 }
 
-// covered reports whether the scans of a JPEG hold every pixel, and how far it read. A
-// progressive picture it does not know: each of its scans refines the one before.
+// covered reports whether the scans of a JPEG contain every pixel, and how far it read. It does not support progressive
+// pictures, whose scans refine each other.
 func covered(file *blocks.Reader, parts *imageParts) (whole bool, at int64) {
 	frame, ok := readFrame(file, parts)
 	if !ok || frame.unreadable(true) != "" || frame.kind > jpegExtended {
@@ -69,42 +67,41 @@ func covered(file *blocks.Reader, parts *imageParts) (whole bool, at int64) {
 	return false, min(w.at, file.Size())
 }
 
-// ended reports whether the coded pixels end here. What programs append may be taken for
-// pixels, too, if some are missing.
+// ended reports whether the coded pixels end here. If some are missing, appended data may be taken for pixels.
 func (w *jpegWalk) ended() bool {
-	const filling = 7 // bits behind the last code
+	const filling = 7 // bits after the last code
 	return w.count <= filling && !w.fill()
 }
 
-// jpegExtended is the last marker of a frame whose pixels come in one pass.
+// jpegExtended is the last marker of a frame whose pixels are in a single pass.
 const jpegExtended = 0xc1
 
-// jpegWalk goes through the coded pixels of a JPEG.
+// jpegWalk walks through the coded pixels of a JPEG.
 type jpegWalk struct {
 	file    *blocks.Reader
 	frame   *jpegFrame
 	scanned map[byte]bool
-	// codes are those for the first value of a block, and for the others, by number.
+	// codes are the codes for the first value of a block, and for the others, by number.
 	codes    [2][mostComponents]*huffman
 	interval int
 
 	from *bufio.Reader
 	at   int64
-	// bits are so many of the lowest bits of a number. marker is what ended them.
+	// bits has count valid bits, the lowest. marker is the marker that ended them.
 	bits   uint32
 	count  uint
 	marker byte
-	// output gets the bits that were gone through, if it is not nil.
+	// output receives the consumed bits, if it is not nil.
 	output *bitWriter
 }
 
-// seek goes on at an offset.
+// seek continues at an offset.
 func (w *jpegWalk) seek(at int64) {
 	w.from, w.at = bufio.NewReader(io.NewSectionReader(w.file, at, w.file.Size()-at)), at
 	w.bits, w.count, w.marker = 0, 0, 0
 }
 
-// table takes a table over; one that makes no sense is left out.
+// table loads a table; it ignores an invalid one.
 func (w *jpegWalk) table(table jpegTable) {
 	const longest = 1 << 12
 	data := make([]byte, min(table.content.end-table.content.start, longest))
@@ -126,7 +123,7 @@ func (w *jpegWalk) table(table jpegTable) {
 	}
 }
 
-// nextScan goes to the next scan, and takes over the tables in front of it.
+// nextScan advances to the next scan, and loads the tables before it.
 func (w *jpegWalk) nextScan() (scan span, ok bool) {
 	r := &jpegReader{from: w.from, at: w.at}
 	defer func() { w.seek(r.at) }()
@@ -147,8 +144,7 @@ func (w *jpegWalk) nextScan() (scan span, ok bool) {
 	return span{}, false
 }
 
-// scan goes through a scan (ITU-T T.81, section A.2), and reports whether all of it is
-// there.
+// scan walks through a scan (ITU-T T.81, section A.2), and reports whether it is complete.
 func (w *jpegWalk) scan(at span) bool {
 	const perChannel = 2
 	head := make([]byte, min(at.end-at.start, 1+perChannel*mostComponents))
@@ -163,8 +159,7 @@ func (w *jpegWalk) scan(at span) bool {
 	return units != nil && w.pixels(groups, units)
 }
 
-// units returns the blocks of which a scan of so many channels has so many groups; nil if
-// the scan makes no sense.
+// units returns the blocks of one group of a scan, and the number of groups; nil if the scan is invalid.
 func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
 	const perChannel = 2
 	across, down := w.frame.units(1, 1)
@@ -179,7 +174,7 @@ func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
 			return nil, 0
 		}
 		count := c.across * c.down
-		if channels == 1 { // Its blocks come one by one, and those beyond the edge are left out.
+		if channels == 1 { // Its blocks are not interleaved, and those beyond the edge are left out.
 			across, down = w.frame.units(c.across, c.down)
 			count = 1
 		}
@@ -191,11 +186,10 @@ func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
 	return units, across * down
 }
 
-// unit is a block: the code of its first value, and that of the others.
+// unit is a block: the code of its first value, and the code of the others.
 type unit struct{ first, others *huffman }
 
-// units returns how many units a picture has: those of all channels, or blocks of one that
-// is sampled so often.
+// units returns the number of units of a picture: of all channels, or of blocks of one channel with this sampling.
 func (f *jpegFrame) units(across, down int) (columns, rows int) {
 	const block = 8
 	mostAcross, mostDown := 1, 1
@@ -206,7 +200,7 @@ func (f *jpegFrame) units(across, down int) (columns, rows int) {
 	return round(f.width, across, mostAcross), round(f.height, down, mostDown)
 }
 
-// pixels goes through so many groups of blocks.
+// pixels walks through the given number of groups of blocks.
 func (w *jpegWalk) pixels(groups int, units []unit) bool {
 	for n := range groups {
 		if w.interval > 0 && n > 0 && n%w.interval == 0 && !w.restart() {
@@ -219,7 +213,7 @@ func (w *jpegWalk) pixels(groups int, units []unit) bool {
 	return true
 }
 
-// group goes through a group of blocks.
+// group walks through a group of blocks.
 func (w *jpegWalk) group(units []unit) bool {
 	for _, u := range units {
 		if !w.block(u) {
@@ -229,7 +223,7 @@ func (w *jpegWalk) group(units []unit) bool {
 	return true
 }
 
-// restart goes behind the mark between two intervals.
+// restart advances past the restart marker between two intervals.
 func (w *jpegWalk) restart() bool {
 	for w.marker == 0 {
 		if !w.fill() && w.marker == 0 {
@@ -242,7 +236,7 @@ func (w *jpegWalk) restart() bool {
 	return restarts
 }
 
-// block goes through a block (ITU-T T.81, section F.2.2).
+// block walks through a block (ITU-T T.81, section F.2.2).
 func (w *jpegWalk) block(u unit) bool {
 	const values, most, long = 64, 16, 15
 	size, ok := w.symbol(u.first)
@@ -265,7 +259,7 @@ func (w *jpegWalk) block(u unit) bool {
 	return true
 }
 
-// fill adds eight bits; false if there are none before the next marker.
+// fill reads eight more bits; false if there are none before the next marker.
 func (w *jpegWalk) fill() bool {
 	if w.marker != 0 {
 		return false
@@ -293,7 +287,7 @@ func (w *jpegWalk) fill() bool {
 	return true
 }
 
-// skip passes over bits, 16 at most.
+// skip skips bits, at most 16.
 func (w *jpegWalk) skip(count uint) bool {
 	for w.count < count {
 		if !w.fill() {
@@ -304,7 +298,7 @@ func (w *jpegWalk) skip(count uint) bool {
 	return true
 }
 
-// consume takes bits that are there.
+// consume removes available bits.
 func (w *jpegWalk) consume(count uint) {
 	w.count -= count
 	if w.output != nil {

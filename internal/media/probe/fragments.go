@@ -5,17 +5,16 @@ package probe
 
 import "math/bits"
 
-// fragments is what a track has in fragments.
+// fragments are a track's samples in fragments.
 type fragments struct {
-	// timed are the samples with a duration of their own, or of their fragment.
+	// timed are the samples with an explicit duration, their own or their fragment's.
 	timed samples
-	// plain counts the samples with the track's default duration, and usual is
-	// that duration.
+	// plain counts the samples with the track's default duration, usual.
 	plain float64
 	usual uint32
 }
 
-// addTo adds the samples to others.
+// addTo adds the samples to all.
 func (f *fragments) addTo(all *samples) {
 	if all.count == 0 {
 		*all = f.timed
@@ -40,8 +39,7 @@ func (f *film) fragmentsOf(id uint32) (*fragments, error) {
 	return noted, nil
 }
 
-// extent reads mehd, the duration of a film with its fragments (ISO 14496-12,
-// section 8.8.2).
+// extent reads mehd, the duration of a film with its fragments (ISO 14496-12, section 8.8.2).
 func (f *film) extent(b box) error {
 	data, wide, err := f.versioned(b, 4, 1)
 	if err == nil {
@@ -50,8 +48,7 @@ func (f *film) extent(b box) error {
 	return err
 }
 
-// defaults reads trex, what holds for all fragments of a track (ISO 14496-12,
-// section 8.8.3).
+// defaults reads trex, the defaults for all fragments of a track (ISO 14496-12, section 8.8.3).
 func (f *film) defaults(b box) error {
 	const id, duration, length = 4, 12, 16
 	data, err := f.fields(b, length)
@@ -65,11 +62,10 @@ func (f *film) defaults(b box) error {
 	return err
 }
 
-// run is what holds for the samples of one track in one fragment.
+// run holds the defaults for the samples of one track in one fragment.
 type run struct {
 	of *fragments
-	// usual is the default duration of a sample if told is set; otherwise the
-	// track's default holds.
+	// usual is the default duration of a sample if explicit is set; otherwise the track's default applies.
 	usual    uint32
 	explicit bool
 }
@@ -83,15 +79,14 @@ func (r *run) add(samples float64) {
 	}
 }
 
-// readFragmentHeader reads tfhd, the header of one track in one fragment (ISO 14496-12,
-// section 8.8.7).
+// readFragmentHeader reads tfhd, the header of one track in one fragment (ISO 14496-12, section 8.8.7).
 func (f *film) readFragmentHeader(b box) error {
 	const (
 		id, fixed = 4, 8
-		// The flags tell which fields follow, in this order.
+		// The flags select the following fields, in this order.
 		hasOffset, hasDescription, hasDuration = 0x1, 0x2, 0x8
 		offsetLength, descriptionLength        = 8, 4
-		// isEmpty marks a time without samples, as long as one sample.
+		// isEmpty marks a duration without samples, as long as one sample.
 		isEmpty = 0x10000
 	)
 	data, err := f.fields(b, fixed)
@@ -121,15 +116,13 @@ func (f *film) readFragmentHeader(b box) error {
 	return nil
 }
 
-// readFragmentSamples reads trun, samples that follow one another (ISO 14496-12, section
-// 8.8.8).
+// readFragmentSamples reads trun, a run of consecutive samples (ISO 14496-12, section 8.8.8).
 func (f *film) readFragmentSamples(b box) error {
 	const (
 		count, fixed = 4, 8
-		// Flags of fields that stand before the samples.
+		// Flags of fields before the samples.
 		hasOffset, hasFirst = 0x1, 0x4
-		// Flags of the fields of each sample, each a word; the duration comes
-		// first.
+		// Flags of the fields of each sample, each a word; the duration is the first.
 		hasDuration, ofSamples = 0x100, 0xf00
 		word                   = 4
 	)
@@ -152,14 +145,12 @@ func (f *film) readFragmentSamples(b box) error {
 	})
 }
 
-// segments adds up what an index of segments says (ISO 14496-12, section
-// 8.16.3).
+// segments adds up the durations in an index of segments (ISO 14496-12, section 8.16.3).
 func (f *film) segments(b box) error {
 	const (
 		id, scale, fixed = 4, 8, 16
 		duration, length = 4, 12
-		// isIndex marks a reference to an index, whose own references are
-		// counted.
+		// isIndex marks a reference to an index, whose own references are counted.
 		isIndex = 1 << 31
 	)
 	data, _, err := f.versioned(b, fixed, 2)

@@ -25,7 +25,7 @@ const (
 func TestProbeFragments(t *testing.T) {
 	brand, frames := box("ftyp", "isom", words(0), "isom"), box("mdat", words(0))
 	sound := trak(2, "soun", "", 1000, nil)
-	// plain is ten samples without a duration of their own.
+	// plain is ten samples with the default duration.
 	plain := box("trun", words(0, 10))
 	of := func(track uint32) []byte { return box("tfhd", words(0, track)) }
 	for name, tc := range map[string]struct {

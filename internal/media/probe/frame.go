@@ -11,23 +11,22 @@ import (
 	"github.com/herald-social/herald/internal/media/blocks"
 )
 
-// jpegFrame is how a JPEG stores its pixels (ITU-T T.81, section B.2.2).
+// jpegFrame is the frame of a JPEG, which describes its pixels (ITU-T T.81, section B.2.2).
 type jpegFrame struct {
-	// kind is the marker that the frame begins with.
+	// kind is the marker of the frame.
 	kind          byte
 	precision     int
 	width, height int
 	components    []jpegComponent
 }
 
-// jpegComponent is a channel. across and down are how many of its values a unit of the
-// picture has.
+// jpegComponent is a channel. across and down are its numbers of values per unit of the picture.
 type jpegComponent struct {
 	id           byte
 	across, down int
 }
 
-// mostComponents is how many channels a JPEG has that can be read: the four inks.
+// mostComponents is the maximum number of channels of a readable JPEG: the four inks.
 const mostComponents = 4
 
 // readFrame reads the frame of a JPEG; false if there is none.
@@ -49,16 +48,15 @@ func readFrame(file *blocks.Reader, parts *imageParts) (f jpegFrame, ok bool) {
 
 const arithmetic, hierarchical = "arithmetic coding", "hierarchical coding"
 
-// codings are the ways to store the pixels that Herald does not read, by the marker of the
-// frame.
+// codings are the encodings of pixels that Herald cannot read, by the marker of the frame.
 var codings = map[byte]string{
 	0xc3: "lossless coding", 0xc5: hierarchical, 0xc6: hierarchical, 0xc7: hierarchical,
 	0xc9: arithmetic, 0xca: arithmetic, 0xcb: arithmetic, 0xcd: arithmetic, 0xce: arithmetic, 0xcf: arithmetic,
 	0xf7: "the lossless coding of JPEG-LS",
 }
 
-// unreadable says what makes Herald unable to read a JPEG that may well be valid: what
-// package image/jpeg does not decode. It is "" if nothing does.
+// unreadable returns why Herald cannot read a JPEG that may well be valid, because package image/jpeg does not decode
+// it. It is "" if it can.
 func (f *jpegFrame) unreadable(adobe bool) string {
 	const channel = 8
 	switch coding, other := codings[f.kind]; {
@@ -83,11 +81,11 @@ func (f *jpegFrame) unreadable(adobe bool) string {
 	}
 }
 
-// sampled reports whether the channels are sampled as package image/jpeg expects it.
+// sampled reports whether package image/jpeg supports the sampling of the channels.
 func (f *jpegFrame) sampled() bool {
 	for _, c := range f.components {
 		if c.across < 1 || c.across > 4 || c.down < 1 || c.down > 4 {
-			return true // That is damage, and said to be.
+			return true // That is damage, which is reported elsewhere.
 		}
 		if c.across == 3 || c.down == 3 {
 			return false
@@ -105,9 +103,8 @@ func (f *jpegFrame) sampled() bool {
 	}
 }
 
-// memory estimates what the decoding takes: colours are often stored for fewer points than
-// brightness, and a picture that is built up in several scans holds four bytes for each
-// value beside it. unchanged says that the channels are those that are shown.
+// memory estimates the memory of decoding: colours are often stored for fewer points than brightness, and a progressive
+// picture takes four more bytes for each value. unchanged means that the channels are displayed without conversion.
 func (f *jpegFrame) memory(pixels int64, unchanged bool) int64 {
 	const progressive = 0xc2
 	var values, most int64

@@ -20,8 +20,8 @@ func with(data []byte, at int, b ...byte) []byte {
 	return out
 }
 
-// TestFormsThatHeraldCannotRead holds that a file which others can read is not called
-// damaged: to export it again in the same way would not help.
+// TestFormsThatHeraldCannotRead checks that a file that other programs can read is not reported as damaged: another
+// export of the same kind would not help.
 func TestFormsThatHeraldCannotRead(t *testing.T) {
 	jpeg := file(t, "picture.jpg")
 	frame := bytes.Index(jpeg, []byte{0xff, 0xc0, 0, 17, 8})
@@ -64,8 +64,7 @@ func TestFormsThatHeraldCannotRead(t *testing.T) {
 	}
 }
 
-// TestJPEGsWithoutTheirEnd holds that a picture is judged by its pixels, however they are
-// stored.
+// TestJPEGsWithoutTheirEnd checks that a picture is judged by its pixels, in any encoding.
 func TestJPEGsWithoutTheirEnd(t *testing.T) {
 	const mark, pixels = 2, 4
 	for name, tc := range map[string]struct {
@@ -96,8 +95,8 @@ func TestJPEGsWithoutTheirEnd(t *testing.T) {
 	}
 }
 
-// TestSeveralPictures holds that a JPEG with more pictures behind the first, as 3D cameras
-// and telephones with HDR write it, is known as such.
+// TestSeveralPictures checks that a JPEG with more pictures after the first, as 3D cameras and telephones with HDR
+// write it, is recognized.
 func TestSeveralPictures(t *testing.T) {
 	jpeg := file(t, "picture.jpg")
 	for name, tc := range map[string]struct {

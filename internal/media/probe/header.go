@@ -16,39 +16,38 @@ import (
 	"github.com/herald-social/herald/internal/media/blocks"
 )
 
-// Header is what must be known about an image before it is decoded.
+// Header holds the properties of an image that are needed before it is decoded.
 type Header struct {
 	// Width and Height are in pixels, as they are stored.
 	Width, Height int
-	// Orientation is how the stored picture is to be turned to be shown, from 1
-	// (not at all) to 8 (EXIF 2.32, section 4.6.4).
+	// Orientation is the rotation of the stored picture for display, from 1 (none) to 8 (EXIF 2.32, section 4.6.4).
 	Orientation int
-	// Profile says what the colours mean, as an ICC profile; nil for sRGB.
+	// Profile is the ICC profile of the colours; nil for sRGB.
 	Profile []byte
-	// Inks says that the pixels are inks (CMYK), and not light.
+	// Inks means that the pixels are inks (CMYK), and not light.
 	Inks bool
-	// Gamma is the exponent by which a PNG encodes light (gAMA, cICP), unless a chunk of
-	// higher priority is present (PNG, third edition, section 4.3); zero for sRGB.
+	// Gamma is the exponent of the light values of a PNG (gAMA, cICP), unless a chunk of higher priority is present
+	// (PNG, third edition, section 4.3); zero for sRGB.
 	Gamma float64
-	// DecodedBytes estimates the memory of the decoded picture and of its
-	// decoding. It may be a thousand times the length of the file.
+	// DecodedBytes estimates the memory of the decoded picture and of its decoding. It may be a thousand times the
+	// length of the file.
 	DecodedBytes int64
-	// Animated says that the picture moves.
+	// Animated means that the picture moves.
 	Animated bool
-	// MultiPicture says that a JPEG holds further pictures behind the first: another view,
-	// or the map of an HDR picture (CIPA DC-007, ISO 21496-1).
+	// MultiPicture means that a JPEG contains further pictures after the first: another view, or the map of an HDR
+	// picture (CIPA DC-007, ISO 21496-1).
 	MultiPicture bool
-	// Unconvertible continues "the file …", and says what of the image hinders every
-	// conversion, and what to do; "" if nothing does.
+	// Unconvertible continues "the file …" with the property of the image that prevents any conversion, and the remedy;
+	// "" if there is none.
 	Unconvertible string
 }
 
-// longestProfile bounds a colour profile, and longestPrint one for print. Those of screens
-// and cameras have some kilobytes, those for print up to some megabytes.
+// longestProfile limits a colour profile, and longestPrint a profile for print. Profiles of screens and cameras have a
+// few kilobytes, profiles for print up to some megabytes.
 const longestProfile, longestPrint = 1 << 20, 4 << 20
 
-// ReadHeader reads the header of an image of this size and type. The error is a
-// *Problem if the file is at fault; any other is from reading it.
+// ReadHeader reads the header of an image of this size and type. The error is an *InvalidFileError if the file is at
+// fault; any other is from reading it.
 func ReadHeader(r io.ReaderAt, size int64, mimeType string) (Header, error) {
 	file := blocks.New(r, size, budget)
 	h, parts, err := header(file, size, v1alpha1.MimeType(mimeType))
@@ -91,7 +90,7 @@ func header(file *blocks.Reader, size int64, mimeType v1alpha1.MimeType) (Header
 	return h, parts, nil
 }
 
-// headerError words that a header cannot be read.
+// headerError returns the error of a header that cannot be read.
 func headerError(err error) *InvalidFileError {
 	_, oddJPEG := errors.AsType[jpeg.UnsupportedError](err)
 	_, oddPNG := errors.AsType[png.UnsupportedError](err)
@@ -130,7 +129,7 @@ func (m colorSpace) profile(file *blocks.Reader, parts *imageParts, inks bool) [
 	}
 }
 
-// joined reads the parts of a colour profile; nil if it is none, or too long.
+// joined reads the parts of a colour profile; nil if there is none, or it is too long.
 func joined(file *blocks.Reader, parts []span, longest int64) []byte {
 	var all []byte
 	for _, part := range parts {
@@ -147,8 +146,8 @@ func joined(file *blocks.Reader, parts []span, longest int64) []byte {
 	return all
 }
 
-// unpacked returns the profile in a chunk iCCP of a PNG: a name, a zero, a zero for the
-// method, and the compressed profile.
+// unpacked returns the profile in a chunk iCCP of a PNG: a name, a zero, a zero for the method, and the compressed
+// profile.
 func unpacked(chunk []byte) []byte {
 	_, packed, ok := bytes.Cut(chunk, []byte{0, 0})
 	if !ok {
@@ -165,7 +164,7 @@ func unpacked(chunk []byte) []byte {
 	return all
 }
 
-// jpegBytes estimates what the decoding of a JPEG takes.
+// jpegBytes estimates the memory of decoding a JPEG.
 func jpegBytes(file *blocks.Reader, parts *imageParts, pixels int64) int64 {
 	const most = 24
 	frame, ok := readFrame(file, parts)
@@ -175,8 +174,7 @@ func jpegBytes(file *blocks.Reader, parts *imageParts, pixels int64) int64 {
 	return frame.memory(pixels, parts.unchanged)
 }
 
-// pngBytes estimates what the decoding of a PNG takes (PNG, third edition,
-// section 11.2.1).
+// pngBytes estimates the memory of decoding a PNG (PNG, third edition, section 11.2.1).
 func pngBytes(file *blocks.Reader, _ *imageParts, pixels int64) int64 {
 	const depthAt, length, deep, paletted = 24, 5, 16, 3
 	var head [length]byte
@@ -196,10 +194,9 @@ func pngBytes(file *blocks.Reader, _ *imageParts, pixels int64) int64 {
 	return total
 }
 
-// webpBytes estimates what the decoding of a WebP takes. A lossy picture stores
-// colours for every fourth point; a lossless one stores four bytes for each point,
-// which are unpacked into a copy. Transparency is lossless, and an extended file
-// may hold either. The decoder holds the file, too.
+// webpBytes estimates the memory of decoding a WebP. A lossy picture stores colours for every fourth point; a lossless
+// one stores four bytes per point, which are unpacked into a copy. Transparency is lossless, and an extended file may
+// have either form. The decoder also holds the file.
 func webpBytes(file *blocks.Reader, parts *imageParts, pixels int64) int64 {
 	if parts.kind == "VP8 " {
 		return pixels*3/2 + file.Size()

@@ -15,12 +15,10 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// mostAllocated is how many bytes the examination of any one file may allocate
-// in all, whether they are let go again or not.
+// mostAllocated limits the total bytes that the examination of any one file may allocate, freed or not.
 const mostAllocated = 4 << 20
 
-// hostile returns files that claim much. How often what can be repeated is
-// repeated is divided by a number.
+// hostile returns files with large claims. The number of their repetitions is divided by a number.
 func hostile(tb testing.TB, by int) map[string]struct {
 	why, declared string
 	data          []byte
@@ -119,8 +117,7 @@ func hostile(tb testing.TB, by int) map[string]struct {
 	}
 }
 
-// ifdBomb is metadata whose first directory names thousands of others, all of
-// which are one and the same long one.
+// ifdBomb is metadata whose first directory names thousands of others. They are all the same long one.
 func ifdBomb(size int) []byte {
 	const others, start = 2400, 26
 	b := join("MM\x00*", words(8), []byte{0, 1, 0x01, 0x4a, 0, 4}, words(others, start, 0))
@@ -158,7 +155,7 @@ func TestProbeAllocatesLittle(t *testing.T) {
 	}
 }
 
-// counted counts how often a file is read.
+// counted counts the reads of a file.
 type counted struct {
 	*bytes.Reader
 	reads int
@@ -170,8 +167,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func TestProbeAsksSeldom(t *testing.T) {
-	// Many parts of a long film, each with as much between them as a second of
-	// frames has.
+	// Many parts of a long film, with the size of a second of frames between them.
 	const seconds, frame = 1200, 20 << 10
 	part := join(moof(box("tfhd", words(0x8, 1, 40)), box("trun", words(0, 25))), box("mdat", make([]byte, frame)))
 	data := join(box("ftyp", "isom", words(0), "isom"), moov(movie{}), bytes.Repeat(part, seconds))

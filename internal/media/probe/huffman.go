@@ -8,23 +8,21 @@ import "slices"
 // huffman is a code (ITU-T T.81, annex C).
 type huffman struct {
 	symbols []byte
-	// last is the last value of each length, or -1; from and a value give the place of its
-	// symbol.
+	// last is the last value of each length, or -1; from plus a value is the index of its symbol.
 	last, from [16]int
-	// short are the symbols by the next eight bits, if their codes have no more.
+	// short maps the next eight bits to symbols whose codes are not longer.
 	short [256]struct {
 		symbol byte
 		length uint8
 	}
-	// codes are those of the symbols; the length of one that has none is zero.
+	// codes are the codes of the symbols; the length is zero for a symbol without a code.
 	codes [256]struct {
 		value  uint32
 		length uint
 	}
 }
 
-// newHuffman reads a code from a part DHT, and returns the rest of that; nil if it makes
-// no sense.
+// newHuffman parses a code of a part DHT, and returns the rest of the part; nil if it is invalid.
 func newHuffman(data []byte) (code *huffman, rest []byte) {
 	const head = 1 + len(code.last)
 	if len(data) < head {

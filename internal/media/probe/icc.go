@@ -12,15 +12,15 @@ import (
 	"github.com/herald-social/herald/internal/media/blocks"
 )
 
-// What a profile begins with (ICC.1, section 7.2): the space of the colours, the space that
-// they are converted to, and how many parts follow the header.
+// Offsets in the header of a profile (ICC.1, section 7.2): the colour space, the connection space, and the number of
+// parts after the header.
 const (
 	iccSpaceAt, iccConnectionAt, iccCountAt = 16, 20, 128
 
 	iccHeader, iccEntry = 132, 12
 )
 
-// readAcross fills p from an offset of what lies in several parts of a file.
+// readAcross fills p from an offset in data that several parts of a file contain.
 func readAcross(file *blocks.Reader, parts []span, p []byte, at int64) bool {
 	for _, part := range parts {
 		length := part.end - part.start
@@ -39,9 +39,8 @@ func readAcross(file *blocks.Reader, parts []span, p []byte, at int64) bool {
 	return len(p) == 0
 }
 
-// printing reports whether a profile describes inks, and whether Herald can convert from
-// them: by a table from inks to what is seen (ICC.1, section 8.3: A2B0 with the types lut8,
-// lut16 and lutAToB).
+// printing reports whether a profile describes inks, and whether Herald can convert from them: by a table from inks to
+// the connection space (ICC.1, section 8.3: A2B0 with the types lut8, lut16 and lutAToB).
 func printing(file *blocks.Reader, parts []span) (inks, convertible bool) {
 	const most = 100
 	var head [iccHeader]byte
@@ -92,7 +91,7 @@ func (m matrix) of(v [3]float64) (product [3]float64) {
 	return product
 }
 
-// inverse is false if there is none.
+// inverse returns the inverse; ok is false if there is none.
 func (m matrix) inverse() (inverse matrix, ok bool) {
 	const flat = 1e-6
 	cofactor := func(i, j int) float64 {
@@ -111,15 +110,14 @@ func (m matrix) inverse() (inverse matrix, ok bool) {
 	return inverse, true
 }
 
-// d50 is white in profiles (ICC.1, section 7.2.16), and bradford how white is adapted (annex
-// E.3).
+// d50 is white in profiles (ICC.1, section 7.2.16), and bradford the matrix of its adaptation (annex E.3).
 var (
 	d50      = [3]float64{0.9642, 1, 0.8249}
 	bradford = matrix{{0.8951, 0.2664, -0.1614}, {-0.7502, 1.7135, 0.0367}, {0.0389, -0.0685, 1.0296}}
 )
 
-// toD50 returns how amounts of red, green and blue are converted to CIE XYZ as profiles
-// have it. It is false if the primaries span no colours.
+// toD50 returns the matrix from red, green and blue to CIE XYZ as profiles use it. It is false if the primaries span no
+// colours.
 func (p *primaries) toD50() (m matrix, ok bool) {
 	seen := func(i int) [3]float64 { return [3]float64{p[i].x / p[i].y, 1, (1 - p[i].x - p[i].y) / p[i].y} }
 	for channel := range 3 {
@@ -147,8 +145,7 @@ func (p *primaries) toD50() (m matrix, ok bool) {
 	return back.times(adapt).times(bradford).times(m), true
 }
 
-// iccProfile returns a profile of colours with these primaries whose values are encoded
-// as those of sRGB (ICC.1, section 8.4.3).
+// iccProfile returns a profile for these primaries with the transfer curve of sRGB (ICC.1, section 8.4.3).
 func (p *primaries) iccProfile() []byte {
 	columns, ok := p.toD50()
 	if !ok {
@@ -185,22 +182,22 @@ func (p *primaries) iccProfile() []byte {
 	var contents []byte
 	for _, tag := range tags {
 		table = append(table, tag.name...)
-		table = binary.BigEndian.AppendUint32(table, uint32(start+len(contents))) //nolint:gosec // a profile has some hundred bytes
-		table = binary.BigEndian.AppendUint32(table, uint32(len(tag.content)))    //nolint:gosec // a profile has some hundred bytes
+		table = binary.BigEndian.AppendUint32(table, uint32(start+len(contents))) //nolint:gosec // a profile has a few hundred bytes
+		table = binary.BigEndian.AppendUint32(table, uint32(len(tag.content)))    //nolint:gosec // a profile has a few hundred bytes
 		contents = append(contents, tag.content...)
 		contents = append(contents, make([]byte, -len(contents)&3)...)
 	}
-	// Zeros are for the program that prefers, flags, maker, device and intent: perceptual.
-	head := binary.BigEndian.AppendUint32(nil, uint32(start+len(contents))) //nolint:gosec // a profile has some hundred bytes
+	// Zeros are for the preferred program, flags, maker, device and intent: perceptual.
+	head := binary.BigEndian.AppendUint32(nil, uint32(start+len(contents))) //nolint:gosec // a profile has a few hundred bytes
 	head = append(head, "\x00\x00\x00\x00\x04\x30\x00\x00mntrRGB XYZ "...)
-	head = append(head, 0x07, 0xe8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0) // A date: the same picture gives the same file.
+	head = append(head, 0x07, 0xe8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0) // A fixed date: the same picture gives the same file.
 	head = append(append(head, "acsp"...), make([]byte, 28)...)
 	head = fixed(head, d50[0], d50[1], d50[2])
 	head = append(head, make([]byte, iccCountAt-len(head))...)
 	return slices.Concat(head, table, contents)
 }
 
-// iccText is a text in a profile (ICC.1, section 10.15).
+// iccText returns a text in the form of a profile (ICC.1, section 10.15).
 func iccText(text string) []byte {
 	const at = 28
 	units := utf16.Encode([]rune(text))

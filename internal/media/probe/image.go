@@ -17,49 +17,44 @@ import (
 	"github.com/herald-social/herald/internal/media/blocks"
 )
 
-// imageFormat is how one kind of image is read.
+// imageFormat has the functions for one format of images.
 type imageFormat struct {
 	config func(io.Reader) (image.Config, error)
 	// parse finds the parts of the file that Herald needs.
 	parse func(file *blocks.Reader) imageParts
-	// memory estimates the bytes of decoding so many pixels.
+	// memory estimates the bytes of decoding the given number of pixels.
 	memory func(file *blocks.Reader, parts *imageParts, pixels int64) int64
-	// complete goes through the pixels. It reports whether all are there, and says what of
-	// them is damaged.
+	// complete walks through the pixels. It reports whether all are present, and describes damage.
 	complete func(file *blocks.Reader, parts *imageParts) (whole bool, damage string)
 }
 
 // imageParts are the parts of an image.
 type imageParts struct {
-	// pixels is where the pixels begin; zero if they do not. damage says what is wrong with
-	// what precedes them.
+	// pixels is the offset of the pixels; zero if there are none. damage describes damage before them.
 	pixels int64
 	damage string
-	// exif is where the metadata is that may rotate the picture; the zero value
-	// if there is none.
+	// exif is the position of the metadata that may rotate the picture; the zero value if there is none.
 	exif span
-	// profile is where the parts of the colour profile are; packed says that they are
-	// compressed, as in a PNG.
+	// profile has the positions of the parts of the colour profile; packed means that they are compressed, as in a PNG.
 	profile []span
 	packed  bool
-	// colors is what else a PNG says of them.
+	// colors are the other colour chunks of a PNG.
 	colors pngColors
-	// frame is where a JPEG says how its pixels are stored, after the marker
-	// frameKind. adobe says that Adobe's part tells what the channels are, and unchanged
-	// that they are those that are shown. several is Header.MultiPicture. tables are
-	// the last parts that are needed to decode the pixels, and scan begins them.
+	// frame is the frame of a JPEG, after the marker frameKind. adobe is true if Adobe's part identifies the channels,
+	// and unchanged if they are displayed without conversion. several is Header.MultiPicture. tables are the last
+	// tables before the pixels, and scan is the header of the first scan.
 	frame            span
 	frameKind        byte
 	adobe, unchanged bool
 	several          bool
 	tables           []jpegTable
 	scan             span
-	// kind and flags are those of a WebP's first chunk.
+	// kind and flags are from a WebP's first chunk.
 	kind  string
 	flags byte
 }
 
-// colorSpace says how the colours are to be read.
+// colorSpace returns the interpretation of the colours.
 func (p *imageParts) colorSpace() colorSpace { return p.colors.colorSpace(len(p.profile) > 0) }
 
 // span is a part of a file, by offsets.
@@ -71,8 +66,7 @@ var imageFormats = map[v1alpha1.MimeType]imageFormat{
 	v1alpha1.MimeWebP: {webpConfig, webpParts, webpBytes, webpComplete},
 }
 
-// picture examines an image without decoding it: its header, its orientation
-// and its end.
+// picture examines an image without decoding it: its header, its orientation and its end.
 func picture(file *blocks.Reader, size int64, mimeType v1alpha1.MimeType) (Facts, error) {
 	h, parts, err := header(file, size, mimeType)
 	if err != nil {
@@ -94,15 +88,14 @@ func picture(file *blocks.Reader, size int64, mimeType v1alpha1.MimeType) (Facts
 	return facts, nil
 }
 
-// endBytes is how much of the end of a file is searched first for the mark that
-// ends the picture. Some cameras append data of their own, as much as a short film: if
-// it is not there, the search begins at the pixels.
+// endBytes is the length of the end of a file that is first searched for the mark that ends the picture. Some cameras
+// append their own data, as much as a short film: if the mark is not there, the search starts at the pixels.
 const endBytes = 64 << 10
 
 // contains searches a part of a file.
 func contains(file *blocks.Reader, in span, mark string) bool {
 	const step = 32 << 10
-	buffer := make([]byte, step+len(mark)-1) // The mark may lie across two steps.
+	buffer := make([]byte, step+len(mark)-1) // The mark may cross two steps.
 	for at := in.start; at < in.end; at += step {
 		part := buffer[:min(int64(len(buffer)), in.end-at)]
 		if _, err := file.ReadAt(part, at); err != nil {
@@ -115,10 +108,10 @@ func contains(file *blocks.Reader, in span, mark string) bool {
 	return false
 }
 
-// pngConfig reads the header of a PNG, which damage in texts does not hinder.
+// pngConfig reads the header of a PNG; damaged texts do not matter.
 func pngConfig(r io.Reader) (image.Config, error) { return png.DecodeConfig(&Chunks{From: r}) }
 
-// What a WebP's first chunk announces (RFC 9649, section 2.7).
+// The flags of a WebP's first chunk (RFC 9649, section 2.7).
 const (
 	webpAnimation = 1 << 1
 	webpExif      = 1 << 3
@@ -126,14 +119,13 @@ const (
 	webpProfile   = 1 << 5
 )
 
-// webpConfig reads the header of a WebP, which is in its first chunk; the
-// library would look for it in all of them.
+// webpConfig reads the header of a WebP, which is in its first chunk; the library would search all of them.
 func webpConfig(r io.Reader) (image.Config, error) {
 	const head = 1 << 10
 	return webp.DecodeConfig(io.LimitReader(r, head))
 }
 
-// webpComplete reports whether a WebP is as long as it says.
+// webpComplete reports whether a WebP has its announced length.
 func webpComplete(_ *blocks.Reader, parts *imageParts) (whole bool, damage string) {
 	return parts.pixels != 0, ""
 }
@@ -142,14 +134,14 @@ func webpComplete(_ *blocks.Reader, parts *imageParts) (whole bool, damage strin
 func webpParts(file *blocks.Reader) imageParts {
 	const (
 		fileHeader, chunkHeader = 12, 8
-		// The first chunk tells in its first byte what others there are.
+		// The first byte of the first chunk announces the others.
 		first = "VP8X"
 	)
 	var head [fileHeader + chunkHeader + 1]byte
 	if _, err := file.ReadAt(head[:], 0); err != nil {
 		return imageParts{}
 	}
-	// The file says how many bytes follow the first eight.
+	// The file has its number of bytes after the first eight.
 	end := int64(binary.LittleEndian.Uint32(head[4:])) + chunkHeader
 	parts := imageParts{kind: string(head[fileHeader:][:4])}
 	if end > file.Size() {
@@ -186,17 +178,15 @@ func webpParts(file *blocks.Reader) imageParts {
 	return parts
 }
 
-// Of all metadata only the orientation is read, and here and not by a library:
-// metadata is a graph that its author draws, and a file of a few megabytes can keep
-// a library that follows it busy for minutes.
+// Of all metadata only the orientation is read, and without a library: metadata is a graph that its author controls,
+// and a file of a few megabytes can keep a library that follows it busy for minutes.
 
-// Values of the EXIF tag Orientation (EXIF 2.32, section 4.6.4): an upright
-// picture, and those for a turn by 90 or 270 degrees, mirrored or not.
+// Values of the EXIF tag Orientation (EXIF 2.32, section 4.6.4): an upright picture, and the range for rotations by 90
+// or 270 degrees, mirrored or not.
 const upright, firstTurned, lastTurned = 1, 5, 8
 
-// orientation looks for the tag in the first directory of the metadata, which
-// has the form of a TIFF file (TIFF 6.0, section 2). Metadata that cannot be read
-// turns nothing: viewers ignore it too.
+// orientation reads the tag in the first directory of the metadata, which has the form of a TIFF file (TIFF 6.0,
+// section 2). Unreadable metadata does not rotate: viewers ignore it too.
 func orientation(file *blocks.Reader, exif span) int {
 	const (
 		header, entryLength = 8, 12
@@ -210,7 +200,7 @@ func orientation(file *blocks.Reader, exif span) int {
 		_, err := file.ReadAt(buffer[:length], at)
 		return err == nil
 	}
-	// JPEG demands this prefix, and some programs put it into other formats.
+	// JPEG requires this prefix, and some programs put it into other formats.
 	if read(exif.start, len(jpegExif)) && string(buffer[:len(jpegExif)]) == jpegExif {
 		exif.start += int64(len(jpegExif))
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// withThumbnail puts a small picture into the metadata of a JPEG, as cameras
-// do.
+// withThumbnail puts a small picture into the metadata of a JPEG, as cameras do.
 func withThumbnail(picture, thumbnail []byte) []byte {
 	exif := join("Exif\x00\x00MM\x00*", words(8), []byte{0, 0}, words(0), thumbnail)
 	return join(picture[:2], "\xff\xe1", binary.BigEndian.AppendUint16(nil, uint16(len(exif)+2)), exif, picture[2:])
@@ -26,7 +25,7 @@ func riff(chunks ...any) []byte {
 	return join("RIFF", binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body)
 }
 
-// orientation is metadata of nothing but that.
+// orientation is metadata with an orientation only.
 func orientation(order binary.AppendByteOrder, value uint16) []byte {
 	mark := map[bool]string{true: "MM", false: "II"}[order == binary.AppendByteOrder(binary.BigEndian)]
 	b := order.AppendUint16([]byte(mark), 42)
@@ -53,7 +52,7 @@ func TestProbeImages(t *testing.T) {
 		why      string
 		data     []byte
 		declared string
-		// width is what is expected, or says what the message is to contain.
+		// width is the expected width; otherwise says is a part of the expected message.
 		width int32
 		says  string
 	}{
@@ -103,7 +102,7 @@ func TestProbeRefusesEveryCut(t *testing.T) {
 	for name, tc := range map[string]struct {
 		declared string
 		data     []byte
-		// mark is how many bytes at the end may be missing.
+		// mark is the number of bytes at the end that may be missing.
 		mark int
 	}{
 		"jpeg":                  {jpegType, file(t, "picture.jpg"), 2},

@@ -17,27 +17,26 @@ import (
 const (
 	jpegStuffed = 0x00 // no marker: 0xff as a value
 	jpegTEM     = 0x01
-	jpegRST0    = 0xd0 // the first of those without a length,
-	jpegEOI     = 0xd9 // and the last of them, which ends the picture
-	jpegSOS     = 0xda // the pixels begin
-	jpegSOF0    = 0xc0 // a frame begins, for those up to
-	jpegSOF15   = 0xcf // this one, without the three
-	jpegDHT     = 0xc4 // that are something else
+	jpegRST0    = 0xd0 // the first marker without a length
+	jpegEOI     = 0xd9 // the last one, which ends the picture
+	jpegSOS     = 0xda // start of the pixels
+	jpegSOF0    = 0xc0 // start of a frame, up to
+	jpegSOF15   = 0xcf // this one, except the following three
+	jpegDHT     = 0xc4 // which have other meanings
 	jpegJPG     = 0xc8
 	jpegDAC     = 0xcc
-	jpegSOF55   = 0xf7 // a frame of JPEG-LS begins
+	jpegSOF55   = 0xf7 // start of a frame of JPEG-LS
 	jpegDRI     = 0xdd
 	jpegAPP1    = 0xe1
 	jpegAPP2    = 0xe2
 	jpegAPP14   = 0xee
 	jpegMark    = 0xff
 
-	jpegRestarts = 8 // how many marks begin pixels anew, from jpegRST0 on
+	jpegRestarts = 8 // the number of restart markers, from jpegRST0
 )
 
-// How metadata and a part of a colour profile begin; others use the same
-// markers. Behind the name of a profile two bytes count its parts. Adobe's part
-// tells, in the byte at adobeTransform, whether colours were transformed.
+// Prefixes of metadata and of a part of a colour profile; other data uses the same markers. Two bytes after the name of
+// a profile count its parts. The byte at adobeTransform of Adobe's part shows whether colours were transformed.
 const (
 	jpegAdobe      = "Adobe"
 	adobeTransform = 11
@@ -51,7 +50,7 @@ const (
 func jpegParts(file *blocks.Reader) imageParts {
 	var parts imageParts
 	var profile []profilePart
-	// No part is longer than 64 KiB: nothing would be saved by jumping.
+	// Parts have at most 64 KiB: seeking would save nothing.
 	r := &jpegReader{from: bufio.NewReader(io.NewSectionReader(file, 0, file.Size()))}
 	for {
 		marker, ok := r.marker()
@@ -78,7 +77,7 @@ func jpegParts(file *blocks.Reader) imageParts {
 	}
 }
 
-// record takes note of a part of a JPEG that begins like name.
+// record records a part of a JPEG with the given first bytes.
 func (p *imageParts) record(marker byte, segment span, name string) {
 	switch {
 	case marker == jpegAPP1 && strings.HasPrefix(name, jpegExif) && p.exif == (span{}):
@@ -94,15 +93,14 @@ func (p *imageParts) record(marker byte, segment span, name string) {
 	}
 }
 
-// profilePart is a part of a colour profile: its number, from one, of so many.
+// profilePart is a part of a colour profile: its number, from one, and the number of parts.
 type profilePart struct {
 	number, count byte
 	span
 }
 
-// inOrder returns the parts of a colour profile by their numbers, which they need not
-// have in the file (ICC.1, annex B.4). Like libjpeg, it returns none if one is missing
-// or is there twice.
+// inOrder returns the parts of a colour profile by their numbers, which may differ from their order in the file (ICC.1,
+// annex B.4). Like libjpeg, it returns none if one is missing or duplicate.
 func inOrder(parts []profilePart) []span {
 	slices.SortStableFunc(parts, func(a, b profilePart) int { return cmp.Compare(a.number, b.number) })
 	spans := make([]span, 0, len(parts))
@@ -115,12 +113,12 @@ func inOrder(parts []profilePart) []span {
 	return spans
 }
 
-// startsFrame reports whether a marker precedes the facts about the pixels.
+// startsFrame reports whether a marker starts a frame.
 func startsFrame(marker byte) bool {
 	return marker == jpegSOF55 || marker >= jpegSOF0 && marker <= jpegSOF15 && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC
 }
 
-// jpegReader goes through the parts of a JPEG.
+// jpegReader reads the parts of a JPEG.
 type jpegReader struct {
 	from *bufio.Reader
 	at   int64
@@ -132,7 +130,7 @@ func (r *jpegReader) byte() (byte, bool) {
 	return b, err == nil
 }
 
-// marker goes to the next marker. Like decoders, it ignores what stands between.
+// marker advances to the next marker. Like decoders, it ignores bytes between parts.
 func (r *jpegReader) marker() (byte, bool) {
 	for last := byte(0); ; {
 		b, ok := r.byte()
@@ -146,8 +144,7 @@ func (r *jpegReader) marker() (byte, bool) {
 	}
 }
 
-// segment skips the content of the part whose marker was read, and returns where
-// it is and how it begins.
+// segment skips the content of the part whose marker was read, and returns its position and its first bytes.
 func (r *jpegReader) segment() (found span, name string, ok bool) {
 	high, _ := r.byte()
 	low, ok := r.byte()

@@ -12,9 +12,8 @@ import (
 	"github.com/herald-social/herald/internal/media/blocks"
 )
 
-// The sizes of what surrounds the content of a PNG's chunk: its length and kind before it,
-// and its checksum after it (PNG, third edition, section 5.3). The file begins with a
-// signature.
+// The sizes around the content of a PNG's chunk: its length and kind before it, and its checksum after it (PNG, third
+// edition, section 5.3). The file starts with a signature.
 const pngSignature, pngHead, pngSum = 8, 8, 4
 
 // Kinds of chunks.
@@ -23,8 +22,7 @@ const pngHeader, pngPixels, pngEnd = "IHDR", "IDAT", "IEND"
 // pngChunk is a part of a PNG.
 type pngChunk struct {
 	kind [4]byte
-	// content is where its content is, and next where the chunk behind it begins. Both
-	// may lie beyond the end of the file.
+	// content is the position of the content, and next the offset of the next chunk. Both may exceed the file.
 	content span
 	next    int64
 }
@@ -40,8 +38,8 @@ func pngChunkAt(file *blocks.Reader, at int64) (pngChunk, bool) {
 	return pngChunk{kind: [4]byte(head[4:]), content: span{start, end}, next: end + pngSum}, true
 }
 
-// pngParts reads the parts of a PNG up to its pixels (PNG, third edition,
-// section 5). Like browsers, it ignores metadata after them.
+// pngParts reads the parts of a PNG up to its pixels (PNG, third edition, section 5). Like browsers, it ignores
+// metadata after them.
 func pngParts(file *blocks.Reader) imageParts {
 	var parts imageParts
 	for at := int64(pngSignature); ; {
@@ -74,9 +72,9 @@ func pngParts(file *blocks.Reader) imageParts {
 	}
 }
 
-// pngComplete goes on behind the first parts of a PNG and checks the sums of the pixels,
-// which decoders insist on; it says what is damaged. They ignore the sums of texts and the
-// like, and what is wrong behind the pixels: there, the mark of the end suffices.
+// pngComplete continues after the first parts of a PNG and verifies the checksums of the pixels, which decoders
+// require; it describes damage. Decoders ignore the checksums of texts and the like, and errors after the pixels:
+// there, the end chunk suffices.
 func pngComplete(file *blocks.Reader, parts *imageParts) (whole bool, damage string) {
 	const end = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
 	if parts.pixels == 0 || parts.damage != "" {
@@ -102,7 +100,7 @@ func pngComplete(file *blocks.Reader, parts *imageParts) (whole bool, damage str
 	}
 }
 
-// pngDamage says what is wrong with a chunk that has another checksum than it says.
+// pngDamage describes a chunk with a wrong checksum.
 func pngDamage(file *blocks.Reader, chunk pngChunk) string {
 	if checksumOK(file, chunk) {
 		return ""
@@ -110,10 +108,10 @@ func pngDamage(file *blocks.Reader, chunk pngChunk) string {
 	return fmt.Sprintf("its part %s does not have the checksum that stands behind it", string(chunk.kind[:]))
 }
 
-// checksumOK reports whether the content of a chunk has the checksum behind it.
+// checksumOK reports whether the checksum of a chunk is right.
 func checksumOK(file *blocks.Reader, chunk pngChunk) bool {
 	const step = 32 << 10
-	// The kind counts as well.
+	// It covers the kind as well.
 	at, end := chunk.content.start-4, chunk.content.end
 	buffer := make([]byte, min(step, end-at))
 	sum := crc32.NewIEEE()

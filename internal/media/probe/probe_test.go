@@ -31,7 +31,7 @@ func file(tb testing.TB, name string) []byte {
 	return data
 }
 
-// turnedJPEG puts an EXIF orientation behind the start of a JPEG.
+// turnedJPEG puts an EXIF orientation after the start of a JPEG.
 func turnedJPEG(picture []byte, orientation uint16) []byte {
 	exif := []byte("Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01")
 	exif = binary.BigEndian.AppendUint16(exif, orientation)
@@ -65,7 +65,7 @@ func TestProbe(t *testing.T) {
 	picture := func(mimeType string, width, height int32) probe.Facts {
 		return probe.Facts{MIMEType: mimeType, Width: width, Height: height}
 	}
-	// branded is a film with another major brand. Chunk offsets of a made film are not read.
+	// branded is a film with another major brand. Chunk offsets of a generated film are not read.
 	branded := func(brand string) []byte {
 		data := file(t, "tail.mp4")
 		copy(data[8:], brand)
@@ -218,7 +218,7 @@ func TestProbeReadsLittle(t *testing.T) {
 }
 
 func TestProbeEndsWithWhatNeverEnds(t *testing.T) {
-	// A gigabyte of tiny boxes: each would have to be looked at.
+	// A gigabyte of tiny boxes: each would have to be examined.
 	s := &sparse{head: file(t, "faststart.mp4"), size: 1 << 30}
 	endless := endlessBoxes{s}
 	_, err := probe.Probe(endless, s.size, mp4Type)
@@ -231,7 +231,7 @@ func TestProbeEndsWithWhatNeverEnds(t *testing.T) {
 	}
 }
 
-// endlessBoxes fills a file with empty boxes behind its head.
+// endlessBoxes fills a file with empty boxes after its head.
 type endlessBoxes struct{ *sparse }
 
 func (e endlessBoxes) ReadAt(p []byte, off int64) (int, error) {
@@ -252,7 +252,7 @@ func TestProbePassesOnErrorsOfReading(t *testing.T) {
 			t.Errorf("%s: a store that fails does not make the file bad: got %v", mimeType, err)
 		}
 	}
-	// It fails in the middle, where a library would call it damage.
+	// It fails in the middle, where a library would report damage.
 	s := large(t)
 	later := failingLater{s, boom}
 	if _, err := probe.Probe(later, s.size, mp4Type); !errors.Is(err, boom) {
@@ -272,9 +272,8 @@ func (f failingLater) ReadAt(p []byte, off int64) (int, error) {
 	return f.ReaderAt.ReadAt(p, off)
 }
 
-// FuzzProbe holds that whatever is uploaded is judged, and that what is
-// accepted has what the status of a Media needs; and that it takes little
-// memory whatever is claimed.
+// FuzzProbe checks that any upload is accepted or rejected, that an accepted one has the facts that the status of a
+// Media needs, and that no claim takes much memory.
 func FuzzProbe(f *testing.F) {
 	types := []string{mp4Type, movType, jpegType, pngType, webpType}
 	for _, name := range []string{

@@ -11,12 +11,11 @@ import (
 	"github.com/herald-social/herald/internal/media/blocks"
 )
 
-// Viewers show a JPEG whose coded pixels are damaged as far as they can. Package image/jpeg
-// shows nothing of it, so that the damage is taken out before.
+// Viewers show a JPEG with damaged pixels as far as they can. Package image/jpeg shows none of it, so the damage is
+// removed before.
 
-// Repair returns a JPEG that can be decoded as far as the one that it is given makes sense.
-// What does not, up to the next mark that allows to begin anew, has the colour of what is before it. It is
-// nil if the pixels do not come in one pass.
+// Repair returns a decodable JPEG with the intact part of a damaged one. Damaged blocks, up to the next restart marker,
+// get the colour of the previous ones. It returns nil if the pixels are not in a single pass.
 func Repair(data []byte) []byte {
 	file := blocks.New(bytes.NewReader(data), int64(len(data)), budget)
 	parts := jpegParts(file)
@@ -41,7 +40,7 @@ func Repair(data []byte) []byte {
 	return append(w.output.out, jpegMark, jpegEOI)
 }
 
-// scanStarts returns where the scans of a JPEG begin, with their marker.
+// scanStarts returns the offsets of a JPEG's scans, including their marker.
 func scanStarts(data []byte) (starts []int) {
 	r := &jpegReader{from: bufio.NewReader(bytes.NewReader(data))}
 	for {
@@ -61,9 +60,8 @@ func scanStarts(data []byte) (starts []int) {
 	}
 }
 
-// Shorten returns a JPEG of which so many bytes could be decoded without the last scan that
-// begins in these, and without those behind it: of a picture that scans refine, less sharp. It is
-// nil if nothing would be left.
+// Shorten returns a JPEG without the last scan that starts in its first decoded bytes, and without the following ones:
+// a progressive picture becomes less sharp. It returns nil if nothing would be left.
 func Shorten(data []byte, decoded int) []byte {
 	starts := scanStarts(data[:decoded])
 	if len(starts) < 2 {
@@ -72,13 +70,13 @@ func Shorten(data []byte, decoded int) []byte {
 	return append(slices.Clone(data[:starts[len(starts)-1]]), jpegMark, jpegEOI)
 }
 
-// repair goes through all groups of blocks, and fills what makes no sense.
+// repair walks through all groups of blocks, and fills invalid ones.
 func (w *jpegWalk) repair(groups int, units []unit) bool {
 	each := w.interval
 	if each == 0 {
 		each = groups
 	}
-	// at is the interval that is read next, if that is not lost.
+	// at is the interval that is read next, if it is not lost.
 	for n, at := 0, 0; n*each < groups; n++ {
 		if n > 0 {
 			w.output.mark(byte(jpegRST0 + (n-1)%jpegRestarts))
@@ -103,8 +101,8 @@ func (w *jpegWalk) repair(groups int, units []unit) bool {
 	return true
 }
 
-// synchronize goes behind the next mark, and returns how many intervals are lost before
-// what follows it: all if there is none. want is the number of the mark that is due.
+// synchronize advances past the next restart marker, and returns the number of intervals that are lost before it: all
+// if there is none. want is the number of the expected marker.
 func (w *jpegWalk) synchronize(want int) (lost int) {
 	const all = 1 << 30
 	for w.marker == 0 {
@@ -128,7 +126,7 @@ type bitWriter struct {
 	count uint
 }
 
-// write adds bits, 16 at most.
+// write adds bits, at most 16.
 func (b *bitWriter) write(bits uint32, count uint) {
 	b.bits, b.count = b.bits<<count|bits, b.count+count
 	for ; b.count >= 8; b.count -= 8 {
@@ -139,7 +137,7 @@ func (b *bitWriter) write(bits uint32, count uint) {
 	}
 }
 
-// flush fills the last byte up with ones.
+// flush fills the last byte with ones.
 func (b *bitWriter) flush() {
 	if rest := b.count % 8; rest > 0 {
 		b.write(1<<(8-rest)-1, 8-rest)
@@ -152,8 +150,7 @@ func (b *bitWriter) mark(marker byte) {
 	b.out = append(b.out, jpegMark, marker)
 }
 
-// fill adds groups of blocks that go on as the last ones ended. It is false if the codes
-// have no way to say that.
+// fill adds groups of blocks with the values of the last ones. It is false if the codes cannot express that.
 func (b *bitWriter) fill(units []unit, groups int) bool {
 	for _, u := range units {
 		if u.first.codes[0].length == 0 || u.others.codes[0].length == 0 {

@@ -22,8 +22,7 @@ func decoded(t *testing.T, data []byte) image.Image {
 	return picture
 }
 
-// sameRows counts the rows from the top, or else from the bottom, in which two pictures are
-// the same.
+// sameRows counts the equal rows of two pictures, from the top or else from the bottom.
 func sameRows(a, b image.Image, fromTop bool) (rows int) {
 	bounds := a.Bounds()
 	for ; rows < bounds.Dy(); rows++ {
@@ -40,9 +39,9 @@ func sameRows(a, b image.Image, fromTop bool) (rows int) {
 	return rows
 }
 
-// TestMend holds that of a damaged JPEG everything is shown that is there.
+// TestMend checks that all intact parts of a damaged JPEG are shown.
 func TestMend(t *testing.T) {
-	// broken has bytes in the middle of the pixels that begin no code.
+	// broken has bytes in the middle of the pixels that are not a code.
 	broken := func(data []byte) []byte {
 		out := bytes.Clone(data)
 		at := bytes.Index(data, []byte("\xff\xda"))
@@ -54,7 +53,7 @@ func TestMend(t *testing.T) {
 	for name, tc := range map[string]struct {
 		why         string
 		whole, data []byte
-		// top and bottom are how many rows are the same at least.
+		// top and bottom are the minimum numbers of equal rows.
 		top, bottom int
 	}{
 		"whole":                {"nothing is to be mended", file(t, "picture.jpg"), file(t, "picture.jpg"), 48, 48},
@@ -85,7 +84,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// TestShorten leaves out what cannot be decoded of a picture that is refined by scans.
+// TestShorten removes the undecodable scans of a progressive picture.
 func TestShorten(t *testing.T) {
 	whole := file(t, "progressive.jpg")
 	short := probe.Shorten(whole, len(whole)-100)
@@ -100,7 +99,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// FuzzMend holds that a JPEG that can be decoded is the same picture when it was mended.
+// FuzzMend checks that a decodable JPEG is the same picture after the repair.
 func FuzzMend(f *testing.F) {
 	for _, name := range []string{"picture.jpg", "restarts.jpg", "channels.jpg", "progressive.jpg"} {
 		f.Add(file(f, name), 500)
@@ -109,7 +108,7 @@ func FuzzMend(f *testing.F) {
 		if decodable >= 0 && decodable <= len(data) {
 			_ = probe.Shorten(data, decodable)
 		}
-		// The size is judged before, by the header.
+		// The caller has checked the size, by the header.
 		if config, err := jpeg.DecodeConfig(bytes.NewReader(data)); err != nil || config.Width*config.Height > 1<<16 {
 			return
 		}

@@ -8,19 +8,18 @@ import (
 	"io"
 )
 
-// ErrScans is returned for a JPEG that is built up in too many passes.
+// ErrScans is returned for a JPEG with too many scans.
 var ErrScans = errors.New("the JPEG has too many scans")
 
-// Scans passes a JPEG on and counts its scans: each is a pass over the whole picture
-// that takes a decoder as long as the first, however few bytes it has (ITU-T T.81,
-// section B.2.3). Reading fails with ErrScans where more than Most of them have begun.
+// Scans copies a JPEG and counts its scans: each is a pass over the whole picture that takes a decoder as long as the
+// first, however few bytes it has (ITU-T T.81, section B.2.3). Reads fail with ErrScans after more than Most of them
+// have started.
 type Scans struct {
 	From io.Reader
 	Most int
 
-	// begun counts the scans. last is the byte before, and skip how many bytes of
-	// a part are still to come; while length is above zero, they are those of its
-	// length, of which first was read.
+	// begun counts the scans. last is the previous byte, and skip the number of remaining bytes of a part. length is
+	// the number of unread bytes of a part's length, and first the first byte of that length.
 	begun  int
 	last   byte
 	skip   int
@@ -43,7 +42,7 @@ func (s *Scans) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next takes note of a byte.
+// next processes a byte.
 func (s *Scans) next(b byte) {
 	const itself = 2 // The length counts its own two bytes.
 	switch {

@@ -18,10 +18,9 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// TestStalledStore has a store answer for the files of one team, and then stand still
-// while their bytes are read, on connections that stay: what a proxy does that loses its
-// backend. As many are examined at once as the manager has workers; the file of another
-// team comes behind them, and has its turn.
+// TestStalledStore has a store respond for the files of one team, and then stall while their bytes are read, on
+// connections that stay open, like a proxy that loses its backend. As many files are examined at a time as the manager
+// has workers; the file of another team waits behind them, and gets its turn.
 func TestStalledStore(t *testing.T) {
 	const workers = 16
 	picture := file(t, "picture.png")

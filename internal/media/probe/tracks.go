@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// What a film shows and how long it plays follows from its tracks: their samples and the
-// entries that describe these. The headers of the film and of a track repeat it, and some
-// programs leave them empty or wrong.
+// The picture and the duration of a film follow from its tracks: their samples and the entries that describe them. The
+// headers of the film and of a track repeat these, and some programs leave them empty or wrong.
 
-// facts returns what the tracks of a film say; the zero value if no track shows a picture.
+// facts returns the facts of a film's tracks; the zero value if no track has a picture.
 func (f *film) facts() (Facts, error) {
 	for i := range f.tracks {
 		t := &f.tracks[i]
@@ -31,7 +30,7 @@ func (f *film) facts() (Facts, error) {
 	return Facts{}, nil
 }
 
-// checked returns the facts, or what is wrong with a film that has such.
+// checked returns the facts, or the problem of a film with these facts.
 func (facts Facts) checked() (Facts, error) {
 	switch {
 	case facts.Width < 1 || facts.Height < 1:
@@ -44,8 +43,8 @@ func (facts Facts) checked() (Facts, error) {
 	return facts, nil
 }
 
-// picture returns the size of a track as it is shown. Its pixels may be wider or narrower
-// than high; players keep the rows and scale the columns.
+// picture returns the size of a track as it is displayed. Its pixels may be wider or narrower than high; players keep
+// the rows and scale the columns.
 func (f *film) picture(t *track) (Facts, error) {
 	e, err := f.visual(t)
 	if err != nil {
@@ -53,7 +52,7 @@ func (f *film) picture(t *track) (Facts, error) {
 	}
 	width, height := t.width, t.height
 	switch {
-	case e.width < 1 || e.height < 1: // only the header of the track says it
+	case e.width < 1 || e.height < 1: // only the header of the track has it
 	case width >= 1 && height >= 1:
 		width, height = e.height*width/height, e.height
 	default:
@@ -71,8 +70,7 @@ func (f *film) picture(t *track) (Facts, error) {
 	}, nil
 }
 
-// playing adds how long a film plays that shows this track, how many frames it has in a
-// second, and how its sound is encoded.
+// playing adds the duration of a film that shows this track, its frame rate, and the codec of its sound.
 func (f *film) playing(shown *track, facts Facts) (Facts, error) {
 	samples, err := f.samples(shown)
 	if err != nil {
@@ -91,14 +89,14 @@ func (f *film) playing(shown *track, facts Facts) (Facts, error) {
 	return facts, nil
 }
 
-// duration returns how long the film plays that shows this track with these samples. A film
-// in fragments says so in a box of its own, or only by the samples of its video, or by an
-// index. Any other says so by its samples; the headers are asked if it has no table of them.
+// duration returns the duration of the film that shows this track with these samples. A fragmented film has a box for
+// it, or only the samples of its video, or an index. Any other has its samples; the headers are used if it has no table
+// of them.
 func (f *film) duration(shown *track, samples samples) (time.Duration, error) {
 	long := time.Duration(0)
 	if f.parts {
 		if long = lasting(f.parted, f.timescale); long == 0 {
-			// Its header may describe the beginning only.
+			// Its header may describe the start only.
 			long = max(lasting(f.whole, f.timescale), lasting(samples.units, shown.timescale))
 		}
 	} else {
@@ -125,8 +123,8 @@ func (f *film) duration(shown *track, samples samples) (time.Duration, error) {
 	return long, nil
 }
 
-// plays returns how long a track plays. An edit list shows parts of its samples, and the
-// header of the track says how long these are together.
+// plays returns the duration of a track. An edit list selects parts of its samples, and the header of the track has the
+// total of these.
 func (f *film) plays(t *track, known samples, isKnown bool) (time.Duration, error) {
 	if t.edited && t.presented > 0 {
 		return lasting(t.presented, f.timescale), nil
@@ -143,8 +141,7 @@ func (f *film) plays(t *track, known samples, isKnown bool) (time.Duration, erro
 	return lasting(t.length, t.timescale), nil
 }
 
-// lasting converts units to a duration; one that exceeds the longest is just over
-// it.
+// lasting converts units to a duration; a duration above longest becomes just over it.
 func lasting(units float64, timescale uint32) time.Duration {
 	if timescale == 0 {
 		return 0
@@ -156,17 +153,15 @@ func lasting(units float64, timescale uint32) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }
 
-// samples is what the tables of a track say of its samples.
+// samples are the totals of a track's samples.
 type samples struct {
-	// count is how many there are, and units how long they last together, in units of
-	// the track's timescale.
+	// count is their number, and units their total duration, in units of the track's timescale.
 	count, units float64
-	// first is how long the first of them lasts; other counts those that last at least
-	// a quarter longer or shorter.
+	// first is the duration of the first sample; other counts samples that are at least a quarter longer or shorter.
 	first, other float64
 }
 
-// add adds so many samples that last so long each.
+// add adds count samples of the duration each.
 func (s *samples) add(count, each float64) {
 	const quarter = 4
 	if s.count == 0 {
@@ -179,7 +174,7 @@ func (s *samples) add(count, each float64) {
 	}
 }
 
-// rate is how many samples there are in a second, on average; zero if not known.
+// rate is the average number of samples per second; zero if unknown.
 func (s *samples) rate(timescale uint32) float64 {
 	if s.units == 0 || s.count < 2 {
 		return 0
@@ -187,19 +182,18 @@ func (s *samples) rate(timescale uint32) float64 {
 	return s.count * float64(timescale) / s.units
 }
 
-// vary reports whether the samples last for different times. One in a hundred may differ,
-// as the last or the first often does.
+// vary reports whether the durations of the samples differ. One in a hundred may differ, as the last or the first often
+// does.
 func (s *samples) vary() bool {
 	const share = 100
 	return min(s.other, s.count-s.other)*share > s.count
 }
 
-// mostEntries bounds the entries of a table that are read, to 8 MiB: more than two hours of
-// frames of which each lasts differently, at 120 a second.
+// mostEntries limits the entries of a table that are read, to 8 MiB: more than two hours of frames with different
+// durations, at 120 per second.
 const mostEntries = 1 << 20
 
-// samples returns what is known of the samples of a track: those in its table, and those
-// in fragments.
+// samples returns the samples of a track: those in its table, and those in fragments.
 func (f *film) samples(t *track) (samples, error) {
 	const count, fixed, delta, length = 4, 8, 4, 8
 	var all samples

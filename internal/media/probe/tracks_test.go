@@ -15,15 +15,14 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// reel is what a made film says of one picture and one sound. Its timescale is 1000 wherever
-// there is one.
+// reel is the description of a generated film with one picture and one sound. All its timescales are 1000.
 type reel struct {
-	// header is the duration of mvhd, presented that of tkhd, and length that of mdhd.
+	// header is the duration of mvhd, presented the one of tkhd, and length the one of mdhd.
 	header, presented, length uint32
-	// width and height are those of tkhd, and turned says that its matrix turns them.
+	// width and height are from tkhd, and turned means that its matrix rotates.
 	width, height uint32
 	turned        bool
-	// entry is the sample entry of the picture, and sound that of the sound; nil for none.
+	// entry is the sample entry of the picture, and sound the one of the sound; nil for none.
 	entry, sound []byte
 	// times is the table of durations, in pairs of count and duration.
 	times []uint32
@@ -41,7 +40,7 @@ func frame(kind string, width, height uint32, parts ...any) []byte {
 // tone is the sample entry of a sound.
 func tone(kind string, parts ...any) []byte { return box(kind, make([]byte, 28), join(parts...)) }
 
-// decoder is the configuration of an entry of MPEG-4 with an object type.
+// decoder is the configuration of an MPEG-4 entry with an object type.
 func decoder(object byte) []byte {
 	return box("esds", words(0), []byte{3, 0x80, 0x80, 0x80, 20, 0, 1, 0, 4, 0x80, 0x80, 0x80, 13, object, 0})
 }
@@ -184,7 +183,7 @@ func TestProbeTracks(t *testing.T) {
 	}
 }
 
-// A film whose header is compressed may be whole: Herald cannot read it, and says that.
+// A film with a compressed header may be intact: Herald cannot read it, and reports that.
 func TestProbeCompressedHeader(t *testing.T) {
 	data := reel{header: 1000, width: 320, height: 240, more: box("cmov", box("dcom", "zlib"))}.bytes()
 	_, err := probe.Probe(bytes.NewReader(data), int64(len(data)), movType)

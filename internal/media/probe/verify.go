@@ -28,18 +28,17 @@ type FileReader interface {
 type Verifier struct {
 	Store FileReader
 	Clock clock.PassiveClock
-	// Unconvertible returns why an image cannot be converted for a platform that does not
-	// take it, in words that continue "the file", or "" if it can (rendition.Unconvertible);
-	// nil says nothing of any. An error is from reading the image.
+	// Unconvertible returns why an image cannot be converted for a platform that does not accept it, in words that
+	// continue "the file", or "" if it can (rendition.Unconvertible); nil skips the check. An error is from reading the
+	// image.
 	Unconvertible func(r io.ReaderAt, size int64, mimeType string) (string, error)
 }
 
-// maxAttempts is how often a file is examined if it is overwritten meanwhile.
+// maxAttempts limits the examinations of a file that is overwritten meanwhile.
 const maxAttempts = 3
 
-// Overwritten is the state of a Media whose file cannot be examined because its
-// client overwrites it again and again. That ends at the latest when the upload
-// address expires.
+// Overwritten is the state of a Media whose file cannot be examined because its client overwrites it repeatedly. That
+// ends at the latest when the upload address expires.
 func Overwritten() conditions.Summary {
 	return conditions.Summary{
 		Reason:   v1alpha1.ReasonBeingOverwritten,
@@ -48,10 +47,9 @@ func Overwritten() conditions.Summary {
 	}
 }
 
-// Verify examines the file of a Media and returns the status that follows, with
-// its conditions: uploaded, or rejected with a reason. It changes nothing. The
-// error is store.ErrNotFound if there is no file, and store.ErrChanged if the file
-// was overwritten during each try (see Overwritten); any other is the store's.
+// Verify examines the file of a Media and returns the resulting status, with its conditions: uploaded, or rejected with
+// a reason. It changes nothing. The error is store.ErrNotFound if there is no file, and store.ErrChanged if the file
+// was overwritten during each attempt (see Overwritten); any other is the store's.
 func (v *Verifier) Verify(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 	var err error
 	for range maxAttempts {
@@ -93,7 +91,7 @@ func (v *Verifier) verifyOnce(ctx context.Context, m *v1alpha1.Media) (v1alpha1.
 	return status, nil
 }
 
-// examine compares the size of a file with what was declared, and then probes it.
+// examine compares the size of a file with the declared one, and then probes it.
 func (v *Verifier) examine(ctx context.Context, m *v1alpha1.Media, object store.Object) (Facts, error) {
 	limit, kind := int64(v1alpha1.MaxImageBytes), "an image"
 	if strings.HasPrefix(string(m.Spec.MimeType), "video/") {
