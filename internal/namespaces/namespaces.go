@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaces reads namespaces from the Kubernetes API. Herald caches none: what it
-// gives up because a namespace ends must not rest on an answer of before.
+// Package namespaces reads namespaces from the Kubernetes API. Herald does not cache them: work that is abandoned
+// because a namespace is being deleted must not depend on a stale answer.
 package namespaces
 
 import (
@@ -15,13 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Read returns the metadata of a namespace; nil if there is none.
+// Read returns the metadata of a namespace; nil if it does not exist.
 func Read(ctx context.Context, api client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := api.Get(ctx, client.ObjectKey{Name: name}, found)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // absence is an answer here
+		return nil, nil //nolint:nilnil // absence is a valid result
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read namespace %q: %w", name, err)

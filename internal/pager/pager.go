@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pager reads long lists from the Kubernetes API by pages that are bounded by
-// bytes. A list is asked for by a number of objects, and objects differ: 2,000 posts are
-// some megabytes, or half a gigabyte.
+// Package pager reads long lists from the Kubernetes API in pages that are limited in bytes. The API limits a page by
+// the number of objects, and objects differ: 2,000 posts are some megabytes, or half a gigabyte.
 //
 // The pager of client-go has pages of a fixed number of objects.
 package pager
@@ -18,36 +17,34 @@ import (
 )
 
 const (
-	// first is how many objects the first page of a list may have, and all of them
-	// where nothing tells how large they are.
+	// first is the number of objects of the first page of a list, and of all pages if their size is unknown.
 	first = 50
-	// most bounds the objects of a page. Larger ones save no time.
+	// most limits the objects of a page. Larger pages save no time.
 	most = 2000
-	// aim is how many bytes of JSON the next page should take, given the last: requests
-	// are few, and what is decoded from it is some 15 MiB at most.
+	// aim is the target size of the next page in bytes of JSON, derived from the last page: requests are few, and the
+	// decoded objects take at most about 15 MiB.
 	aim = 4 << 20
-	// Bound is how many bytes of JSON are read of a page. One that has more is asked for
-	// again with fewer objects. A page of one object is read whole.
+	// Bound is the maximum size of a page in bytes of JSON. A larger page is requested again with fewer objects. A page
+	// of one object is read completely.
 	Bound = 8 << 20
-	// step is by how much pages grow and shrink at most from one to the next. After one
-	// that was too large they grow by half a page at most, until the end of the list.
+	// step is the largest factor between the sizes of consecutive pages. After a page that was too large they grow by
+	// at most half a page, until the end of the list.
 	step = 4
 )
 
-// errTooLarge says that a page has more bytes than Bound.
+// errTooLarge means that a page has more bytes than Bound.
 var errTooLarge = errors.New("the page is larger than is read at once")
 
-// Page is what to ask the Kubernetes API for.
+// Page are the parameters of a request to the Kubernetes API.
 type Page struct {
-	// Limit is how many objects to return at most, and Continue where to go on.
+	// Limit is the maximum number of objects, and Continue the token of the page.
 	Limit    int64
 	Continue string
 }
 
-// EachPage reads a list to its end. read asks for one page, with this context, by a client
-// whose transport is wrapped by Count, and returns where the next one begins; "" after the
-// last. It takes what it has read in only if it returns no error: a page may be asked for
-// again with fewer objects.
+// EachPage reads a list to its end. read requests one page, with the given context, by a client whose transport is
+// wrapped by WrapTransport, and returns the token of the next page; "" after the last. It must use a page only when it
+// returns no error: a page may be requested again with fewer objects.
 func EachPage(ctx context.Context, read func(ctx context.Context, page Page) (next string, err error)) error {
 	page, ceiling := Page{Limit: first}, int64(most)
 	for {
@@ -68,8 +65,8 @@ func EachPage(ctx context.Context, read func(ctx context.Context, page Page) (ne
 	}
 }
 
-// after returns how many objects the next page may have, after one of limit objects that
-// took so many bytes; 0 bytes if that is not known.
+// after returns the number of objects for the next page, after a page of limit objects with the given size in bytes; 0
+// if that is unknown.
 func after(limit, bytes int64) int64 {
 	if bytes == 0 {
 		return limit
@@ -78,23 +75,23 @@ func after(limit, bytes int64) int64 {
 	return min(max(next, limit/step, 1), limit*step, most)
 }
 
-// key finds the count of a page in a context.
+// key is the context key of a page's count.
 type key struct{}
 
-// count is what is known of the page that is being read.
+// count is the state of the page that is being read.
 type count struct {
-	// whole says that it is read whatever its size.
+	// whole disables the limit.
 	whole bool
 	bytes int64
 }
 
-// WrapTransport wraps the transport of a client that Each reads with. It reads the pages of Each
-// up to Bound, and leaves all else alone.
+// WrapTransport wraps the transport of the client that EachPage reads with. It reads those pages up to Bound, and
+// passes all other responses unchanged.
 func WrapTransport(next http.RoundTripper) http.RoundTripper { return countingTransport{next} }
 
 type countingTransport struct{ next http.RoundTripper }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper lets client-go find the wrapped transport.
 func (c countingTransport) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 // RoundTrip implements http.RoundTripper.

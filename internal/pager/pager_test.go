@@ -17,11 +17,11 @@ import (
 	"github.com/herald-social/herald/internal/pager"
 )
 
-// server lists objects of these sizes as the Kubernetes API does, by pages.
+// server lists objects of these sizes in pages, like the Kubernetes API.
 type server struct {
 	sizes []int
-	// limits are those of the pages that were asked for, and largest the bytes of the
-	// largest one that was read to its end.
+	// limits are the limits of the requested pages, and largest the size in bytes of the largest page that was read to
+	// its end.
 	limits  []int64
 	largest int
 	seen    []int
@@ -46,7 +46,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// read lists all with a client whose transport may be wrapped.
+// read lists all objects with a client whose transport may be wrapped.
 func (s *server) read(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) error {
 	t.Helper()
 	served := httptest.NewServer(s)
@@ -120,8 +120,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachUncounted reads with a client that tells nothing: pages stay as small as the
-// first.
+// TestEachUncounted uses a client without the wrapped transport: pages stay as small as the first.
 func TestEachUncounted(t *testing.T) {
 	s := &server{sizes: objects(500, 10)}
 	if err := s.read(t, func(next http.RoundTripper) http.RoundTripper { return next }); err != nil {
@@ -140,8 +139,8 @@ func TestEachFails(t *testing.T) {
 	}
 }
 
-// TestCountLeavesTheRestAlone reads what is no page of Each: a watch, whose body has no
-// end, must not be read ahead.
+// TestCountLeavesTheRestAlone reads a response that is not a page of EachPage: a watch, whose body has no end, must not
+// be read ahead.
 func TestCountLeavesTheRestAlone(t *testing.T) {
 	release := make(chan struct{})
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probes answers whether a process is alive, and ready for work. Those who ask bring no
-// token, the kubelet either, so that anybody in the network may ask: they learn whether, and
-// the log says why not.
+// Package probes serves the liveness and readiness of a process. The kubelet sends no token, so the probes are open to
+// the network: the response has only the result, and the log has the cause.
 package probes
 
 import (
@@ -13,8 +12,8 @@ import (
 	"sync"
 )
 
-// Checks say why a process is not alive, or not ready; nil if it is. The text of an error stays
-// the same while its cause does.
+// Checks return why a process is not alive, or not ready; nil if it is. The text of an error stays the same while its
+// cause does.
 type Checks struct {
 	Alive, Ready func(*http.Request) error
 }
@@ -27,21 +26,21 @@ func Handler(log *slog.Logger, checks Checks) http.Handler {
 	return mux
 }
 
-// probe is one of them.
+// probe is the handler of one of them.
 type probe struct {
 	log   *slog.Logger
 	state string
 	check func(*http.Request) error
 
 	mu sync.Mutex
-	// logged is the cause that the log says; empty while the probe succeeds.
+	// logged is the last logged cause; empty while the probe succeeds.
 	logged string
 }
 
-// ServeHTTP answers in one word or two.
+// ServeHTTP responds with one or two words.
 func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := p.check(r)
-	if r.Context().Err() == nil { // or the cause may be that the one who asked has gone
+	if r.Context().Err() == nil { // otherwise the cause may be that the client has gone
 		p.logChange(r, err)
 	}
 	if err != nil {
@@ -52,7 +51,7 @@ func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// logChange logs what has changed since the last answer, and nothing else: strangers ask as often as they like.
+// logChange logs only changes since the last response, since any client may call as often as it likes.
 func (p *probe) logChange(r *http.Request, err error) {
 	cause := ""
 	if err != nil {

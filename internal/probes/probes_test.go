@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/probes"
 )
 
-// TestProbe holds that who asks learns whether, and the log why not: once, however often strangers ask.
+// TestProbe checks that the response has only the result, and the log the cause: once, for any number of requests.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

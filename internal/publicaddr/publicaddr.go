@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publicaddr tells addresses of the public internet from those inside: an address
-// that a stranger chose must not lead Herald to what only Herald can reach.
+// Package publicaddr distinguishes addresses of the public internet from internal ones: an address from an untrusted
+// source must not lead Herald to servers that only Herald can reach.
 package publicaddr
 
 import (
@@ -13,15 +13,13 @@ import (
 	"syscall"
 )
 
-// ErrNotPublic is what Check returns. It is for the log: the user who chose the URL
-// must not learn how names resolve inside the cluster.
+// ErrNotPublic is the error of Check. It is for the log: the user who chose the URL must not learn how names resolve
+// inside the cluster.
 var ErrNotPublic = errors.New("it leads to an address that is not public")
 
-// closed lists the IPv4 blocks that are not the public internet: the IANA
-// special-purpose registry (RFC 6890 and its updates), multicast (RFC 5771),
-// what is reserved (RFC 1112), and the addresses at which clouds serve
-// metadata and credentials. Most of those are link-local or in shared space
-// and closed anyway; Azure's is not.
+// closed lists the IPv4 blocks outside the public internet: the IANA special-purpose registry (RFC 6890 and its
+// updates), multicast (RFC 5771), reserved blocks (RFC 1112), and the addresses where clouds serve metadata and
+// credentials. Most of the latter are link-local or in shared space and closed anyway; Azure's is not.
 var closed = prefixes(
 	"0.0.0.0/8",        // this network
 	"10.0.0.0/8",       // private
@@ -44,8 +42,7 @@ var closed = prefixes(
 	"240.0.0.0/4",      // reserved, broadcast
 )
 
-// IPv6 is closed except for global unicast, without the blocks that are special or
-// that carry an IPv4 address to be reached by a tunnel.
+// IPv6 is closed except for global unicast, without special blocks and blocks that embed an IPv4 address for a tunnel.
 var (
 	global6 = netip.MustParsePrefix("2000::/3")
 	closed6 = prefixes(
@@ -55,8 +52,8 @@ var (
 		"2620:4f:8000::/48", // AS112
 		"3fff::/20",         // documentation
 	)
-	// translated (RFC 6052) is how hosts without IPv4 reach it: the last 32
-	// bits are the address that counts.
+	// translated (RFC 6052) is the prefix for IPv4 addresses on hosts without IPv4: the last 32 bits are the effective
+	// address.
 	translated = netip.MustParsePrefix("64:ff9b::/96")
 )
 
@@ -68,9 +65,8 @@ func prefixes(list ...string) []netip.Prefix {
 	return parsed
 }
 
-// Check returns nil if an address belongs to the public internet, and
-// otherwise an error: private networks, loopback, link-local, shared address
-// space, multicast, documentation, and the metadata services of clouds.
+// Check returns nil if an address belongs to the public internet, and otherwise an error: private networks, loopback,
+// link-local, shared address space, multicast, documentation, and the metadata services of clouds.
 func Check(addr netip.Addr) error {
 	if addr.Zone() != "" {
 		return ErrNotPublic
@@ -91,9 +87,9 @@ func Check(addr netip.Addr) error {
 	}
 }
 
-// Control is for net.Dialer: it looks at the address of each connection, after its name
-// was resolved, so that neither a redirect nor a name that resolves differently the second
-// time leads elsewhere. allow returns an error for an address that must not be connected to.
+// Control is for net.Dialer: it checks the address of each connection after its name was resolved, so that neither a
+// redirect nor a name that resolves differently the second time leads elsewhere. allow returns an error for a forbidden
+// address.
 func Control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)

@@ -35,7 +35,7 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(envtest.Main(m, &env)) }
 
-// replica is a store as another process has it: with a client of its own.
+// replica is the store of another process, with its own client.
 func replica(t *testing.T) *quota.UsageStore {
 	t.Helper()
 	c, err := client.New(env.Config, client.Options{Scheme: env.Scheme})
@@ -45,7 +45,7 @@ func replica(t *testing.T) *quota.UsageStore {
 	return quota.NewUsageStore(quota.NewAPI(c, c))
 }
 
-// team makes the namespace of a team.
+// team creates the namespace of a team.
 func team(t *testing.T, name string) string {
 	t.Helper()
 	if err := env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
@@ -56,8 +56,7 @@ func team(t *testing.T, name string) string {
 
 var uses = []usage.Use{{Count: 1, At: noon}}
 
-// take counts one for a post: a reservation, or with a UID a delivery. It reports
-// whether that was granted.
+// take counts one for a post: a reservation, or with a UID a delivery. It reports whether that was granted.
 func take(ctx context.Context, s *quota.UsageStore, namespace, post string, uid types.UID) (granted bool, err error) {
 	err = s.Amend(ctx, namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
 		if uid == "" {
@@ -79,8 +78,8 @@ func used(t *testing.T, s *quota.UsageStore, namespace string) int {
 	return int(u.Status.Used)
 }
 
-// Three processes, many requests each, and a manager that delivers what never
-// was reserved: what is granted is never more than the limit, at no moment.
+// Three processes, with many requests each, and a manager that delivers posts without a reservation: at no time is more
+// granted than the limit.
 func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	t.Parallel()
 	namespace := team(t, "race")
@@ -145,8 +144,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	}
 }
 
-// The same post asked for by many at once, as when a request is sent again,
-// counts once.
+// Many concurrent requests for the same post, such as a repeated request, count once.
 func TestRaceOfOnePostCountsOnce(t *testing.T) {
 	t.Parallel()
 	namespace := team(t, "once")
@@ -218,8 +216,7 @@ func TestStoresNothingForNothing(t *testing.T) {
 	}
 }
 
-// broken is an API that fails, or does as a process that crashes between its
-// writes.
+// broken is an API that fails, or behaves like a process that crashes between its writes.
 type broken struct {
 	quota.API
 
@@ -305,7 +302,7 @@ func TestAmendEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Three replicas count the same, and each tells so at once: one of them writes.
+// Three replicas count the same usage at the same time: one of them writes.
 func TestCountOfABudget(t *testing.T) {
 	t.Parallel()
 	namespace := team(t, "budget")

@@ -42,8 +42,7 @@ func NewTeams(ctx context.Context, cache client.Reader, indexer client.FieldInde
 	return &Teams{cache: cache}, nil
 }
 
-// Owner returns the team that owns a namespace, or nil: the oldest of those that claim it.
-// want it.
+// Owner returns the team that owns a namespace, or nil: the oldest of the teams that claim it.
 func (t *Teams) Owner(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
 	return t.owner(ctx, namespace)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// indexer builds a client with the index that it is asked for.
+// indexer builds a client with the requested index.
 type indexer struct {
 	builder *fake.ClientBuilder
 	err     error
@@ -29,7 +29,7 @@ func (i *indexer) IndexField(_ context.Context, obj client.Object, field string,
 	return i.err
 }
 
-// late is a client that is made only after the index.
+// late is a client that is created after the index.
 type late struct {
 	client.Reader
 	made func() client.WithWatch

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retries says when a controller tries again what has failed. What fails while the Kubernetes API, the store or
-// a platform is away goes on soon after that is back, however long it was away: the default of controller-runtime
-// doubles its pauses up to 17 minutes.
+// Package retries is the backoff of controllers. Work that fails while the Kubernetes API, the store or a platform is
+// unavailable continues soon after the recovery, however long the outage was: the default backoff of controller-runtime
+// doubles up to 17 minutes.
 package retries
 
 import (
@@ -15,19 +15,20 @@ import (
 )
 
 const (
-	// First is the longest pause before the first retry. Each one after that is twice as long.
+	// First is the longest pause before the first retry. Each following pause is twice as long.
 	First = 50 * time.Millisecond
-	// Most is the longest pause of all: so late goes out, at the worst, what came due in an outage. Ten thousand posts
-	// that fail make less than a thousand requests a second with it.
+	// Most is the longest pause, and so the longest delay after an outage of posts that became due in it. Ten thousand
+	// failing posts make less than a thousand requests per second with it.
 	Most = 15 * time.Second
 )
 
-// Limiter returns what a controller's queue needs to know. Each queue has one of its own.
+// Limiter returns the rate limiter for a controller's queue. Each queue needs its own.
 func Limiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return spread{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](First, Most)}
 }
 
-// spread shortens pauses by up to a half, by chance: what failed at one moment does not come back at one moment.
+// spread shortens pauses by a random part of up to a half: objects that failed at the same moment are not retried at
+// the same moment.
 type spread struct {
 	workqueue.TypedRateLimiter[reconcile.Request]
 }
@@ -35,5 +36,5 @@ type spread struct {
 // When implements workqueue.TypedRateLimiter.
 func (s spread) When(request reconcile.Request) time.Duration {
 	pause := s.TypedRateLimiter.When(request)
-	return pause/2 + rand.N(pause/2) //nolint:gosec // nothing depends on that it cannot be guessed
+	return pause/2 + rand.N(pause/2) //nolint:gosec // the jitter need not be unpredictable
 }

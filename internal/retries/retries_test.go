@@ -15,7 +15,7 @@ func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "team", Name: name}}
 }
 
-// However long something failed, it is tried again soon after it may succeed.
+// However long an operation failed, it is retried soon after it can succeed.
 func TestPauses(t *testing.T) {
 	limiter, waited := Limiter(), time.Duration(0)
 	for n := range 1000 {
@@ -38,7 +38,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// What failed at one moment does not come back at one moment: the API that is back would refuse most of it.
+// Operations that failed at the same moment are not retried at the same moment: the recovered API would reject most of
+// them.
 func TestSpread(t *testing.T) {
 	limiter, pauses := Limiter(), map[time.Duration]bool{}
 	for n := range 100 {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// drawn is a picture of so many pixels, as a JPEG or PNG.
+// drawn is a picture of this size, as a JPEG or PNG.
 func drawn(tb testing.TB, width, height int, mimeType string) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -40,7 +40,7 @@ func answered(tb testing.TB, a answer, data []byte) []byte {
 	return append(out.Bytes(), data...)
 }
 
-// A file may have taken the process over: nothing that it says is believed.
+// A file may have taken the process over: its answer is untrusted.
 func TestAnAnswerIsJudged(t *testing.T) {
 	j := job{MIMEType: pngType, Width: 40, Height: 30, Target: Target{Types: []string{jpegType}, MaxBytes: 4 << 10, MaxWidth: 20}}
 	good := answer{Outcome: outcomeMade, MIMEType: jpegType, Width: 20, Height: 15}
@@ -87,7 +87,7 @@ func TestAnAnswerIsJudged(t *testing.T) {
 	}
 }
 
-// The process itself gets nothing but jobs, and refuses all else.
+// The process accepts nothing but jobs.
 func FuzzJob(f *testing.F) {
 	picture, err := os.ReadFile("../probe/testdata/picture.png")
 	if err != nil {
@@ -112,7 +112,7 @@ func FuzzJob(f *testing.F) {
 	})
 }
 
-// What is judged to be a rendition is one, whatever the process answers.
+// Any answer that is accepted as a rendition is one.
 func FuzzAnswer(f *testing.F) {
 	j := job{MIMEType: pngType, Width: 40, Height: 30, Target: Target{Types: []string{jpegType, pngType}, MaxBytes: 4 << 10, MaxWidth: 20}}
 	f.Add(answered(f, answer{Outcome: outcomeMade, MIMEType: jpegType, Width: 20, Height: 15}, drawn(f, 20, 15, jpegType)))

@@ -23,7 +23,7 @@ import (
 
 const begunKey = "team/3d4b2c1a-0000-4000-8000-000000000002.rendition"
 
-// marks counts what the store holds beside the files.
+// marks counts the markers in the store.
 func marks(files *memory) (count int) {
 	files.mu.Lock()
 	defer files.mu.Unlock()
@@ -35,7 +35,7 @@ func marks(files *memory) (count int) {
 	return count
 }
 
-// What runs out once runs out always: it is refused from then on, by every process.
+// A file that exhausts a resource always does: every process rejects it from then on.
 func TestWhatRanOutIsRefusedForGood(t *testing.T) {
 	for resource, says := range map[rendition.Resource]string{
 		rendition.ResourceTime: "20 seconds", rendition.ResourceMemory: "memory", rendition.ResourceCrash: "crashes",
@@ -57,7 +57,7 @@ func TestWhatRanOutIsRefusedForGood(t *testing.T) {
 	}
 }
 
-// An end that says nothing of the file leaves nothing behind.
+// An end that is unrelated to the file leaves no marker.
 func TestWhatFailedIsTriedAgain(t *testing.T) {
 	files := newMemory()
 	shelf := rendition.NewCache(files, rendition.NewSlots(1))
@@ -75,9 +75,8 @@ func TestWhatFailedIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A file that takes most of its time on a busy machine, or whose process is killed where
-// memory is short, is given up if that happens again and again: what runs beside it may be
-// at fault.
+// A file that uses most of its time on a busy machine, or whose process is killed for lack of memory, is given up after
+// several attempts: another process may be at fault.
 func TestWhatMayBeAnothersFaultIsTriedThreeTimes(t *testing.T) {
 	for name, failure := range map[string]error{"slow": rendition.ErrSlow, "killed": fmt.Errorf("memory was short: %w", rendition.ErrKilled)} {
 		files, begun := newMemory(), 0
@@ -95,7 +94,7 @@ func TestWhatMayBeAnothersFaultIsTriedThreeTimes(t *testing.T) {
 	}
 }
 
-// Shelves with the same turns work one after another: their memory is the same.
+// Caches with the same slots work in turn: they share memory.
 func TestShelvesShareTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, files := rendition.NewSlots(1), newMemory()
@@ -124,7 +123,7 @@ func made() (rendition.Output, error) {
 	return rendition.Output{Data: []byte("picture"), MIMEType: jpegType, Width: 1, Height: 1}, nil
 }
 
-// undeletable is a store that takes and removes nothing while it is down.
+// undeletable is a store that accepts and removes nothing while it is down.
 type undeletable struct {
 	*memory
 
@@ -138,7 +137,7 @@ func (u *undeletable) Delete(ctx context.Context, key string) error {
 	return u.memory.Delete(ctx, key)
 }
 
-// A store that breaks down in the middle, however often, makes no file refused.
+// A store that fails in the middle, any number of times, does not cause a rejection of the file.
 func TestAnOutageOfTheStoreIsNotTheFile(t *testing.T) {
 	files := &undeletable{memory: newMemory()}
 	shelf := rendition.NewCache(files, rendition.NewSlots(1))
@@ -154,10 +153,10 @@ func TestAnOutageOfTheStoreIsNotTheFile(t *testing.T) {
 	}
 }
 
-// aStore is where the process that is killed finds the store.
+// aStore is the variable with the store for the process that is killed.
 const aStore = "HERALD_TEST_STORE"
 
-// begin is what that process does: it begins, says so, and does not come to an end.
+// begin is the main function of that process: it starts work, reports that, and does not end.
 func begin(config string) {
 	var c store.Config
 	err := json.Unmarshal([]byte(config), &c) //nolint:musttag // it goes to this program only
@@ -172,7 +171,7 @@ func begin(config string) {
 	_, _ = os.Stdout.WriteString(err.Error() + "\n")
 }
 
-// A file that takes the manager down with it is begun three times, by whatever process.
+// A file that takes the manager down with it is tried three times, by any processes.
 func TestWhatWasBegunThreeTimesIsGivenUp(t *testing.T) {
 	config := storetest.Start(t)
 	data, err := json.Marshal(config) //nolint:musttag // it goes to this program only
@@ -196,7 +195,7 @@ func TestWhatWasBegunThreeTimesIsGivenUp(t *testing.T) {
 	}
 }
 
-// kill starts a process that begins, kills it, and returns what it said before.
+// kill starts a process that starts work, kills it, and returns its output.
 func kill(t *testing.T, config string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

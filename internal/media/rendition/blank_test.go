@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// TestBlank tells of a transparent picture that shows nothing on white.
+// TestBlank checks the detection of a transparent picture that is invisible on white.
 func TestBlank(t *testing.T) {
 	logo := func(c color.Color, points int) []byte {
 		picture := image.NewNRGBA(image.Rect(0, 0, 64, 64))

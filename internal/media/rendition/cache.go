@@ -29,22 +29,22 @@ type FileStore interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Cache keeps renditions in the store, beside their sources, and has them made, some at
-// a time and each team's in its turn. It may be used by many goroutines at once.
+// Cache stores renditions in the store, next to their sources, and has them made: a limited number at a time, and the
+// teams in turn. It is safe for concurrent use.
 type Cache struct {
 	store FileStore
-	// recent holds the renditions that were asked for last, by key.
+	// recent caches the renditions that were last requested, by key.
 	recent *lru.Cache
-	// finished holds the keys whose work ended, but whose mark could not be taken away.
+	// finished holds the keys of finished work whose marker could not be deleted.
 	finished *lru.Cache
-	// slots are had while one is made.
+	// slots limit the concurrent work.
 	slots Slots
 }
 
-// Output is a rendition that was just made; the sides of the picture are in pixels.
+// Output is a new rendition; the sides of the picture are in pixels.
 type Output struct {
-	// Data is what was made; Body has it instead, as so many bytes, where it is too large
-	// for memory, and is closed when it was read.
+	// Data is the content. If it is too large for memory, Body has it instead, with Size bytes, and is closed after it
+	// was read.
 	Data          []byte
 	Body          io.ReadCloser
 	Size          int64
@@ -54,7 +54,7 @@ type Output struct {
 	Blank bool
 }
 
-// tags are what the store keeps beside what was made.
+// tags are the tags that the rendition is stored with.
 func (m *Output) tags() map[string]string {
 	tags := map[string]string{widthTag: strconv.Itoa(m.Width), heightTag: strconv.Itoa(m.Height)}
 	if m.Blank {
@@ -63,7 +63,7 @@ func (m *Output) tags() map[string]string {
 	return tags
 }
 
-// body returns what was made, and its length in bytes.
+// body returns the content and its length in bytes.
 func (m *Output) body() (io.ReadCloser, int64) {
 	if m.Body != nil {
 		return m.Body, m.Size
@@ -71,22 +71,22 @@ func (m *Output) body() (io.ReadCloser, int64) {
 	return io.NopCloser(bytes.NewReader(m.Data)), int64(len(m.Data))
 }
 
-// ErrBusy is returned when others were being made until the context ended.
+// ErrBusy is returned if other files were converted until the context ended.
 var ErrBusy = errors.New("other images are being converted")
 
-// remembered is how many renditions a process knows without asking the store.
+// remembered is the number of renditions that a process caches.
 const remembered = 4096
 
 // The tags that a rendition is stored with.
 const widthTag, heightTag, blankTag = "width", "height", "blank"
 
-// NewCache returns a Shelf whose work has these turns.
+// NewCache returns a Cache whose work takes these slots.
 func NewCache(store FileStore, turns Slots) *Cache {
 	return &Cache{store: store, recent: lru.New(remembered), finished: lru.New(remembered), slots: turns}
 }
 
-// Find returns the rendition under a key, from memory or else from the store.
-// The error is store.ErrNotFound if there is none.
+// Find returns the rendition under a key, from memory or else from the store. The error is store.ErrNotFound if there
+// is none.
 func (s *Cache) Find(ctx context.Context, key string) (Rendition, error) {
 	if known, ok := s.recent.Get(key); ok {
 		if r, ok := known.(Rendition); ok {
@@ -96,7 +96,7 @@ func (s *Cache) Find(ctx context.Context, key string) (Rendition, error) {
 	return s.stat(ctx, key)
 }
 
-// stat is Find, but always asks the store.
+// stat is Find without the memory.
 func (s *Cache) stat(ctx context.Context, key string) (Rendition, error) {
 	object, err := s.store.Stat(ctx, key)
 	if err != nil {
@@ -106,13 +106,12 @@ func (s *Cache) stat(ctx context.Context, key string) (Rendition, error) {
 	return s.remember(object), nil
 }
 
-// Forget makes Find ask the store again.
+// Forget makes Find read from the store again.
 func (s *Cache) Forget(r Rendition) { s.recent.Remove(r.Key) }
 
-// GetOrCreate returns the rendition under a key, and makes it if the store has none. The
-// error is ErrBusy if its turn did not come, and an *Exhausted if create returned that,
-// now or at any time before, or was begun too often without an end; any other is that
-// of create, or the store's.
+// GetOrCreate returns the rendition under a key, and makes it if the store has none. The error is ErrBusy if it got no
+// slot, and an *ExhaustedError if create returned one, now or earlier, or if the work was started too often without an
+// end; any other is create's or the store's.
 func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Output, error)) (Rendition, error) {
 	if r, err := s.stat(ctx, key); !errors.Is(err, store.ErrNotFound) {
 		return r, err
@@ -138,7 +137,7 @@ func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Outp
 	}
 	body, size := made.body()
 	object, err := s.store.PutTagged(ctx, key, made.MIMEType, size, body, made.tags())
-	_ = body.Close() // What was read was read.
+	_ = body.Close() // Errors of Close do not affect the read bytes.
 	s.recordEnd(ctx, key, m, err)
 	if err != nil {
 		return Rendition{}, err
@@ -146,28 +145,27 @@ func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Outp
 	return s.remember(object), nil
 }
 
-// attemptMarker is what the store knows of work that was begun: it is put beside the rendition
-// before, and taken away after. Only what ends the process leaves it behind.
+// attemptMarker is a file in the store that records started work: it is stored next to the rendition before the work,
+// and deleted after it. It stays only if the process dies.
 type attemptMarker struct {
-	// Attempts is how often work was begun without an end.
+	// Attempts is the number of starts without an end.
 	Attempts int `json:"begun"`
-	// Exhausted says why it is not begun again; "" while it may be.
+	// Exhausted is the reason not to start again; "" if there is none.
 	Exhausted Resource `json:"exhausted,omitempty"`
 }
 
 const (
 	markType = "application/json"
-	// longestMark bounds what is read of a mark.
+	// longestMark is the maximum size of a marker to read.
 	longestMark = 1 << 10
-	// markWithin is how long a mark may take to be put or taken away after the
-	// work, even if its context has ended.
+	// markWithin is the timeout of writing or deleting a marker after the work, even if its context has ended.
 	markWithin = 5 * time.Second
 )
 
-// markerKey returns the key of the mark of a rendition.
+// markerKey returns the key of the marker of a rendition.
 func markerKey(key string) string { return key + "begun" }
 
-// recordStart notes that work is begun. The error is an *Exhausted if it must not be.
+// recordStart records the start of work. The error is an *ExhaustedError if the work must not start.
 func (s *Cache) recordStart(ctx context.Context, key string) (attemptMarker, error) {
 	m, err := s.readMarker(ctx, key)
 	switch {
@@ -190,7 +188,7 @@ func (s *Cache) recordStart(ctx context.Context, key string) (attemptMarker, err
 	return m, err
 }
 
-// readMarker reads the mark of a rendition.
+// readMarker reads the marker of a rendition.
 func (s *Cache) readMarker(ctx context.Context, key string) (m attemptMarker, err error) {
 	object, err := s.store.Stat(ctx, markerKey(key))
 	if errors.Is(err, store.ErrNotFound) {
@@ -221,7 +219,7 @@ func (s *Cache) writeMarker(ctx context.Context, key string, m attemptMarker) er
 	return err
 }
 
-// recordEnd notes how work ended.
+// recordEnd records the end of work.
 func (s *Cache) recordEnd(ctx context.Context, key string, m attemptMarker, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
 	defer cancel()
@@ -229,9 +227,9 @@ func (s *Cache) recordEnd(ctx context.Context, key string, m attemptMarker, err 
 	switch {
 	case ok:
 		m.Exhausted = exhausted.Of
-		_ = s.writeMarker(ctx, key, m) // Else it is tried once more.
+		_ = s.writeMarker(ctx, key, m) // Without the marker the work is tried again.
 	case errors.Is(err, ErrSlow), errors.Is(err, ErrKilled):
-		// It may be the file's fault as well: the try counts.
+		// The file may be at fault as well: the attempt counts.
 	default:
 		if s.store.Delete(ctx, markerKey(key)) != nil {
 			s.finished.Add(key, true)
@@ -239,7 +237,7 @@ func (s *Cache) recordEnd(ctx context.Context, key string, m attemptMarker, err 
 	}
 }
 
-// remember remembers a file of the store.
+// remember caches a file of the store as a rendition.
 func (s *Cache) remember(object store.Object) Rendition {
 	r := Rendition{Key: object.Key, ETag: object.ETag, MIMEType: object.ContentType, Size: object.Size}
 	r.Width, _ = strconv.Atoi(object.Tags[widthTag])

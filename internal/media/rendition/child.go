@@ -18,48 +18,42 @@ import (
 	"github.com/herald-social/herald/internal/isolate"
 )
 
-// An image is converted by a process apart: see package confine. On its standard input
-// that process gets a job, as JSON behind its length in four bytes, and then the file.
-// On its standard output it gives an answer in the same form, and then the rendition.
+// An image is converted in a separate process: see package isolate. Its standard input is a job, as JSON after its
+// length in four bytes, and then the file. Its standard output is an answer in the same form, and then the rendition.
 
-// job is what the process is to do.
+// job is the task of the process.
 type job struct {
 	MIMEType string
-	// Width, Height, Orientation and Profile are those of the header, which the
-	// manager has read and judged.
+	// Width, Height, Orientation and Profile are from the header, which the manager has read and validated.
 	Width, Height, Orientation int
 	Profile                    []byte
-	// Inks is the profile that the colours of a CMYK picture are converted by; nil if it
-	// has none.
+	// Inks is the profile for the colours of a CMYK picture; nil if it has none.
 	Inks []byte
 	// Gamma is probe.Header.Gamma.
 	Gamma  float64
 	Target Target
-	// Mend says that the pixels of a JPEG are damaged, and are to be shown as far as they
-	// are there.
+	// Mend means that the pixels of a JPEG are damaged; the intact part is shown.
 	Mend bool
 
 	// room is the memory that the conversion leaves.
 	room int64
 }
 
-// outcome is how a conversion ended.
+// outcome is the result of a conversion.
 type outcome string
 
 const (
 	// outcomeMade precedes a rendition.
 	outcomeMade outcome = "made"
-	// outcomeDamaged says that the file makes no sense, outcomeScans that it is
-	// built up in too many passes, and outcomeTooLong that the bound on the bytes
-	// cannot be met. outcomeInks says that a profile for print makes no sense.
+	// outcomeDamaged means that the file is invalid, outcomeScans that it has too many scans, and outcomeTooLong that
+	// the limit of bytes cannot be met. outcomeInks means that a profile for print is invalid.
 	outcomeDamaged outcome = "damaged"
 	outcomeInks    outcome = "inks"
 	outcomeScans   outcome = "scans"
 	outcomeTooLong outcome = "too long"
 )
 
-// answer is what the process says. All of it is judged: a file may have taken the
-// process over.
+// answer is the result that the process reports. All of it is validated: a file may have taken the process over.
 type answer struct {
 	Outcome       outcome
 	MIMEType      string `json:",omitempty"`
@@ -72,13 +66,12 @@ type answer struct {
 const (
 	// longestJob has room for a colour profile in base64.
 	longestJob = 6 << 20
-	// longestAnswer bounds an answer without the rendition, and longestCause what
-	// is said for logs.
+	// longestAnswer limits an answer without the rendition, and longestCause its text for logs.
 	longestAnswer = 4 << 10
 	longestCause  = 500
 )
 
-// writeMessage writes a message in the form of jobs and answers.
+// writeMessage writes a job or an answer.
 func writeMessage(w io.Writer, message any) error {
 	data, err := json.Marshal(message)
 	if err != nil {
@@ -88,7 +81,7 @@ func writeMessage(w io.Writer, message any) error {
 	return err
 }
 
-// readMessage reads a message of so many bytes at most.
+// readMessage reads a job or an answer of at most longest bytes.
 func readMessage(r io.Reader, longest uint32, message any) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -108,22 +101,20 @@ func readMessage(r io.Reader, longest uint32, message any) error {
 	return nil
 }
 
-// limits are those of the process. Its time is many times that of a photo.
+// limits are the limits of the process. A photo needs a small part of its time.
 var limits = isolate.Limits{Data: mostData, CPU: mostTime, Files: 16}
 
 const (
-	// mostData is what maxMemory allows, as Go asks for it: in steps of 64 MiB, one
-	// picture in one piece, and with what it needs to keep account.
+	// mostData is maxMemory in the way Go allocates it: in steps of 64 MiB, with one picture in one piece, and with the
+	// runtime's bookkeeping.
 	mostData = 448 << 20
 	mostTime = 20 * time.Second
 )
 
-// Decode is what the process does: it confines itself and converts one image. The
-// result is its exit code.
+// Decode is the main function of the process: it confines the process and converts one image. It returns the exit code.
 func Decode() int {
 	runtime.GOMAXPROCS(1)
-	// Pictures are few and large: what is not needed is given back before more is
-	// asked for.
+	// Pictures are few and large: free memory is collected before more is requested.
 	debug.SetMemoryLimit(maxMemory)
 	debug.SetGCPercent(collectAt)
 	if err := isolate.Enter(limits); err != nil {
@@ -137,8 +128,7 @@ func Decode() int {
 	return 0
 }
 
-// collectAt is the percentage by which memory may grow before what is not needed is
-// collected.
+// collectAt is the GOGC percentage of the process.
 const collectAt = 25
 
 // serve does one job.

@@ -12,10 +12,9 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// decodeWebP decodes a WebP into the colours that its encoder was given. The lossy
-// format stores brightness from 16 to 235 and colour from 16 to 240 (RFC 6386,
-// section 9.2, by ITU-R BT.601), which the library passes on as they are, while the
-// types of package image use all 256 values: black would become 16, and white 235.
+// decodeWebP decodes a WebP into the colours that its encoder received. The lossy format stores brightness from 16 to
+// 235 and colour from 16 to 240 (RFC 6386, section 9.2, by ITU-R BT.601). The library returns these values unchanged,
+// while the types of package image use all 256 values: black would become 16, and white 235.
 func decodeWebP(r io.Reader) (image.Image, error) {
 	picture, err := webp.Decode(r)
 	switch p := picture.(type) {
@@ -54,8 +53,8 @@ func replace(values []uint8, by *[256]uint8) {
 
 func clamped(value float64) uint8 { return uint8(math.Round(min(max(value, 0), math.MaxUint8))) }
 
-// brighten converts a picture from the gamma of a PNG to sRGB, in place. The cases are the
-// types that package png returns.
+// brighten converts a picture from the gamma of a PNG to sRGB, in place. The cases are the types that package png
+// returns.
 func brighten(picture image.Image, gamma float64) {
 	curve := func(v, most int) float64 {
 		return encoded(math.Pow(float64(v)/float64(most), 1/gamma)) * float64(most)
@@ -85,8 +84,7 @@ func brighten(picture image.Image, gamma float64) {
 	}
 }
 
-// encoded returns the value that sRGB has for an amount of light, both from 0 to 1
-// (IEC 61966-2-1, section 5.2).
+// encoded returns the sRGB value of an amount of light, both from 0 to 1 (IEC 61966-2-1, section 5.2).
 func encoded(light float64) float64 {
 	const linearTo, slope, scale, offset, exponent = 0.0031308, 12.92, 1.055, 0.055, 1 / 2.4
 	if light <= linearTo {
@@ -102,7 +100,7 @@ func brightenEach(pixels []uint8, by *[256]uint8) {
 	}
 }
 
-// brightenWide replaces values of 16 bits. Of four the last is alpha, and stays.
+// brightenWide replaces values of 16 bits. With four channels the last one is alpha, and stays.
 func brightenWide(pixels []uint8, curve func(v, most int) float64, channels int) {
 	table := make([]uint16, math.MaxUint16+1)
 	for v := range table {

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// withChunk puts a chunk behind the header of a PNG.
+// withChunk puts a chunk after the header of a PNG.
 func withChunk(data []byte, kind string, content []byte) []byte {
 	const header = 8 + 25
 	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(content)))
@@ -47,7 +47,7 @@ func flat[P interface {
 	return picture
 }
 
-// TestGamma renders pictures whose values mean another light than those of sRGB.
+// TestGamma renders pictures whose values have another encoding of light than sRGB.
 func TestGamma(t *testing.T) {
 	area := image.Rect(0, 0, 16, 16)
 	gray := func(v uint8) color.NRGBA { return color.NRGBA{v, v, v, 255} }
@@ -89,7 +89,7 @@ func picture(t *testing.T, data []byte) color.Color {
 	return p.At(p.Bounds().Dx()/2, p.Bounds().Dy()/2)
 }
 
-// TestGammaLeavesTransparency converts colours and not what hides them.
+// TestGammaLeavesTransparency checks that colours are converted, but not their transparency.
 func TestGammaLeavesTransparency(t *testing.T) {
 	for name, model := range map[string]interface {
 		image.Image
@@ -104,8 +104,8 @@ func TestGammaLeavesTransparency(t *testing.T) {
 	}
 }
 
-// rainbow is a smooth picture with every hue, black, white and what is between them.
-// Where it is veiled, it ends transparent.
+// rainbow is a smooth picture with every hue, black, white and the colours between them. If veiled, it has a
+// transparent end.
 func rainbow(veiled bool) *image.NRGBA {
 	const width, height = 192, 128
 	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
@@ -126,8 +126,8 @@ func rainbow(veiled bool) *image.NRGBA {
 	return picture
 }
 
-// painted is the middle row of the rainbow in colours of a palette. The lower half is
-// veiled, and the left edge is transparent.
+// painted is the middle row of the rainbow in colours of a palette. The lower half is veiled, and the left edge is
+// transparent.
 func painted() *image.Paletted {
 	from := rainbow(false)
 	width, height := from.Rect.Dx(), from.Rect.Dy()
@@ -147,7 +147,7 @@ func painted() *image.Paletted {
 	return picture
 }
 
-// TestDisplayP3 holds that a PNG which names its colours by cICP is shown in these colours.
+// TestDisplayP3 checks that a PNG that identifies its colours by cICP is shown in these colours.
 func TestDisplayP3(t *testing.T) {
 	// From Display P3 to sRGB, both as light (CSS Color 4, section 10.7).
 	m := [3][3]float64{{1.2249402, -0.2249402, 0}, {-0.0420569, 1.0420569, 0}, {-0.0196376, -0.0786361, 1.0982735}}
@@ -199,8 +199,7 @@ func TestDisplayP3(t *testing.T) {
 	}
 }
 
-// TestColorsAgree compares renditions with what another decoder, that of ffmpeg, makes
-// of the same file.
+// TestColorsAgree compares renditions with the output of another decoder, ffmpeg's.
 func TestColorsAgree(t *testing.T) {
 	path, err := exec.LookPath("ffmpeg")
 	if err != nil {

@@ -18,18 +18,18 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// maxMemory bounds the memory of one conversion. A photo of 48
-// megapixels needs up to 210 MiB, and mostly half of that.
+// maxMemory limits the memory of one conversion. A photo of 48 megapixels needs up to 210 MiB, and usually half of
+// that.
 const maxMemory = 256 << 20
 
-// decoders decode what strangers made; only the process apart calls them.
+// decoders decode untrusted files; only the separate process calls them.
 var decoders = map[string]func(io.Reader) (image.Image, error){
 	jpegType:     jpeg.Decode,
 	pngType:      decodePNG,
 	"image/webp": decodeWebP,
 }
 
-// decodePNG decodes a PNG whatever damage is in parts that its picture does not need.
+// decodePNG decodes a PNG, even with damage in parts that its picture does not need.
 func decodePNG(r io.Reader) (image.Image, error) { return png.Decode(&probe.Chunks{From: r}) }
 
 // repaired decodes a JPEG that cannot be decoded as it is.
@@ -55,8 +55,8 @@ func repaired(file io.Reader) (image.Image, error) {
 	return nil, err
 }
 
-// plan reads the header of an image, and decides whether and how it is converted. The
-// error is a *Problem if the file is at fault; any other is from reading it.
+// plan reads the header of an image, and decides whether and how to convert it. The error is a *ConversionError if the
+// file is at fault; any other is from reading it.
 func plan(source Source, t Target, at io.ReaderAt) (job, error) {
 	h, err := probe.ReadHeader(at, source.Size, source.MIMEType)
 	if problem := new(probe.InvalidFileError); errors.As(err, &problem) {
@@ -81,7 +81,7 @@ func plan(source Source, t Target, at io.ReaderAt) (job, error) {
 	return j, nil
 }
 
-// shown returns the width and height of the picture as it is shown.
+// shown returns the width and height of the picture as it is displayed.
 func (j *job) shown() (width, height int) {
 	if j.Orientation >= turnedFrom {
 		return j.Height, j.Width
@@ -108,7 +108,7 @@ func (j *job) convert(file io.Reader) (Output, error) {
 	return c.encode(l, j.Target)
 }
 
-// refused words that an image has been judged.
+// refused is the error of an image that probe rejected.
 func refused(problem *probe.InvalidFileError) *ConversionError {
 	if problem.Reason == v1alpha1.ReasonUnsupported {
 		return &ConversionError{Message: "is stored in a form that Herald cannot read; export it again, as an ordinary JPEG, and upload that", Err: problem}
@@ -120,9 +120,8 @@ func damaged(cause error) *ConversionError {
 	return &ConversionError{Message: "cannot be converted for the platform: it is damaged; export it again, as a JPEG, and upload that", Err: cause}
 }
 
-// memory estimates what a conversion holds at most: at first the decoded picture
-// and its half, or the scaled one if that is greater; later that one, turned on
-// its canvas, and once more without transparency.
+// memory estimates the peak memory of a conversion: at first the decoded picture and its half, or the scaled one if
+// that is greater; later the scaled picture, its rotation on the canvas, and another copy without transparency.
 func memory(h probe.Header, l layout) int64 {
 	const perPoint = 4
 	pixels := int64(h.Width) * int64(h.Height)
@@ -130,8 +129,7 @@ func memory(h probe.Header, l layout) int64 {
 	return max(h.DecodedBytes+max(pixels, picture), picture+2*rendition)
 }
 
-// load decodes an image and scales it down as far as its layout asks. The large
-// picture is dropped when this returns.
+// load decodes an image and scales it down to its layout. The large picture is unreferenced when load returns.
 func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, err error) {
 	if j.MIMEType == jpegType {
 		file = &probe.Scans{From: file, Most: mostScans}
@@ -164,22 +162,21 @@ func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, 
 }
 
 const (
-	// readAtOnce is how much of a file is read at once.
+	// readAtOnce is the size of one read.
 	readAtOnce = 64 << 10
-	// mostScans is how many passes over the picture a JPEG may make. Programs that
-	// write progressive ones make about ten, and each costs the time of a picture.
+	// mostScans is the maximum number of scans of a JPEG. Encoders of progressive ones make about ten, and each costs
+	// the time of a picture.
 	mostScans = 100
 )
 
-// errScans is returned for a JPEG with more than mostScans, and errSmall for a picture
-// whose bytes are too many however small it is made.
+// errScans is returned for a JPEG with more than mostScans, and errSmall for a picture that has too many bytes at any
+// size.
 var (
 	errScans = probe.ErrScans
 	errSmall = errors.New("the rendition cannot be made small enough")
 )
 
-// decode decodes a picture. A decoder that panics on a file must not end the
-// process.
+// decode decodes a picture. A decoder that panics on a file must not end the process.
 func decode(decoder func(io.Reader) (image.Image, error), r io.Reader) (picture image.Image, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -189,8 +186,7 @@ func decode(decoder func(io.Reader) (image.Image, error), r io.Reader) (picture 
 	return decoder(r)
 }
 
-// space is the colour space that a profile holds for, or "": red, green and blue, inks,
-// or gray (ICC.1, section 7.2).
+// space returns the colour space of a profile, or "": red, green and blue, inks, or gray (ICC.1, section 7.2).
 func space(profile []byte) string {
 	const header, at = 128, 16
 	if len(profile) < header {
@@ -199,7 +195,7 @@ func space(profile []byte) string {
 	return string(profile[at : at+4])
 }
 
-// canvas is a scaled picture that is still to be turned and encoded.
+// canvas is a scaled picture before it is rotated and encoded.
 type canvas struct {
 	picture     *image.RGBA
 	opaque      bool
@@ -207,9 +203,8 @@ type canvas struct {
 	profile     []byte
 }
 
-// encode writes the picture within the bounds of a target: as PNG if it is
-// transparent and both may be, else as JPEG. One that has too many bytes at the
-// lowest quality is made smaller.
+// encode encodes the picture within the limits of a target: as PNG if it is transparent and the target allows that,
+// else as JPEG. A picture that has too many bytes at the lowest quality is scaled down further.
 func (c canvas) encode(l layout, t Target) (Output, error) {
 	if !c.opaque && t.allows(pngType) {
 		data, err := encodePNG(compose(c.picture, c.orientation, l, color.Transparent), c.profile, t.MaxBytes)
@@ -240,9 +235,8 @@ func (c canvas) encode(l layout, t Target) (Output, error) {
 }
 
 const (
-	// smallerBy is the percentage to which the sides of a picture with too many
-	// bytes are scaled, as often as it takes.
+	// smallerBy is the percentage that the sides of a picture with too many bytes are scaled to, repeatedly.
 	smallerBy = 80
-	// leastSide is where that ends, in pixels.
+	// leastSide is the smallest side of such a picture, in pixels.
 	leastSide = 16
 )

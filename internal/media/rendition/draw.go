@@ -15,14 +15,13 @@ import (
 const (
 	// upright is the orientation of a picture that is shown as it is stored.
 	upright = 1
-	// turnedFrom is the first of the four orientations in which width and height
-	// are exchanged.
+	// turnedFrom is the first of the four orientations that exchange width and height.
 	turnedFrom = 5
 )
 
-// shrink scales a picture down to a width and height. It is halved until it is
-// less than twice as large, each point the mean of four, and only then fitted: a
-// filter over so many points at once would hold many times the picture's memory.
+// shrink scales a picture down to a width and height. It halves the picture, each point the mean of four, until it is
+// less than twice as large, and then fits it: a filter over that many points at once would need many times the
+// picture's memory.
 func shrink(src image.Image, width, height int) *image.RGBA {
 	for b := src.Bounds(); b.Dx() >= 2*width && b.Dy() >= 2*height; b = src.Bounds() {
 		src = fit(src, b.Dx()/2, b.Dy()/2)
@@ -39,8 +38,7 @@ func fit(src image.Image, width, height int) *image.RGBA {
 	return dst
 }
 
-// compose turns a picture as it is to be shown and puts it into the middle of
-// its canvas, on a ground.
+// compose rotates a picture for display and puts it into the middle of its canvas, on a ground.
 func compose(src *image.RGBA, orientation int, l layout, ground color.Color) *image.RGBA {
 	whole := l.canvasWidth == src.Rect.Dx() && l.canvasHeight == src.Rect.Dy()
 	if whole && orientation == upright && (ground == color.Transparent || src.Opaque()) {
@@ -55,9 +53,9 @@ func compose(src *image.RGBA, orientation int, l layout, ground color.Color) *im
 	return canvas
 }
 
-// white reports whether a picture is white but for a few points, which nobody sees.
+// white reports whether a picture is white except for a few points, which are invisible.
 func white(picture *image.RGBA) bool {
-	const bright, few = 240, 1000 // one of so many
+	const bright, few = 240, 1000 // one in a thousand
 	left := len(picture.Pix) / 4 / few
 	for at := 0; at+3 < len(picture.Pix); at += 4 {
 		if min(picture.Pix[at], picture.Pix[at+1], picture.Pix[at+2]) >= bright {
@@ -71,8 +69,8 @@ func white(picture *image.RGBA) bool {
 	return true
 }
 
-// orient says where the points of a stored picture of this size are shown (EXIF
-// 2.32, section 4.6.4: where the first row and the first column are).
+// orient returns the transformation of a stored picture of this size for display (EXIF 2.32, section 4.6.4: where the
+// first row and the first column are).
 func orient(orientation int, w, h float64) f64.Aff3 {
 	switch orientation {
 	case 2: // mirrored
@@ -94,21 +92,21 @@ func orient(orientation int, w, h float64) f64.Aff3 {
 	}
 }
 
-// maxSide bounds both sides of every rendition, in pixels. X shows no more
-// (platforms that take less say so), and it bounds memory.
+// maxSide limits both sides of every rendition, in pixels. X shows no more (platforms with a lower limit declare it),
+// and it limits memory.
 const maxSide = 4096
 
-// layout is the place of a picture in its rendition.
+// layout is the position of a picture in its rendition.
 type layout struct {
-	// width and height are those of the picture, scaled and as it is shown.
+	// width and height are the size of the scaled picture as it is shown.
 	width, height int
-	// canvasWidth and canvasHeight are those of the rendition: greater if there
-	// are bars at two sides of the picture.
+	// canvasWidth and canvasHeight are the size of the rendition: greater if there are bars at two sides of the
+	// picture.
 	canvasWidth, canvasHeight int
 }
 
-// plan lays out a picture of this width and height, as it is shown, within the
-// bounds of a target. It never enlarges and never crops.
+// plan lays out a picture of this width and height, as it is shown, within the limits of a target. It never enlarges
+// and never crops.
 func (t Target) plan(width, height int) layout {
 	most := func(bound int) int {
 		if bound == 0 {
@@ -118,7 +116,7 @@ func (t Target) plan(width, height int) layout {
 	}
 	maxWidth, maxHeight := most(t.MaxWidth), most(t.MaxHeight)
 	w, h := float64(width), float64(height)
-	// The scale follows from how large the whole would be without bounds.
+	// The scale follows from the size of the whole canvas without limits.
 	canvasW, canvasH := w, h
 	if t.MinAspect > 0 {
 		canvasW = max(canvasW, h*t.MinAspect)
@@ -132,14 +130,14 @@ func (t Target) plan(width, height int) layout {
 		if l.canvasWidth <= maxWidth && l.canvasHeight <= maxHeight || l.width == 1 && l.height == 1 {
 			return l
 		}
-		// Rounding exceeded the bound.
+		// Rounding exceeded the limit.
 		factor *= 0.999
 	}
 }
 
 func scaled(length, factor float64) int { return max(1, int(math.Round(length*factor))) }
 
-// bars adds what a picture lacks in width or height.
+// bars adds the missing width or height to a picture.
 func (t Target) bars(width, height int) layout {
 	l := layout{width: width, height: height, canvasWidth: width, canvasHeight: height}
 	aspect := func() float64 { return float64(l.canvasWidth) / float64(l.canvasHeight) }

@@ -15,15 +15,14 @@ import (
 	"slices"
 )
 
-// qualities are those at which a JPEG is tried, until it is small enough.
+// qualities are the JPEG qualities that are tried until the file is small enough.
 var qualities = []int{90, 85, 80, 75, 65}
 
-// errTooLong ends the writing of a file that has more bytes than it may.
+// errTooLong aborts the writing of a file that exceeds its limit.
 var errTooLong = errors.New("the file is too long")
 
-// bounded is a file in memory that must not become longer than its bound, if that
-// is not zero. Encoders write no colour profiles: extra is inserted later, behind the
-// first bytes of the file, and counts.
+// bounded is a file in memory that must not exceed its bound, if that is not zero. Encoders write no colour profiles:
+// extra is inserted later, after the first bytes of the file, and counts.
 type bounded struct {
 	bytes.Buffer
 
@@ -38,8 +37,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// file returns the file, of which so many bytes precede what is extra. A file that
-// is too long is nil.
+// file returns the file, with extra inserted after its first bytes. For a file that is too long it returns nil.
 func (b *bounded) file(first int, err error) ([]byte, error) {
 	switch {
 	case errors.Is(err, errTooLong):
@@ -51,8 +49,8 @@ func (b *bounded) file(first int, err error) ([]byte, error) {
 	}
 }
 
-// encodeJPEG writes a picture at the best quality at which it has no more than
-// the bound; nil if there is none. The profile says what its colours mean.
+// encodeJPEG encodes a picture at the best quality within the bound; nil if there is none. The profile defines its
+// colours.
 func encodeJPEG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error) {
 	for _, quality := range qualities {
 		out := &bounded{bound: bound, extra: jpegProfile(profile)}
@@ -64,7 +62,7 @@ func encodeJPEG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error
 	return nil, nil
 }
 
-// encodePNG writes a picture; nil if it has more bytes than the bound.
+// encodePNG encodes a picture; nil if it exceeds the bound.
 func encodePNG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error) {
 	extra, err := pngProfile(profile)
 	if err != nil {
@@ -75,14 +73,14 @@ func encodePNG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error)
 }
 
 const (
-	// jpegStart is how long the mark is that a JPEG begins with, and pngStart
-	// how long a PNG's signature and header are.
+	// jpegStart is the length of the marker at the start of a JPEG, and pngStart the length of a PNG's signature and
+	// header.
 	jpegStart = 2
 	pngStart  = 8 + 25
 )
 
-// jpegProfile is a colour profile as JPEG holds it, in parts of 64 KiB (ICC.1,
-// annex B.4); nil if there is none.
+// jpegProfile returns a colour profile in the form of JPEG, in parts of 64 KiB (ICC.1, annex B.4); nil if there is
+// none.
 func jpegProfile(profile []byte) []byte {
 	const name, longest = "ICC_PROFILE\x00", 0xffff - 2 - 14
 	var out []byte
@@ -97,8 +95,7 @@ func jpegProfile(profile []byte) []byte {
 	return out
 }
 
-// pngProfile is a colour profile as PNG holds it (third edition, section
-// 11.3.2.3); nil if there is none.
+// pngProfile returns a colour profile in the form of PNG (third edition, section 11.3.2.3); nil if there is none.
 func pngProfile(profile []byte) ([]byte, error) {
 	if len(profile) == 0 {
 		return nil, nil

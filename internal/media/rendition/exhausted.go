@@ -5,30 +5,30 @@ package rendition
 
 import "fmt"
 
-// ExhaustedError is returned for a file that is too much for Herald. It is so for good: the
-// store remembers it, and the file is not tried again.
+// ExhaustedError is returned for a file that needs more than Herald's limits. It is permanent: the store remembers it,
+// and the file is not tried again.
 type ExhaustedError struct {
 	Of Resource
-	// Err is the cause, for logs; nil if it was found out before.
+	// Err is the cause, for logs; nil if the error is from an earlier attempt.
 	Err error
 }
 
-// Resource is what a file used up.
+// Resource is the exhausted resource.
 type Resource string
 
-// What a file may use up.
+// The resources that a file may exhaust.
 const (
-	// ResourceTime and ResourceMemory are those of one process.
+	// ResourceTime and ResourceMemory are limits of one process.
 	ResourceTime   Resource = "time"
 	ResourceMemory Resource = "memory"
-	// ResourceCrash says that the file crashed what decoded it.
+	// ResourceCrash means that the file crashed its decoder.
 	ResourceCrash Resource = "sense"
-	// ResourceTries says that work on it was begun as often as it may be and never came to
-	// an end: the manager ended first, or time was over.
+	// ResourceTries means that all attempts were started and never ended: the manager ended first, or the attempt timed
+	// out.
 	ResourceTries Resource = "tries"
 )
 
-// mostTries is how often work on a file is begun without an end.
+// mostTries limits the attempts on a file that do not end.
 const mostTries = 3
 
 // Error continues "the file …".

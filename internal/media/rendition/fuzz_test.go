@@ -14,8 +14,7 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// Any upload becomes a whole image within the bounds, or a problem that says why
-// not.
+// Any upload becomes a complete image within the limits, or an error with its reason.
 func FuzzMake(f *testing.F) {
 	types := []string{jpegType, pngType, webpType}
 	for i, names := range [][]string{{"picture.jpg", "full.jpg"}, {"picture.png"}, {"picture.webp", "lossless.webp", "transparent.webp", "animated.webp"}} {

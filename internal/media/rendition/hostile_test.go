@@ -25,8 +25,7 @@ func (b *jpegParts) segment(marker byte, content []byte) {
 	b.Write(content)
 }
 
-// sampledJPEG is a progressive JPEG of nothing, whose colours are stored in a way that takes
-// much memory.
+// sampledJPEG is an empty progressive JPEG, whose sampling of colours takes much memory.
 func sampledJPEG(width, height int, brightness, colour byte) []byte {
 	var b jpegParts
 	b.Write([]byte{0xff, 0xd8})
@@ -43,7 +42,7 @@ func sampledJPEG(width, height int, brightness, colour byte) []byte {
 	return b.Bytes()
 }
 
-// bits writes numbers as a lossless WebP holds them.
+// bits writes numbers in the form of a lossless WebP.
 type bits struct {
 	out   []byte
 	value uint64
@@ -59,8 +58,7 @@ func (b *bits) put(value uint64, count uint) {
 	}
 }
 
-// uniform writes a code whose first symbols all have one length, and none one that has one
-// symbol.
+// uniform writes a code whose first symbols all have the same length; a code with one symbol has none.
 func (b *bits) uniform(symbols, length int) {
 	b.put(0, 1)
 	at := bytes.IndexByte([]byte{17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, byte(length))
@@ -80,7 +78,7 @@ func (b *bits) uniform(symbols, length int) {
 
 func (b *bits) none() { b.put(1, 4) }
 
-// reversed turns the bits of a code around.
+// reversed reverses the bits of a code.
 func reversed(value uint64, count uint) (result uint64) {
 	for i := range count {
 		result |= (value >> i & 1) << (count - 1 - i)
@@ -88,8 +86,7 @@ func reversed(value uint64, count uint) (result uint64) {
 	return result
 }
 
-// groupBomb is a lossless WebP with as many groups of codes, all of full size. Its pixels
-// are those of the first.
+// groupBomb is a lossless WebP with many groups of codes, all of full size. Its pixels are from the first.
 func groupBomb(width, height, groups int) []byte {
 	b := &bits{}
 	b.put(0x2f, 8)
@@ -148,8 +145,7 @@ func groupBomb(width, height, groups int) []byte {
 	return out.Bytes()
 }
 
-// What a file may cost is bounded by the process that decodes it, whatever it says of
-// itself, and the reason is told.
+// The process that decodes a file limits its cost, whatever the file claims, and the reason is reported.
 func TestHostileFilesAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		why      string
@@ -180,7 +176,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}
 }
 
-// A hundred passes, and no more, are taken.
+// A hundred scans are accepted, and no more.
 func TestAProgressivePictureIsConverted(t *testing.T) {
 	files := newMemory()
 	if _, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, mediatest.Scans(80, 80, 99), jpegType), narrow); err != nil {
@@ -188,7 +184,7 @@ func TestAProgressivePictureIsConverted(t *testing.T) {
 	}
 }
 
-// mostTaken is the most memory that a process of this program's has taken, in MiB.
+// mostTaken is the peak memory of this program's child processes, in MiB.
 func mostTaken(t *testing.T) int64 {
 	t.Helper()
 	var used syscall.Rusage
@@ -196,7 +192,7 @@ func mostTaken(t *testing.T) int64 {
 		t.Fatal(err)
 	}
 	if runtime.GOOS != "linux" {
-		return 0 // It is counted in bytes there, and not limited.
+		return 0 // Other systems count it in bytes, and do not limit it.
 	}
 	return used.Maxrss >> 10
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/kovidgoyal/imaging/prism/meta/icc"
 )
 
-// errInks is returned for a profile that colours cannot be converted by.
+// errInks is returned for a profile that cannot convert colours.
 var errInks = errors.New("the profile of the inks makes no sense")
 
-// printed scales a picture of inks down and converts it to sRGB by its profile, as browsers
-// do: with the table for pictures, and with the black that the inks give.
+// printed scales a CMYK picture down and converts it to sRGB by its profile, as browsers do: with the perceptual intent
+// and without black point compensation.
 func printed(inks *image.CMYK, width, height int, profile []byte) (picture *image.RGBA, err error) {
-	// The profile was made by a stranger, and the library may panic on it.
+	// The profile is untrusted, and the library may panic on it.
 	defer func() {
 		if reason := recover(); reason != nil {
 			picture, err = nil, fmt.Errorf("%w: %v", errInks, reason)
@@ -40,7 +40,7 @@ func printed(inks *image.CMYK, width, height int, profile []byte) (picture *imag
 	last := [channels]uint8{}
 	for at := 0; at+channels <= len(picture.Pix); at += channels {
 		point := picture.Pix[at : at+channels : at+channels]
-		if at > 0 && [channels]uint8(point) == last { // Pictures have areas.
+		if at > 0 && [channels]uint8(point) == last { // Pictures have areas of one colour.
 			copy(point, picture.Pix[at-channels:at])
 			continue
 		}

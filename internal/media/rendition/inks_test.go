@@ -16,9 +16,8 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// inkProfile is a profile for print by which paper is white and every ink gray, whatever
-// its colour (ICC.1, section 10.11: lut8Type). kind is the type of its table, of which so
-// many bytes at the end are missing.
+// inkProfile is a profile for print with white paper and gray inks of every colour (ICC.1, section 10.11: lut8Type).
+// kind is the type of its table, without the missing bytes at the end.
 func inkProfile(space, kind string, missing int) []byte {
 	const inks, seen, header = 4, 3, 128 + 4 + 12
 	table := append([]byte(kind), 0, 0, 0, 0, inks, seen, 2, 0)
@@ -44,8 +43,7 @@ func inkProfile(space, kind string, missing int) []byte {
 	return slices.Concat(profile, table)
 }
 
-// plainInks turns the sample, which stores brightness and colours beside black, into one
-// that stores the four inks.
+// plainInks converts the sample, which stores brightness and colours and black, to a picture that stores the four inks.
 func plainInks(t *testing.T, data []byte) []byte {
 	t.Helper()
 	const transform = 11
@@ -103,7 +101,7 @@ func TestInks(t *testing.T) {
 	}
 }
 
-// colorfulness is how much the channels of a point differ at most.
+// colorfulness is the largest difference between the channels of a point.
 func colorfulness(picture image.Image) (most int) {
 	for y := range picture.Bounds().Dy() {
 		for x := range picture.Bounds().Dx() {

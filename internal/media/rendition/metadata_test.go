@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// A rendition is made of pixels: what a file says besides, such as where it was taken, is in none,
-// also if it holds a colour profile.
+// A rendition consists of pixels: it has no other metadata of the file, such as the location, also if it has a colour
+// profile.
 func TestNoMetadataStays(t *testing.T) {
 	const place = "47.2 N 8.5 E"
 	profile := make([]byte, 200)

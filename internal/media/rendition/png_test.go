@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pngWithProfile puts a colour profile behind the header of a PNG.
+// pngWithProfile puts a colour profile after the header of a PNG.
 func pngWithProfile(t *testing.T, data, profile []byte) []byte {
 	t.Helper()
 	var packed bytes.Buffer

@@ -18,19 +18,19 @@ import (
 	"github.com/herald-social/herald/internal/isolate"
 )
 
-// Child are the arguments with which this program calls Decode.
+// Child are the arguments that make this program call Decode.
 var Child = []string{"decode", "image"}
 
 const (
-	// mostBytes bounds a rendition for a target that sets no bound.
+	// mostBytes limits a rendition for a target without a limit.
 	mostBytes = 32 << 20
-	// longestComplaint bounds what is kept of what a process says when it crashes.
+	// longestComplaint limits the stored output of a process that crashes.
 	longestComplaint = 4 << 10
 )
 
-// run has a process apart do a job on a file. The error is a *Problem if the file is at
-// fault, an *Exhausted if it is too much for the process, and otherwise that of reading
-// the file, of the context or of the system.
+// run does a job on a file in a separate process. The error is a *ConversionError if the file is at fault, an
+// *ExhaustedError if it exceeds the limits of the process, and otherwise the error of reading the file, of the context
+// or of the system.
 func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output, error) {
 	whole := ctx
 	ctx, cancel := context.WithCancel(ctx)
@@ -54,7 +54,7 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.MultiReader(&head, input), output, complaint
 	err = start(cmd)
-	_ = file.Close() // What was read was read.
+	_ = file.Close() // Errors of Close do not affect the read bytes.
 	switch cause := input.failure(); {
 	case cause != nil:
 		return Output{}, fmt.Errorf("cannot read the image: %w", cause)
@@ -78,7 +78,7 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output
 
 // start runs a command to its end.
 func start(cmd *exec.Cmd) error {
-	// The system ends the process with the thread that started it.
+	// The kernel kills the process when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return cmd.Run()
@@ -100,8 +100,8 @@ func exitError(cmd *exec.Cmd, complaint string) error {
 	return damaged(said)
 }
 
-// LimitError words that a process was ended for what it used: an *Exhausted, or ErrKilled where
-// the system did it for want of memory. It is nil for another ending.
+// LimitError returns the error of a process that was ended for its use of resources: an *ExhaustedError, or ErrKilled
+// if the system killed it for lack of memory. It is nil for any other end.
 func LimitError(how isolate.ExitReason, cause error) error {
 	switch how {
 	case isolate.OutOfTime:
@@ -115,7 +115,7 @@ func LimitError(how isolate.ExitReason, cause error) error {
 	return nil
 }
 
-// validate takes an answer apart, and believes nothing that can be checked.
+// validate parses an answer, and checks all of it that can be checked.
 func (j *job) validate(output []byte) (Output, error) {
 	r := bytes.NewReader(output)
 	var a answer
@@ -151,23 +151,21 @@ func (j *job) validate(output []byte) (Output, error) {
 	return made, nil
 }
 
-// errDecoded is returned for an image whose pixels the decoder does not take.
+// errDecoded is returned for an image whose pixels the decoder rejects.
 var errDecoded = errors.New("the image cannot be decoded")
 
-// ErrSlow is returned for a conversion that did not end in time, and had more of the
-// processor than a photo needs: machine and file may both be at fault. It may be tried
-// a few times.
+// ErrSlow is returned for a conversion that timed out after more processor time than a photo needs: machine and file
+// may both be at fault. It may be retried a few times.
 var ErrSlow = errors.New("the conversion did not end in time")
 
-// ErrKilled is returned for work whose process was killed because memory was short on the
-// machine, or in the container: the file and everything beside it may be at fault. It may
-// be tried a few times.
+// ErrKilled is returned for work whose process was killed because the machine or the container ran out of memory: the
+// file or any other process may be at fault. It may be retried a few times.
 var ErrKilled = errors.New("the system ended the process, as it does where memory is short")
 
-// muchTime is several times what a photo takes.
+// muchTime is several times the time of a photo.
 const muchTime = mostTime / 4
 
-// spent is how much of the processor a process that has ended had.
+// spent is the processor time of an ended process.
 func spent(cmd *exec.Cmd) time.Duration {
 	if cmd.ProcessState == nil {
 		return 0
@@ -175,8 +173,7 @@ func spent(cmd *exec.Cmd) time.Duration {
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
-// trackedReader passes a file on. It remembers why it could not be read, and stops what reads
-// it.
+// trackedReader reads a file. It stores the error of a failed read, and stops the consumer.
 type trackedReader struct {
 	from io.Reader
 	stop func()

@@ -9,23 +9,22 @@ import (
 	"sync"
 )
 
-// Slots are places in which files are worked on, some at once. Shelves that have the same
-// Turns share the places, and so the memory that those are for.
+// Slots limit concurrent work on files. Caches with the same Slots share the places, and so the memory that those are
+// for.
 type Slots struct{ queue *queue }
 
-// NewSlots returns so many places.
+// NewSlots returns Slots with the given number of places.
 func NewSlots(places int) Slots { return Slots{newQueue(places)} }
 
-// queue lets a number of callers work at once. Teams have their turn one after another,
-// however many files of one are waiting, and each team's come in their order. Nothing
-// is worked on twice at once.
+// queue lets a limited number of callers work at the same time. Teams take turns, however many files of one team wait,
+// and each team's files are in order. A key is worked on once at a time.
 type queue struct {
 	mu   sync.Mutex
 	free int
-	// teams are those that wait, the next one first, and waiting is what they have.
+	// teams are the waiting teams, the next one first, and waiting has their waiters.
 	teams   []string
 	waiting map[string][]*waiter
-	// working are the keys that are worked on.
+	// working are the keys in progress.
 	working map[string]bool
 }
 
@@ -38,8 +37,7 @@ func newQueue(places int) *queue {
 	return &queue{free: places, waiting: map[string][]*waiter{}, working: map[string]bool{}}
 }
 
-// acquire waits for the turn of a team to work on a key. Call leave afterwards. It fails
-// with the context only.
+// acquire waits for the turn of a team to work on a key. Call leave afterwards. The only error is the context's.
 func (q *queue) acquire(ctx context.Context, team, key string) (leave func(), err error) {
 	leave = sync.OnceFunc(func() { q.release(key) })
 	w := &waiter{key: key, ready: make(chan struct{})}
@@ -73,7 +71,7 @@ func (q *queue) release(key string) {
 	q.dispatch()
 }
 
-// dispatch calls those whose turn it is.
+// dispatch starts the waiters whose turn it is.
 func (q *queue) dispatch() {
 	for q.free > 0 {
 		team, i := q.next()
@@ -91,7 +89,7 @@ func (q *queue) dispatch() {
 	}
 }
 
-// next returns whose turn it is; i is below zero if nobody can be called.
+// next returns the next waiter; i is negative if none can start.
 func (q *queue) next() (team string, i int) {
 	for _, team := range q.teams {
 		if i := slices.IndexFunc(q.waiting[team], func(w *waiter) bool { return !q.working[w.key] }); i >= 0 {

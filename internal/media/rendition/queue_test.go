@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 )
 
-// A team with a thousand files gets every second turn while another has one.
+// A team with a thousand files gets every second turn while another team has one.
 func TestTeamsHaveTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
@@ -80,7 +80,7 @@ func TestPlacesAreShared(t *testing.T) {
 			t.Errorf("with the second place: %v", entered)
 		}
 		first()
-		first() // a second time counts for nothing
+		first() // a second call has no effect
 		synctest.Wait()
 		if !entered["one"] {
 			t.Error("the same file waits for ever")

@@ -5,5 +5,5 @@
 
 package rendition_test
 
-// raced is set where processes look for races, which takes more memory than any limit, and are not bounded.
+// raced is true for processes with the race detector, which takes more memory than any limit. They are not limited.
 const raced = true

@@ -12,21 +12,18 @@ import (
 	"runtime/debug"
 )
 
-// Renderer makes renditions, each in a process apart. It may be used by many goroutines at
-// once.
+// Renderer makes renditions, each in a separate process. It is safe for concurrent use.
 type Renderer struct {
 	store FileStore
 	cache *Cache
-	// places is how many images are converted at once; others is what other work takes
-	// beside them, in bytes.
+	// places limits the concurrent conversions of images; others is the memory of other concurrent work, in bytes.
 	places int
 	others int64
-	// memory is the limit of this process and of those that it starts, together, in bytes.
+	// memory is the limit of this process and its child processes together, in bytes.
 	memory int64
 }
 
-// NewRenderer returns a Maker. It converts as many images at once as there are processors
-// and memory for.
+// NewRenderer returns a Renderer. Processors and memory determine its number of concurrent conversions.
 func NewRenderer(store FileStore) *Renderer {
 	memory := debug.SetMemoryLimit(-1)
 	m := NewRendererWithSlots(store, places(runtime.GOMAXPROCS(0), memory))
@@ -34,14 +31,13 @@ func NewRenderer(store FileStore) *Renderer {
 	return m
 }
 
-// NewRendererWithSlots returns a Maker that converts so many images at once, whatever memory there is.
+// NewRendererWithSlots returns a Renderer with the given number of concurrent conversions, whatever memory there is.
 func NewRendererWithSlots(store FileStore, places int) *Renderer {
 	return &Renderer{store: store, cache: NewCache(store, NewSlots(places)), places: places, memory: math.MaxInt64}
 }
 
-// ReserveSlots returns the turns of other work, one at a time, that takes so many bytes: those
-// of images where the memory of this process, and of those that it starts, is too little
-// for both.
+// ReserveSlots returns the slots for other work, one at a time, that takes each bytes of memory. They are the slots of
+// images if the memory of this process and its child processes is too small for both.
 func (m *Renderer) ReserveSlots(each uint64) Slots {
 	if fitsBeside(m.places, m.memory, each) {
 		m.others += int64(each) //nolint:gosec // a constant of this program
@@ -50,20 +46,19 @@ func (m *Renderer) ReserveSlots(each uint64) Slots {
 	return m.cache.slots
 }
 
-// HasMemoryFor reports whether the limit of memory has room for work that takes so many bytes, beside
-// what this process needs itself.
+// HasMemoryFor reports whether the memory limit has room for work that takes the given bytes, in addition to this
+// process.
 func (m *Renderer) HasMemoryFor(each int64) bool { return m.memory >= m.MemoryFor(each) }
 
-// MemoryFor is the least limit of memory, in bytes, that has room for work that takes so many.
+// MemoryFor is the smallest memory limit, in bytes, with room for work that takes the given bytes.
 func (*Renderer) MemoryFor(each int64) int64 { return baseMemory + each }
 
-// LimitOwnMemory lowers the limit of this process's own memory, so that what it starts fits
-// beside it into the limit of both: a container that has too little ends as a whole. To be
-// called once, after Beside.
+// LimitOwnMemory lowers the limit of this process's own memory, so that its child processes fit into the common limit:
+// a container that exceeds its limit is killed as a whole. Call it once, after ReserveSlots.
 func (m *Renderer) LimitOwnMemory() { debug.SetMemoryLimit(processLimit(m.places, m.memory, m.others)) }
 
-// processLimit is what is left to this process of a limit of memory beside so many images and
-// other work, all in bytes; math.MaxInt64 if there is no limit.
+// processLimit is this process's share of a memory limit, with the given number of conversions and other work, all in
+// bytes; math.MaxInt64 if there is no limit.
 func processLimit(places int, memory, others int64) int64 {
 	if memory == math.MaxInt64 {
 		return memory
@@ -71,28 +66,26 @@ func processLimit(places int, memory, others int64) int64 {
 	return max(memory-int64(places)*perPlace-others, baseMemory)
 }
 
-// decodeBudget is what of a limit of memory is for processes that decode, in bytes. Half is this
-// process's own: what it knows of posts grows with their number, as the limit is chosen.
+// decodeBudget is the share of a memory limit for decoding processes, in bytes. Half of the limit is for this process:
+// its memory grows with the number of posts, which the limit is chosen for.
 func decodeBudget(memory int64) int64 { return max(memory-max(baseMemory, memory/2), 0) }
 
-// fitsBeside reports whether a limit of memory has room for the work on so many images and
-// for so many bytes more.
+// fitsBeside reports whether a memory limit has room for the given conversions and each bytes more.
 func fitsBeside(places int, memory int64, each uint64) bool {
 	return memory == math.MaxInt64 || decodeBudget(memory)-int64(places)*perPlace >= int64(each) //nolint:gosec // a constant of this program
 }
 
 const (
-	// baseMemory is what the manager itself needs, in bytes, where its memory is
-	// limited, and perPlace what one conversion takes.
+	// baseMemory is the memory that the manager itself needs, in bytes, where its memory is limited, and perPlace the
+	// memory of one conversion.
 	baseMemory, perPlace = 192 << 20, mostData
-	// mostPlaces is how many images are converted at once at most: posts have them
-	// converted ahead of their time.
+	// mostPlaces limits the concurrent conversions: posts have their images converted ahead of their time.
 	mostPlaces = 4
 )
 
-// places is how many images are converted at once with so many processors and a limit
-// of memory, which is math.MaxInt64 if there is none. There is one at least, though a
-// small limit has no room for it: the largest images need it, others take much less.
+// places is the number of concurrent conversions for the given processors and memory limit, which is math.MaxInt64 if
+// there is none. It is at least one, even if a small limit has no room for it: only the largest images need that much
+// memory.
 func places(processors int, memory int64) int {
 	most := min(processors, mostPlaces)
 	if memory != math.MaxInt64 {
@@ -101,19 +94,18 @@ func places(processors int, memory int64) int {
 	return max(most, 1)
 }
 
-// Find returns the rendition of a source for a target, from memory or else from the
-// store. The error is store.ErrNotFound if there is none.
+// Find returns the rendition of a source for a target, from memory or else from the store. The error is
+// store.ErrNotFound if there is none.
 func (m *Renderer) Find(ctx context.Context, source Source, t Target) (Rendition, error) {
 	return m.cache.Find(ctx, Key(source, t))
 }
 
-// Forget makes Find ask the store again.
+// Forget makes Find read from the store again.
 func (m *Renderer) Forget(r Rendition) { m.cache.Forget(r) }
 
-// Make returns the rendition of a source for a target, and makes it if the store has
-// none. The error is a *Problem if this file cannot be converted, store.ErrChanged
-// or store.ErrNotFound if the source is gone, and ErrBusy if its turn did not come;
-// any other is the store's, or the system's.
+// Make returns the rendition of a source for a target, and makes it if the store has none. The error is a
+// *ConversionError if this file cannot be converted, store.ErrChanged or store.ErrNotFound if the source is gone, and
+// ErrBusy if it got no slot; any other is the store's or the system's.
 func (m *Renderer) Make(ctx context.Context, source Source, t Target) (Rendition, error) {
 	r, err := m.cache.GetOrCreate(ctx, Key(source, t), func() (Output, error) {
 		j, err := plan(source, t, m.store.ReaderAt(ctx, source.Key, source.ETag, source.Size))
@@ -122,8 +114,8 @@ func (m *Renderer) Make(ctx context.Context, source Source, t Target) (Rendition
 		}
 		open := func() (io.ReadCloser, error) { return m.store.Open(ctx, source.Key, source.ETag, 0, source.Size) }
 		made, err := run(ctx, j, open)
-		// Viewers show a JPEG with damaged pixels as far as it goes, and so do the platforms
-		// that get it as it is. To mend it takes the file twice.
+		// Viewers show the intact part of a JPEG with damaged pixels, and so do the platforms that get the original.
+		// The repair holds the file twice.
 		if errors.Is(err, errDecoded) && source.MIMEType == jpegType && j.room >= 2*source.Size {
 			j.Mend = true
 			return run(ctx, j, open)

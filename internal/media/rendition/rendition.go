@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rendition converts images that Herald takes and a platform does not: to
-// another format, to fewer pixels or bytes, or by bars at the sides. A rendition is
-// made once and kept in the store beside the image.
+// Package rendition converts images that Herald accepts and a platform does not: to another format, to fewer pixels or
+// bytes, or by bars at the sides. A rendition is made once and kept in the store next to the image.
 package rendition
 
 import (
@@ -23,22 +22,21 @@ const (
 
 // Source is an image in the store.
 type Source struct {
-	// Key and ETag name the file and its bytes.
+	// Key and ETag identify the file and its bytes.
 	Key, ETag string
 	// MIMEType is its type, and Size its length in bytes.
 	MIMEType string
 	Size     int64
 }
 
-// Target is what a rendition must be. Zero values set no bound.
+// Target are the requirements of a rendition. Zero values set no limit.
 type Target struct {
-	// Types are the allowed formats, as MIME types; image/jpeg is one of them.
-	// Empty allows all.
+	// Types are the allowed formats, as MIME types; image/jpeg is one of them. Empty allows all.
 	Types []string
-	// MaxBytes bounds the file, MaxWidth and MaxHeight the picture, in pixels.
+	// MaxBytes limits the file, MaxWidth and MaxHeight the picture, in pixels.
 	MaxBytes            int64
 	MaxWidth, MaxHeight int
-	// MinAspect and MaxAspect bound width divided by height.
+	// MinAspect and MaxAspect limit width divided by height.
 	MinAspect, MaxAspect float64
 }
 
@@ -53,14 +51,14 @@ type Rendition struct {
 	MIMEType      string
 	Size          int64
 	Width, Height int
-	// Blank says that the image is transparent, and that what it shows is as white as the
-	// ground that the rendition has: nothing is to be seen.
+	// Blank means that the image is transparent and its visible parts are as white as the ground of the rendition, so
+	// that the rendition is an empty picture.
 	Blank bool
 }
 
 // ConversionError is why a file cannot be converted: another file is needed.
 type ConversionError struct {
-	// Message continues "the file …" and says what to do.
+	// Message continues "the file …", with the remedy.
 	Message string
 	// Err is the cause, for logs; may be nil.
 	Err error
@@ -73,8 +71,7 @@ func problemf(format string, args ...any) *ConversionError {
 	return &ConversionError{Message: fmt.Sprintf(format, args...)}
 }
 
-// formatVersion is part of every key. Change it when the same source and target give
-// another result than before.
+// formatVersion is part of every key. Change it when the same source and target give another result than before.
 const formatVersion = "2"
 
 // Key returns the key of the rendition of a source for a target.
@@ -83,9 +80,8 @@ func Key(source Source, t Target) string {
 		formatVersion, source.ETag, t.Types, t.MaxBytes, t.MaxWidth, t.MaxHeight, t.MinAspect, t.MaxAspect)))
 }
 
-// Unconvertible returns why an image of this size and type cannot be converted, in words that
-// continue "the file", or "" if it can: what its header tells, for the largest rendition. The
-// error is from reading it.
+// Unconvertible returns why an image of this size and type cannot be converted, in words that continue "the file", or
+// "" if it can. It checks the header, for the largest rendition. The error is from reading it.
 func Unconvertible(r io.ReaderAt, size int64, mimeType string) (string, error) {
 	_, err := plan(Source{MIMEType: mimeType, Size: size}, Target{}, r)
 	if problem, ok := errors.AsType[*ConversionError](err); ok {

@@ -28,7 +28,7 @@ import (
 const jpegType, pngType, webpType = "image/jpeg", "image/png", "image/webp"
 
 var (
-	// narrow takes what Instagram does.
+	// narrow has Instagram's limits.
 	narrow = rendition.Target{Types: []string{jpegType}, MaxBytes: 8 << 20, MinAspect: 0.8, MaxAspect: 1.91}
 	both   = rendition.Target{Types: []string{jpegType, pngType}, MaxBytes: 8 << 20}
 )
@@ -64,8 +64,7 @@ func asJPEG(t *testing.T, picture image.Image) []byte {
 	return out.Bytes()
 }
 
-// quarters is a picture whose quarters are red, green, blue and black, from left
-// to right and from top to bottom.
+// quarters is a picture whose quarters are red, green, blue and black, from left to right and from top to bottom.
 func quarters(width, height int) *image.NRGBA {
 	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
 	colors := [2][2]color.NRGBA{{{255, 0, 0, 255}, {0, 255, 0, 255}}, {{0, 0, 255, 255}, {0, 0, 0, 255}}}
@@ -94,7 +93,7 @@ func turned(data []byte, orientation byte) []byte {
 	return segment(data, 0xe1, exif)
 }
 
-// segment puts a part behind the beginning of a JPEG.
+// segment puts a part after the start of a JPEG.
 func segment(data []byte, marker byte, content []byte) []byte {
 	out := append([]byte(nil), data[:2]...)
 	out = append(out, 0xff, marker)
@@ -102,7 +101,7 @@ func segment(data []byte, marker byte, content []byte) []byte {
 	return append(append(out, content...), data[2:]...)
 }
 
-// claims makes a PNG say that it has another size.
+// claims changes the size in the header of a PNG.
 func claims(data []byte, width, height uint32) []byte {
 	out := bytes.Clone(data)
 	binary.BigEndian.PutUint32(out[16:], width)
@@ -183,7 +182,7 @@ func shown(t *testing.T, data []byte, mimeType string, target rendition.Target) 
 	return picture
 }
 
-// name is what a colour looks like; compression blurs it.
+// name is the approximate name of a colour; compression blurs it.
 func name(c color.Color) string {
 	r, g, b, a := c.RGBA()
 	word := ""
@@ -214,7 +213,7 @@ func corners(picture image.Image) string {
 func TestOrientation(t *testing.T) {
 	upright := asJPEG(t, quarters(96, 64))
 	for orientation, want := range map[byte]string{
-		0: "red green blue black", // makes no sense
+		0: "red green blue black", // invalid
 		1: "red green blue black",
 		2: "green red black blue",
 		3: "black blue green red",
@@ -223,7 +222,7 @@ func TestOrientation(t *testing.T) {
 		6: "blue red black green",
 		7: "black green blue red",
 		8: "green black red blue",
-		9: "red green blue black", // makes no sense
+		9: "red green blue black", // invalid
 	} {
 		picture := shown(t, turned(upright, orientation), jpegType, rendition.Target{MaxHeight: 48})
 		if got := corners(picture); got != want {
@@ -249,7 +248,7 @@ func TestWhatIsTransparent(t *testing.T) {
 		}
 	}
 	const above = "white " + "white"
-	// A PNG of noise is longer than its JPEG, however small it must be.
+	// A PNG of noise is longer than its JPEG, at any size.
 	veiled := noise(300, 300)
 	for y := range 150 {
 		for x := range 300 {
@@ -287,7 +286,7 @@ func TestBytesFit(t *testing.T) {
 	}
 }
 
-// What colours mean must not be lost: a red of a wide profile is another red.
+// The meaning of colours must not be lost: a red of a wide profile is another red.
 func TestTheColourProfileStays(t *testing.T) {
 	profile := make([]byte, 70_000)
 	copy(profile[16:], "RGB ")
@@ -453,8 +452,7 @@ func TestOneIsMadeOnce(t *testing.T) {
 	}
 }
 
-// The key of a rendition is a promise to other processes and later versions: after a
-// change, everything is made again.
+// The key of a rendition is a promise to other processes and later versions: after a change, everything is made again.
 func TestKeys(t *testing.T) {
 	source := rendition.Source{Key: "team/uid", ETag: "e1", MIMEType: pngType, Size: 5}
 	if got, want := rendition.Key(source, narrow), "team/uid.dd390af582efd9fce1a95fdc7a7b57d5"; got != want {

@@ -11,10 +11,10 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// TestDamagedPixels holds that a JPEG which viewers show as far as it goes is converted as
-// far as it goes: the platforms that take it as it is show it, too.
+// TestDamagedPixels checks that the intact part of a JPEG that viewers show is converted: the platforms that accept the
+// original show it, too.
 func TestDamagedPixels(t *testing.T) {
-	// broken has bytes that begin no code, so far in front of its end.
+	// broken has bytes that are not a code, at this distance from its end.
 	broken := func(data []byte, fromEnd int) []byte {
 		out := bytes.Clone(data)
 		copy(out[len(out)-fromEnd:], "\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00")

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// memory is a store that counts what is asked of it, and fails where it is told.
+// memory is a store that counts its requests, and fails on request.
 type memory struct {
 	mu      sync.Mutex
 	files   map[string]kept
@@ -49,7 +49,7 @@ func (m *memory) PutTagged(_ context.Context, key, mimeType string, size int64, 
 	return object, nil
 }
 
-// Put stores what the shelf notes; it is not counted.
+// Put stores the markers of the cache; it is not counted.
 func (m *memory) Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (store.Object, error) {
 	object, err := m.PutTagged(ctx, key, mimeType, size, body, nil)
 	m.mu.Lock()
@@ -131,7 +131,7 @@ func (m *memory) source(t *testing.T, data []byte, mimeType string) rendition.So
 	return rendition.Source{Key: key, ETag: object.ETag, MIMEType: mimeType, Size: object.Size}
 }
 
-// stopping stops where the first image is read until it may go on.
+// stopping blocks the read of the first image until it may continue.
 type stopping struct {
 	*memory
 

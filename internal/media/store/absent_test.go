@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// TestAbsentDocument has something answer a read in the place of a store: that a document is
-// not there is believed of a store alone, since a post is sent on it.
+// TestAbsentDocument has something else respond in place of a store: only the store's own response counts as a missing
+// document, since a post is sent because of it.
 func TestAbsentDocument(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, body string

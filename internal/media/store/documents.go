@@ -14,23 +14,22 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Reserved begins the keys of what Herald itself keeps in the bucket. No namespace can be
-// named so, so that no key of a Media begins with it.
+// Reserved is the prefix of Herald's own keys in the bucket. No namespace can have that name, so no key of a Media
+// starts with it.
 const Reserved = "_herald/"
 
-// Absent reports whether there is no store, so that all requests end in ErrNone.
+// Absent reports whether there is no store, so that all requests return ErrNone.
 func (s *Store) Absent() bool { return s.none }
 
-// ErrTooLarge is returned for a document that has more bytes than its reader takes.
+// ErrTooLarge is returned for a document that exceeds its reader's limit.
 var ErrTooLarge = errors.New("the document in the store is larger than it may be")
 
 // ErrSame is returned for a document that still has the etag that its reader knows.
 var ErrSame = errors.New("the document in the store is the same as before")
 
-// ReadDocument returns the bytes of a document, a small file of Herald's own, and its etag, in
-// one request. A document of more bytes than most is ErrTooLarge, one that is not there
-// ErrNotFound, and one that has the etag known, unless that is empty, is ErrSame. A 404 that is not
-// the store's own is neither.
+// ReadDocument returns the bytes of a document, a small file of Herald's own, and its etag, in one request. A document
+// of more than most bytes is ErrTooLarge, a missing one ErrNotFound, and one with the etag known, unless that is empty,
+// is ErrSame. A 404 from anything but the store is a different error.
 func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64) (data []byte, etag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, TimeoutFor(most))
 	defer cancel()
@@ -47,7 +46,7 @@ func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64)
 		}
 		return nil, "", readError(err)
 	}
-	defer func() { _ = body.Close() }() // What was read was read.
+	defer func() { _ = body.Close() }() // Errors of Close do not affect the read bytes.
 	if info.Size > most {
 		return nil, "", fmt.Errorf("%w: %s has %d bytes, and at most %d are read", ErrTooLarge, key, info.Size, most)
 	}
@@ -58,13 +57,12 @@ func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64)
 	return data, info.ETag, nil
 }
 
-// errForeign404 is why nothing is known of a document.
+// errForeign404 is the error of a 404 that is not the store's.
 var errForeign404 = errors.New("cannot read a document in the store: something answered 404 that is not the store, which would say that it has no such key; " +
 	"look at what lies between Herald and the store, such as an ingress")
 
-// readError says why a document was not read. That it is not there is believed of a store alone,
-// which says so in its own words: a proxy before it answers 404 too, when it does not find the
-// store, and a post would be sent as if it never had been.
+// readError maps the error of a read. Only the store's own response counts as ErrNotFound: a proxy in front of the
+// store also answers 404 when it does not find the store, and a post would then be sent as if it had never been.
 func readError(err error) error {
 	response := minio.ToErrorResponse(err)
 	if response.StatusCode == http.StatusNotFound && response.Code != minio.NoSuchBucket && (response.XMLName.Local == "" || response.Code != minio.NoSuchKey) {
@@ -73,14 +71,13 @@ func readError(err error) error {
 	return explain("cannot read a document in the store", err)
 }
 
-// Any is the etag of PutDocument that sets no condition.
+// Any is the etag of an unconditional PutDocument.
 const Any = "*"
 
-// PutDocument stores a document and returns its etag, on the condition that the one that is
-// there has an etag; an empty one is the condition that nothing is there. Where the condition
-// does not hold the error is ErrChanged. An answer may be lost and the request be repeated, so
-// that ErrChanged can also follow a write of one's own: who gets it reads again. A store that
-// says that it knows no conditions stores the document without.
+// PutDocument stores a document and returns its etag, if the existing document has the given etag; an empty etag
+// requires that there is none. Otherwise the error is ErrChanged. A response may be lost and the request retried, so
+// ErrChanged can also follow the caller's own write: the caller must read again. A store that reports no support for
+// conditions gets an unconditional write.
 func (s *Store) PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, TimeoutFor(int64(len(data))))
 	defer cancel()
@@ -96,12 +93,12 @@ func (s *Store) PutDocument(ctx context.Context, key, mimeType string, data []by
 	if err == nil {
 		return info.ETag, nil
 	}
-	status := minio.ToErrorResponse(err).StatusCode // which does not look through wrapped errors
+	status := minio.ToErrorResponse(err).StatusCode // ToErrorResponse does not unwrap errors
 	if etag != Any && status == http.StatusNotImplemented {
 		return s.PutDocument(ctx, key, mimeType, data, Any)
 	}
 	err = explain("cannot put a document into the store", err)
-	// Amazon S3 answers 409 to one of two conditional writes at the same moment.
+	// Amazon S3 answers 409 to one of two simultaneous conditional writes.
 	if etag != Any && (errors.Is(err, ErrNotFound) || status == http.StatusConflict && !IsFileError(err)) {
 		return "", ErrChanged
 	}

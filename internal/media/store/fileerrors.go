@@ -9,8 +9,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// fileErrorCodes are the codes with which a store refuses one file, while it serves the others. A code that may
-// also be about the bucket, the credentials or the whole store, such as AccessDenied, is not among them.
+// fileErrorCodes are a store's codes for the refusal of one file while it serves others. They exclude codes that may
+// also concern the bucket, the credentials or the whole store, such as AccessDenied.
 var fileErrorCodes = map[string]bool{
 	// Amazon S3, "List of error codes".
 	"KeyTooLongError":    true,
@@ -33,13 +33,13 @@ var fileErrorCodes = map[string]bool{
 	"ExistingObjectIsDirectory": true,
 }
 
-// IsFileError reports whether an error concerns the file of the request alone: the store has answered, in its own words,
-// and refuses that key, or what is stored under it. It says nothing about other files.
+// IsFileError reports whether an error concerns the requested file alone: the store itself has answered, and refuses
+// that key or its content. Other files are not affected.
 func IsFileError(err error) bool {
 	if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) {
 		return true
 	}
 	response, ok := errors.AsType[minio.ErrorResponse](err)
-	// minio-go makes up a code where the answer has no body, or one that is not the store's.
+	// minio-go makes up a code if the response has no body, or one that is not the store's.
 	return ok && response.XMLName.Local != "" && fileErrorCodes[response.Code]
 }

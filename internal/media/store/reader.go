@@ -12,25 +12,23 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// ReaderAt reads parts of a file with this size and etag. Reading fails with
-// ErrChanged if the file has another etag by now, and with ErrNotFound if it is
-// gone. Each call is one request: put a buffer in front to read many small parts.
-// The context bounds all reads.
+// ReaderAt returns a reader of a file with this size and etag. Reads fail with ErrChanged if the file's etag has
+// changed, and with ErrNotFound if it is gone. Each call is one request: add a buffer to read many small parts. The
+// context applies to all reads.
 func (s *Store) ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt {
 	return ReaderAt(ctx, s.Open, key, etag, size)
 }
 
-// Open is the method of this name of a Store, for those who are given no more of it.
+// Open is the type of Store.Open, for callers that need no other method of a Store.
 type Open func(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
 
-// ReaderAt is the method of this name of a Store, for a file that open reads.
+// ReaderAt is like Store.ReaderAt, for a file that open reads.
 func ReaderAt(ctx context.Context, open Open, key, etag string, size int64) io.ReaderAt {
 	return &readerAt{open: open, ctx: ctx, key: key, etag: etag, size: size}
 }
 
-// Open streams length bytes of a file with this etag, from an offset on. It fails
-// with ErrChanged if the file has another etag, and with ErrNotFound if it is gone.
-// It is one request, which the context bounds.
+// Open streams length bytes of a file with this etag, from an offset. It fails with ErrChanged if the file has another
+// etag, and with ErrNotFound if it is gone. It makes one request, which ends with the context.
 func (s *Store) Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error) {
 	if length <= 0 {
 		return io.NopCloser(strings.NewReader("")), nil
@@ -51,7 +49,7 @@ func (s *Store) Open(ctx context.Context, key, etag string, offset, length int64
 
 type readerAt struct {
 	open Open
-	ctx  context.Context //nolint:containedctx // io.ReaderAt has no place for it
+	ctx  context.Context //nolint:containedctx // io.ReaderAt has no context parameter
 	key  string
 	etag string
 	size int64
@@ -73,7 +71,7 @@ func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = body.Close() }() // What was read was read.
+	defer func() { _ = body.Close() }() // Errors of Close do not affect the read bytes.
 	n, err := io.ReadFull(body, want)
 	if err != nil {
 		return n, fmt.Errorf("cannot read the file in the store: %w", err)

@@ -10,21 +10,20 @@ import (
 	"io"
 )
 
-// Rewriting says how a file is rewritten.
+// Rewriting describes how to rewrite a file.
 type Rewriting struct {
-	// Name names what becomes of the file: the same way of rewriting has the same name.
+	// Name identifies the method: equal names give equal results.
 	Name string
-	// MIMEType and Size are those of the file, and of what becomes of it.
+	// MIMEType and Size describe the file before and after; they do not change.
 	MIMEType string
 	Size     int64
-	// Through changes the bytes while they are read, and not how many they are.
+	// Through changes the bytes while they are read, but not their number.
 	Through func(io.ReadCloser) io.ReadCloser
 }
 
-// Rewritten returns a key under which the bytes with this etag lie as they are rewritten. They
-// pass through this process once, and it holds none of them; what was made is deleted with
-// the file (see DeleteAll). The error is ErrChanged if the file has another etag by now, and
-// ErrNotFound if it is gone.
+// Rewritten returns the key of a rewritten copy of the file with this etag. The bytes pass through this process once
+// and are not buffered; the copy is deleted with the file (see DeleteAll). The error is ErrChanged if the file's etag
+// has changed, and ErrNotFound if it is gone.
 func (s *Store) Rewritten(ctx context.Context, key, etag string, how Rewriting) (string, error) {
 	to := Derived(key, Digest(how.Name+"\n"+etag))
 	if s.isVerified(to, etag) {
@@ -43,8 +42,8 @@ func (s *Store) Rewritten(ctx context.Context, key, etag string, how Rewriting) 
 	}
 }
 
-// ensureRewritten rewrites a file unless that is done. What was stored is there as a whole, and
-// its name says of which bytes.
+// ensureRewritten rewrites a file unless the result exists. A stored result is complete, and its name identifies the
+// source bytes.
 func (s *Store) ensureRewritten(ctx context.Context, key, etag, to string, how Rewriting) error {
 	object, err := s.stat(ctx, to)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -56,7 +55,7 @@ func (s *Store) ensureRewritten(ctx context.Context, key, etag, to string, how R
 			return err
 		}
 		body = how.Through(body)
-		defer func() { _ = body.Close() }() // What was read was read.
+		defer func() { _ = body.Close() }() // Errors of Close do not affect the read bytes.
 		if _, err := s.Put(ctx, to, how.MIMEType, how.Size, body); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func (u upper) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// rewriting counts how often a file is read.
+// rewriting counts the reads of a file.
 func rewriting(reads *atomic.Int64, size int) store.Rewriting {
 	return store.Rewriting{Name: "upper", MIMEType: "image/png", Size: int64(size), Through: func(body io.ReadCloser) io.ReadCloser {
 		reads.Add(1)
@@ -33,7 +33,7 @@ func rewriting(reads *atomic.Int64, size int) store.Rewriting {
 	}}
 }
 
-// What is fetched by an address is what was verified, rewritten once.
+// An address serves the verified file, rewritten once.
 func TestRewritten(t *testing.T) {
 	files := open(t, storetest.Start(t))
 	const content = "a picture"
@@ -72,7 +72,7 @@ func TestRewritten(t *testing.T) {
 	}
 }
 
-// Another process finds what one has made, also of a file that was overwritten since.
+// Another process finds the rewritten copy, also of a file that was overwritten since.
 func TestRewrittenIsKept(t *testing.T) {
 	config := storetest.Start(t)
 	files := open(t, config)

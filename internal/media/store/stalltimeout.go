@@ -16,26 +16,25 @@ import (
 )
 
 const (
-	// DefaultStall is how long the store may neither send nor take a byte of a body.
+	// DefaultStall is how long the store may pause in sending or receiving a body.
 	DefaultStall = 30 * time.Second
-	// responseTimeout bounds what a request may keep the store busy with beside its
-	// bodies, and slowest is how many bytes of them a second are waited for beyond.
+	// responseTimeout is the store's total time for a request without bodies. Bodies add time at minSpeed, in bytes per
+	// second.
 	responseTimeout = 2 * time.Minute
 	minSpeed        = 128 << 10
 )
 
-// TimeoutFor is how long reading or storing so many bytes may take.
+// TimeoutFor is the timeout of reading or storing the given number of bytes.
 func TimeoutFor(bytes int64) time.Duration {
 	return responseTimeout + time.Duration(max(bytes, 0)/minSpeed)*time.Second
 }
 
-// errStalled is why a request is given up.
+// errStalled is the cause of an aborted request.
 var errStalled = errors.New("the store does not go on")
 
-// stallTimeout is a transport that gives up requests which the store does not go on with:
-// net/http and minio-go bound how long the header of an answer takes, and not the
-// bodies. Only the time counts in which the store is to act. A platform that takes the
-// bytes of a file slowly, or a source that gives them so, has bounds of its own.
+// stallTimeout is a transport that aborts stalled requests: net/http and minio-go limit the time until the header of a
+// response, but not the time of the bodies. Only the store's own time counts. A platform that reads a file slowly, or a
+// slow source, has other limits.
 type stallTimeout struct {
 	next  http.RoundTripper
 	stall time.Duration
@@ -46,8 +45,7 @@ func (p *stallTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	w := &stallTimer{stall: p.stall, clock: clock.RealClock{}, budget: TimeoutFor(req.ContentLength), cancel: func() { cancel(errStalled) }}
 	req = req.WithContext(ctx)
-	// The dialer, the handshake and the header have bounds of their own, which are
-	// longer than a stall.
+	// The dialer, the handshake and the header have their own timeouts, which are longer than a stall.
 	w.start(responseTimeout)
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = &requestBody{body: req.Body, timer: w}
@@ -63,7 +61,7 @@ func (p *stallTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// wrapStall names the cause of an error, if it is the patience that ended.
+// wrapStall adds errStalled to an error that it caused.
 func wrapStall(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errStalled) {
 		return fmt.Errorf("%w: %w", errStalled, err)
@@ -71,25 +69,24 @@ func wrapStall(ctx context.Context, err error) error {
 	return err
 }
 
-// stallTimer measures the time in which the store is to act.
+// stallTimer measures the time that the store takes.
 type stallTimer struct {
 	stall time.Duration
 	clock clock.WithDelayedExecution
-	// cancel gives the request up.
+	// cancel aborts the request.
 	cancel func()
 
 	mu sync.Mutex
-	// budget is how long the store may act altogether, and since is when it began
-	// to; zero while it is not its turn.
+	// budget is the store's remaining time, and since the start of its present turn; zero while it is not its turn.
 	budget time.Duration
 	since  time.Time
 	timer  clock.Timer
-	// answered says that the header of the answer is there: what is still read of the
-	// request's body does not count any more. over says that nothing does.
+	// answered is true after the header of the response: reads of the request's body no longer count. over stops all
+	// counting.
 	answered, over bool
 }
 
-// start says that it is the store's turn, for so long at most.
+// start starts the timer for the store's turn of at most most.
 func (w *stallTimer) start(most time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,14 +102,14 @@ func (w *stallTimer) startLocked(most time.Duration) {
 	w.timer = w.clock.AfterFunc(min(most, max(w.budget, 0)), w.cancel)
 }
 
-// pause says that it is not the store's turn any more.
+// pause ends the store's turn.
 func (w *stallTimer) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopLocked()
 }
 
-// headerReceived is end when the header of the answer is there.
+// headerReceived pauses the timer after the header of the response.
 func (w *stallTimer) headerReceived() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,8 +117,8 @@ func (w *stallTimer) headerReceived() {
 	w.answered = true
 }
 
-// bodyProgress says how the body of the request goes: that a part of it is wanted, or that
-// the store is to take it within so long.
+// bodyProgress reports the progress of the request's body: its next part is being read, or the store must accept it
+// within the given time.
 func (w *stallTimer) bodyProgress(wanted bool, within time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +131,7 @@ func (w *stallTimer) bodyProgress(wanted bool, within time.Duration) {
 	}
 }
 
-// close is end for good.
+// close stops the timer permanently.
 func (w *stallTimer) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,7 +139,7 @@ func (w *stallTimer) close() {
 	w.over = true
 }
 
-// extend grants time for so many bytes more.
+// extend adds the time for more bytes.
 func (w *stallTimer) extend(bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,8 +155,7 @@ func (w *stallTimer) stopLocked() {
 	w.budget -= w.clock.Since(w.since)
 }
 
-// requestBody is the body of a request. The store is to act when a part of it was read,
-// until the next one is asked for.
+// requestBody is the body of a request. It is the store's turn from the end of one read to the start of the next.
 type requestBody struct {
 	body  io.ReadCloser
 	timer *stallTimer
@@ -171,7 +167,7 @@ func (s *requestBody) Read(p []byte) (int, error) {
 	if err == nil {
 		s.timer.bodyProgress(false, s.timer.stall)
 	} else {
-		// What is left is the header of the answer.
+		// Only the header of the response is left.
 		s.timer.bodyProgress(false, responseTimeout)
 	}
 	return n, err //nolint:wrapcheck // it is the body's
@@ -179,9 +175,9 @@ func (s *requestBody) Read(p []byte) (int, error) {
 
 func (s *requestBody) Close() error { return s.body.Close() } //nolint:wrapcheck // it is the body's
 
-// responseBody is the body of an answer. The store is to act while it is read.
+// responseBody is the body of a response. It is the store's turn during reads.
 type responseBody struct {
-	ctx    context.Context //nolint:containedctx // it is that of the request
+	ctx    context.Context //nolint:containedctx // it is the request's
 	cancel context.CancelCauseFunc
 	body   io.ReadCloser
 	timer  *stallTimer

@@ -15,14 +15,12 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// roundTrip is a way to a store that needs no network, so that its time is that of the
-// bubble.
+// roundTrip is a transport without a network, so that its time is the bubble's.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// flow is a body that gives one byte after each pause, and its end after so many. A
-// pause without an end is a stall.
+// flow is a body that returns left bytes, each after a pause, and then its end. An endless pause is a stall.
 type flow struct {
 	ctx   context.Context
 	left  int
@@ -53,7 +51,7 @@ func (*flow) Close() error { return nil }
 
 const forever = -1
 
-// answer is what a store says that goes on as the flow does.
+// answer is the response of a store with this flow.
 func answer(r *http.Request, size int, pause time.Duration) *http.Response {
 	header := http.Header{"Etag": {`"e"`}, "Last-Modified": {"Fri, 20 Nov 2026 12:00:00 GMT"}}
 	return &http.Response{
@@ -77,7 +75,7 @@ func take(r *http.Request, pause time.Duration) error {
 	}
 }
 
-// rest waits, or for ever.
+// rest waits for the pause, or until ctx ends.
 func rest(ctx context.Context, pause time.Duration) error {
 	if pause < 0 {
 		<-ctx.Done()
@@ -93,8 +91,7 @@ func rest(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// TestPatience shows when a store that does not go on is given up, and that a caller who
-// is slow is not the store.
+// TestPatience checks when a stalled store is aborted, and that a slow caller is not.
 func TestPatience(t *testing.T) {
 	read := func(pause time.Duration) func(context.Context, *store.Store) error {
 		return func(ctx context.Context, files *store.Store) error {
@@ -102,7 +99,7 @@ func TestPatience(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer func() { _ = body.Close() }() // What was read was read.
+			defer func() { _ = body.Close() }() // Errors of Close do not affect the read bytes.
 			for part := make([]byte, 1); ; {
 				if _, err := body.Read(part); errors.Is(err, io.EOF) {
 					return nil
@@ -150,7 +147,7 @@ func TestPatience(t *testing.T) {
 		reason string
 		way    roundTrip
 		do     func(context.Context, *store.Store) error
-		// after is when it is given up; zero if it is not.
+		// after is the time until the abort; zero if there is none.
 		after time.Duration
 	}{
 		"sends nothing":       {"the header came, and then the bytes stop", serves(64, forever), read(0), store.DefaultStall},
@@ -183,7 +180,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// firstError lists the files, and returns what is wrong.
+// firstError lists the files, and returns the first error.
 func firstError(ctx context.Context, files *store.Store) error {
 	for _, err := range files.List(ctx, "") {
 		if err != nil {
@@ -193,7 +190,7 @@ func firstError(ctx context.Context, files *store.Store) error {
 	return nil
 }
 
-// TestPatienceGrows shows that a large file has the time that it needs.
+// TestPatienceGrows checks that a large file has a longer timeout.
 func TestPatienceGrows(t *testing.T) {
 	if small, large := store.TimeoutFor(1), store.TimeoutFor(1<<30); small != 2*time.Minute || large != small+8192*time.Second {
 		t.Errorf("a byte has %s, and 1 GiB %s, which is not 128 KiB a second", small, large)

@@ -1,11 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps media files in an S3-compatible store: it signs addresses to
-// upload to, reads parts of files on the condition that they have not changed, and
-// streams files in. It holds no file in memory. A store that stalls is given up: each
-// request has bounds on how long the store may stand still, and on how long it may take
-// for its bytes; see Within.
+// Package store keeps media files in an S3-compatible store: it signs upload addresses, reads parts of files on the
+// condition that they have not changed, and streams files in. It holds no file in memory. It aborts a request if the
+// store stalls or takes too long for the number of bytes; see TimeoutFor.
 package store
 
 import (
@@ -30,47 +28,46 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Errors about a file that a caller has to tell apart.
+// Errors about a file that callers check for.
 var (
 	// ErrNotFound is returned when the store has no such file.
 	ErrNotFound = errors.New("the store has no such file")
-	// ErrChanged is returned when a file has another etag than the one asked for.
+	// ErrChanged is returned when a file has another etag than the requested one.
 	ErrChanged = errors.New("the file was changed")
 	// ErrNone is returned for every file by the Store that None returns.
 	ErrNone = errors.New("this installation keeps no media files")
 )
 
-// Config says how to reach the store.
+// Config configures access to the store.
 type Config struct {
-	// Endpoint is the store's host and port, as this process reaches it.
+	// Endpoint is the store's host and port for this process.
 	Endpoint string
-	// PublicEndpoint is the host and port that clients upload to; the same as
-	// Endpoint if empty. A signature holds for one host only.
+	// PublicEndpoint is the host and port that clients upload to; the same as Endpoint if empty. A signature is valid
+	// for one host only.
 	PublicEndpoint string
-	// Region that requests are signed for; us-east-1 if empty. It is always set,
-	// so that signing needs no request.
+	// Region is the region that requests are signed for; us-east-1 if empty. It is always set, so that signing needs no
+	// request.
 	Region string
 	// Bucket holds the files. It belongs to one installation of Herald.
 	Bucket string
-	// AccessKey and SecretKey are the credentials. Without them they come from the
-	// environment (AWS_ACCESS_KEY_ID and the like), the file ~/.aws/credentials, or the
-	// identity of the pod or machine, in this order, and are renewed in time.
+	// AccessKey and SecretKey are the credentials. Without them they come from the environment (AWS_ACCESS_KEY_ID and
+	// the like), the file ~/.aws/credentials, or the identity of the pod or machine, in this order, and are renewed in
+	// time.
 	AccessKey, SecretKey string
 	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool
-	// Insecure talks HTTP to Endpoint, PublicInsecure to PublicEndpoint; for
-	// a store on the same machine.
+	// Insecure uses HTTP for Endpoint, and PublicInsecure for PublicEndpoint; for a store on the same machine.
 	Insecure, PublicInsecure bool
-	// Transport carries the requests; nil takes minio-go's own.
+	// Transport carries the requests; nil uses minio-go's own.
 	Transport http.RoundTripper
-	// Stall is how long the store may neither send nor take a byte of a body before
-	// the request is given up; defaults to DefaultStall.
+	// Stall is how long the store may pause in sending or receiving a body before the request is aborted; defaults to
+	// DefaultStall.
 	Stall time.Duration
-	// Clock is the time; defaults to the real one.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 }
 
-// Object is what the store knows of a file.
+// Object is the store's metadata of a file.
 type Object struct {
 	// Key names the file.
 	Key string
@@ -82,20 +79,19 @@ type Object struct {
 	ContentType string
 	// ModifiedAt is when the file was stored.
 	ModifiedAt time.Time
-	// Tags are those that PutTagged stored; nil in listings.
+	// Tags are the tags that PutTagged stored; nil in listings.
 	Tags map[string]string
 }
 
-// Store is a bucket. It may be used by many goroutines at once.
+// Store is a bucket. It is safe for concurrent use.
 type Store struct {
 	core   *minio.Core
 	public *minio.Client
 	bucket string
 	clock  clock.PassiveClock
-	// none says that there is no store; all requests end in ErrNone.
+	// none is true without a store; all requests return ErrNone.
 	none bool
-	// verified holds the files that cannot be overwritten, by key and etag; copying
-	// holds the copies in progress.
+	// verified holds the files that cannot be overwritten, by key and etag; copying holds the copies in progress.
 	verified *cache.LRUExpireCache
 	copying  singleflight.Group
 }
@@ -159,7 +155,7 @@ func New(c Config) (*Store, error) {
 	}, nil
 }
 
-// credentials are the static ones, or else a chain of where a platform puts them.
+// credentials returns the static credentials, or else a chain of the places where platforms put them.
 func (c *Config) credentials() *credentials.Credentials {
 	if c.AccessKey != "" {
 		return credentials.NewStaticV4(c.AccessKey, c.SecretKey, "")
@@ -169,8 +165,7 @@ func (c *Config) credentials() *credentials.Credentials {
 	})
 }
 
-// None returns the Store of an installation without one: all it does ends in ErrNone,
-// and it makes no request.
+// None returns the Store of an installation without one: all its operations return ErrNone, and it makes no request.
 func None() *Store {
 	s, err := New(Config{Endpoint: "none.invalid", Bucket: "none", AccessKey: "none", SecretKey: "none", Transport: refusal{}})
 	if err != nil {
@@ -180,19 +175,17 @@ func None() *Store {
 	return s
 }
 
-// refusal is the transport of no store.
+// refusal is the transport of None.
 type refusal struct{}
 
 // RoundTrip returns ErrNone.
 func (refusal) RoundTrip(*http.Request) (*http.Response, error) { return nil, ErrNone }
 
-// maxTries is how often a request is tried; reconcilers and clients repeat the
-// whole operation.
+// maxTries limits the attempts of a request; reconcilers and clients repeat the whole operation.
 const maxTries = 3
 
-// PresignPut returns an address that takes a file by PUT with exactly this
-// Content-Type and Content-Length, and when the address expires. Every HTTP client sends
-// the length of a body that it knows.
+// PresignPut returns an address that accepts a file by PUT with exactly this Content-Type and Content-Length, and when
+// the address expires. HTTP clients send the length of a body if they know it.
 func (s *Store) PresignPut(ctx context.Context, key, mimeType string, size int64) (url string, expires time.Time, err error) {
 	if s.none {
 		return "", time.Time{}, ErrNone
@@ -206,9 +199,8 @@ func (s *Store) PresignPut(ctx context.Context, key, mimeType string, size int64
 	return address.String(), expires, nil
 }
 
-// PresignGet returns a public address that is valid for so long, for platforms
-// that fetch files themselves. It serves whatever lies under the key then; see
-// Verified.
+// PresignGet returns a public address with the given validity, for platforms that fetch files themselves. It serves the
+// current file of the key; see Verified.
 func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration) (string, error) {
 	if s.none {
 		return "", ErrNone
@@ -220,7 +212,7 @@ func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration)
 	return address.String(), nil
 }
 
-// Stat returns what the store knows of a file, or ErrNotFound.
+// Stat returns the metadata of a file, or ErrNotFound.
 func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
 	object, err := s.stat(ctx, key)
 	if errors.Is(err, ErrNotFound) {
@@ -240,8 +232,8 @@ func (s *Store) stat(ctx context.Context, key string) (Object, error) {
 	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: info.ContentType, ModifiedAt: info.LastModified, Tags: tagsOf(info)}, nil
 }
 
-// missing distinguishes a missing file from a missing bucket: the answer to HEAD
-// has no body that says so, the answer to GET has one.
+// missing distinguishes a missing file from a missing bucket: the answer to HEAD has no body with the code, the answer
+// to GET has one.
 func (s *Store) missing(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -249,17 +241,16 @@ func (s *Store) missing(ctx context.Context, key string) error {
 	if err != nil {
 		return explain("cannot look at the file in the store", err)
 	}
-	_ = body.Close() // The file came in between; the next look finds it.
+	_ = body.Close() // The file was created in between; the next call finds it.
 	return ErrNotFound
 }
 
-// Put stores a file of exactly this size, in one request, while it is read. The
-// file is there as a whole or not at all.
+// Put streams a file of exactly this size, in one request. It is stored completely or not at all.
 func (s *Store) Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (Object, error) {
 	return s.PutTagged(ctx, key, mimeType, size, body, nil)
 }
 
-// Delete removes a file; one that is not there is no error.
+// Delete removes a file; a missing file is no error.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -271,8 +262,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// List goes through the files whose key begins with prefix, in order. It ends
-// with the first error.
+// List iterates over the files with the given prefix, in order. It stops at the first error.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for info := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
@@ -287,8 +277,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error
 	}
 }
 
-// explain maps an error of the store to those that callers distinguish. A missing
-// bucket is no missing file: it is a mistake in the configuration.
+// explain maps an error of the store to those that callers distinguish. A missing bucket is not a missing file: it is a
+// configuration error.
 func explain(doing string, err error) error {
 	switch response := minio.ToErrorResponse(err); {
 	case response.Code == minio.NoSuchBucket:
@@ -302,21 +292,18 @@ func explain(doing string, err error) error {
 	}
 }
 
-// Derived returns the key of a file that was made from the file under key, such as
-// a rendition. It is deleted with that file; see DeleteAll. The name consists of
-// letters and digits. It lies beside the file and not below it, since some stores
-// have folders like a disk.
+// Derived returns the key of a file that was made from the file under key, such as a rendition. It is deleted with that
+// file; see DeleteAll. The name consists of letters and digits. It is a sibling of the file and not below it, since
+// some stores use folders of a disk.
 func Derived(key, name string) string { return key + "." + name }
 
-// Digest returns a name for Derived that follows from what the file holds, so that
-// it need not be stored.
+// Digest returns a name for Derived that follows from the file's content, so that it need not be stored.
 func Digest(what string) string {
 	sum := sha256.Sum256([]byte(what))
 	return hex.EncodeToString(sum[:16])
 }
 
-// PutTagged is Put with tags, which Stat returns. Names of tags are words in lower
-// case.
+// PutTagged is Put with tags, which Stat returns. Names of tags are words in lower case.
 func (s *Store) PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (Object, error) {
 	info, err := s.core.Client.PutObject(ctx, s.bucket, key, body, size, minio.PutObjectOptions{
 		ContentType: mimeType, DisableMultipart: true, UserMetadata: tags,
@@ -340,7 +327,7 @@ func (s *Store) DeleteAll(ctx context.Context, key string) error {
 	return errors.Join(problems...)
 }
 
-// tagsOf returns the tags of a file, whose names come back as those of a header.
+// tagsOf returns the tags of a file. Their names come back in the form of a header.
 func tagsOf(info minio.ObjectInfo) map[string]string {
 	if len(info.UserMetadata) == 0 {
 		return nil

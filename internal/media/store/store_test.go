@@ -22,8 +22,8 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// put sends a body once the store says that it takes it: one that it refuses would cut the
-// connection in the middle of it, and the answer with it.
+// put sends a body after the store accepts it: a rejected one would cut the connection in the middle, and the response
+// with it.
 func put(t *testing.T, address, mimeType, body string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, strings.NewReader(body))
@@ -47,11 +47,11 @@ func put(t *testing.T, address, mimeType, body string) int {
 	return response.StatusCode
 }
 
-// cut is the status of a request whose connection ended before the answer was read: a store
-// need not read a body that it refuses.
+// cut is the status of a request whose connection ended before the response was read: a store need not read a body that
+// it rejects.
 const cut = 0
 
-// putUnsized sends a body in chunks, without saying its length before.
+// putUnsized sends a body in chunks, without its length.
 func putUnsized(t *testing.T, address string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, io.LimitReader(strings.NewReader(strings.Repeat("a", 1<<20)), 1<<20))
@@ -250,8 +250,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A missing bucket must not look like files that are gone: media would be given
-// up because of a typing error.
+// A missing bucket must not look like missing files: media would be given up because of a typing error.
 func TestAMissingBucketIsNoMissingFile(t *testing.T) {
 	config := storetest.Start(t)
 	config.Bucket = "another"

@@ -13,21 +13,18 @@ import (
 )
 
 const (
-	// remembered is how many safe files a process knows without asking the store,
-	// and rememberedFor how long: longer than posts are prepared ahead of their
-	// time by default.
+	// remembered is the number of verified files that a process caches, and rememberedFor their TTL: longer than posts
+	// are prepared ahead of their time by default.
 	remembered    = 4096
 	rememberedFor = time.Hour
-	// copyWithin bounds the copying of one file. It has at most 1 GiB and does not
-	// leave the store.
+	// copyWithin is the timeout of copying one file. It has at most 1 GiB and does not leave the store.
 	copyWithin = 10 * time.Minute
 )
 
-// Verified returns a key under which the bytes with this etag lie and will stay,
-// since an address that is handed out cannot ask for an etag. That is key itself,
-// unless the file is overwritable; then Verified copies the file once, and the copy
-// is deleted with it (see DeleteAll). The error is ErrChanged if the file has
-// another etag by now, and ErrNotFound if it is gone.
+// Verified returns a key that holds the bytes with this etag permanently, since a presigned address cannot require an
+// etag. That is key itself, unless the file is overwritable; then Verified copies the file once, and the copy is
+// deleted with it (see DeleteAll). The error is ErrChanged if the file's etag has changed, and ErrNotFound if it is
+// gone.
 func (s *Store) Verified(ctx context.Context, key, etag string, overwritable bool) (string, error) {
 	copied := Derived(key, Digest("copy\n"+etag))
 	if s.isVerified(copied, etag) {
@@ -54,8 +51,8 @@ func (s *Store) checkETag(ctx context.Context, key, etag string) error {
 	return err
 }
 
-// copyOnce ensures that the copy of a file is there. Calls for the same copy share
-// one request, which goes on even if all of them stop waiting.
+// copyOnce ensures that the copy of a file exists. Concurrent calls for a copy share one request, which continues even
+// if all of them stop waiting.
 func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	made := s.copying.DoChan(to, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), copyWithin)
@@ -70,8 +67,8 @@ func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	}
 }
 
-// ensureCopy copies a file unless the copy is there. A store that gives copies
-// their own etags copies the same bytes once more.
+// ensureCopy copies a file unless the copy exists. A store that gives copies their own etags copies the same bytes
+// again.
 func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
 	object, err := s.stat(ctx, to)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -86,7 +83,7 @@ func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
 	return nil
 }
 
-// copy asks the store to copy a file, on the condition that it has this etag.
+// copy makes the store copy a file, on the condition that it has this etag.
 func (s *Store) copy(ctx context.Context, key, etag, to string) error {
 	made, err := s.core.Client.CopyObject(ctx,
 		minio.CopyDestOptions{Bucket: s.bucket, Object: to},
@@ -97,8 +94,8 @@ func (s *Store) copy(ctx context.Context, key, etag, to string) error {
 	if made.ETag == etag {
 		return nil
 	}
-	// Encrypted copies have their own etags. A store that ignores the condition
-	// copies whatever is there: then the file has changed.
+	// Encrypted copies have their own etags. A store that ignores the condition copies the present file: then the file
+	// has changed.
 	if err := s.checkETag(ctx, key, etag); err != nil {
 		return errors.Join(err, s.Delete(ctx, to))
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// counted counts the requests that are made of the store, by method.
+// counted counts the requests to the store, by method.
 type counted struct {
 	http.Transport
 
@@ -37,7 +37,7 @@ func (c *counted) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.Transport.RoundTrip(req)
 }
 
-// taken returns what was seen since it was last called.
+// taken returns the counts since the last call.
 func (c *counted) taken() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func fetched(t *testing.T, files *store.Store, key string) (body, mimeType strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = response.Body.Close() }() // what was read was read
+	defer func() { _ = response.Body.Close() }() // errors of Close do not affect the read bytes
 	data, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("fetched %q, status %d, %v", data, response.StatusCode, err)
@@ -69,7 +69,7 @@ func fetched(t *testing.T, files *store.Store, key string) (body, mimeType strin
 	return string(data), response.Header.Get("Content-Type")
 }
 
-// A missing bucket must not look like a file that was changed or is gone.
+// A missing bucket must not look like a changed or missing file.
 func TestVerifiedInAMissingBucket(t *testing.T) {
 	config := storetest.Start(t)
 	config.Bucket = "another"
@@ -82,8 +82,7 @@ func TestVerifiedInAMissingBucket(t *testing.T) {
 	}
 }
 
-// What is handed out to be fetched later is what was verified, whatever its
-// client does meanwhile.
+// An address for a later fetch serves the verified file, whatever its client does meanwhile.
 func TestVerified(t *testing.T) {
 	files := open(t, storetest.Start(t))
 	uploaded := func(t *testing.T, key, content string) store.Object {
@@ -168,8 +167,8 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// The store is asked once for each file, however many posts show it at once, and
-// again when that was long ago: the copy may have been deleted.
+// The store is called once for each file, however many posts show it at once, and again after a long time: the copy may
+// have been deleted.
 func TestVerifiedAsksOnce(t *testing.T) {
 	config := storetest.Start(t)
 	requests := &counted{seen: map[string]int{}}
@@ -214,12 +213,11 @@ func TestVerifiedAsksOnce(t *testing.T) {
 	}
 }
 
-// otherStore answers as a store does that copies without looking at the condition,
-// or that gives copies etags of their own.
+// otherStore responds like a store that copies without checking the condition, or that gives copies their own etags.
 type otherStore struct {
 	mu sync.Mutex
-	// source is the etag of the file, and copied that of its copy; empty if
-	// there is none. gives is what a copy gets.
+	// source is the etag of the file, and copied the etag of its copy; empty if there is none. gives is the etag of a
+	// new copy.
 	source, copied, gives string
 }
 
@@ -275,8 +273,7 @@ func TestVerifiedOnOtherStores(t *testing.T) {
 	}
 }
 
-// A caller that stops waiting for a copy gets an error, and the copy is made all the
-// same.
+// A caller that stops waiting for a copy gets an error, and the copy is made all the same.
 func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	config := storetest.Start(t)
 	files := open(t, config)
@@ -311,7 +308,7 @@ func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	}
 }
 
-// blocked is the way to a store that is blocked until it is opened.
+// blocked is a transport that blocks until it is opened.
 type blocked struct {
 	counted
 

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package thumbnail extracts a picture from a video in the store, and keeps it there
-// beside the video. ffmpeg decodes the video; an installation may lack it.
+// Package thumbnail extracts a picture from a video in the store, and stores it next to the video. ffmpeg decodes the
+// video; an installation may lack it.
 package thumbnail
 
 import (
@@ -19,40 +19,39 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// FFmpeg runs the program in a process apart; see package ffmpeg.
+// FFmpeg runs the program in a separate process; see package ffmpeg.
 type FFmpeg struct {
 	// Path is the path of the program.
 	Path string
-	// Timeout bounds one run; one minute if zero.
+	// Timeout is the timeout of one run; one minute if zero.
 	Timeout time.Duration
 }
 
-// runTime is how long a run may take: it reads some megabytes around the moment,
-// and decodes from the last key frame on.
+// runTime is the default timeout of a run: it reads some megabytes around the moment, and decodes from the last key
+// frame on.
 const runTime = time.Minute
 
-// maxPicture is how large a picture may be, in bytes: YouTube took 2 MB for years.
-// At its quality and size one has a tenth of that.
+// maxPicture is the maximum size of a picture, in bytes: YouTube accepted 2 MB for years. At its quality and size a
+// picture has a tenth of that.
 const maxPicture = 2 << 20
 
-// Child are the arguments with which this program calls Decode, before the path of ffmpeg
-// and its arguments.
+// Child are the arguments that make this program call Decode. The path of ffmpeg and its arguments follow them.
 var Child = []string{"decode", "video"}
 
-// MostData bounds what one process writes to in memory, in bytes. Decoding 4K HEVC with ten
-// bits takes 240 MiB; a small file can ask for any number of large frames.
+// MostData limits the writable memory of one process, in bytes. Decoding 4K HEVC with ten bits takes 240 MiB; a small
+// file can request any number of large frames.
 const MostData = 320 << 20
 
-// limits are those of the process. The libraries of ffmpeg have some 300 MiB of addresses,
-// beside its data.
+// limits are the limits of the process. The libraries of ffmpeg have about 300 MiB of addresses in addition to its
+// data.
 var limits = isolate.Limits{Data: MostData, AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
 
-// Decode is what the process does: it confines itself and becomes ffmpeg. If that fails it
-// returns an exit code.
+// Decode is the main function of the process: it confines the process and becomes ffmpeg. If that fails it returns an
+// exit code.
 func Decode(args []string) int { return ffmpeg.Exec(limits, args) }
 
-// maxWidth and maxHeight are what YouTube recommends for thumbnails, in pixels.
-// A picture is scaled down to fit, never up.
+// maxWidth and maxHeight are YouTube's recommendation for thumbnails, in pixels. A picture is scaled down to fit, never
+// up.
 const maxWidth, maxHeight = 1280, 720
 
 // Picture is a JPEG.
@@ -63,9 +62,9 @@ type Picture struct {
 
 // ExtractError is why there is no picture.
 type ExtractError struct {
-	// Message says why, and continues "because".
+	// Message is the reason, and continues "because".
 	Message string
-	// Final says that another try would fail in the same way.
+	// Final means that a retry would fail in the same way.
 	Final bool
 	// Err is the cause, for logs; may be nil.
 	Err error
@@ -74,38 +73,36 @@ type ExtractError struct {
 func (p *ExtractError) Error() string { return p.Message }
 func (p *ExtractError) Unwrap() error { return p.Err }
 
-// arguments returns those of ffmpeg, for a video at an address.
+// arguments returns the arguments of ffmpeg, for a video at an address.
 func arguments(address string, at time.Duration) []string {
 	return []string{
 		"-nostdin", "-hide_banner", "-loglevel", "error",
-		// The video is what was verified, MP4 or QuickTime, and nothing that
-		// refers to other addresses or files, such as a playlist.
+		// The input is the verified video, MP4 or QuickTime. Formats that refer to other addresses or files, such as
+		// playlists, are not accepted.
 		"-protocol_whitelist", "http,tcp", "-f", "mov",
 		// One thread holds the fewest frames in memory.
 		"-threads", "1", "-filter_threads", "1",
-		// Decoding begins at the key frame before the moment. The frames in
-		// between are passed on with times below zero.
+		// Decoding starts at the key frame before the moment. The frames in between have negative times.
 		"-noaccurate_seek", "-ss", strconv.FormatFloat(at.Seconds(), 'f', 3, 64), "-i", address,
-		// The first stream of video that is no cover picture, and nothing else.
+		// Only the first stream of video that is not a cover picture.
 		"-map", "0:V:0",
-		// The last frame is repeated for ever, so that it is the picture of
-		// every moment beyond the end. A film is turned as it says by ffmpeg.
+		// The last frame is repeated forever, so that it is the picture of every moment after the end. ffmpeg rotates a
+		// film by its metadata.
 		"-vf", "tpad=stop=-1:stop_mode=clone,select='gte(t,0)'," + scale(),
 		"-frames:v", "1", "-map_metadata", "-1",
 		"-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-q:v", "3", "-f", "mjpeg", "pipe:1",
 	}
 }
 
-// scale is the filter that fits a picture, as it is shown: in films of television points
-// are no squares (the variable sar), but wider or higher.
+// scale is the filter that fits a picture as it is displayed: in television formats pixels are not square (the variable
+// sar), but wider or higher.
 func scale() string {
 	factor := fmt.Sprintf("min(1,min(%d/(iw*sar),%d/ih))", maxWidth, maxHeight)
 	return fmt.Sprintf("scale=w='max(1,round(iw*sar*%s))':h='max(1,round(ih*%s))',setsar=1", factor, factor)
 }
 
-// Extract returns the picture at a moment of a video: the first frame from there on,
-// or the last frame if there is none. The error is a *Problem, or why the video
-// could not be read.
+// Extract returns the picture at a moment of a video: the first frame from there on, or the last frame if there is
+// none. The error is an *ExtractError, or from reading the video.
 func (f FFmpeg) Extract(ctx context.Context, video ffmpeg.Video, at time.Duration) (Picture, error) {
 	timeout := f.Timeout
 	if timeout == 0 {
@@ -132,7 +129,7 @@ func (f FFmpeg) Extract(ctx context.Context, video ffmpeg.Video, at time.Duratio
 	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
 
-// problemOf turns the error of a run into the reason for which there is no picture.
+// problemOf converts the error of a run into an *ExtractError.
 func problemOf(ctx context.Context, err error, timeout time.Duration) error {
 	failed := new(ffmpeg.ExitError)
 	switch {

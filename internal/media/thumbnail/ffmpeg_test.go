@@ -90,7 +90,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestTakeShowsTheShape holds that a film whose points are no squares is not squeezed.
+// TestTakeShowsTheShape checks that a film whose pixels are not square is not squeezed.
 func TestTakeShowsTheShape(t *testing.T) {
 	ffmpeg := installed(t)
 	for name, tc := range map[string]struct {
@@ -179,7 +179,7 @@ func TestTakeFails(t *testing.T) {
 	}
 }
 
-// A store that has another file, or fails, is not the film's fault.
+// A failing store, or another file in it, is not the film's fault.
 func TestTakeTellsWhyItCannotRead(t *testing.T) {
 	program := installed(t)
 	for name, want := range map[string]error{"changed": store.ErrChanged, "down": errors.New("the store is down")} {
@@ -216,8 +216,7 @@ func TestTakeWithoutAProgram(t *testing.T) {
 	}
 }
 
-// script is a program that behaves as ffmpeg should not, or tells what it was
-// started with.
+// script is a program that misbehaves in place of ffmpeg, or reports how it was started.
 func script(t *testing.T, body string) thumbnail.FFmpeg {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -277,8 +276,8 @@ func TestTheChildIsKilled(t *testing.T) {
 	}
 }
 
-// A small film can ask for any number of large frames (here 17 of 50 MB, in a file of some
-// kilobytes). What a process takes bounds the size of the manager's pod.
+// A small film can request any number of large frames (here 17 of 50 MB, in a file of some kilobytes). The limit of a
+// process determines the size of the manager's pod.
 func TestTakeIsBoundedInMemory(t *testing.T) {
 	program := installed(t)
 	_, err := program.Extract(t.Context(), video(sample(t, "frames.mp4")), 1600*time.Millisecond)
@@ -289,14 +288,14 @@ func TestTakeIsBoundedInMemory(t *testing.T) {
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
 		t.Fatal(err)
 	}
-	// Code that is linked and stacks are no data.
+	// Linked code and stacks are not data.
 	const linked = 64 << 20
 	if most := used.Maxrss << 10; most > thumbnail.MostData+linked {
 		t.Errorf("a process took %d MiB", most>>20)
 	}
 }
 
-// The system kills what takes memory where that is short, and not what is at fault.
+// When memory is short, the system kills a process that uses it, and not the one at fault.
 func TestTakeIsKilled(t *testing.T) {
 	program := installed(t)
 	film := video(sample(t, "faststart.mp4"))
@@ -312,7 +311,7 @@ func TestTakeIsKilled(t *testing.T) {
 	}
 }
 
-// killChildren kills the processes that this one has started.
+// killChildren kills the child processes of this process.
 func killChildren(t *testing.T) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil || len(lists) == 0 {

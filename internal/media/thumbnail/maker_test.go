@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// taker gives its answers one after another.
+// taker returns its answers in order.
 type taker struct {
 	answers []error
 	calls   int

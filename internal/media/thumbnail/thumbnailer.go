@@ -21,7 +21,8 @@ type Extractor interface {
 	Extract(ctx context.Context, video ffmpeg.Video, at time.Duration) (Picture, error)
 }
 
-// Thumbnailer extracts pictures from videos in the store, and keeps them beside the videos. It may be used by many goroutines at once.
+// Thumbnailer extracts pictures from videos in the store, and stores them next to the videos. It is safe for concurrent
+// use.
 type Thumbnailer struct {
 	store     rendition.FileStore
 	extractor Extractor
@@ -30,16 +31,15 @@ type Thumbnailer struct {
 	failed *lru.Cache
 }
 
-// rememberedProblems is how many problems a process remembers.
+// rememberedProblems is the number of problems that a process remembers.
 const rememberedProblems = 1024
 
-// NewThumbnailer returns a Maker whose work has these turns.
+// NewThumbnailer returns a Thumbnailer whose work takes these slots.
 func NewThumbnailer(store rendition.FileStore, taker Extractor, turns rendition.Slots) *Thumbnailer {
 	return &Thumbnailer{store: store, extractor: taker, cache: rendition.NewCache(store, turns), failed: lru.New(rememberedProblems)}
 }
 
-// formatVersion is part of every key. Change it when the same video and moment give another
-// picture than before.
+// formatVersion is part of every key. Change it when the same video and moment give another picture than before.
 const formatVersion = "2"
 
 // Key returns the key of the picture at a moment of a video.
@@ -47,9 +47,8 @@ func Key(source rendition.Source, at time.Duration) string {
 	return store.Derived(source.Key, store.Digest(fmt.Sprintf("frame %s\n%q\n%d\n%d %d", formatVersion, source.ETag, at.Milliseconds(), maxWidth, maxHeight)))
 }
 
-// Find returns the picture at a moment of a video, from memory or else from the
-// store. If there is none, the error is the *Problem that this process had with it,
-// or store.ErrNotFound.
+// Find returns the picture at a moment of a video, from memory or else from the store. If there is none, the error is
+// the *ExtractError of this process's last attempt, or store.ErrNotFound.
 func (m *Thumbnailer) Find(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
 	key := Key(source, at)
 	r, err := m.cache.Find(ctx, key)
@@ -59,7 +58,7 @@ func (m *Thumbnailer) Find(ctx context.Context, source rendition.Source, at time
 	return r, err
 }
 
-// Forget makes Find ask the store again.
+// Forget makes Find read from the store again.
 func (m *Thumbnailer) Forget(r rendition.Rendition) { m.cache.Forget(r) }
 
 func (m *Thumbnailer) problem(key string) *ExtractError {
@@ -68,12 +67,12 @@ func (m *Thumbnailer) problem(key string) *ExtractError {
 	return p
 }
 
-// Make returns the picture at a moment of a video, and makes it if the store has
-// none. The error is a *Problem, which Find repeats, or the store's.
+// Make returns the picture at a moment of a video, and makes it if the store has none. The error is an *ExtractError,
+// which Find repeats, or the store's.
 func (m *Thumbnailer) Make(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
 	key := Key(source, at)
 	r, err := m.cache.GetOrCreate(ctx, key, func() (rendition.Output, error) {
-		// Another call may have found meanwhile that it cannot be made.
+		// Another call may have failed meanwhile.
 		if p := m.problem(key); p != nil && p.Final {
 			return rendition.Output{}, p
 		}

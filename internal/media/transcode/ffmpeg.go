@@ -20,59 +20,56 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// Child are the arguments with which this program calls Become, before the path of ffmpeg and
-// its arguments.
+// Child are the arguments that make this program call Exec. The path of ffmpeg and its arguments follow them.
 var Child = []string{"decode", "film"}
 
-// MostData bounds what one process writes to in memory, in bytes. Converting 4K HEVC with ten
-// bits and a high dynamic range to 1080p takes 520 MiB, and 8K 1.3 GiB, which no video gets.
+// MostData limits the writable memory of one process, in bytes. Converting 4K HEVC with ten bits and a high dynamic
+// range to 1080p takes 520 MiB, and 8K 1.3 GiB, which exceeds the limit.
 const MostData = 640 << 20
 
-// limits are those of the process.
+// limits are the limits of the process.
 var limits = isolate.Limits{Data: MostData, AddressSpace: 2 << 30, CPU: mostTime, Files: 64, Output: v1alpha1.MaxVideoBytes}
 
 const (
-	// mostTime is how many seconds of a processor one conversion may take. An hour of
-	// 1080p takes about half as long as it plays.
+	// mostTime is the maximum processor time of one conversion. An hour of 1080p takes about half as long as it plays.
 	mostTime = 2 * time.Hour
-	// leastWithin and slowest bound how long a conversion takes: so long, and so many times
-	// as long as the video plays beside that, since others may need the processor. longest
-	// bounds both.
+	// The timeout of a conversion is leastWithin plus slowest times the duration of the video, since other work may
+	// need the processor; longest limits it.
 	leastWithin = 5 * time.Minute
 	slowest     = 10
 	longest     = 2 * time.Hour
 )
 
-// TimeoutFor is how long the conversion of a video that plays so long may take.
+// TimeoutFor is the timeout of the conversion of a video with the given duration.
 func TimeoutFor(duration time.Duration) time.Duration {
 	return min(leastWithin+slowest*duration, longest)
 }
 
-// Exec is what the process does: it confines itself and becomes ffmpeg. If that fails it
-// returns an exit code.
+// Exec is the main function of the process: it confines the process and becomes ffmpeg. If that fails it returns an
+// exit code.
 func Exec(args []string) int { return ffmpeg.Exec(limits, args) }
 
-// FFmpeg runs the program in a process apart; see package ffmpeg.
+// FFmpeg runs the program in a separate process; see package ffmpeg.
 type FFmpeg struct {
 	// Path is the path of the program.
 	Path string
-	// Threads is how many threads encode; two if zero. Each takes memory.
+	// Threads is the number of encoding threads; two if zero. Each takes memory.
 	Threads int
 }
 
-// Conversion is one video to be converted.
+// Conversion is a video to convert.
 type Conversion struct {
 	Source Source
 	Target Profile
-	// HDR says that its colours go beyond those of ordinary screens.
+	// HDR means that its colours exceed the range of ordinary screens.
 	HDR bool
 }
 
 // TranscodeError is why a video cannot be converted.
 type TranscodeError struct {
-	// Message continues "the file …" and says what to do.
+	// Message continues "the file …", with the remedy.
 	Message string
-	// Final says that another try would fail in the same way.
+	// Final means that a retry would fail in the same way.
 	Final bool
 	// Err is the cause, for logs; may be nil.
 	Err error
@@ -81,7 +78,7 @@ type TranscodeError struct {
 func (p *TranscodeError) Error() string { return p.Message }
 func (p *TranscodeError) Unwrap() error { return p.Err }
 
-// arguments returns those of ffmpeg, for a video at an address.
+// arguments returns the arguments of ffmpeg, for a video at an address.
 func (c *Conversion) arguments(address string, threads int) []string {
 	width, height := c.Target.Width, c.Target.Height
 	filters := fmt.Sprintf("scale=%d:%d,setsar=1", width, height)
@@ -96,10 +93,10 @@ func (c *Conversion) arguments(address string, threads int) []string {
 	bits, n := c.Target.BitRate, strconv.Itoa(threads)
 	return []string{
 		"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-progress", "pipe:1",
-		// The video is what was verified, MP4 or QuickTime, and nothing that refers to
-		// other addresses or files, such as a playlist.
+		// The input is the verified video, MP4 or QuickTime. Formats that refer to other addresses or files, such as
+		// playlists, are not accepted.
 		"-protocol_whitelist", "http,tcp,file,pipe", "-f", "mov",
-		// Each thread that decodes holds frames of the full size.
+		// Each decoding thread holds frames of the full size.
 		"-threads", "1", "-filter_threads", "1", "-i", address,
 		"-map", "0:V:0", "-map", "0:a:0?", "-map_metadata", "-1", "-map_chapters", "-1", "-fflags", "+bitexact",
 		"-vf", filters, "-pix_fmt", "yuv420p",
@@ -110,9 +107,8 @@ func (c *Conversion) arguments(address string, threads int) []string {
 	}
 }
 
-// Convert writes the conversion of a video into a file. It says from time to time which part
-// of the video is done, from 0 to 1. The error is a *Problem, or why the video could not be
-// read.
+// Convert writes the conversion of a video into a file. It calls done from time to time with the converted share, from
+// 0 to 1. The error is a *TranscodeError, or from reading the video.
 func (f FFmpeg) Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, output *os.File, done func(share float64)) error {
 	within := TimeoutFor(c.Source.Duration)
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -140,8 +136,8 @@ func (f FFmpeg) Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, 
 	return problemOf(ctx, err, within)
 }
 
-// readProgress reads what ffmpeg says of its progress: lines of which one has the time in the video
-// that it has written, in microseconds.
+// readProgress reads the progress of ffmpeg from its output. One of the lines has the time in the video that is
+// converted so far, in microseconds.
 func readProgress(from io.Reader, duration time.Duration, done func(share float64)) {
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
@@ -150,15 +146,15 @@ func readProgress(from io.Reader, duration time.Duration, done func(share float6
 			done(min(float64(time.Duration(us)*time.Microsecond)/float64(duration), 1))
 		}
 	}
-	_, _ = io.Copy(io.Discard, from) // A line that is too long ends the scanning, and must not stop ffmpeg.
+	_, _ = io.Copy(io.Discard, from) // A line that is too long ends the scan, and must not block ffmpeg.
 }
 
-// tooMuch is the problem of a video that used up what a conversion may take.
+// tooMuch is the error of a video that exceeded the limits of a conversion.
 func tooMuch(err error) *TranscodeError {
 	return &TranscodeError{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
 }
 
-// problemOf turns the error of a run into the reason for which there is no conversion.
+// problemOf converts the error of a run into a *TranscodeError.
 func problemOf(ctx context.Context, err error, within time.Duration) error {
 	failed := new(ffmpeg.ExitError)
 	exhausted := new(rendition.ExhaustedError)

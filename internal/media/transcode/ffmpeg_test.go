@@ -31,7 +31,7 @@ func installed(t *testing.T) transcode.FFmpeg {
 	return transcode.FFmpeg{Path: path}
 }
 
-// film reads a film, or makes it with ffmpeg, of a test picture and a tone.
+// film reads a film, or makes it with ffmpeg, from a test picture and a tone.
 func film(t *testing.T, program, arguments string) []byte {
 	t.Helper()
 	path := arguments
@@ -65,7 +65,7 @@ func video(data []byte) ffmpeg.Video {
 	}}
 }
 
-// facts are those of a film.
+// facts are the facts of a film.
 func facts(t *testing.T, data []byte) probe.Facts {
 	t.Helper()
 	f, err := probe.Probe(bytes.NewReader(data), int64(len(data)), "video/mp4")
@@ -75,7 +75,7 @@ func facts(t *testing.T, data []byte) probe.Facts {
 	return f
 }
 
-// conversion is what converts a film for a platform with these limits.
+// conversion is the conversion of a film for a platform with these limits.
 func conversion(f *probe.Facts, limits platforms.VideoLimits) *transcode.Conversion {
 	c := limits.Conversion(&platforms.File{Width: int(f.Width), Height: int(f.Height), Duration: f.Duration, FrameRate: f.FrameRate, FrameRateVaries: f.FrameRateVaries})
 	return &transcode.Conversion{
@@ -153,7 +153,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// What cannot be converted says why.
+// A failed conversion reports its reason.
 func TestConvertFails(t *testing.T) {
 	program := installed(t)
 	lost := errors.New("the store is away")

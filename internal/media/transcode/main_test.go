@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/internal/media/decode"
 )
 
-// TestMain lets this program be the process apart that it starts.
+// TestMain makes this program the separate process that it starts.
 func TestMain(m *testing.M) {
 	if decode.IsChild(os.Args[1:]) {
 		os.Exit(decode.Main(os.Args[1:]))

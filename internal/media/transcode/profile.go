@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transcode converts videos that Herald takes and a platform does not: to H.264 and
-// AAC, to fewer pixels, to another frame rate and to fewer bits, with the index first. ffmpeg
-// does it, in a process apart. A conversion is made once and kept in the store beside the
-// video.
+// Package transcode converts videos that Herald accepts and a platform does not: to H.264 and AAC, to fewer pixels, to
+// another frame rate and to fewer bits, with the index first. ffmpeg does it, in a separate process. A conversion is
+// made once and kept in the store next to the video.
 package transcode
 
 import (
@@ -18,22 +17,21 @@ import (
 // Source is a video in the store.
 type Source struct {
 	rendition.Source
-	// Duration is how long it plays.
+	// Duration is its playing time.
 	Duration time.Duration
 }
 
-// Profile is what a conversion is.
+// Profile are the properties of a conversion.
 type Profile struct {
-	// Width and Height are those of the picture, in pixels, both even.
+	// Width and Height are the size of the picture, in pixels, both even.
 	Width, Height int
-	// FrameRate is how many frames it has in a second; zero keeps those of the source.
+	// FrameRate is the number of frames per second; zero keeps the source's.
 	FrameRate float64
-	// BitRate bounds the bits of the picture for a second.
+	// BitRate limits the bits of the picture per second.
 	BitRate int64
 }
 
-// formatVersion is part of every key. Change it when the same source and target give another result
-// than before.
+// formatVersion is part of every key. Change it when the same source and target give another result than before.
 const formatVersion = "1"
 
 // Key returns the key of the conversion of a source for a target.

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// mimeType is that of every conversion.
+// mimeType is the type of every conversion.
 const mimeType = "video/mp4"
 
 // Converter converts videos; FFmpeg implements it.
@@ -26,8 +26,7 @@ type Converter interface {
 	Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, output *os.File, done func(share float64)) error
 }
 
-// Transcoder converts videos in the store, and keeps the conversions beside them. It may be used by
-// many goroutines at once.
+// Transcoder converts videos in the store, and stores the conversions next to them. It is safe for concurrent use.
 type Transcoder struct {
 	store     rendition.FileStore
 	converter Converter
@@ -36,14 +35,14 @@ type Transcoder struct {
 	failed *lru.Cache
 
 	mu sync.Mutex
-	// progress is how much of each conversion is done that is under way, by key.
+	// progress is the finished share of each conversion in progress, by key.
 	progress map[string]float64
 }
 
-// rememberedProblems is how many problems a process remembers.
+// rememberedProblems is the number of problems that a process remembers.
 const rememberedProblems = 1024
 
-// NewTranscoder returns a Maker whose work has these turns.
+// NewTranscoder returns a Transcoder whose work takes these slots.
 func NewTranscoder(store rendition.FileStore, converter Converter, turns rendition.Slots) *Transcoder {
 	return &Transcoder{
 		store: store, converter: converter, cache: rendition.NewCache(store, turns), failed: lru.New(rememberedProblems),
@@ -51,16 +50,16 @@ func NewTranscoder(store rendition.FileStore, converter Converter, turns renditi
 	}
 }
 
-// Find returns the conversion of a source for a target, from memory or else from the store. The
-// error is store.ErrNotFound if there is none.
+// Find returns the conversion of a source for a target, from memory or else from the store. The error is
+// store.ErrNotFound if there is none.
 func (m *Transcoder) Find(ctx context.Context, source rendition.Source, t Profile) (rendition.Rendition, error) {
 	return m.cache.Find(ctx, Key(source, t))
 }
 
-// Forget makes Find ask the store again.
+// Forget makes Find read from the store again.
 func (m *Transcoder) Forget(r rendition.Rendition) { m.cache.Forget(r) }
 
-// Progress returns how much of a conversion is done, from 0 to 1, and whether it is under way.
+// Progress returns the finished share of a conversion, from 0 to 1, and whether it is in progress.
 func (m *Transcoder) Progress(source rendition.Source, t Profile) (share float64, underWay bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,11 +67,10 @@ func (m *Transcoder) Progress(source rendition.Source, t Profile) (share float64
 	return share, underWay
 }
 
-// Make returns the conversion of a source for a target, and makes it if the store has none.
-// done is called now and then with how much of it is done, from 0 to 1; nil is not. The error
-// is a *Problem if the video cannot be converted, rendition.ErrBusy if its turn did not come,
-// store.ErrChanged or store.ErrNotFound if the source is gone; any other is the store's, or
-// the system's.
+// Make returns the conversion of a source for a target, and makes it if the store has none. It calls done, unless that
+// is nil, from time to time with the finished share, from 0 to 1. The error is a *TranscodeError if the video cannot be
+// converted, rendition.ErrBusy if it got no slot, store.ErrChanged or store.ErrNotFound if the source is gone; any
+// other is the store's or the system's.
 func (m *Transcoder) Make(ctx context.Context, source Source, t Profile, done func(share float64)) (rendition.Rendition, error) {
 	key := Key(source.Source, t)
 	if known, ok := m.failed.Get(key); ok {
@@ -111,8 +109,7 @@ func (m *Transcoder) clearProgress(key string) {
 	delete(m.progress, key)
 }
 
-// convert converts a video into a file of this process, which has no name and ends with the
-// rendition's body.
+// convert converts a video into a temporary file without a name, which ends with the body of the result.
 func (m *Transcoder) convert(ctx context.Context, source *Source, t Profile, done func(share float64)) (made rendition.Output, err error) {
 	file := m.store.ReaderAt(ctx, source.Key, source.ETag, source.Size)
 	facts, err := probe.Probe(file, source.Size, source.MIMEType)

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// converter answers with a film, or an error, and counts.
+// converter returns a film or an error, and counts its calls.
 type converter struct {
 	film  []byte
 	err   error
@@ -36,7 +36,7 @@ func (c *converter) Convert(_ context.Context, video ffmpeg.Video, _ *transcode.
 	return err
 }
 
-// TestMaker keeps what was converted, and what cannot be.
+// TestMaker checks that conversions and failures are remembered.
 func TestMaker(t *testing.T) {
 	film, err := os.ReadFile("../probe/testdata/tail.mp4")
 	if err != nil {
