@@ -1,15 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollback notices that a cluster was put back to an earlier state, such as a
-// snapshot of its etcd. Objects have their own UIDs then, and say less than what happened:
-// what was published since is scheduled again. Nothing in the cluster can tell.
+// Package rollback detects that a cluster was restored to an earlier state, such as a snapshot of etcd. Restored
+// objects keep their UIDs and are older than the published posts, so that posts published since the snapshot are
+// scheduled again. Nothing inside the cluster shows that.
 //
-// So the manager that works counts, once a minute and when it begins and ends: first on a
-// Lease in the cluster, and then in a document in the bucket, which no restore of the
-// cluster puts back. The cluster has never counted less than the bucket, unless it was put
-// back. Its resourceVersions tell as well: they do not go back, and etcdutl has them leap so
-// that no watch misses what is put back.
+// So the leader counts, every minute and when it starts and stops: first on a Lease in the cluster, then in a document
+// in the bucket, which a restore of the cluster leaves alone. The cluster's count is lower than the bucket's only after
+// a rollback. resourceVersions are evidence as well: they never decrease, and etcdutl makes them jump so that no watch
+// misses restored objects.
 package rollback
 
 import (
@@ -21,40 +20,39 @@ import (
 	"time"
 )
 
-// revisionJump is by how much etcdutl lets revisions leap at least, where it is told to as the
-// Kubernetes documentation says (--bump-revision 1000000000). A busy cluster makes a
-// thousand of them a second, so that it takes eleven days without a count to come as far.
+// revisionJump is the smallest jump of revisions that etcdutl makes when it is called as the Kubernetes documentation
+// recommends (--bump-revision 1000000000). A busy cluster makes a thousand revisions per second, so that it takes
+// eleven days without a count to advance as far.
 const revisionJump = 1_000_000_000
 
-// maxRevision is more than etcd reaches by counting, or by leaps, since it counts writes.
-// Other stores have their resourceVersions say the time, in microseconds or less, so that
-// one from there on says nothing by growing fast.
+// maxRevision exceeds any revision that etcd reaches by counting writes or by jumps. Other stores use the time in
+// microseconds or finer as resourceVersion; a fast increase above this number is no evidence.
 const maxRevision = 1_000_000_000_000_000
 
-// Rollback is a state to which the cluster was put back.
+// Rollback describes the return of the cluster to an earlier state.
 type Rollback struct {
-	// From is when that state was counted last; zero if it never was.
+	// From is the last count of the restored state; zero if it was never counted.
 	From time.Time `json:"from,omitzero"`
-	// DetectedAt is when that was found out, by the clock of the Kubernetes API. What objects
-	// from before say may be less than what happened.
+	// DetectedAt is when the rollback was detected, by the clock of the Kubernetes API. Objects older than that may
+	// lack published posts.
 	DetectedAt time.Time `json:"noticed"`
-	// Evidence names the evidence.
+	// Evidence describes the evidence.
 	Evidence string `json:"why"`
 }
 
-// Count is how far a place has counted.
+// Count is the counter of one place.
 type Count struct {
 	// Number grows by one with each count.
 	Number int64 `json:"number"`
-	// At is when it was counted, by the clock of the Kubernetes API.
+	// At is the time of the count, by the clock of the Kubernetes API.
 	At time.Time `json:"at"`
-	// ResourceVersion is that of the Lease with this count; the Lease itself does not say it.
+	// ResourceVersion is the resourceVersion of the Lease with this count; it is not stored on the Lease itself.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// LastRollback is the last rewind; nil if there was none.
+	// LastRollback is the last rollback; nil if there was none.
 	LastRollback *Rollback `json:"rewound,omitempty"`
 }
 
-// parse reads a Count.
+// parse parses a Count.
 func parse(data []byte) (Count, error) {
 	var c Count
 	if err := json.Unmarshal(data, &c); err != nil || c.Number < 1 {
@@ -65,10 +63,9 @@ func parse(data []byte) (Count, error) {
 
 var errUncounted = errors.New("counts begin at 1")
 
-// next is the count that follows what the cluster and the bucket say, and whether the
-// cluster was put back. Zero counts are those of places that have none. The bucket is read
-// before the cluster, so that another manager that counts in between makes the cluster no
-// less.
+// next returns the count that follows the cluster's and the bucket's, and whether the cluster was rolled back. A place
+// without a count has the zero Count. Read the bucket before the cluster: another manager that counts in between can
+// then only raise the cluster's count.
 func next(cluster, bucket Count, now time.Time) (count Count, rewound bool) {
 	count = Count{Number: max(cluster.Number, bucket.Number) + 1, At: now, LastRollback: latest(cluster.LastRollback, bucket.LastRollback)}
 	if cluster.Number >= bucket.Number {
@@ -78,9 +75,9 @@ func next(cluster, bucket Count, now time.Time) (count Count, rewound bool) {
 	return count, true
 }
 
-// revisionGap says how resourceVersions have gone from one noted in the bucket to one of now, if
-// only a cluster that was put back has them go so; "" otherwise, and where they are no
-// numbers, which Kubernetes lets other stores than etcd do.
+// revisionGap compares a resourceVersion noted in the bucket with the present one. It returns the evidence if only a
+// rollback explains the difference, and "" otherwise, or if they are not numbers, which Kubernetes permits for stores
+// other than etcd.
 func revisionGap(from, to string) string {
 	was, err := strconv.ParseUint(from, 10, 64)
 	if err != nil {
@@ -98,7 +95,7 @@ func revisionGap(from, to string) string {
 	return ""
 }
 
-// mostAdvanced is the count that is further on, with the last rewind that either of them knows.
+// mostAdvanced returns the higher count, with the last rollback of either.
 func mostAdvanced(a, b Count) Count {
 	far := a
 	if b.Number > a.Number {
@@ -108,7 +105,7 @@ func mostAdvanced(a, b Count) Count {
 	return far
 }
 
-// latest is the rewind that was noticed later; nil if there is none.
+// latest returns the rollback that was detected later; nil if there is none.
 func latest(a, b *Rollback) *Rollback {
 	if a == nil || b != nil && b.DetectedAt.After(a.DetectedAt) {
 		return b

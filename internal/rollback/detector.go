@@ -24,43 +24,41 @@ import (
 )
 
 const (
-	// countEvery is how often it is counted: a snapshot that is put back within that time
-	// after it was taken may not be noticed.
+	// countEvery is the interval of counts. A snapshot that is restored within that time after it was taken may not be
+	// detected.
 	countEvery = time.Minute
-	// tryEvery is how soon it is tried again while it cannot be told whether the cluster was
-	// put back, and first after any other failure: what is published until then is after the
-	// last count.
+	// tryEvery is the retry interval while it is unknown whether the cluster was rolled back, and the first retry
+	// interval after any other failure: posts published meanwhile are later than the last count.
 	tryEvery = 5 * time.Second
-	// countWithin bounds one count. Posts wait for the first one.
+	// countWithin is the timeout of one count. Posts wait for the first one.
 	countWithin = 5 * time.Second
-	// lastWithin bounds the count of a process that ends.
+	// lastWithin is the timeout of the count at shutdown.
 	lastWithin = 2 * time.Second
-	// recent is how old the cluster's own count may be so that the cluster is believed
-	// without the bucket: less than it takes to put a snapshot back, and more than an
-	// ordinary restart.
+	// recent is the maximum age of the cluster's own count to be trusted without the bucket: shorter than a restore of
+	// a snapshot, and longer than an ordinary restart.
 	recent = 5 * time.Minute
-	// tries is how often it is counted again after another manager did at the same time.
+	// tries limits the attempts to count when another manager counts at the same time.
 	tries = 3
 )
 
-// Documents keeps the count in the bucket; *store.Store implements it.
+// Documents stores the count in the bucket; *store.Store implements it.
 type Documents interface {
 	ReadDocument(ctx context.Context, key, known string, most int64) (data []byte, etag string, err error)
 	PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error)
 }
 
-// Status is what is known of rewinds.
+// Status is the known state of rollbacks.
 type Status struct {
-	// LastRollback is the last rewind; nil if there was none.
+	// LastRollback is the last rollback; nil if there was none.
 	LastRollback *Rollback
-	// UnknownSince is since when it cannot be told whether there was one; zero if it can. What was
-	// created later is not from before one.
+	// UnknownSince is the time since which a rollback cannot be ruled out; zero if it can. Objects created later are
+	// not from before a rollback.
 	UnknownSince time.Time
-	// Problem says why it cannot be told.
+	// Problem explains why a rollback cannot be ruled out.
 	Problem string
 }
 
-// Options are what New needs. All but Registerer are required.
+// Options are the dependencies of New. All but Registerer are required.
 type Options struct {
 	// Documents is the bucket.
 	Documents Documents
@@ -69,33 +67,32 @@ type Options struct {
 	// Client writes the Lease, and Reader reads it from the API server.
 	Client client.Client
 	Reader client.Reader
-	// Lease is the Lease that the cluster counts on.
+	// Lease is the Lease with the cluster's count.
 	Lease types.NamespacedName
-	// Clock is that of the Kubernetes API.
+	// Clock is the clock of the Kubernetes API.
 	Clock clock.WithTicker
-	// Registerer takes the metric; nil none.
+	// Registerer registers the metric; nil disables it.
 	Registerer prometheus.Registerer
 }
 
-// Detector counts, and knows whether the cluster was put back. It may be asked by many
-// goroutines at once.
+// Detector counts, and detects that the cluster was rolled back. It is safe for concurrent use.
 type Detector struct {
 	o            Options
 	rolledBackAt prometheus.Gauge
 
 	mu     sync.Mutex
 	status Status
-	// first is closed once the state is known for the first time.
+	// first is closed when the status is first set.
 	first chan struct{}
-	// confirmed is whether the bucket has told, and believed whether the cluster alone is
-	// believed until it does.
+	// confirmed is true after a successful read of the bucket. trusted is true if only the cluster's count is used
+	// until then.
 	confirmed, trusted bool
-	// last is what this manager wrote or read on the Lease last. While the bucket is away it
-	// stands in for it: the cluster does not count less by itself.
+	// last is the count that this manager last wrote to or read from the Lease. It replaces the bucket's count while
+	// the bucket is unavailable: the cluster's count does not decrease by itself.
 	last Count
 }
 
-// New returns a Counter.
+// New returns a Detector.
 func New(o Options) *Detector {
 	return &Detector{o: o, first: make(chan struct{}), rolledBackAt: promauto.With(o.Registerer).NewGauge(prometheus.GaugeOpts{
 		Name: "herald_cluster_rewound_timestamp_seconds",
@@ -107,8 +104,7 @@ func New(o Options) *Detector {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Detector) NeedLeaderElection() bool { return true }
 
-// Start counts at once, each minute, and once more when ctx ends. A count that fails is tried
-// again sooner.
+// Start counts at once, every minute, and finally when ctx ends. It retries a failed count sooner.
 func (c *Detector) Start(ctx context.Context) error {
 	began, again := c.o.Clock.Now(), tryEvery
 	for {
@@ -135,8 +131,7 @@ func (c *Detector) Start(ctx context.Context) error {
 	}
 }
 
-// countFinal counts once more at the end: what was published within the last minute is after the
-// last count.
+// countFinal counts at shutdown: posts published within the last minute are later than the last count.
 func (c *Detector) countFinal(ctx context.Context) {
 	if err := c.within(ctx, lastWithin); err != nil {
 		log(ctx).V(1).Info("cannot count once more before the end", "error", err.Error())
@@ -152,8 +147,7 @@ func (c *Detector) within(ctx context.Context, most time.Duration) error {
 	return c.Count(ctx)
 }
 
-// Status returns what is known of rewinds. It waits until that is so for the first time, or
-// until ctx ends, which is the error.
+// Status returns the known state of rollbacks. It waits until the status is first set. The error is ctx's.
 func (c *Detector) Status(ctx context.Context) (Status, error) {
 	select {
 	case <-c.first:
@@ -165,13 +159,13 @@ func (c *Detector) Status(ctx context.Context) (Status, error) {
 	return c.status, nil
 }
 
-// Count counts once, and takes what that tells of rewinds. An error means that it could not
-// be counted everywhere; what is known of rewinds stands then as far as it could be read.
+// Count counts once and updates the status. It returns an error if it could not count in both places; the status is
+// then as complete as the places that could be read.
 func (c *Detector) Count(ctx context.Context) error {
 	return retryOnConflict(func() error { return c.count(ctx) })
 }
 
-// retryOnConflict does again what another manager did at the same time.
+// retryOnConflict repeats a count after a conflict with another manager.
 func retryOnConflict(count func() error) error {
 	var err error
 	for range tries {
@@ -207,9 +201,8 @@ func (c *Detector) count(ctx context.Context) error {
 
 func (c *Detector) now() time.Time { return c.o.Clock.Now().UTC().Truncate(time.Second) }
 
-// countOnLease writes a count to the Lease, with what the Lease's resourceVersion tells only
-// then: from is when the state of the cluster is from, and noted the one to compare with. It
-// returns the count as it was written, with its resourceVersion.
+// countOnLease writes a count to the Lease and then checks the Lease's new resourceVersion against noted; from is the
+// time of the cluster's state. It returns the stored count with its resourceVersion.
 func (c *Detector) countOnLease(ctx context.Context, lease *coordinationv1.Lease, count Count, from time.Time, noted string) (Count, error) {
 	if err := c.writeLease(ctx, lease, count); err != nil {
 		return Count{}, err
@@ -227,10 +220,9 @@ func (c *Detector) countOnLease(ctx context.Context, lease *coordinationv1.Lease
 	return count, nil
 }
 
-// renew says on the Lease that somebody works, if it was the bucket that could not be read
-// and it is known nevertheless what state the cluster is in: the manager that follows would
-// doubt that otherwise, and keep posts back. It takes time of its own, as a bucket that
-// does not answer has used up that of the count.
+// renew updates the time on the Lease if only the bucket could not be read and the state of the cluster is known
+// nevertheless. Otherwise the next leader would doubt that state and delay posts. It has a separate timeout, since a
+// bucket that does not answer has used up the timeout of the count.
 func (c *Detector) renew(ctx context.Context, most time.Duration, why error) {
 	if _, bucket := errors.AsType[*bucketError](why); !bucket || !c.isConfirmed() && !c.isTrusted() {
 		return
@@ -242,10 +234,9 @@ func (c *Detector) renew(ctx context.Context, most time.Duration, why error) {
 	}
 }
 
-// renewLease renews the time of the cluster's count, and not its number: that grows only
-// after the bucket was read, or a cluster that was put back could catch up with the bucket
-// before anybody has compared the two. What this manager has counted stands in for the
-// bucket.
+// renewLease updates the time of the cluster's count, but not its number. The number grows only after the bucket was
+// read; otherwise a restored cluster could catch up with the bucket before the two were compared. The last count of
+// this manager replaces the bucket's.
 func (c *Detector) renewLease(ctx context.Context) error {
 	lease, counted, err := c.readLease(ctx)
 	if err != nil {
@@ -255,7 +246,7 @@ func (c *Detector) renewLease(ctx context.Context) error {
 	count, rewound := next(counted, noted, now)
 	count.Number--
 	if !rewound && now.Sub(counted.At).Abs() < countEvery/2 {
-		return nil // it is tried more often than this needs, while only the cluster is believed
+		return nil // retries are more frequent than this update needs to be while only the cluster is trusted
 	}
 	if count, err = c.countOnLease(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
 		return err
@@ -264,9 +255,8 @@ func (c *Detector) renewLease(ctx context.Context) error {
 	return nil
 }
 
-// handleFailure takes that it could not be counted. What was known stays. At the begin, the
-// cluster alone is believed if it has counted a moment ago, since an ordinary restart must
-// not wait for the bucket; otherwise what is from before waits.
+// handleFailure handles a failed count. Known state is kept. At startup the cluster alone is trusted if its count is
+// recent, since an ordinary restart must not wait for the bucket; otherwise earlier posts wait.
 func (c *Detector) handleFailure(ctx context.Context, began time.Time, why error) {
 	if c.isConfirmed() {
 		log(ctx).Info("cannot count; an earlier state of the cluster would not be noticed if it were put back now", "error", why.Error())
@@ -283,7 +273,7 @@ func (c *Detector) handleFailure(ctx context.Context, began time.Time, why error
 	}
 }
 
-// trustCluster takes what the cluster alone tells.
+// trustCluster sets the status from the cluster's count alone.
 func (c *Detector) trustCluster(ctx context.Context, began time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, countWithin)
 	defer cancel()
@@ -302,11 +292,11 @@ func (c *Detector) trustCluster(ctx context.Context, began time.Time) {
 	c.setStatus(ctx, state, false)
 }
 
-// setStatus takes what is known of rewinds; known says that the bucket has told it.
+// setStatus updates the status; known is true if the bucket was read.
 func (c *Detector) setStatus(ctx context.Context, state Status, known bool) {
 	c.mu.Lock()
 	before := c.status.LastRollback
-	// What was noticed, and could not be written, stays.
+	// A detected rollback is kept even if it could not be written.
 	state.LastRollback = latest(before, state.LastRollback)
 	c.status, c.confirmed = state, c.confirmed || known
 	select {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { os.Exit(envtest.Main(m, &env)) }
 
 const cluster = "0f6e-uid"
 
-// bench is a cluster and a bucket, whose managers come and go.
+// bench is a cluster and a bucket with changing managers.
 type bench struct {
 	t     *testing.T
 	clock paced
@@ -44,7 +44,7 @@ type bench struct {
 	lease types.NamespacedName
 }
 
-// paced is a clock that says for how long a manager pauses, which has counted then.
+// paced is a clock that reports the pause of a manager, which has counted then.
 type paced struct {
 	*clocktesting.FakeClock
 
@@ -59,7 +59,7 @@ func (p paced) NewTimer(d time.Duration) clock.Timer {
 	return timer
 }
 
-// bucket is a real one, which can be away.
+// bucket is a real bucket that can be made unavailable.
 type bucket struct {
 	*store.Store
 
@@ -93,7 +93,7 @@ func newBench(t *testing.T, name string) *bench {
 	}
 }
 
-// manager is a manager that begins.
+// manager returns a new manager.
 func (b *bench) manager(registry prometheus.Registerer) *rollback.Detector {
 	return rollback.New(rollback.Options{
 		Documents: b.files, Cluster: func(context.Context) (string, error) { return cluster, nil }, Client: env.Client, Reader: env.Client,
@@ -101,7 +101,7 @@ func (b *bench) manager(registry prometheus.Registerer) *rollback.Detector {
 	})
 }
 
-// works has a manager count, and returns what it knows.
+// works makes a manager count, and returns its status.
 func (b *bench) works(c *rollback.Detector) rollback.Status {
 	b.t.Helper()
 	b.clock.Step(time.Minute)
@@ -115,7 +115,7 @@ func (b *bench) works(c *rollback.Detector) rollback.Status {
 	return state
 }
 
-// begins has a manager begin as a process does, and end, and returns what it knew.
+// begins starts and stops a manager like a process, and returns its status.
 func (b *bench) begins() rollback.Status {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
@@ -129,8 +129,8 @@ func (b *bench) begins() rollback.Status {
 	return state
 }
 
-// runs has a manager begin, does what happens once it has counted, or has failed to, has it
-// run on for 20 minutes, and end. It returns what it knew then.
+// runs starts a manager, calls happens after its first count or failure, lets it run for 20 more minutes, and stops it.
+// It returns the status of that time.
 func (b *bench) runs(happens func()) rollback.Status {
 	b.t.Helper()
 	b.clock.pauses = make(chan time.Duration)
@@ -151,7 +151,7 @@ func (b *bench) runs(happens func()) rollback.Status {
 	return state
 }
 
-// snapshot is what a snapshot of the cluster has of the count; putBack puts it back.
+// snapshot returns the count in a snapshot of the cluster; putBack restores it.
 func (b *bench) snapshot() (annotation string) {
 	b.t.Helper()
 	var lease coordinationv1.Lease
@@ -173,7 +173,7 @@ func (b *bench) putBack(annotation string) {
 	}
 }
 
-// TestPutBack follows a cluster through the drill, with one manager after another.
+// TestPutBack follows a cluster through the drill, with several managers in sequence.
 func TestPutBack(t *testing.T) {
 	b := newBench(t, "put-back")
 	if state := b.works(b.manager(nil)); state.LastRollback != nil || !state.UnknownSince.IsZero() {
@@ -211,7 +211,7 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
-// TestEnds shows that a snapshot is noticed although less than a minute was counted since.
+// TestEnds checks that a snapshot is detected although the count covers less than a minute after it.
 func TestEnds(t *testing.T) {
 	b := newBench(t, "ends")
 	b.works(b.manager(nil))
@@ -223,7 +223,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestLeap shows what the resourceVersion that the bucket noted tells.
+// TestLeap checks the evidence from the resourceVersion that the bucket noted.
 func TestLeap(t *testing.T) {
 	b := newBench(t, "leap")
 	b.works(b.manager(nil))
@@ -252,11 +252,11 @@ func TestLeap(t *testing.T) {
 	}
 }
 
-// TestAway goes through what a manager knows that begins while the store is away.
+// TestAway checks the status of a manager that starts while the store is unavailable.
 func TestAway(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why string
-		// since is how long ago the cluster has counted last; zero for never.
+		// since is the age of the cluster's last count; zero for never.
 		since  time.Duration
 		unsure bool
 	}{
@@ -283,13 +283,13 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestAwayForLong goes through what the manager knows that follows one which has worked for
-// 20 minutes while the store was away.
+// TestAwayForLong checks the status of a manager that follows one that worked for 20 minutes while the store was
+// unavailable.
 func TestAwayForLong(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why string
-		// paused is for how long nobody worked before, and awayAt whether the store was away
-		// then, rather than from the first count on.
+		// paused is the time without a leader before. awayAt is true if the store was unavailable then, rather than
+		// from the first count.
 		paused time.Duration
 		awayAt bool
 		unsure bool
@@ -317,7 +317,7 @@ func TestAwayForLong(t *testing.T) {
 	}
 }
 
-// TestAwayAndPutBack shows that to go on while the store is away hides no snapshot from before.
+// TestAwayAndPutBack checks that work while the store is unavailable does not hide the restore of an earlier snapshot.
 func TestAwayAndPutBack(t *testing.T) {
 	gone := func(b *bench, _ string) {
 		if err := env.Client.Delete(b.t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.lease.Namespace, Name: b.lease.Name}}); err != nil {
@@ -326,9 +326,9 @@ func TestAwayAndPutBack(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		why string
-		// before and during are what is done before a manager begins, and while it works.
+		// before and during are the events before a manager starts, and while it works.
 		before, during func(b *bench, snapshot string)
-		// soon is whether it is noticed although the store is away.
+		// soon is true if the rollback is detected while the store is unavailable.
 		soon bool
 	}{
 		"by a machine":      {"the cluster's count is young, but must not catch up with the bucket's", (*bench).putBack, nil, false},
@@ -369,8 +369,8 @@ func TestAwayAndPutBack(t *testing.T) {
 	}
 }
 
-// TestTriesAgainSoon shows how long it takes until it is counted again after it failed: a single
-// failure must not leave what is published in the next minute without a count.
+// TestTriesAgainSoon checks the retry interval of a failed count: after a single failure, the posts of the next minute
+// must not lack a count.
 func TestTriesAgainSoon(t *testing.T) {
 	b := newBench(t, "soon")
 	b.clock.pauses = make(chan time.Duration)
@@ -406,8 +406,8 @@ func TestTriesAgainSoon(t *testing.T) {
 	}
 }
 
-// TestUnwritten shows that a rewind which the bucket was not told of is known to the next
-// manager, also while the store is away.
+// TestUnwritten checks that the next manager knows a rollback that could not be written to the bucket, also while the
+// store is unavailable.
 func TestUnwritten(t *testing.T) {
 	b := newBench(t, "unwritten")
 	b.works(b.manager(nil))

@@ -17,12 +17,12 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// It is counted in two places: on a Lease of the cluster, and in a document of the bucket.
+// The count is stored in two places: on a Lease in the cluster, and in a document in the bucket.
 
-// Annotation of the Lease has what the cluster has counted.
+// Annotation of the Lease holds the cluster's count.
 const Annotation = "social.herald.dev/count"
 
-// Key is the key of the document with what was counted for a Lease of a cluster.
+// Key is the key of the document with the count for a Lease of a cluster.
 func Key(cluster string, lease types.NamespacedName) string {
 	return store.Reserved + "clock/" + cluster + "/" + lease.Namespace + "/" + lease.Name + ".json"
 }
@@ -32,7 +32,7 @@ const (
 	mostBytes = 16 << 10
 )
 
-// writeBucket writes a count on condition that the document still has an etag.
+// writeBucket writes a count if the document still has the given etag.
 func (c *Detector) writeBucket(ctx context.Context, key string, count Count, etag string) error {
 	data, err := json.Marshal(count)
 	if err != nil {
@@ -44,13 +44,12 @@ func (c *Detector) writeBucket(ctx context.Context, key string, count Count, eta
 	return nil
 }
 
-// bucketError says that the bucket cannot be read.
+// bucketError wraps an error of reading the bucket.
 type bucketError struct{ error }
 
 func (e *bucketError) Unwrap() error { return e.error }
 
-// readBucket returns what the bucket has counted, and the etag of that; both are zero if it
-// has not.
+// readBucket returns the bucket's count and its etag; both are zero if there is none.
 func (c *Detector) readBucket(ctx context.Context, key string) (Count, string, error) {
 	data, etag, err := c.o.Documents.ReadDocument(ctx, key, "", mostBytes)
 	if errors.Is(err, store.ErrNotFound) {
@@ -66,8 +65,8 @@ func (c *Detector) readBucket(ctx context.Context, key string) (Count, string, e
 	return count, etag, nil
 }
 
-// readLease returns the Lease and what the cluster has counted on it; a new one if there is
-// none. What somebody has written there that is no count is none.
+// readLease returns the Lease and the cluster's count on it, or a new Lease if there is none. An annotation that cannot
+// be parsed counts as missing.
 func (c *Detector) readLease(ctx context.Context) (*coordinationv1.Lease, Count, error) {
 	lease := &coordinationv1.Lease{}
 	err := c.o.Reader.Get(ctx, c.o.Lease, lease)

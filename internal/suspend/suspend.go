@@ -1,21 +1,21 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suspend holds the brake of a whole installation, which the manager's configuration sets
-// while the process runs, beside that of each Team.
+// Package suspend has the switch that suspends a whole installation. The manager's configuration sets it at run time,
+// in addition to the suspension of each Team.
 package suspend
 
 import "sync"
 
-// Switch is whether nothing is published. The zero value is released.
+// Switch is the suspension of an installation. The zero value is off.
 type Switch struct {
 	mu          sync.Mutex
 	on          bool
 	subscribers []func()
 }
 
-// Set sets or releases the brake, and reports whether that is a change. Those who follow it are
-// told of one before Set returns.
+// Set suspends or resumes the installation, and reports whether that is a change. It calls the subscribers after a
+// change before it returns.
 func (b *Switch) Set(on bool) (changed bool) {
 	b.mu.Lock()
 	changed, b.on = b.on != on, on
@@ -29,7 +29,7 @@ func (b *Switch) Set(on bool) (changed bool) {
 	return changed
 }
 
-// On reports whether nothing is published. A nil brake is released.
+// On reports whether the installation is suspended. A nil Switch is off.
 func (b *Switch) On() bool {
 	if b == nil {
 		return false
@@ -39,7 +39,7 @@ func (b *Switch) On() bool {
 	return b.on
 }
 
-// Subscribe has f called after each change.
+// Subscribe registers f to be called after each change.
 func (b *Switch) Subscribe(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweeps repeats what one manager, the one that leads, does by the clock: looking for
-// what no event tells of.
+// Package sweeps repeats periodic work of the leader that no event triggers.
 package sweeps
 
 import (
@@ -14,17 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Sweep is what is repeated while its manager leads.
+// Sweep is periodic work of the leader.
 type Sweep struct {
-	// Name is that of its log.
+	// Name is the name of its logger.
 	Name string
-	// Do makes one sweep. An error goes into the log, and the next sweep tries again.
+	// Do makes one sweep. An error is logged, and the next sweep tries again.
 	Do func(context.Context) error
-	// First is the pause before the first sweep: at its start a manager has posts to send.
-	// Every is the pause after each.
+	// First is the pause before the first sweep: a manager that starts has posts to send. Every is the pause after each
+	// sweep.
 	First, Every time.Duration
-	// Within bounds one sweep, so that a server which accepts a request and then says
-	// nothing does not hold the others up for ever.
+	// Within is the timeout of one sweep, so that a server that accepts a request and does not answer cannot block the
+	// following sweeps forever.
 	Within time.Duration
 	Clock  clock.Clock
 }

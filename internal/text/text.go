@@ -11,15 +11,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ellipsis ends a text that was shortened.
+// ellipsis is the end of a shortened text.
 const ellipsis = "…"
 
-// Fold returns a text in the form in which it is compared: in NFC, with every
-// run of blanks as one space. A platform may trim a text that it gives back,
-// change its blanks, and compose its letters.
+// Fold normalizes a text for comparison: in NFC, with every run of white space as one space. A platform may trim a text
+// that it returns, change its white space, and compose its letters.
 func Fold(text string) string { return strings.Join(strings.Fields(norm.NFC.String(text)), " ") }
 
-// First returns the first characters of a text, at most limit.
+// First returns the first limit characters of a text.
 func First(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text
@@ -27,8 +26,8 @@ func First(text string, limit int) string {
 	return string([]rune(text)[:limit])
 }
 
-// Truncate shortens a text for people to at most limit characters, as schemas
-// count them; limit is at least 1. A shortened text ends in "…".
+// Truncate shortens a text for people to at most limit characters, as schemas count them; limit is at least 1. A
+// shortened text ends in "…".
 func Truncate(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text
@@ -36,8 +35,8 @@ func Truncate(text string, limit int) string {
 	return First(text, limit-1) + ellipsis
 }
 
-// TruncateBytes shortens a text for people to at most limit bytes, between two characters;
-// limit is at least 3. A shortened text ends in "…".
+// TruncateBytes shortens a text for people to at most limit bytes, between two characters; limit is at least 3. A
+// shortened text ends in "…".
 func TruncateBytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -22,38 +22,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Collector is where spans are delivered to, by OTLP over HTTP.
+// Collector is the destination of spans, by OTLP over HTTP.
 type Collector struct {
-	// URL is the whole address, which usually ends in /v1/traces.
+	// URL is the full address, which usually ends in /v1/traces.
 	URL string
-	// Header goes with each request; it may hold a secret.
+	// Header is sent with each request; it may hold a secret.
 	Header http.Header
-	// Timeout bounds the delivery of one batch with all its tries (default
-	// DefaultTimeout).
+	// Timeout limits the delivery of one batch with all its attempts (default DefaultTimeout).
 	Timeout time.Duration
-	// Gzip compresses what is sent.
+	// Gzip compresses requests.
 	Gzip bool
-	// TLS are the authorities to trust and the certificate to show; nil for those of
-	// the system and none.
+	// TLS has the trusted authorities and the client certificate; nil for the system's authorities and no certificate.
 	TLS *tls.Config
 	// Proxy is as in http.Transport.
 	Proxy func(*http.Request) (*url.URL, error)
 }
 
-// DefaultTimeout is what OpenTelemetry sets for OTEL_EXPORTER_OTLP_TIMEOUT.
+// DefaultTimeout is OpenTelemetry's default for OTEL_EXPORTER_OTLP_TIMEOUT.
 const DefaultTimeout = 10 * time.Second
 
-// tries are those of a batch that the collector does not take now, as OTLP wants them
-// (OTLP 1.x, "OTLP/HTTP Response"). The timeout ends them.
+// tries is the backoff of a batch that the collector does not accept now, as OTLP requires (OTLP 1.x, "OTLP/HTTP
+// Response"). The timeout ends it.
 var tries = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6}
 
-// longestAnswer is how much of an answer is read, so that its connection can be used
-// again.
+// longestAnswer is the number of bytes of a response that are read, so that its connection can be reused.
 const longestAnswer = 64 << 10
 
-// client delivers spans. It implements otlptrace.Client. OpenTelemetry's own client for
-// HTTP is not used: it brings gRPC into the program, 7 MiB that nothing calls
-// (open-telemetry/opentelemetry-go#2579).
+// client delivers spans. It implements otlptrace.Client. OpenTelemetry's own HTTP client is not used: it links gRPC, 7
+// MiB that nothing calls (open-telemetry/opentelemetry-go#2579).
 type client struct {
 	Collector
 
@@ -67,7 +63,7 @@ func newClient(c Collector) *client {
 			Proxy: c.Proxy, TLSClientConfig: c.TLS, ForceAttemptHTTP2: true,
 			MaxIdleConns: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: c.Timeout, MaxResponseHeaderBytes: longestAnswer,
 		},
-		// The header may hold a secret, which is for the address that was configured.
+		// The header may hold a secret, which is for the configured address only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -83,8 +79,7 @@ func (c *client) Stop(context.Context) error {
 
 // UploadTraces implements otlptrace.Client.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
-	// This message and the request of OTLP's service have one encoding; the package of the
-	// service brings gRPC.
+	// This message and the request of OTLP's service have the same encoding; the package of the service links gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err != nil {
 		return fmt.Errorf("encode spans: %w", err)
@@ -99,10 +94,10 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 		again, err = c.send(ctx, body)
 		return !again, nil
 	})
-	return cmp.Or(err, ended) // that the tries have ended says less than why the last one failed
+	return cmp.Or(err, ended) // the end of the backoff is less informative than the error of the last attempt
 }
 
-// send sends a batch once, and says whether it is worth another try.
+// send sends a batch once, and reports whether to retry.
 func (c *client) send(ctx context.Context, body []byte) (again bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err != nil {
@@ -122,7 +117,7 @@ func (c *client) send(ctx context.Context, body []byte) (again bool, err error) 
 		return true, fmt.Errorf("the collector could not be reached: %w", err)
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, longestAnswer)) // only for the connection's next use
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, longestAnswer)) // so that the connection can be reused
 	switch status := answer.StatusCode; status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true, fmt.Errorf("the collector answered with HTTP status %d", status)
@@ -137,7 +132,7 @@ func (c *client) send(ctx context.Context, body []byte) (again bool, err error) 
 func compressed(body []byte) []byte {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
-	_, _ = w.Write(body) // a bytes.Buffer takes everything
+	_, _ = w.Write(body) // a bytes.Buffer accepts everything
 	_ = w.Close()
 	return out.Bytes()
 }

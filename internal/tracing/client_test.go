@@ -33,7 +33,7 @@ type collector struct {
 	requests int
 }
 
-// collect answers each request by answer, and takes its spans if that is nil or says 200.
+// collect responds to each request by answer, and accepts its spans if that is nil or reports 200.
 func collect(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request) (take bool)) *collector {
 	t.Helper()
 	c := &collector{}
@@ -86,7 +86,7 @@ func (c *collector) take(t *testing.T, body []byte) {
 	}
 }
 
-// start begins to deliver everything to an address.
+// start starts the delivery of all spans to an address.
 func start(t *testing.T, to Collector, log *slog.Logger) *Provider {
 	t.Helper()
 	p, err := Start(t.Context(), Options{Collector: to, Service: "herald-manager", Version: "v1", Instance: "pod", SamplingRatio: new(1.0), Log: log})
@@ -154,8 +154,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestHangingCollector ends many more spans than the queue holds while the collector does
-// not answer. None waits, and neither does the end of the process.
+// TestHangingCollector ends many more spans than the queue holds while the collector does not respond. Neither the
+// spans nor the end of the process wait.
 func TestHangingCollector(t *testing.T) {
 	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "16")
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
@@ -201,7 +201,7 @@ func TestHangingCollector(t *testing.T) {
 	}
 }
 
-// TestNoCollector delivers to an address where nothing listens.
+// TestNoCollector delivers to an address without a server.
 func TestNoCollector(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()

@@ -11,14 +11,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Fields of a line of the log, named as OpenTelemetry wants them outside of its own
-// format.
+// Fields of a log line, named as OpenTelemetry specifies for formats other than its own.
 const (
 	logTraceID = "trace_id"
 	logSpanID  = "span_id"
 )
 
-// LogHandler adds to each line the trace and the span of its context.
+// LogHandler adds the trace and the span of its context to each line.
 func LogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
 
 type logHandler struct{ slog.Handler }
@@ -42,8 +41,7 @@ func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{h.Handler.WithGroup(name)}
 }
 
-// Logger adds the trace and the span of a context to the lines of a logr.Logger, which
-// are written without one.
+// Logger adds the trace and the span of a context to the lines of a logr.Logger, which have no context.
 func Logger(ctx context.Context, log logr.Logger) logr.Logger {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.IsValid() {

@@ -19,31 +19,29 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Options says where spans go and which ones.
+// Options configure the export of spans.
 type Options struct {
-	// Collector is where they go.
+	// Collector is the destination.
 	Collector Collector
-	// Service names the process to the collector, Version its version, and Instance
-	// tells it from the others; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come
-	// before.
+	// Service is the name of the process at the collector, Version its version, and Instance distinguishes it from the
+	// others; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
 	Service, Version, Instance string
-	// SamplingRatio is the share of traces that are recorded, from 0 to 1, of those of
-	// which no request has decided it. Nil leaves all to OTEL_TRACES_SAMPLER.
+	// SamplingRatio is the share of recorded traces, from 0 to 1, among those that no request has decided. Nil leaves
+	// the decision to OTEL_TRACES_SAMPLER.
 	SamplingRatio *float64
-	// Log is told of what cannot be delivered.
+	// Log receives delivery errors.
 	Log *slog.Logger
 }
 
-// Provider makes spans and delivers them, in the background.
+// Provider makes spans and delivers them in the background.
 type Provider struct {
 	sdk *sdktrace.TracerProvider
 }
 
-// trouble is how often it is logged that spans cannot be delivered.
+// trouble is how often delivery errors are logged.
 const trouble = time.Minute
 
-// Start begins to deliver spans. There is one Provider in a process: it takes over
-// OpenTelemetry's own log.
+// Start starts the delivery of spans. A process has one Provider: it replaces OpenTelemetry's own log.
 func Start(ctx context.Context, o Options) (*Provider, error) {
 	exporter, err := otlptrace.New(ctx, newClient(o.Collector))
 	if err != nil {
@@ -66,8 +64,7 @@ func Start(ctx context.Context, o Options) (*Provider, error) {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	options := []sdktrace.TracerProviderOption{
-		// The queue is bounded (OTEL_BSP_MAX_QUEUE_SIZE, 2048 spans), and what does not fit
-		// is dropped.
+		// The queue is bounded (OTEL_BSP_MAX_QUEUE_SIZE, 2048 spans), and further spans are dropped.
 		sdktrace.WithBatcher(exporter),
 		sdktrace.WithResource(from),
 	}
@@ -77,11 +74,10 @@ func Start(ctx context.Context, o Options) (*Provider, error) {
 	return &Provider{sdk: sdktrace.NewTracerProvider(options...)}, nil
 }
 
-// Tracer returns what begins traces.
+// Tracer returns a Tracer that starts traces.
 func (p *Provider) Tracer() *Tracer { return NewTracer(p.sdk) }
 
-// Shutdown delivers what waits, for no longer than the context lasts. What is not
-// delivered then is lost.
+// Shutdown delivers the queued spans until the context ends. Undelivered spans are lost.
 func (p *Provider) Shutdown(ctx context.Context) error {
 	if err := p.sdk.Shutdown(ctx); err != nil {
 		return fmt.Errorf("the last spans were not delivered: %w", err)
@@ -89,9 +85,8 @@ func (p *Provider) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// asTheRequest decides which traces are recorded: as the request that asked for it was
-// decided, whether its trace goes on or is linked to. So either all of a post is
-// there or nothing. What no request asked for is decided by fresh.
+// asTheRequest samples a trace like the originating request, whether it continues the request's trace or is linked to
+// it. So either all spans of a post are recorded or none. A trace without such a request is sampled by fresh.
 type asTheRequest struct{ fresh sdktrace.Sampler }
 
 // ShouldSample implements sdktrace.Sampler.

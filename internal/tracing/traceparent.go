@@ -11,15 +11,14 @@ import (
 )
 
 const (
-	// Header is the field of a request that names its trace (W3C Trace Context).
+	// Header is the request header with the trace (W3C Trace Context).
 	Header = "traceparent"
 
 	// traceparentLength is the length of a traceparent of version 00.
 	traceparentLength = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 )
 
-// Traceparent names the span of a context, as the header of that name does; "" without
-// one.
+// Traceparent returns the span of a context in the form of that header; "" without one.
 func Traceparent(ctx context.Context) string {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return ""
@@ -29,9 +28,8 @@ func Traceparent(ctx context.Context) string {
 	return carrier.Get(Header)
 }
 
-// parse reads a traceparent, which anybody may have written: only version 00 is read,
-// in its exact form. Of anything else nothing is taken. A tracestate is never read: it
-// would bring what clients write into the spans.
+// parse parses a traceparent from an untrusted source: it accepts version 00 in its exact form, and nothing else. It
+// never reads a tracestate, which would carry clients' text into the spans.
 func parse(traceparent string) trace.SpanContext {
 	if len(traceparent) != traceparentLength || traceparent[:3] != "00-" {
 		return trace.SpanContext{}

@@ -1,16 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracing tells an OpenTelemetry collector what Herald did for a request and
-// for a post. It is made so that what is traced cannot suffer from it:
+// Package tracing reports Herald's work for a request and for a post to an OpenTelemetry collector. Tracing cannot
+// impair the traced work:
 //
-//   - Without a Tracer nothing is recorded and nothing allocated. Child spans begin
-//     only below a span that is recorded.
-//   - Spans wait for the collector in a queue of bounded length. What does not fit is
-//     dropped; nothing waits for it.
-//   - Spans carry values for a closed list of keys, all of them names and numbers. There is no
-//     place for texts, addresses, headers and messages of errors, which could hold
-//     what a person wrote or a secret.
+//   - Without a Tracer nothing is recorded and nothing allocated. Child spans start only below a recorded span.
+//   - Spans wait for the collector in a bounded queue. Spans that do not fit are dropped; nothing waits for the queue.
+//   - Spans carry values for a closed list of keys, all of them names and numbers. There is no place for texts,
+//     addresses, headers and error messages, which could hold a person's text or a secret.
 //   - No request to a platform carries a trace: nothing here writes a header.
 package tracing
 
@@ -23,48 +20,45 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// scope names the spans' origin to the collector.
+// scope is the name of the spans' origin.
 const scope = "github.com/herald-social/herald"
 
 // Key is the name of a value that a span may carry.
 type Key string
 
-// What spans carry. Names that begin with http, server and error are those of
-// OpenTelemetry's semantic conventions.
+// The values of spans. Names with the prefixes http, server and error are from OpenTelemetry's semantic conventions.
 const (
-	// Namespace is that of the team.
+	// Namespace is the team's namespace.
 	Namespace Key = "herald.namespace"
 	// Post is the name of the post, and so its id in the REST API.
 	Post Key = "herald.post"
-	// Phase is that of the post after a pass.
+	// Phase is the phase of the post after a reconciliation.
 	Phase Key = "herald.phase"
-	// Target is the index of a target in the post, from 0 on.
+	// Target is the index of a target in the post, from 0.
 	Target Key = "herald.target"
-	// Targets is how many a step is for.
+	// Targets is the number of targets of a step.
 	Targets Key = "herald.targets"
-	// Card is the index of a tree's card, from 0 on.
+	// Card is the index of a tree's card, from 0.
 	Card Key = "herald.card"
-	// Platform is a platform's name, and Connection that of the resource.
+	// Platform is the name of a platform, and Connection the name of the resource.
 	Platform   Key = "herald.platform"
 	Connection Key = "herald.connection"
 	// Attempt is the id of an attempt, as in the status of the post.
 	Attempt Key = "herald.attempt"
-	// Outcome is what came of a call: posted, refused, not sent, unknown, or what a
-	// lookup found.
+	// Outcome is the outcome of a call: posted, refused, not sent, unknown, or the result of a lookup.
 	Outcome Key = "herald.outcome"
-	// Operation is the operationId of the REST API, and Action what a call to a
-	// platform is for.
+	// Operation is the operationId of the REST API, and Action the purpose of a call to a platform.
 	Operation Key = "herald.operation"
 	Action    Key = "herald.action"
 	// RequestID is the X-Request-Id.
 	RequestID Key = "herald.request_id"
-	// Status is that of an HTTP answer.
+	// Status is the status of an HTTP response.
 	Status Key = "http.response.status_code"
-	// errorType says what kind of failure it was.
+	// errorType is the kind of failure.
 	errorType Key = "error.type"
 )
 
-// Tracer begins traces. A nil one begins none.
+// Tracer starts traces. A nil Tracer starts none.
 type Tracer struct {
 	tracer trace.Tracer
 }
@@ -74,14 +68,12 @@ func NewTracer(provider trace.TracerProvider) *Tracer {
 	return &Tracer{tracer: provider.Tracer(scope)}
 }
 
-// Span is a span that is recorded, or, as its zero value, none. A span that is never
-// ended is never exported.
+// Span is a recorded span; the zero value is a no-op. A span that is never ended is never exported.
 type Span struct {
 	span trace.Span
 }
 
-// Serve begins the span of a request. It belongs to the trace that the client's
-// traceparent names, if that can be read.
+// Serve starts the span of a request. It belongs to the trace of the client's traceparent, if that is valid.
 func (t *Tracer) Serve(ctx context.Context, traceparent string) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -92,9 +84,8 @@ func (t *Tracer) Serve(ctx context.Context, traceparent string) (context.Context
 	return startSpan(ctx, t.tracer, "request", trace.WithSpanKind(trace.SpanKindServer))
 }
 
-// Resume begins the span of work that an earlier request asked for, whose traceparent is
-// origin. With near set it belongs to the trace of that request. Otherwise it begins a
-// trace of its own with a link to that one: see docs/observability.md.
+// Resume starts the span of work for an earlier request, whose traceparent is origin. With near set it belongs to the
+// request's trace. Otherwise it starts a new trace with a link to it: see docs/observability.md.
 func (t *Tracer) Resume(ctx context.Context, name, origin string, near bool) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -110,7 +101,7 @@ func (t *Tracer) Resume(ctx context.Context, name, origin string, near bool) (co
 	}
 }
 
-// Child begins a span below that of the context, if there is one that is recorded.
+// Child starts a span below the context's span, if that is recorded.
 func Child(ctx context.Context, name string) (context.Context, Span) {
 	return child(ctx, name, trace.SpanKindInternal)
 }
@@ -128,8 +119,7 @@ func child(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 	return startSpan(ctx, parent.TracerProvider().Tracer(scope), name, trace.WithSpanKind(kind))
 }
 
-// startSpan begins a span. One that is not recorded is none, but its context says so to what
-// the work leads to.
+// startSpan starts a span. An unsampled span is a no-op, but its context carries that decision to later spans.
 func startSpan(ctx context.Context, tracer trace.Tracer, name string, options ...trace.SpanStartOption) (context.Context, Span) {
 	ctx, span := tracer.Start(ctx, name, options...)
 	if !span.IsRecording() {
@@ -138,7 +128,7 @@ func startSpan(ctx context.Context, tracer trace.Tracer, name string, options ..
 	return ctx, Span{span}
 }
 
-// Name gives the span another name.
+// Name renames the span.
 func (s Span) Name(name string) {
 	if s.span != nil {
 		s.span.SetName(name)
@@ -159,8 +149,7 @@ func (s Span) Number(key Key, value int) {
 	}
 }
 
-// Fail says that what the span stands for failed, and how: in a word, or none, and never in
-// the words of an error, which may hold anything.
+// Fail marks the span as failed. kind is a word or empty, never an error message, which may hold anything.
 func (s Span) Fail(kind string) {
 	if s.span != nil {
 		s.span.SetStatus(codes.Error, "")

@@ -24,7 +24,7 @@ const (
 	unsampled    = "00-" + requestTrace + "-" + requestSpan + "-00"
 )
 
-// recording returns a Tracer that records what the ratio says, and what has recorded it.
+// recording returns a Tracer with this sampling ratio, and its recorder.
 func recording(t *testing.T, ratio float64) (*Tracer, *tracetest.SpanRecorder) {
 	t.Helper()
 	recorder := tracetest.NewSpanRecorder()
@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse holds what is read to its form: it is written as it was read.
+// FuzzParse checks the form of an accepted traceparent: it is written as it was read.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{sampled, unsampled, "", "00-", sampled + "-", "01" + sampled[2:]} {
 		f.Add(seed)
@@ -78,7 +78,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestOff holds that a process that does not trace pays nothing for it.
+// TestOff checks that a process without tracing has no cost.
 func TestOff(t *testing.T) {
 	var none *Tracer
 	ctx := t.Context()
@@ -174,8 +174,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestUnended holds what passes that find nothing to do rest on: a span that is not
-// ended is not exported.
+// TestUnended checks the basis of reconciliations that find nothing to do: a span that is not ended is not exported.
 func TestUnended(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))

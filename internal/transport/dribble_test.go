@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestDribble calls a server that goes on with its answer a byte at a time, without an
-// end: the bound of a call is one for the whole.
+// TestDribble calls a server that continues its response a byte at a time, without an end: the timeout of a call is one
+// for the whole.
 func TestDribble(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, first string
@@ -41,7 +41,7 @@ func TestDribble(t *testing.T) {
 	}
 }
 
-// dribble answers the request of one connection until that is closed.
+// dribble responds to the request of one connection until that is closed.
 func dribble(listener net.Listener, first string) {
 	conn, err := listener.Accept()
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Values of the label "code" for calls without a usable answer.
+// Values of the label "code" for calls without a usable response.
 const (
 	// codeNotSent: no connection was obtained.
 	codeNotSent = "not_sent"
-	// codeLost: the request left, but no complete answer came back.
+	// codeLost: the request was sent, but no complete response arrived.
 	codeLost = "lost"
 )
 

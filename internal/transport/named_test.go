@@ -16,8 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/publicaddr"
 )
 
-// TestNamed calls addresses that a platform named. localhost shows that the address
-// counts, and not the name.
+// TestNamed calls addresses that a platform named. localhost shows that the address counts, and not the name.
 func TestNamed(t *testing.T) {
 	var calls atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -50,8 +49,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestNamedUsesNoOtherConnection shows that a connection which was made without the check
-// does not carry a call that needs it.
+// TestNamedUsesNoOtherConnection checks that a connection without the check does not carry a call that needs it.
 func TestNamedUsesNoOtherConnection(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
@@ -64,8 +62,8 @@ func TestNamedUsesNoOtherConnection(t *testing.T) {
 	}
 }
 
-// TestNamedThroughAProxy shows that a proxy, which may well be inside, makes the call:
-// only it knows where the name leads.
+// TestNamedThroughAProxy checks that a proxy, which may well be inside, makes the call: only the proxy resolves the
+// name.
 func TestNamedThroughAProxy(t *testing.T) {
 	var asked atomic.Int32
 	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))

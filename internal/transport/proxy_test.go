@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// TestProxy makes a call to a platform through a proxy, as it is set by HTTPS_PROXY.
+// TestProxy makes a call to a platform through a proxy, as set by HTTPS_PROXY.
 func TestProxy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string

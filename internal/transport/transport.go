@@ -1,19 +1,16 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport sends all requests to the platforms: each once, with bounds on
-// its time and on the length of the answer, and counted.
+// Package transport sends all requests to the platforms: each once, with limits on its time and on the length of the
+// response, and counted.
 //
-// It never repeats a call that may change something, follows no redirect and
-// keeps no cookie, because each of these could make a call that publishes
-// arrive twice. For the same reason it refuses requests with an Idempotency-Key
-// header: none of the platforms honours one, and net/http takes it as leave to
-// send a POST again when a reused connection closes without an answer, as it
-// does with a GET.
+// It never repeats a call that may change something, follows no redirect and stores no cookie, because each of these
+// could make a call that publishes arrive twice. For the same reason it rejects requests with an Idempotency-Key
+// header: no platform honours one, and net/http takes it as permission to send a POST again when a reused connection
+// closes without a response, as it does with a GET.
 //
-// It speaks HTTP/1.1 only. With HTTP/2 all calls to a platform would share one
-// connection, and losing it would leave the outcome of every one of them in
-// doubt at once.
+// It uses HTTP/1.1 only. With HTTP/2 all calls to a platform would share one connection, and losing it would leave the
+// outcome of all of them unknown.
 package transport
 
 import (
@@ -40,65 +37,56 @@ import (
 )
 
 const (
-	// DefaultMaxBody is how much of an answer is read at most: 1 MiB. The
-	// longest documented answers, a page of a hundred posts, stay far below.
+	// DefaultMaxBody is the default limit of a response: 1 MiB. The longest documented responses, a page of a hundred
+	// posts, stay far below.
 	DefaultMaxBody = 1 << 20
 
-	// DefaultTimeout bounds one call, from looking for a connection to the
-	// last byte of the answer.
+	// DefaultTimeout is the default timeout of one call, from obtaining a connection to the last byte of the response.
 	DefaultTimeout = 20 * time.Second
 
-	// maxIdlePerHost is how many connections to one host are kept for the next
-	// calls: as many as calls to one platform are in flight at once when many posts
-	// are due at the same time.
+	// maxIdlePerHost is the number of idle connections to one host that are kept: as many as the concurrent calls to
+	// one platform when many posts are due at the same time.
 	maxIdlePerHost = 512
 
 	// userAgent names the program to the platforms.
 	userAgent = "herald"
 
-	// idleTimeout closes a connection that was unused for so long. It is
-	// shorter than what servers commonly allow (60 s and more): a server that
-	// closes a connection just as a call is written to it leaves the call in
-	// doubt.
+	// idleTimeout closes an idle connection. It is shorter than servers commonly allow (60 s and more): if a server
+	// closes a connection just as a call is written to it, the outcome of the call is unknown.
 	idleTimeout = 30 * time.Second
 
 	dialTimeout = 5 * time.Second
 	tlsTimeout  = 5 * time.Second
 	keepAlive   = 15 * time.Second
 
-	// maxHeader bounds the header of an answer, in bytes.
+	// maxHeader is the maximum size of a response header, in bytes.
 	maxHeader = 128 << 10
 )
 
-// ErrBodyTooLarge is the cause of an error when an answer is longer than its
-// call allows.
+// ErrBodyTooLarge is the cause of an error when a response is longer than its call allows.
 var ErrBodyTooLarge = errors.New("the answer is larger than allowed")
 
-// ErrReplayable is the cause of an error when a request carries a header that
-// makes net/http send it again by itself.
+// ErrReplayable is the cause of an error when a request carries a header that makes net/http send it again by itself.
 var ErrReplayable = errors.New("a request must not carry an idempotency key: no platform honours it, and it would be sent again after a lost connection")
 
 // Options configures a Client.
 type Options struct {
-	// Registerer takes the metrics. Nil means that they are not published.
+	// Registerer registers the metrics; nil disables them.
 	Registerer prometheus.Registerer
-	// Clock measures how long calls take. Defaults to the real one.
+	// Clock measures how long calls take. Defaults to the real clock.
 	Clock clock.PassiveClock
-	// Proxy returns the proxy for a request, as http.ProxyFromEnvironment does. Nil
-	// uses none.
+	// Proxy returns the proxy for a request, as http.ProxyFromEnvironment does. Nil uses none.
 	Proxy func(*http.Request) (*url.URL, error)
-	// RootCAs are the authorities to trust; nil for those of the system.
+	// RootCAs are the trusted authorities; nil for the system's.
 	RootCAs *x509.CertPool
-	// Allow returns an error for an address that a Call.Named must not connect to.
-	// Defaults to publicaddr.Check.
+	// Allow returns an error for an address that a Call.Named must not connect to. Defaults to publicaddr.Check.
 	Allow func(netip.Addr) error
 }
 
-// Client makes calls. It may be used from many goroutines at once.
+// Client makes calls. It is safe for concurrent use.
 type Client struct {
 	http *http.Client
-	// public connects to public addresses only. Its connections are its own: one
-	// that the other has made was not checked.
+	// public connects to public addresses only. It has its own connections, since the other client's are not checked.
 	public  *http.Client
 	proxy   func(*http.Request) (*url.URL, error)
 	clock   clock.PassiveClock
@@ -144,43 +132,38 @@ func newHTTP(o *Options, dialer *net.Dialer, proxy func(*http.Request) (*url.URL
 	}
 }
 
-// Call describes a request, for its bounds and its metrics.
+// Call describes a request, for its limits and its metrics.
 type Call struct {
-	// Platform and Action label the metrics. Action is what the call is for
-	// ("publish"), never an address.
+	// Platform and Action label the metrics. Action is the purpose of the call ("publish"), never an address.
 	Platform string
 	Action   string
-	// MaxBody is the length of the longest acceptable answer in bytes.
-	// Defaults to DefaultMaxBody.
+	// MaxBody is the length of the longest acceptable response in bytes. Defaults to DefaultMaxBody.
 	MaxBody int64
-	// Timeout bounds the whole call. Defaults to DefaultTimeout.
+	// Timeout limits the whole call. Defaults to DefaultTimeout.
 	Timeout time.Duration
-	// Named says that the address was named by somebody else than the configuration:
-	// only public addresses are connected to, unless a proxy makes the connection.
+	// Named means that the address is not from the configuration: only public addresses are connected to, unless a
+	// proxy makes the connection.
 	Named bool
 }
 
-// Response is an answer, read to its end.
+// Response is a completely read response.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Error says why there is no usable answer. Its text contains neither the address
-// nor anything of the request.
+// Error explains why there is no usable response. Its text contains neither the address nor anything from the request.
 type Error struct {
-	// Sent is false only if no connection was obtained, so that nothing of the
-	// request can have reached the platform.
+	// Sent is false only if no connection was obtained, so that no part of the request can have reached the platform.
 	Sent bool
-	// Status is the HTTP status of an answer whose body could not be read;
-	// zero if not even its header arrived.
+	// Status is the HTTP status of a response whose body could not be read; zero if not even its header arrived.
 	Status int
 	// Err is the cause.
 	Err error
 }
 
-// Error says how far the call came, and the cause.
+// Error returns how far the call came, and the cause.
 func (e *Error) Error() string {
 	switch {
 	case !e.Sent:
@@ -195,10 +178,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Do sends the request, under the bounds of the call, and reads the answer. A
-// POST is sent once, as is every request with a method that may change
-// something. Every HTTP status is an answer, redirects included. Errors are
-// *Error.
+// Do sends the request, within the limits of the call, and reads the response. A POST is sent once, as is every request
+// with a method that may change something. Every HTTP status is a response, redirects included. Errors are *Error.
 func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Response, error) {
 	for _, key := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
 		if _, there := req.Header[key]; there {
@@ -212,7 +193,7 @@ func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Respons
 		call.MaxBody = DefaultMaxBody
 	}
 	started := c.clock.Now()
-	// A span of its own, and nothing in the request: platforms do not learn of traces.
+	// The span is Herald's only: the request to the platform carries no trace.
 	ctx, span := tracing.Call(ctx, "call platform")
 	resp, err := c.send(ctx, call, req)
 	c.metrics.observe(call, codeOf(resp, err), c.clock.Since(started))
@@ -223,8 +204,8 @@ func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Respons
 	return resp, nil
 }
 
-// trace ends the span of a call. It tells what the call was for and what came of it, and
-// nothing of its address, of what was sent and of what was answered.
+// trace ends the span of a call. The span has the purpose and the result of the call, but neither its address nor the
+// content of the request and the response.
 func trace(span tracing.Span, call Call, resp *Response, err *Error) {
 	defer span.End()
 	span.Text(tracing.Platform, call.Platform)
@@ -276,7 +257,7 @@ func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Respo
 	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
 }
 
-// clientFor is what carries a call.
+// clientFor returns the HTTP client for a call.
 func (c *Client) clientFor(call Call, req *http.Request) (*http.Client, error) {
 	if !call.Named {
 		return c.http, nil
@@ -292,8 +273,8 @@ func (c *Client) clientFor(call Call, req *http.Request) (*http.Client, error) {
 	}
 }
 
-// cause removes the address from an error of net/http, since a query string may hold
-// secrets, and names the bound that was exceeded.
+// cause removes the address from an error of net/http, since a query string may hold secrets, and names the exceeded
+// limit.
 func cause(ctx context.Context, err error, timeout time.Duration) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err

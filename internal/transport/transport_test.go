@@ -45,7 +45,7 @@ func drain(t *testing.T, r *http.Request) {
 	}
 }
 
-// hangUp closes the connection of a request without an answer.
+// hangUp closes the connection of a request without a response.
 func hangUp(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
@@ -200,8 +200,8 @@ func TestDoRefusesIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// A server may close an idle connection at any time. The call that then finds
-// it closed must not be sent again once it may have been read.
+// A server may close an idle connection at any time. A call that then finds it closed must not be sent again if it may
+// have been read.
 func TestDoSendsOnceOverAReusedConnection(t *testing.T) {
 	var arrivals atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

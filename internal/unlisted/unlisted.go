@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unlisted counts the errors of platforms whose code is in no table, so that
-// people see a new one on its first day.
+// Package unlisted counts the errors of platforms whose code is in no table, so that people see a new one on its first
+// day.
 package unlisted
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// What was asked of a platform when it answered with such an error.
+// The operations that such an error was the response to.
 const (
 	Publish  = "publish"
 	Prepare  = "prepare"
@@ -24,17 +24,17 @@ const (
 )
 
 const (
-	// mostCodes bounds how many codes of a platform have series of their own: a proxy
-	// that makes up a code for each answer must not fill the memory of Prometheus.
+	// mostCodes limits the codes of a platform with a series: a proxy that makes up a code for each response must not
+	// fill the memory of Prometheus.
 	mostCodes = 50
-	// other is the code of those beyond that, and of what has not the form of a code.
+	// other is the label of codes beyond that limit, and of strings that do not have the form of a code.
 	other = "other"
 )
 
-// form is that of the codes of platforms, such as "190/463" and "HTTP 403".
+// form is the form of platforms' codes, such as "190/463" and "HTTP 403".
 var form = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./ -]{0,63}$`)
 
-// Counter counts. A nil Counter counts nothing.
+// Counter counts unlisted errors. A nil Counter counts nothing.
 type Counter struct {
 	errors *prometheus.CounterVec
 

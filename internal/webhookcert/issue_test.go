@@ -68,7 +68,7 @@ func TestIssueKeepsWhatIsTrusted(t *testing.T) {
 	if n := bytes.Count(second[keyAuthority], []byte("BEGIN CERTIFICATE")); n != 2 {
 		t.Errorf("%d authorities are trusted: a replica that serves with the first certificate would be refused", n)
 	}
-	// What the first replica serves is still vouched for.
+	// The first replica's certificate is still trusted.
 	first[keyAuthority] = second[keyAuthority]
 	if !coversHosts(first, hosts, noon.Add(lifetime/2)) {
 		t.Error("the first certificate is not trusted any more")

@@ -1,14 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhookcert issues the certificate of an admission webhook, keeps it in a
-// Secret that all replicas share, renews it ahead of its end, and puts its authority
-// into the webhook's configuration. It needs no other program and no file: a new
-// certificate is served from the next connection on.
+// Package webhookcert issues the certificate of an admission webhook, stores it in a Secret that all replicas share,
+// renews it before its expiry, and puts its authority into the webhook's configuration. It needs no other program and
+// no file: a new certificate is served from the next connection on.
 //
-// open-policy-agent/cert-controller does less: it replaces the authority at once
-// while other replicas still serve with certificates of the old one, and it needs a
-// mounted Secret and the right to watch all webhook configurations.
+// open-policy-agent/cert-controller does less: it replaces the authority at once while other replicas still serve with
+// certificates of the old one, and it needs a mounted Secret and the right to watch all webhook configurations.
 package webhookcert
 
 import (
@@ -35,31 +33,32 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// The keys of the Secret. The first three are those that cert-manager uses.
+// The keys of the Secret. The first three are cert-manager's.
 const (
 	keyAuthority   = "ca.crt"
 	keyCertificate = corev1.TLSCertKey
 	keyPrivate     = corev1.TLSPrivateKeyKey
-	// keyPathToken holds the word that ends the path of the webhook.
+	// keyPathToken holds the last segment of the webhook's path.
 	keyPathToken = "word"
 )
 
 const (
-	// checkEvery is how often the Secret and the webhook's configuration are
-	// checked: applying the configuration again removes the authority from it.
+	// checkEvery is how often the Secret and the webhook's configuration are checked: applying the configuration again
+	// removes the authority from it.
 	checkEvery = time.Minute
-	// retryAfter is how long to wait after an error, and between the first checks: what installs
-	// Herald applies the configuration while the manager starts.
+	// retryAfter is the pause after an error, and between the first checks: the installer applies the configuration
+	// while the manager starts.
 	retryAfter = 5 * time.Second
-	// firstChecks is how many of these there are.
+	// firstChecks is the number of the first checks.
 	firstChecks = 12
-	// pathTokenLength is how long the word of the path is at least, in characters of 5 bits: rand.Text has 128 bits and more.
+	// pathTokenLength is the minimum length of the path's last segment, in characters of 5 bits: rand.Text has 128 bits
+	// and more.
 	pathTokenLength = 26
-	// conflicts is how often a write is tried when other replicas win.
+	// conflicts limits the attempts of a write after conflicts with other replicas.
 	conflicts = 5
 )
 
-// Options is what a Keeper needs. Every field but Path is required.
+// Options configure a Rotator. Every field but Path is required.
 type Options struct {
 	// Reader and Writer use no cache.
 	Reader client.Reader
@@ -68,10 +67,10 @@ type Options struct {
 	Secret types.NamespacedName
 	// Webhook is the name of the ValidatingWebhookConfiguration.
 	Webhook string
-	// Hosts are the names and addresses under which the API server calls.
+	// Hosts are the names and addresses that the API server uses to call the webhook.
 	Hosts []string
-	// Path is where the webhook is served. If it is not empty, the API server is told to call below it, at a word
-	// that is made at random (Called): it shows nothing else by which it can be known.
+	// Path is where the webhook is served. If it is not empty, the API server calls a random path below it (CallPath),
+	// which identifies the caller: the API server has no other credential.
 	Path  string
 	Clock clock.Clock
 }
@@ -83,7 +82,7 @@ type Rotator struct {
 	pathToken atomic.Pointer[string]
 }
 
-// New returns a Keeper; it does nothing before Start.
+// New returns a Rotator; it does nothing before Start.
 func New(o Options) (*Rotator, error) {
 	if o.Reader == nil || o.Writer == nil || o.Clock == nil || o.Secret.Name == "" || o.Webhook == "" || len(o.Hosts) == 0 {
 		return nil, errors.New("the webhook's certificate needs Reader, Writer, Clock, Secret, Webhook and Hosts")
@@ -99,7 +98,7 @@ func (k *Rotator) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	return nil, errors.New("the webhook's certificate is not made yet")
 }
 
-// CallPath returns the path under which the API server alone calls; empty while there is none.
+// CallPath returns the path that only the API server calls; empty while there is none.
 func (k *Rotator) CallPath() string {
 	if word := k.pathToken.Load(); word != nil {
 		return k.pathFor(*word)
@@ -112,8 +111,8 @@ func (k *Rotator) pathFor(word string) string { return k.Path + "/" + word }
 // NeedLeaderElection returns false: every replica serves.
 func (k *Rotator) NeedLeaderElection() bool { return false }
 
-// Start maintains the certificate until the context ends. An error does not end it:
-// without the webhook, the reconciler still judges posts.
+// Start maintains the certificate until the context ends. An error does not end it: without the webhook, the reconciler
+// still validates posts.
 func (k *Rotator) Start(ctx context.Context) error {
 	log := ctrllog.FromContext(ctx).WithName("webhook-certificate")
 	for n := 0; ; n++ {
@@ -133,8 +132,7 @@ func (k *Rotator) Start(ctx context.Context) error {
 	}
 }
 
-// Check brings the Secret, the served certificate and the webhook's configuration in
-// line once.
+// Check reconciles the Secret, the served certificate and the webhook's configuration once.
 func (k *Rotator) Check(ctx context.Context) error {
 	var err error
 	for range conflicts {
@@ -153,10 +151,10 @@ func (k *Rotator) Check(ctx context.Context) error {
 	return err
 }
 
-// ensure returns a Secret with a certificate that is good for long enough. If several replicas
-// issue one at the same time, one wins and the others use its certificate. It returns nil where
-// there is neither that nor the webhook's configuration: Herald is just being installed or
-// uninstalled, nobody calls, and a Secret without the configuration that it goes with would stay.
+// ensure returns a Secret with a certificate that is valid for long enough. If several replicas issue one at the same
+// time, one wins and the others use its certificate. It returns nil if neither the Secret nor the webhook's
+// configuration exists: Herald is being installed or uninstalled, the API server does not call, and a Secret without
+// the configuration would be left behind.
 func (k *Rotator) ensure(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := k.Reader.Get(ctx, k.Secret, secret)
@@ -202,8 +200,8 @@ func (k *Rotator) ensure(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// owners are those of the Secret: the webhook's configuration, with which Kubernetes removes it when Herald is
-// uninstalled.
+// owners returns the owner references of the Secret: the webhook's configuration, so that Kubernetes deletes the Secret
+// when Herald is uninstalled.
 func (k *Rotator) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := k.Reader.Get(ctx, types.NamespacedName{Name: k.Webhook}, config)
@@ -218,8 +216,8 @@ func (k *Rotator) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	}}, nil
 }
 
-// apply makes the API server trust the authority of the Secret and then serves with its
-// certificate. In this order a renewal fails no request.
+// apply makes the API server trust the authority of the Secret and then serves with its certificate. In this order a
+// renewal fails no request.
 func (k *Rotator) apply(ctx context.Context, secret *corev1.Secret) error {
 	pair, err := tls.X509KeyPair(secret.Data[keyCertificate], secret.Data[keyPrivate])
 	if err != nil {
@@ -237,14 +235,14 @@ func (k *Rotator) apply(ctx context.Context, secret *corev1.Secret) error {
 	return err
 }
 
-// operation is one of a JSON patch.
+// operation is an operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value string `json:"value"`
 }
 
-// pathPatch has the API server call a webhook at a path, if it does not yet.
+// pathPatch returns the patch that makes the API server call a webhook at a path, if it does not yet.
 func pathPatch(c *admissionregistrationv1.WebhookClientConfig, at, path string) []operation {
 	if c.Service != nil {
 		if c.Service.Path != nil && *c.Service.Path == path {
@@ -263,8 +261,8 @@ func pathPatch(c *admissionregistrationv1.WebhookClientConfig, at, path string) 
 	return []operation{{"replace", at + "/url", address.String()}}
 }
 
-// patchWebhook puts the authority into the webhook's configuration, and the path to call, if they are missing there.
-// A configuration that does not exist needs none.
+// patchWebhook puts the authority and the call path into the webhook's configuration, if they are missing. It does
+// nothing if the configuration does not exist.
 func (k *Rotator) patchWebhook(ctx context.Context, authority []byte, word string) error {
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := k.Reader.Get(ctx, types.NamespacedName{Name: k.Webhook}, config)

@@ -15,15 +15,15 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// Served returns the certificate that is served at an address, and those that it came with.
+// Served returns the certificate that is served at an address, with its chain.
 func Served(ctx context.Context, address string) ([]*x509.Certificate, error) {
-	// What is served is judged by Untrusted, which also knows what the API server trusts.
+	// Untrusted verifies the served certificate, with the authorities that the API server trusts.
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // nothing is sent
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("the webhook does not answer at %s: %w", address, err)
 	}
-	defer func() { _ = conn.Close() }() // what it was for has been seen
+	defer func() { _ = conn.Close() }() // the certificates are already read
 	secured, ok := conn.(*tls.Conn)
 	if !ok || len(secured.ConnectionState().PeerCertificates) == 0 {
 		return nil, fmt.Errorf("the webhook at %s serves no certificate", address)
@@ -31,7 +31,7 @@ func Served(ctx context.Context, address string) ([]*x509.Certificate, error) {
 	return secured.ConnectionState().PeerCertificates, nil
 }
 
-// Untrusted returns why the API server refuses to call webhooks that serve a certificate, the first of the list; nil if it
+// Untrusted returns why the API server refuses to call webhooks with a certificate, the first of the list; nil if it
 // calls them.
 func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, served []*x509.Certificate, now time.Time) error {
 	if len(served) == 0 {
@@ -44,7 +44,8 @@ func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, s
 	for i := range config.Webhooks {
 		webhook := &config.Webhooks[i]
 		options := x509.VerifyOptions{DNSName: serverName(&webhook.ClientConfig), Intermediates: between, CurrentTime: now}
-		// Without a bundle the API server trusts the authorities of its system; those of this one stand for them.
+		// Without a bundle the API server trusts the authorities of its system; this system's authorities are used
+		// instead.
 		if bundle := webhook.ClientConfig.CABundle; len(bundle) > 0 {
 			options.Roots = x509.NewCertPool()
 			options.Roots.AppendCertsFromPEM(bundle)
@@ -56,7 +57,7 @@ func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, s
 	return nil
 }
 
-// serverName is the name under which the API server calls a webhook.
+// serverName is the name that the API server verifies in the certificate of a webhook.
 func serverName(c *admissionregistrationv1.WebhookClientConfig) string {
 	if c.Service != nil {
 		return c.Service.Name + "." + c.Service.Namespace + ".svc"
