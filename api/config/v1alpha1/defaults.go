@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultManager returns the configuration of a manager whose file says nothing.
+// DefaultManager returns the default configuration of a manager.
 func DefaultManager() *ManagerConfiguration {
 	return &ManagerConfiguration{
 		TypeMeta:    metav1.TypeMeta{APIVersion: APIVersion, Kind: ManagerKind},
@@ -35,10 +35,10 @@ func DefaultManager() *ManagerConfiguration {
 	}
 }
 
-// DefaultFFmpeg is the program that takes thumbnails. If it is not installed, there are none.
+// DefaultFFmpeg is the program that extracts thumbnails. If it is not installed, there are no thumbnails.
 const DefaultFFmpeg = "ffmpeg"
 
-// DefaultAPIServer returns the configuration of an apiserver whose file says nothing.
+// DefaultAPIServer returns the default configuration of an apiserver.
 func DefaultAPIServer() *APIServerConfiguration {
 	return &APIServerConfiguration{
 		TypeMeta:          metav1.TypeMeta{APIVersion: APIVersion, Kind: APIServerKind},
@@ -59,7 +59,7 @@ func defaultCommon() Common {
 	}
 }
 
-// SetDefaults fills a section that was named: a store has defaults only if there is one.
+// SetDefaults sets the defaults of the section, if the file has one: an absent store has no defaults.
 func (m *Media) SetDefaults() {
 	m.Region, m.Bucket = "us-east-1", "herald-media"
 }
@@ -67,7 +67,7 @@ func (m *Media) SetDefaults() {
 // DefaultSignInSecret is the Secret of the web application in the release herald.
 const DefaultSignInSecret = "herald-web"
 
-// SetDefaults fills a section that was named: without a provider there are none.
+// SetDefaults sets the defaults of the section, if the file has one: an absent provider has no defaults.
 func (o *OIDC) SetDefaults() {
 	const prefix = "oidc:"
 	o.UsernameClaim, o.UsernamePrefix = "email", prefix
@@ -75,10 +75,10 @@ func (o *OIDC) SetDefaults() {
 	o.Scopes = []string{"profile", "email"}
 }
 
-// Shared returns what both kinds of configuration have.
+// Shared returns the fields that both kinds of configuration have.
 func (c *Common) Shared() *Common { return c }
 
-// Namespaces are those that an installation serves; none serves all.
+// Namespaces are the namespaces that an installation serves; empty for all.
 type Namespaces []string
 
 // Include reports whether a namespace is served.
@@ -86,17 +86,17 @@ func (n Namespaces) Include(namespace string) bool {
 	return len(n) == 0 || slices.Contains(n, namespace)
 }
 
-// Sections returns where the section of each platform stands, by the platform's name.
+// Sections returns a pointer to the field of each platform's section, by the platform's name.
 func (p *Platforms) Sections() map[string]**Platform {
 	return map[string]**Platform{
 		"facebook": &p.Facebook, "instagram": &p.Instagram, "threads": &p.Threads, "tiktok": &p.TikTok, "x": &p.X, "youtube": &p.YouTube,
 	}
 }
 
-// Off reports whether nothing is served there.
+// Off reports whether the endpoint is disabled.
 func (e Endpoint) Off() bool { return e.BindAddress == "" || e.BindAddress == "0" }
 
-// Off reports whether renewed tokens wait in memory alone.
+// Off reports whether renewed tokens are kept in memory only.
 func (u Unsaved) Off() bool { return u.Directory == "" }
 
 func duration(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package v1alpha1 holds the configuration files of Herald's two processes, in version v1alpha1 of config.herald.dev. A
-// file is read strictly, with the defaults that DefaultManager and DefaultAPIServer return: only what is written in it
-// differs from them. `herald config check FILE` reports each mistake in a file.
+// file is parsed strictly, and its fields override the defaults that DefaultManager and DefaultAPIServer return.
+// `herald config check FILE` reports every mistake in a file.
 package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,338 +15,358 @@ const (
 	APIServerKind = "APIServerConfiguration"
 )
 
-// ManagerConfiguration is the file of `herald manager`.
+// ManagerConfiguration is the configuration file of `herald manager`.
 type ManagerConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 	Common          `json:",inline"`
 
-	// ReleaseName is what the names of the installation's objects begin with: the lease, the role bindings in teams'
-	// namespaces and the roles that they bind, the apiserver's account, and the webhook with its Service and Secret. The
-	// default is "herald".
+	// ReleaseName is the prefix of the names of the installation's objects: the lease, the role bindings in teams'
+	// namespaces and their roles, the apiserver's account, and the webhook with its Service and Secret. The default is
+	// "herald".
 	ReleaseName string `json:"releaseName,omitempty"`
-	// Kubernetes paces requests to the Kubernetes API.
+	// Kubernetes limits the rate of requests to the Kubernetes API.
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
-	// LeaderElection holds the times of the lease.
+	// LeaderElection holds the durations of the leader lease.
 	LeaderElection LeaderElection `json:"leaderElection,omitzero"`
-	// Suspend is the brake of the whole installation (false): while it is true, posts are accepted and prepared, and nothing
-	// is published. Deadlines move along by the time suspended. A running process takes it over when the file changes. A
-	// Team has a brake of its own, spec.suspend.
+	// Suspend stops publishing in the whole installation (false). While it is true, posts are accepted and prepared,
+	// and nothing is published. Deadlines are extended by the suspended time. A change of the file takes effect without
+	// a restart. To suspend one team, set spec.suspend of the Team.
 	Suspend bool `json:"suspend,omitempty"`
-	// Concurrency holds the sizes of the pools.
+	// Concurrency holds the sizes of the worker pools.
 	Concurrency Concurrency `json:"concurrency,omitzero"`
-	// Delivery holds the times of publishing.
+	// Delivery holds the deadlines and margins of publishing.
 	Delivery Delivery `json:"delivery,omitzero"`
-	// Retention says how long things are kept.
+	// Retention holds the retention times of posts and media files.
 	Retention Retention `json:"retention,omitzero"`
-	// ShutdownTimeout is how long calls under way may take once the process is told to stop (130 s). It is longer than
-	// the longest call of a platform (60 s) and delivery.recordFor together, and shorter than the pod's termination grace.
+	// ShutdownTimeout is how long running calls may take to finish after the process receives the signal to stop
+	// (130 s). It is longer than the longest call to a platform (60 s) and delivery.recordFor together, and shorter than
+	// the pod's termination grace period.
 	ShutdownTimeout metav1.Duration `json:"shutdownTimeout"`
-	// Webhook is the admission webhook.
+	// Webhook configures the admission webhook.
 	Webhook Webhook `json:"webhook,omitzero"`
-	// Credentials says how the tokens of accounts are kept safe.
+	// Credentials configures how the tokens of accounts are protected against loss.
 	Credentials Credentials `json:"credentials,omitzero"`
-	// Thumbnails are the pictures that are taken out of videos.
+	// Thumbnails configures the extraction of thumbnails from videos.
 	Thumbnails Thumbnails `json:"thumbnails,omitzero"`
-	// Egress is the way to the platforms. A proxy comes from the environment: HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
+	// Egress configures the connections to the platforms. The environment variables HTTPS_PROXY, HTTP_PROXY and
+	// NO_PROXY set a proxy.
 	Egress Egress `json:"egress,omitzero"`
 }
 
-// APIServerConfiguration is the file of `herald apiserver`.
+// APIServerConfiguration is the configuration file of `herald apiserver`.
 type APIServerConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 	Common          `json:",inline"`
 
-	// BindAddress is where the API is served (":8080").
+	// BindAddress is the listen address of the API (":8080").
 	BindAddress string `json:"bindAddress,omitempty"`
-	// TLS serves the API by HTTPS; absent, by HTTP.
+	// TLS holds the certificate of the API. Without it, the API is served over plain HTTP.
 	TLS *TLS `json:"tls,omitempty"`
-	// SiteURL is the address under which clients reach this server, such as https://herald.example.com. The default is
-	// the address that it listens on.
+	// SiteURL is the address of this server for its clients, such as https://herald.example.com. The default is the
+	// listen address.
 	SiteURL string `json:"siteURL,omitempty"`
-	// Shutdown is how the process stops.
+	// Shutdown holds the durations of a graceful shutdown.
 	Shutdown Shutdown `json:"shutdown,omitzero"`
-	// RequestsPerMinute is how many requests each team may make, all its keys, agents and people together (600); 0 for no
-	// limit. A request that has a great deal read or judged counts as several. As many may come from an address of
-	// strangers, who have no good key, token or session, to programs, to pages and to OAuth each.
+	// RequestsPerMinute limits the requests of each team: all its keys, agents and people together (600); 0 for no
+	// limit. An expensive request counts as several. The same limit applies to each address of unauthenticated clients,
+	// which have no valid key, token or session, separately for programs, for pages and for OAuth.
 	RequestsPerMinute int `json:"requestsPerMinute"`
-	// MaxConnections is how many connections this server holds at once (2000); 0 for no limit. When there are as many, the one
-	// that has been without a request for the longest time makes room for a new one.
+	// MaxConnections limits the open connections of this server (2000); 0 for no limit. At the limit, a new connection
+	// replaces the one that has been idle the longest.
 	MaxConnections int `json:"maxConnections"`
-	// MaxConnectionsPerAddress is how many of them one address may have (64); 0 for no limit. It does not hold for
-	// TrustedProxies, which have those of many clients.
+	// MaxConnectionsPerAddress limits the open connections of one client address (64); 0 for no limit. TrustedProxies
+	// are exempt, because a proxy carries the connections of many clients.
 	MaxConnectionsPerAddress int `json:"maxConnectionsPerAddress"`
-	// TrustedProxies are the networks of the proxies in front of this server, such as 10.0.0.0/8. Whom they name in
-	// X-Forwarded-For is the client: by that address strangers are counted, and it stands in the log. The default is none:
-	// then the client is who holds the connection.
+	// TrustedProxies are the networks of the proxies in front of this server, such as 10.0.0.0/8. Only these may set
+	// the client address in X-Forwarded-For; the server uses it for the limits of unauthenticated clients and in its
+	// log. The default is none: the client address is the peer of the connection.
 	TrustedProxies []string `json:"trustedProxies,omitempty"`
-	// Web is the web application.
+	// Web configures the web application.
 	Web Web `json:"web,omitzero"`
-	// MCP is the server for agents.
+	// MCP configures the server for agents.
 	MCP MCP `json:"mcp,omitzero"`
 }
 
-// MCP is the server for agents by the Model Context Protocol, which the apiserver serves beside the REST API, at SITEURL/mcp.
+// MCP configures the server for agents (Model Context Protocol), which the apiserver serves at SITEURL/mcp.
 type MCP struct {
-	// Enabled serves it (true).
+	// Enabled enables the MCP server (true).
 	Enabled bool `json:"enabled"`
 }
 
-// Web is the web application, which the apiserver serves beside the REST API.
+// Web configures the web application, which the apiserver serves.
 type Web struct {
-	// Enabled serves it (true). Without it the apiserver reads no Secret, and no secret of a platform's app.
+	// Enabled enables the web application (true). If it is disabled, the apiserver reads no Secret and no secret of a
+	// platform's app.
 	Enabled bool `json:"enabled"`
-	// SignInSecret is the Secret, in the namespace of the installation, that the replicas share: the keys of sessions, the
-	// hashes of one-time links, and who has signed out everywhere ("herald-web").
+	// SignInSecret is the Secret that the replicas share, in the namespace of the installation ("herald-web"). It holds
+	// the session keys, the hashes of one-time links, and the people who have signed out everywhere.
 	SignInSecret string `json:"signInSecret,omitempty"`
-	// RolePrefix begins the names of the roles that are installed for people, RolePrefix-viewer, -editor and -admin
-	// ("herald"). Pages name them to people who lack one.
+	// RolePrefix is the prefix of the installed roles for people: RolePrefix-viewer, -editor and -admin ("herald").
+	// Pages show these names to people who lack a role.
 	RolePrefix string `json:"rolePrefix,omitempty"`
-	// OIDC lets people in by an OpenID Connect provider; absent, they sign in by a one-time link of `herald signin-link`.
+	// OIDC configures sign-in through an OpenID Connect provider. Without it, people sign in with a one-time link from
+	// `herald signin-link`.
 	OIDC *OIDC `json:"oidc,omitempty"`
-	// Agents says which agents may ask people to let them act for their teams.
+	// Agents configures which agents may request a person's consent to act for a team.
 	Agents Agents `json:"agents,omitzero"`
 }
 
-// Agents says which agents may ask people to let them act for their teams.
+// Agents configures which agents may request a person's consent to act for a team.
 type Agents struct {
-	// LoopbackClients takes agents whose metadata document stands on this machine, by plain HTTP too (false). It is for
-	// trials: whoever is signed in can have this machine's own servers asked.
+	// LoopbackClients accepts agents whose metadata document is on this machine, also over plain HTTP (false). It is
+	// for trials only: every person who is signed in can make the server send requests to other servers on this
+	// machine.
 	LoopbackClients bool `json:"loopbackClients,omitempty"`
 }
 
-// OIDC is an OpenID Connect provider, and what of its claims names people.
+// OIDC configures an OpenID Connect provider and the claims that identify people.
 type OIDC struct {
-	// IssuerURL is the provider, as it calls itself in the claim iss, such as https://accounts.example.com.
+	// IssuerURL is the provider's issuer, exactly as in the claim iss, such as https://accounts.example.com.
 	IssuerURL string `json:"issuerURL"`
-	// ClientID is Herald at the provider. The address to send people back to is SITEURL/signin/oidc/callback.
+	// ClientID is Herald's client id at the provider. The redirect URI to register there is
+	// SITEURL/signin/oidc/callback.
 	ClientID string `json:"clientID"`
-	// ClientSecretFile holds the client's secret; empty for a public client. The file is read at each sign-in.
+	// ClientSecretFile is the path of a file with the client secret; empty for a public client. The file is read at
+	// each sign-in.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
-	// UsernameClaim is the claim that names a person ("email", which counts only if email_verified is true).
+	// UsernameClaim is the claim with the person's name ("email", which is accepted only if email_verified is true).
 	UsernameClaim string `json:"usernameClaim,omitempty"`
-	// UsernamePrefix stands before it in roles' bindings ("oidc:").
+	// UsernamePrefix is added in front of the name in role bindings ("oidc:").
 	UsernamePrefix string `json:"usernamePrefix"`
 	// GroupsClaim is the claim with the person's groups ("groups"); empty for none.
 	GroupsClaim string `json:"groupsClaim"`
-	// GroupsPrefix stands before each group in roles' bindings ("oidc:").
+	// GroupsPrefix is added in front of each group in role bindings ("oidc:").
 	GroupsPrefix string `json:"groupsPrefix"`
-	// Scopes are asked for beside openid (profile, email).
+	// Scopes are the requested scopes in addition to openid (profile, email).
 	Scopes []string `json:"scopes,omitempty"`
-	// CAFile is a PEM file with authorities to trust beside those of the system, for the provider alone.
+	// CAFile is a PEM file with certificate authorities to trust for the provider only, in addition to the system's.
 	CAFile string `json:"caFile,omitempty"`
 }
 
-// Common is what both processes have.
+// Common holds the fields that both processes have.
 type Common struct {
-	// Namespaces are those of the teams that this installation serves; empty for all. Posts, connections, media files and
-	// keys elsewhere are left alone, and so are teams that want another namespace, for instance because a second
-	// installation in the cluster serves them. The flag --namespace takes its place.
+	// Namespaces are the teams' namespaces that this installation serves; empty for all. Herald ignores posts,
+	// connections, media files and keys in other namespaces, and Teams with another namespace, which a second
+	// installation in the cluster may serve. The flag --namespace overrides this field.
 	Namespaces Namespaces `json:"namespaces,omitempty"`
-	// Health serves /livez and /readyz.
+	// Health is the endpoint of /livez and /readyz.
 	Health Endpoint `json:"health,omitzero"`
-	// Metrics serves /metrics.
+	// Metrics is the endpoint of /metrics.
 	Metrics Metrics `json:"metrics,omitzero"`
-	// Profiling serves /debug/pprof, for measuring only: profiles show what is in memory. The default is none.
+	// Profiling is the endpoint of /debug/pprof. Use it for measurements only, because profiles reveal the contents of
+	// memory. The default is none.
 	Profiling Endpoint `json:"profiling,omitzero"`
-	// Log says what is logged.
+	// Log configures logging.
 	Log Log `json:"log,omitzero"`
-	// Tracing delivers traces to an OpenTelemetry collector. The default is none.
+	// Tracing configures the export of traces to an OpenTelemetry collector. The default is none.
 	Tracing Tracing `json:"tracing,omitzero"`
-	// Media is the store of media files; absent in an installation for posts of text alone.
+	// Media configures the store of media files. Leave it out in an installation for text posts only.
 	Media *Media `json:"media,omitempty"`
-	// Platforms are those that can be published to.
+	// Platforms configures the platforms that posts can be published to.
 	Platforms Platforms `json:"platforms,omitzero"`
 }
 
-// Endpoint is where something is served.
+// Endpoint is a listen address.
 type Endpoint struct {
-	// BindAddress is HOST:PORT or :PORT; "0" for nowhere.
+	// BindAddress is HOST:PORT or :PORT; "0" disables the endpoint.
 	BindAddress string `json:"bindAddress,omitempty"`
 }
 
-// Log says what is logged.
+// Log configures logging.
 type Log struct {
-	// Level is the least level that is logged: debug, info, warn or error. A running process takes it over when the file
-	// changes. Empty leaves it to the flag --log-level.
+	// Level is the minimum level of logged messages: debug, info, warn or error. A change of the file takes effect
+	// without a restart. If it is empty, the flag --log-level applies.
 	Level string `json:"level,omitempty"`
 }
 
-// LogLevels are the values of Log.Level.
+// LogLevels returns the valid values of Log.Level.
 func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
 
-// Tracing says where traces go, and which ones. A field that is left out is taken from OpenTelemetry's own variables of
-// the environment, which also set what has no field here, such as headers.
+// Tracing configures the export of traces. Omitted fields are read from OpenTelemetry's environment variables, which
+// also cover settings that have no field here, such as headers.
 type Tracing struct {
-	// Endpoint is the address of a collector that takes OTLP over HTTP, such as http://collector:4318; /v1/traces is
-	// added to its path. Empty takes OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT; without these
-	// there are no traces.
+	// Endpoint is the address of a collector that accepts OTLP over HTTP, such as http://collector:4318; /v1/traces is
+	// appended to its path. If it is empty, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT applies;
+	// without these, no traces are exported.
 	Endpoint string `json:"endpoint,omitempty"`
-	// SamplingRatio is the share of the traces that begin here and are recorded, from 0 to 1 (1). Requests with a
-	// traceparent bring the decision along. Left out, it is that of OTEL_TRACES_SAMPLER, if there is one.
+	// SamplingRatio is the share of root traces that are recorded, from 0 to 1 (1). A request with a traceparent header
+	// carries its own sampling decision. If omitted, OTEL_TRACES_SAMPLER applies if it is set.
 	SamplingRatio *float64 `json:"samplingRatio,omitempty"`
 }
 
-// Metrics says where and how metrics are served.
+// Metrics configures the endpoint of the metrics.
 type Metrics struct {
 	Endpoint `json:",inline"`
 
-	// Plain serves them by HTTP to everyone. By default HTTPS is spoken, and only clients whose token Kubernetes
-	// recognises, and whom a role allows to get /metrics, are answered.
+	// Plain serves metrics over HTTP without authentication. By default they are served over HTTPS, only to clients
+	// with a valid Kubernetes token and a role that allows get on /metrics.
 	Plain bool `json:"plain,omitempty"`
-	// CertDir is a folder with tls.crt and tls.key; empty makes a certificate at each start. It is read again when it
-	// changes.
+	// CertDir is a folder with tls.crt and tls.key, which are reloaded when they change. If it is empty, a certificate
+	// is generated at each start.
 	CertDir string `json:"certDir,omitempty"`
 }
 
-// TLS names a certificate. Both files are read again when they change.
+// TLS holds the paths of a certificate and its key. Both files are reloaded when they change.
 type TLS struct {
 	CertFile string `json:"certFile"`
 	KeyFile  string `json:"keyFile"`
 }
 
-// Shutdown is how the apiserver stops.
+// Shutdown holds the durations of the apiserver's graceful shutdown.
 type Shutdown struct {
-	// Delay is how long it goes on serving, not ready any more, so that load balancers learn of it (3 s).
+	// Delay is how long the server continues to accept requests after it stops being ready, so that load balancers can
+	// remove it (3 s).
 	Delay metav1.Duration `json:"delay"`
-	// Timeout is how long requests under way may take then (20 s).
+	// Timeout is how long running requests may then take to finish (20 s).
 	Timeout metav1.Duration `json:"timeout"`
 }
 
-// Kubernetes paces requests to the Kubernetes API.
+// Kubernetes limits the rate of requests to the Kubernetes API.
 type Kubernetes struct {
-	// QPS is the number of requests a second; -1, the default, leaves pacing to the API's priority and fairness.
+	// QPS is the maximum number of requests per second; -1, the default, disables the client-side limit, so that only
+	// API Priority and Fairness applies.
 	QPS float64 `json:"qps"`
-	// Burst is how many requests may come at once when QPS is positive.
+	// Burst is the maximum burst of requests if QPS is positive.
 	Burst int `json:"burst"`
 }
 
-// LeaderElection holds the times of the lease. The claim of a post, and not the lease, keeps two managers from publishing
-// twice; so these only balance a quick hand-over after a crash against restarts when the Kubernetes API is away.
+// LeaderElection holds the durations of the leader lease. The claim of a post prevents two managers from publishing it
+// twice, not the lease. The durations are a compromise between a quick failover after a crash and few restarts while
+// the Kubernetes API is unavailable.
 type LeaderElection struct {
-	// LeaseDuration is how long after its last renewal another process waits before it takes the lease (15 s).
+	// LeaseDuration is how long other processes wait after the last renewal before they acquire the lease (15 s).
 	LeaseDuration metav1.Duration `json:"leaseDuration"`
-	// RenewDeadline is for how long renewing is tried before the process ends (10 s).
+	// RenewDeadline is how long the leader retries a renewal before its process exits (10 s).
 	RenewDeadline metav1.Duration `json:"renewDeadline"`
-	// RetryPeriod is the pause between tries (2 s).
+	// RetryPeriod is the pause between retries (2 s).
 	RetryPeriod metav1.Duration `json:"retryPeriod"`
 }
 
-// Concurrency holds the sizes of the pools: how many of each are worked on at once.
+// Concurrency holds the sizes of the worker pools.
 type Concurrency struct {
-	// Posts is the number of posts (256).
+	// Posts is the maximum number of posts that are processed concurrently (256).
 	Posts int `json:"posts"`
-	// Uploads is the number of files on their way to platforms (32).
+	// Uploads is the maximum number of concurrent uploads of files to platforms (32).
 	Uploads int `json:"uploads"`
-	// Media is the number of media files that are examined (16).
+	// Media is the maximum number of media files that are processed concurrently (16).
 	Media int `json:"media"`
-	// Fetches is the number of media files that are fetched from their source (8); fewer than Media.
+	// Fetches is the maximum number of media files that are fetched from their sources concurrently (8). It must not
+	// exceed Media.
 	Fetches int `json:"fetches"`
-	// Connections is the number of accounts that are examined (32).
+	// Connections is the maximum number of connections that are processed concurrently (32).
 	Connections int `json:"connections"`
-	// Teams is the number of teams (4).
+	// Teams is the maximum number of teams that are processed concurrently (4).
 	Teams int `json:"teams"`
-	// APIKeys is the number of keys (1).
+	// APIKeys is the maximum number of keys that are processed concurrently (1).
 	APIKeys int `json:"apiKeys"`
 }
 
-// Delivery holds the times of publishing.
+// Delivery holds the deadlines and margins of publishing.
 type Delivery struct {
-	// StartingDeadline is how late a post may still go out, and how long temporary refusals are tried again (1 h).
+	// StartingDeadline is the maximum lateness of a post, and how long temporary refusals are retried (1 h).
 	StartingDeadline metav1.Duration `json:"startingDeadline"`
 
-	// LongestDelay is how late a post may still go out whose platform announced pauses (6 h): the starting deadline counts from the end of a pause, within this.
+	// LongestDelay is the maximum lateness of a post whose platform announced pauses (6 h). Within it, the starting
+	// deadline counts from the end of the pause.
 	LongestDelay metav1.Duration `json:"longestDelay"`
-	// PrepareAhead is how long before its time the files of a scheduled post are uploaded, as far as they stay hidden
-	// (30 min); big files begin earlier.
+	// PrepareAhead is how long before its scheduled time the files of a post are uploaded, if they stay hidden until it
+	// is published (30 min). Big files are uploaded earlier.
 	PrepareAhead metav1.Duration `json:"prepareAhead"`
-	// SendWindow is how long after its claim a call may be begun (5 s).
+	// SendWindow is how long after a claim its call may start (5 s).
 	SendWindow metav1.Duration `json:"sendWindow"`
-	// ClockMargin is how far the clocks of two processes may differ (2 s).
+	// ClockMargin is the maximum difference between the clocks of two processes (2 s).
 	ClockMargin metav1.Duration `json:"clockMargin"`
-	// RecordFor is how long the result of a call is tried to be written by the pass that made it (1 min).
+	// RecordFor is how long a reconciliation retries to record the result of its call (1 min).
 	RecordFor metav1.Duration `json:"recordFor"`
 }
 
-// Retention says how long things are kept.
+// Retention holds the retention times of posts and media files.
 type Retention struct {
-	// UnusedMedia is how long media files are kept that no post refers to (24 h).
+	// UnusedMedia is the retention time of media files that no post refers to (24 h).
 	UnusedMedia metav1.Duration `json:"unusedMedia"`
-	// InCluster is how long a finished post stays in the cluster, of a team that says nothing in spec.retention (168 h).
+	// InCluster is the retention time of finished posts in the cluster (168 h), for teams without
+	// spec.retention.inCluster.
 	InCluster metav1.Duration `json:"inCluster"`
-	// Archived is how long what became of a post can be read, from when it was finished, of a team that says nothing (2160 h).
+	// Archived is how long the outcome of a finished post can be read (2160 h), counted from status.finishedAt, for teams
+	// without spec.retention.archived.
 	Archived metav1.Duration `json:"archived"`
-	// LeastInCluster is the shortest time in the cluster that a team can have (1 h): one that asks for less has this. 0s leaves
-	// it to the teams.
+	// LeastInCluster is the minimum of spec.retention.inCluster (1 h): shorter values are raised to it. 0s sets no
+	// minimum.
 	LeastInCluster metav1.Duration `json:"leastInCluster"`
-	// PostsPerSecond is how many finished posts leave the cluster in a second at most (20). Each is two writes to the
-	// Kubernetes API.
+	// PostsPerSecond limits the finished posts that are removed from the cluster per second (20). Each takes two writes
+	// to the Kubernetes API.
 	PostsPerSecond int `json:"postsPerSecond"`
 }
 
-// Webhook is the admission webhook.
+// Webhook configures the admission webhook.
 type Webhook struct {
-	// BindAddress is where it is served (":9443"); "0" for nowhere.
+	// BindAddress is the listen address (":9443"); "0" disables the webhook.
 	Endpoint `json:",inline"`
 
-	// Hosts are the names and addresses under which the Kubernetes API calls it. The default is those of its Service.
+	// Hosts are the names and addresses of the webhook for the Kubernetes API. The default is the names of its Service.
 	Hosts []string `json:"hosts,omitempty"`
-	// CertDir is a folder with tls.crt and tls.key, and caBundle is yours to set (cert-manager does both). Empty makes a
-	// certificate and sets caBundle.
+	// CertDir is a folder with tls.crt and tls.key; caBundle must then be set separately (cert-manager does both). If
+	// it is empty, the manager generates a certificate and sets caBundle.
 	CertDir string `json:"certDir,omitempty"`
 }
 
-// Credentials says how the tokens of accounts are kept safe.
+// Credentials configures how the tokens of accounts are protected against loss.
 type Credentials struct {
-	// Unsaved is where renewed tokens wait that the Kubernetes API has not taken yet; absent, in memory alone.
+	// Unsaved configures where renewed tokens are stored until the Kubernetes API has stored them. Without it, they are
+	// in memory only.
 	Unsaved Unsaved `json:"unsaved,omitzero"`
 }
 
-// Unsaved is where renewed tokens wait that the Kubernetes API has not taken yet. Where a refresh token is replaced at each
-// renewal, as on X and TikTok, an account whose new one is lost has to be connected again.
+// Unsaved configures where renewed tokens are stored until the Kubernetes API has stored them. On platforms that
+// replace the refresh token at each renewal, such as X and TikTok, an account must be connected again if the new token
+// is lost.
 type Unsaved struct {
-	// Directory is a folder of this process alone that outlives it, such as an emptyDir of the pod. What is written there is
-	// sealed.
+	// Directory is a folder for this process only that survives a restart of the process, such as an emptyDir of the
+	// pod. Its files are sealed.
 	Directory string `json:"directory,omitempty"`
-	// KeyFile holds the text from which the key is derived, of 32 characters or more. It is read at each use.
+	// KeyFile is the path of a file with the text that the key is derived from, at least 32 characters. The file is
+	// read at each use.
 	KeyFile string `json:"keyFile,omitempty"`
 }
 
-// Thumbnails are the pictures that are taken out of videos.
+// Thumbnails configures the extraction of thumbnails from videos.
 type Thumbnails struct {
-	// FFmpeg is the program that does it, a name in PATH or a path ("ffmpeg"). Without it, or if empty, videos go out
-	// without.
+	// FFmpeg is the program that extracts thumbnails, a name in PATH or a path ("ffmpeg"). If it is empty or not
+	// installed, videos are published without a thumbnail.
 	FFmpeg string `json:"ffmpeg"`
 }
 
-// Egress is the way to the platforms.
+// Egress configures the connections to the platforms.
 type Egress struct {
-	// CABundle is a PEM file with authorities to trust beside those of the system, such as that of a proxy.
+	// CABundle is a PEM file with certificate authorities to trust in addition to the system's, such as a proxy's.
 	CABundle string `json:"caBundle,omitempty"`
 }
 
-// Media is the store of media files.
+// Media configures the store of media files.
 type Media struct {
 	// Endpoint is the address of the S3-compatible store, such as https://s3.eu-central-1.amazonaws.com.
 	Endpoint string `json:"endpoint"`
-	// PublicEndpoint is the same store's address as clients reach it to upload files; empty if it is the same.
+	// PublicEndpoint is the address of the same store for clients that upload files; empty if it is the same.
 	PublicEndpoint string `json:"publicEndpoint,omitempty"`
-	// Region is what requests are signed for ("us-east-1").
+	// Region is the region in the signatures of requests ("us-east-1").
 	Region string `json:"region,omitempty"`
 	// Bucket is the bucket of this installation ("herald-media"). Files in it that belong to no Media are removed.
 	Bucket string `json:"bucket,omitempty"`
-	// PathStyle puts the bucket into the path instead of the host name, as stores on hosts of their own usually want it.
+	// PathStyle puts the bucket into the path instead of the host name, as self-hosted stores usually require.
 	PathStyle bool `json:"pathStyle,omitempty"`
-	// CredentialsFile is a YAML or JSON file with accessKey and secretKey. Empty asks the environment (AWS_ACCESS_KEY_ID
-	// and AWS_SECRET_ACCESS_KEY), the file ~/.aws/credentials, and the identity of the pod or machine, in this order.
+	// CredentialsFile is a YAML or JSON file with accessKey and secretKey. If it is empty, the credentials come from
+	// the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), the file ~/.aws/credentials, or the identity of
+	// the pod or machine, in this order.
 	CredentialsFile string `json:"credentialsFile,omitempty"`
-	// TakeOverFrom is the identity of the cluster whose bucket this was, and which is gone or uses it no longer: the
-	// manager then removes what belongs to no Media here too. It refuses to while the bucket is marked as another
-	// cluster's, and its log and the alert say whose. It does no harm afterwards.
+	// TakeOverFrom is the identity of the cluster that used the bucket before and is gone or no longer uses it. The
+	// manager removes files that belong to no Media only in its own cluster's bucket: while the bucket is marked as
+	// another cluster's, it removes none, and its log and the alert name that cluster. With this field it takes the
+	// bucket over. The field has no effect afterwards.
 	TakeOverFrom string `json:"takeOverFrom,omitempty"`
 }
 
-// Platforms has one section per platform, `{}` for one that needs nothing said. A platform that is left out is not
-// available.
+// Platforms has one section per platform, `{}` for a platform without settings. A platform without a section is
+// unavailable.
 type Platforms struct {
 	Facebook  *Platform `json:"facebook,omitempty"`
 	Instagram *Platform `json:"instagram,omitempty"`
@@ -356,36 +376,38 @@ type Platforms struct {
 	YouTube   *Platform `json:"youtube,omitempty"`
 }
 
-// Platform says how to reach one platform, and as which app. All sections have the same fields, and all but the app have
-// a default; a platform ignores the fields that it does not use.
+// Platform configures access to one platform and Herald's app there. All sections have the same fields, and all fields
+// but the app's have a default. A platform ignores the fields that it does not use.
 type Platform struct {
-	// APIURL is the address of the platform's API, and WebURL that of its web site (Facebook, TikTok, X, YouTube). They
-	// default to the platform's own addresses; others are for proxies and simulators.
+	// APIURL is the address of the platform's API, and WebURL the address of its web site (Facebook, TikTok, X,
+	// YouTube). They default to the platform's own addresses; set them for proxies and simulators.
 	APIURL string `json:"apiURL,omitempty"`
 	WebURL string `json:"webURL,omitempty"`
-	// AuthorizeURL is the address of the site with the page on which people let Herald into an account, without that
-	// page's own path. It defaults to the platform's own.
+	// AuthorizeURL is the address of the site with the platform's consent page, without the path of that page. It
+	// defaults to the platform's own.
 	AuthorizeURL string `json:"authorizeURL,omitempty"`
-	// FacebookURL is the address of the API for accounts of Instagram that were connected through their Facebook Page,
-	// and UploadURL that for their videos.
+	// FacebookURL is the address of the API for Instagram accounts that were connected through their Facebook Page, and
+	// UploadURL the address for their videos.
 	FacebookURL string `json:"facebookURL,omitempty"`
 	UploadURL   string `json:"uploadURL,omitempty"`
-	// Login says how accounts of Instagram are connected, and were if their Secret names no scopes: "instagram" by
-	// default, or "facebook".
+	// Login is the way to connect Instagram accounts: "instagram" (default) or "facebook". It also applies to connected
+	// accounts whose Secret lists no scopes.
 	Login string `json:"login,omitempty"`
-	// LoginConfigID names the configuration of the app's Facebook Login for Business, with which people are asked for the
-	// permissions (Facebook, and Instagram with the login "facebook"); empty for an app with plain Facebook Login.
+	// LoginConfigID is the configuration of the app's Facebook Login for Business that requests the permissions
+	// (Facebook, and Instagram with the login "facebook"); empty for an app with plain Facebook Login.
 	LoginConfigID string `json:"loginConfigID,omitempty"`
-	// TwoSteps lets posts to Facebook Pages be created unpublished first, and published by their ids: then a post tells of
-	// itself whether it is online. It is false by default, since no account of a real Page has confirmed it.
+	// TwoSteps creates posts to Facebook Pages unpublished first and publishes them by their ids, so that the state of
+	// each post shows whether it is online. It is false by default, because it has not been confirmed with an account
+	// of a real Page.
 	TwoSteps bool `json:"twoSteps,omitempty"`
-	// Version is the version of a graph: v25.0 by default for Facebook and Instagram, v1.0 for Threads.
+	// Version is the version of the Graph API: v25.0 by default for Facebook and Instagram, v1.0 for Threads.
 	Version string `json:"version,omitempty"`
-	// ClientID identifies the app; TikTok calls it the client key. It is needed to connect accounts, and on TikTok, X and
-	// YouTube to renew tokens.
+	// ClientID identifies the app; TikTok calls it the client key. It is required to connect accounts, and on TikTok, X
+	// and YouTube to renew tokens.
 	ClientID string `json:"clientID,omitempty"`
-	// ClientSecretFile holds the app's secret; empty for a public client of X. The file is read again when it changes.
+	// ClientSecretFile is the path of a file with the app's secret; empty for a public client of X. The file is
+	// reloaded when it changes.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
-	// ListingLag is how long a published post may be missing when the platform is asked for it.
+	// ListingLag is how long a published post may be missing from the platform's listing.
 	ListingLag metav1.Duration `json:"listingLag,omitzero"`
 }
