@@ -5,34 +5,34 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// APIKeyTokenKey is the key of the Secret made for a token of an APIKey that holds
-// the token.
+// APIKeyTokenKey is the key of the token in the Secret that is created for a token of an
+// APIKey.
 const APIKeyTokenKey = "token"
 
-// DefaultTokenName is the name of the one token of an APIKey that lists none.
+// DefaultTokenName is the name of the only token of an APIKey that lists none.
 const DefaultTokenName = "token"
 
-// APIKeySpec is what its owner decides about a key.
+// APIKeySpec is the desired state of a key.
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.revoked) && oldSelf.revoked) || (has(self.revoked) && self.revoked)",message="a revoked key stays revoked; create a new APIKey instead"
 type APIKeySpec struct {
-	// description tells people what the key is for.
+	// description of the key's purpose, for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=500
 	Description string `json:"description,omitempty"`
 
-	// expiresAt is when the key stops working, with all its tokens. Omitted, it
-	// never expires.
+	// expiresAt is when the key stops working, with all its tokens. Omitted, it never
+	// expires.
 	// +optional
 	ExpiresAt *Time `json:"expiresAt,omitempty"`
 
-	// revoked stops the key at once and for good, with all its tokens.
+	// revoked stops the key and all its tokens immediately. It cannot be undone.
 	// +optional
 	Revoked bool `json:"revoked,omitempty"`
 
-	// tokens are the tokens that the key answers to; left empty, it is one, named
-	// "token", which the manager makes. To replace a token without a gap, list a
-	// second one beside it, give that to the clients, then remove the first: it
-	// stops working at once. A token needs a name that the key has not had before.
+	// tokens that are valid for the key. If empty, the key has one token, named "token",
+	// which the manager creates. To replace a token without a gap, add a second one,
+	// distribute it to the clients, then remove the first: it stops working at once. Each
+	// token needs a name that the key has not had before.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -43,28 +43,27 @@ type APIKeySpec struct {
 // APIKeyToken is one of the tokens of a key.
 // +kubebuilder:validation:XValidation:rule="has(self.sha256) == has(oldSelf.sha256) && (!has(self.sha256) || self.sha256 == oldSelf.sha256)",message="a token cannot be replaced by another of the same name; list one with a new name instead"
 type APIKeyToken struct {
-	// name tells the tokens of the key apart.
+	// name identifies the token within the key.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// expiresAt is when this token stops working. Omitted, it works as long as
-	// the key.
+	// expiresAt is when this token stops working. Omitted, it works as long as the key.
 	// +optional
 	ExpiresAt *Time `json:"expiresAt,omitempty"`
 
-	// sha256 is the hash of a token that another party made with `herald token`
-	// and handed out: the lower-case hex SHA-256 of
-	// "<namespace>/<name of the APIKey>/<token>". Left empty, the manager makes
-	// a token and puts it into a Secret of this namespace (status.tokens).
+	// sha256 is the hash of a token that another party created with `herald token` and
+	// distributed: the SHA-256 of "<namespace>/<name of the APIKey>/<token>", in lower-case
+	// hexadecimal. If empty, the manager creates a token and stores it in a Secret of this
+	// namespace (status.tokens).
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	// +kubebuilder:validation:MaxLength=64
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// APIKeyStatus is what the manager found and did.
+// APIKeyStatus is the observed state of a key.
 type APIKeyStatus struct {
 	// conditions of the key: Ready.
 	// +optional
@@ -74,13 +73,13 @@ type APIKeyStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the conditions speak of. It is
-	// -1 until Herald has looked at the object.
+	// observedGeneration is the generation that the conditions are based on. It is -1 until
+	// Herald has processed the object.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// tokens are those of the key that are in force, or have expired.
+	// tokens are the valid and the expired tokens of the key.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -92,38 +91,38 @@ type APIKeyStatus struct {
 	LastUsedAt *Time `json:"lastUsedAt,omitempty"`
 }
 
-// APIKeyTokenStatus is what the manager did for one token.
+// APIKeyTokenStatus is the observed state of one token.
 type APIKeyTokenStatus struct {
 	// name is the token's name in the spec.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	Name string `json:"name"`
 
-	// createdAt is when the manager made the token, or first saw its hash.
+	// createdAt is when the manager created the token, or first saw its hash.
 	CreatedAt Time `json:"createdAt"`
 
-	// sha256 is the hash of the token, if the manager made it; the spec says how
+	// sha256 is the hash of the token, if the manager created it; spec.tokens describes how
 	// it is computed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	SHA256 string `json:"sha256,omitempty"`
 
-	// prefix is the beginning of the token, to recognise it by, if the manager
-	// made it.
+	// prefix is the start of the token, so that people recognise it, if the manager created
+	// it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Prefix string `json:"prefix,omitempty"`
 
-	// secretRef names the Secret with the token, if the manager made it.
+	// secretRef names the Secret with the token, if the manager created it.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 }
 
-// APIKey lets a program act for the team in whose namespace it stands.
+// APIKey lets a program act for the team that owns the namespace.
 //
-// The rule below holds everyone who writes its status, the manager too: the hash of a token that Herald made is the
-// token's for as long as the key wants that token, and is not revoked. Taken away and put back in two writes, it would
-// be another one.
+// The rule below applies to every writer of the status, the manager included: while the key
+// lists a token and is not revoked, the hash of a token that Herald created cannot be
+// removed. Otherwise two writes could replace the hash, by removing it and adding another.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.tokens) || (has(self.spec) && has(self.spec.revoked) && self.spec.revoked) || oldSelf.status.tokens.all(t, !has(t.sha256) || (has(self.spec) && has(self.spec.tokens) && size(self.spec.tokens) > 0 ? self.spec.tokens.all(w, w.name != t.name || has(w.sha256)) : t.name != 'token') || (has(self.status) && has(self.status.tokens) && self.status.tokens.exists(n, n.name == t.name && has(n.sha256) && n.sha256 == t.sha256)))",message="the hash of a token never changes; list a token with a new name instead",fieldPath=".spec"
@@ -143,18 +142,18 @@ type APIKey struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted.
+	// spec is the desired state of the key.
 	// +optional
 	// +kubebuilder:default={}
 	Spec APIKeySpec `json:"spec,omitzero"`
 
-	// status is what is.
+	// status is the observed state of the key.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status APIKeyStatus `json:"status,omitzero"`
 }
 
-// WantedTokens returns the tokens that the key is to have.
+// WantedTokens returns the desired tokens of the key.
 func (k *APIKey) WantedTokens() []APIKeyToken {
 	if len(k.Spec.Tokens) == 0 {
 		return []APIKeyToken{{Name: DefaultTokenName}}
@@ -162,7 +161,7 @@ func (k *APIKey) WantedTokens() []APIKeyToken {
 	return k.Spec.Tokens
 }
 
-// EndOf returns when a token of the key stops working; nil if never.
+// EndOf returns when a token of the key stops working; nil if it never expires.
 func (k *APIKey) EndOf(token APIKeyToken) *Time {
 	end := k.Spec.ExpiresAt
 	if own := token.ExpiresAt; own != nil && (end == nil || own.Before(end.Time)) {
@@ -171,8 +170,7 @@ func (k *APIKey) EndOf(token APIKeyToken) *Time {
 	return end
 }
 
-// Token returns what the manager did for the token of that name; nil if it did
-// nothing yet.
+// Token returns the status of the token with that name; nil if there is none yet.
 func (s *APIKeyStatus) Token(name string) *APIKeyTokenStatus {
 	for i := range s.Tokens {
 		if s.Tokens[i].Name == name {

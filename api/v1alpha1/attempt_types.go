@@ -3,37 +3,36 @@
 
 package v1alpha1
 
-// AttemptOutcome is how an attempt was closed. An attempt without one is open:
+// AttemptOutcome is the result of a closed attempt. An attempt without an outcome is open:
 // its call may have been made.
 // +kubebuilder:validation:Enum=posted;refused;notSent;absent;unknown
 type AttemptOutcome string
 
-// The ways to close an attempt.
+// The outcomes of an attempt.
 const (
 	// OutcomePosted: the platform confirmed the publication.
 	OutcomePosted AttemptOutcome = "posted"
 	// OutcomeRefused: the platform answered that it did not publish.
 	OutcomeRefused AttemptOutcome = "refused"
-	// OutcomeNotSent: no byte of the call left the process, or a person said
-	// that nothing was published.
+	// OutcomeNotSent: no byte of the call left the process, or a person answered that
+	// nothing was published.
 	OutcomeNotSent AttemptOutcome = "notSent"
-	// OutcomeAbsent: the platform was asked afterwards, in a way that its
-	// limits call authoritative, and does not have the post.
+	// OutcomeAbsent: a later lookup, which the platform's limits classify as authoritative,
+	// did not find the post.
 	OutcomeAbsent AttemptOutcome = "absent"
-	// OutcomeUnknown: the platform cannot tell. A person may, by the annotation
-	// social.herald.dev/settle.
+	// OutcomeUnknown: the platform cannot determine the outcome. A person can answer with
+	// the annotation social.herald.dev/settle.
 	OutcomeUnknown AttemptOutcome = "unknown"
 )
 
-// The API server evaluates every rule of a Post, those of its spec too, at each
-// write of its status. Each time that a rule reads a field, the API server
-// copies the schemas of all fields beside it, so that the cost of a rule is how
-// often it reads, times how many fields there are. Therefore a rule that
-// concerns one field stands on that field, where self is read at no cost, and
-// the first operand of || is the one that mostly decides.
+// The API server evaluates every rule of a Post, including the rules of its spec, at each
+// write of its status. Each read of a field in a rule copies the schemas of all its sibling
+// fields, so the cost of a rule is the number of its reads times the number of fields.
+// Therefore a rule about one field is on that field, where reading self is free, and the
+// first operand of || is the one that usually decides.
 
-// Attempt is the write-ahead record of one irrevocable call: it is stored
-// before the call is made, and no other call is made until it is closed.
+// Attempt is the write-ahead record of one irrevocable call: it is stored before the call
+// is made, and no other call is made until it is closed.
 //
 // +kubebuilder:validation:XValidation:rule="self.id == oldSelf.id || self.number != oldSelf.number",message="an attempt keeps its id"
 // +kubebuilder:validation:XValidation:rule="self.?card.orValue(0) == oldSelf.?card.orValue(0) || self.number != oldSelf.number",message="an attempt keeps its card"
@@ -48,14 +47,14 @@ type Attempt struct {
 	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="the attempt number never decreases"
 	Number int32 `json:"number"`
 
-	// id of this attempt, never used for another one.
+	// id of this attempt. It is never reused.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id"`
 
-	// card is the index in spec.tree.cards of the card that the call
-	// publishes. Outside trees there is one thing to publish, and card is 0.
+	// card is the index in spec.tree.cards of the card that the call publishes. For other
+	// posts, card is 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
@@ -65,63 +64,62 @@ type Attempt struct {
 	// +required
 	StartedAt Time `json:"startedAt"`
 
-	// sendBefore is the time after which the call is not begun any more.
+	// sendBefore is the deadline to start the call. After it, the call is not made.
 	// +required
 	SendBefore Time `json:"sendBefore"`
 
-	// contentHash identifies what was claimed: connection, account, text.
+	// contentHash identifies the claimed content: connection, account, text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ContentHash string `json:"contentHash,omitempty"`
 
-	// checkpoint names what was made on the platform, and cannot be seen there
-	// yet, before this call makes it visible. It was made for the content that
-	// contentHash identifies.
+	// checkpoint is the platform's reference to the prepared content, which stays hidden
+	// until this call makes it visible. It was prepared for the content that contentHash
+	// identifies.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Checkpoint string `json:"checkpoint,omitempty"`
 
-	// operationID is the platform's id of this call, which it took and was still
-	// working on when it answered.
+	// operationID is the platform's id of this call, which the platform accepted and was
+	// still processing when it answered.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	OperationID string `json:"operationID,omitempty"`
 
-	// accountID is the platform's id of the account that was claimed. What
-	// became of the call is asked of this account and no other.
+	// accountID is the platform's id of the claimed account. Lookups of the call's outcome
+	// use this account only.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	AccountID string `json:"accountID,omitempty"`
 
-	// searchFrom is the earliest time at which a call with this content can have
-	// published: the start of the first attempt that sent it, also of an earlier
-	// object of the post and of one that was refused. Defaults to startedAt.
+	// searchFrom is the earliest time that a call with this content can have published: the
+	// start of the first attempt that sent it, including attempts of an earlier object of
+	// the post, and refused attempts. Defaults to startedAt.
 	// +optional
 	SearchFrom *Time `json:"searchFrom,omitempty"`
 
-	// unknownSince is when the earliest attempt before this one was claimed that
-	// was for the same and has an unknown outcome; absent if there is none, or a
-	// person has told.
+	// unknownSince is the claim time of the earliest previous attempt for the same content
+	// with an unknown outcome; absent if there is none, or if a person has answered.
 	// +optional
 	UnknownSince *Time `json:"unknownSince,omitempty"`
 
-	// endedAt is when the call is known to have ended without a clear answer, or
-	// with a refusal that is not confirmed.
+	// endedAt is when the call ended without a clear answer, or with an unconfirmed
+	// refusal.
 	// +optional
 	EndedAt *Time `json:"endedAt,omitempty"`
 
-	// refusal is set while the platform has refused the call and has not been asked
-	// yet whether it published all the same: some platforms publish and answer an
-	// error. The attempt stays open meanwhile. On a closed attempt it says that the
-	// platform could not be asked.
+	// refusal is set while the platform has refused the call, and no lookup has confirmed
+	// yet that the call published nothing: some platforms publish and still answer with an
+	// error. The attempt stays open until then. On a closed attempt, it means that the
+	// lookup was impossible.
 	// +optional
 	Refusal *Refusal `json:"refusal,omitempty"`
 
-	// duplicate is set when the platform refused the call because it already
-	// has the same content.
+	// duplicate is true if the platform refused the call because it already has the same
+	// content.
 	// +optional
 	Duplicate bool `json:"duplicate,omitempty"`
 
@@ -130,22 +128,22 @@ type Attempt struct {
 	// +kubebuilder:validation:Minimum=0
 	Lookups int32 `json:"lookups,omitempty"`
 
-	// outcome is how the attempt was closed; absent while it is open. One that
-	// was closed as unknown is opened again if it turns out what the platform
-	// calls it, so that it can be asked.
+	// outcome is the result of the attempt; absent while it is open. An attempt that was
+	// closed as unknown is reopened if the platform's operation id becomes known later, so
+	// that the outcome can be looked up.
 	// +optional
 	Outcome AttemptOutcome `json:"outcome,omitempty"`
 }
 
-// Refusal is what follows a refused call once it is confirmed that the call
-// published nothing. The target's field blocked has the reason meanwhile.
+// Refusal determines the next step after a lookup confirms that a refused call published
+// nothing. Until then, the target's field blocked has the reason.
 type Refusal struct {
-	// retryAt is when the call is made again; absent if the refusal is final.
+	// retryAt is when the call is retried; absent if the refusal is final.
 	// +optional
 	RetryAt *Time `json:"retryAt,omitempty"`
 
-	// unconfirmed says of a closed attempt that the platform could not be asked
-	// whether the call published all the same. The call is not made again.
+	// unconfirmed is true for a closed attempt if no lookup could confirm that the call
+	// published nothing. The call is not retried.
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 }

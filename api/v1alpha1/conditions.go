@@ -5,69 +5,70 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Condition types. Every kind sets Ready; it follows the kstatus convention,
-// so that `kubectl wait --for=condition=Ready` and GitOps tools understand it.
+// Condition types. Every kind sets Ready, which follows the kstatus convention, so that
+// `kubectl wait --for=condition=Ready` and GitOps tools understand it.
 const (
-	// ConditionReady is True when the object reached what its spec asks for:
-	// a Post is published everywhere, waits for its time, or is kept as a draft; a
-	// Connection can be published to, a Team's namespace exists, an APIKey can be
-	// used.
+	// ConditionReady is True when the object has reached the desired state: a Post is
+	// published everywhere, scheduled, or kept as a draft; a Connection can be published
+	// to; a Team's namespace exists; an APIKey can be used.
 	ConditionReady = "Ready"
 
-	// ConditionAccepted tells whether a Post passed every rule. A Post that did
-	// not is not delivered. It can be mended until it fails.
+	// ConditionAccepted is True if a Post passed every rule. A Post that did not is not
+	// delivered. It can be corrected until it fails.
 	ConditionAccepted = "Accepted"
-	// ConditionPublished tells whether everything of a Post is out. While it is
-	// False, its reason says why: Draft, Scheduled, Processing, what the post waits
-	// for, or why it failed.
+	// ConditionPublished is True when the whole Post is published. While it is False, its
+	// reason is Draft, Scheduled, Processing, the reason for waiting, or the reason for the
+	// failure.
 	ConditionPublished = "Published"
 
-	// ConditionPrepared tells whether what can be done ahead of a scheduled Post's
-	// time is done. It is absent while nothing is under way, and from the first
-	// call on. False does not make the Post fail: at its time it is tried again.
+	// ConditionPrepared is True when everything that can be prepared before the scheduled
+	// time is done. It is absent while no preparation is in progress, and from the first
+	// call on. False does not make the Post fail: the preparation is retried when the Post
+	// is due.
 	ConditionPrepared = "Prepared"
 
-	// ConditionReconciling is True while the manager works towards Ready
-	// (kstatus "InProgress"); it is absent otherwise.
+	// ConditionReconciling is True while the manager works towards Ready (kstatus
+	// "InProgress"); it is absent otherwise.
 	ConditionReconciling = "Reconciling"
 
-	// ConditionStalled is True when nothing more will happen without a
-	// person (kstatus "Failed"); it is absent otherwise.
+	// ConditionStalled is True when the object makes no progress until a person acts
+	// (kstatus "Failed"); it is absent otherwise.
 	ConditionStalled = "Stalled"
 
-	// ConditionOutcomeUnknown is True while a person has to find out whether a
-	// target of a Post was published; its message holds the commands that say
-	// so. It is absent otherwise.
+	// ConditionOutcomeUnknown is True while a person has to find out whether a target of a
+	// Post was published; its message holds the commands for the answer. It is absent
+	// otherwise.
 	ConditionOutcomeUnknown = "OutcomeUnknown"
 
-	// ConditionAdopted is True when targets of a Post read what became of an earlier one of
-	// its name, and are not published again; its message says how to. It is absent otherwise.
+	// ConditionAdopted is True when targets of a Post adopted the outcome of an earlier
+	// post of its name, and are not published again; its message explains how to publish
+	// them anyway. It is absent otherwise.
 	ConditionAdopted = "Adopted"
 
-	// ConditionSuspended is True while nothing of a Team is published, by its own
-	// spec or by the manager's configuration; it is absent otherwise.
+	// ConditionSuspended is True while publishing is suspended for a Team, by its own spec
+	// or by the manager's configuration; it is absent otherwise.
 	ConditionSuspended = "Suspended"
 
-	// ConditionPublishingRefused is True while a platform does not let a
-	// Connection publish, by its latest answer to a post, although it still
-	// answers questions: a permission may be missing (Refused), or the account be
-	// locked (AccountRestricted). It is absent otherwise.
+	// ConditionPublishingRefused is True while a platform refuses posts of a Connection,
+	// according to its latest answer to a post, although it still answers queries: a
+	// permission may be missing (Refused), or the account may be locked
+	// (AccountRestricted). It is absent otherwise.
 	ConditionPublishingRefused = "PublishingRefused"
 
-	// ConditionRateLimited is True while the platform of a Connection takes no calls
-	// for the account; its message says until when. It is absent otherwise. It says
-	// nothing against the account, so that Ready stays as it is.
+	// ConditionRateLimited is True while the platform of a Connection accepts no calls for
+	// the account; its message has the end of the limit. It is absent otherwise. The
+	// account itself is in order, so Ready does not change.
 	ConditionRateLimited = "RateLimited"
 
-	// ConditionCredentialsSuperseded is True while the Secret of a Connection holds
-	// tokens that were used before and replaced since, as a tool puts back that applies
-	// an old version. They are ignored. It is absent otherwise.
+	// ConditionCredentialsSuperseded is True while the Secret of a Connection holds tokens
+	// that were used before and have been replaced since, for instance because a tool
+	// applied an old version again. They are ignored. It is absent otherwise.
 	ConditionCredentialsSuperseded = "CredentialsSuperseded"
 
-	// ConditionCredentialsRefused is True while the Secret of a Connection holds new
-	// tokens that are not used, because the platform has not confirmed that they are the
-	// account's. Its reason is one of Ready. The account goes on with the tokens that it
-	// has. It is absent otherwise.
+	// ConditionCredentialsRefused is True while the Secret of a Connection holds new tokens
+	// that are not used, because the platform has not confirmed that they belong to the
+	// account. Its reason is one of the reasons of Ready. The account continues with its
+	// current tokens. It is absent otherwise.
 	ConditionCredentialsRefused = "CredentialsRefused"
 )
 
@@ -80,12 +81,13 @@ const (
 	ReasonMediaNotReady      = "MediaNotReady"
 )
 
-// ReasonThumbnailNotSet is the reason of an event of a Post: it is published, but
-// without the chosen thumbnail.
+// ReasonThumbnailNotSet is the reason of an event of a Post that was published without the
+// chosen thumbnail.
 const ReasonThumbnailNotSet = "ThumbnailNotSet"
 
-// ReasonPictureBlank is the reason of an event of a Post: it is published, and an image of
-// it, white on a transparent ground, shows nothing where the platform takes no transparency.
+// ReasonPictureBlank is the reason of an event of a Post that was published with a blank
+// image: the image is white on a transparent background, and the platform does not support
+// transparency.
 const ReasonPictureBlank = "PictureBlank"
 
 // Reasons of a Post's Prepared condition.
@@ -95,8 +97,8 @@ const (
 	ReasonPreparationFailed = "PreparationFailed"
 )
 
-// ReasonAlreadyPublished is the reason of a Post's Adopted condition, and of the event that
-// tells it.
+// ReasonAlreadyPublished is the reason of a Post's Adopted condition, and of the event
+// about it.
 const ReasonAlreadyPublished = "AlreadyPublished"
 
 // Reasons of a Post's Ready condition and of its targets.
@@ -115,23 +117,21 @@ const (
 	ReasonPlatformBusy       = "PlatformUnavailable"
 	ReasonConnectionNotReady = "ConnectionNotReady"
 	ReasonTargetsFailed      = "TargetsFailed"
-	// ReasonAccountRestricted: the platform keeps the account from posting until its
-	// owner acts there. The conditions PublishingRefused and Ready of Connections have
-	// it as well: the one if the answer to a post says so, the other if the answer to a
-	// probe does.
+	// ReasonAccountRestricted: the platform blocks posts of the account until its owner
+	// acts there. The conditions of Connections use it too: PublishingRefused after the
+	// answer to a post, and Ready after the answer to a probe.
 	ReasonAccountRestricted = "AccountRestricted"
-	// ReasonRecordUnavailable: it cannot be looked up whether an earlier post of this name
+	// ReasonRecordUnavailable: Herald cannot look up whether an earlier post of this name
 	// was published.
 	ReasonRecordUnavailable = "RecordUnavailable"
 
 	// ReasonSuspended: the team is suspended.
 	ReasonSuspended = "Suspended"
-	// ReasonUsageUnavailable: what the team's plan limits cannot be counted.
+	// ReasonUsageUnavailable: the usage of the team's plan limits cannot be counted.
 	ReasonUsageUnavailable = "UsageUnavailable"
-	// ReasonDraftLimit: TikTok's inbox takes no more drafts for now.
+	// ReasonDraftLimit: TikTok's inbox accepts no more drafts at the moment.
 	ReasonDraftLimit = "DraftLimit"
-	// ReasonPlanLimit: the team's plan does not allow it. Connections have it
-	// too.
+	// ReasonPlanLimit: the team's plan does not allow it. Connections use it too.
 	ReasonPlanLimit = "PlanLimit"
 )
 
@@ -150,35 +150,36 @@ const (
 	ReasonCredentialsReplaced    = "Replaced"
 )
 
-// Reasons of a Connection's RateLimited condition, beside AccountRestricted.
+// Reasons of a Connection's RateLimited condition, in addition to AccountRestricted.
 const (
 	// ReasonAccountLimited: the account has made too many calls.
 	ReasonAccountLimited = "AccountLimited"
-	// ReasonAppLimited: the accounts of the installation's app have, all together.
+	// ReasonAppLimited: all accounts of the installation's app together have made too many
+	// calls.
 	ReasonAppLimited = "AppLimited"
-	// ReasonQuotaUsedUp: nothing remains of how much the account may post.
+	// ReasonQuotaUsedUp: the account's posting quota is used up.
 	ReasonQuotaUsedUp = "QuotaUsedUp"
 )
 
-// ReasonRateLimitEnded is the reason of the event about the end of a limit.
+// ReasonRateLimitEnded is the reason of the event about the end of a rate limit.
 const ReasonRateLimitEnded = "RateLimitEnded"
 
-// ReasonNoTeam says that no Team owns the namespace, so Herald does nothing for what is in it. A
-// Connection, a Media, an APIKey and a Post that is not accepted have it.
+// ReasonNoTeam means that no Team owns the namespace, so Herald does not process the
+// objects in it. Connections, Media, APIKeys and Posts that are not accepted have it.
 const ReasonNoTeam = "NoTeam"
 
-// Reasons of the events that tell how the deletion of an object ended.
+// Reasons of the events about incomplete deletions.
 const (
-	// ReasonOutcomeAbandoned: a Post went, and it cannot be found out whether its last call
-	// published.
+	// ReasonOutcomeAbandoned: a Post was deleted, and the outcome of its last call cannot
+	// be determined.
 	ReasonOutcomeAbandoned = "OutcomeAbandoned"
-	// ReasonRecordAbandoned: a Post went, and its record could not be kept, so that it is
-	// published again if it is created again.
+	// ReasonRecordAbandoned: a Post was deleted, and its record could not be stored, so a
+	// new Post of its name is published again.
 	ReasonRecordAbandoned = "RecordAbandoned"
-	// ReasonFileAbandoned: a Media went, and its file may be in the store still.
+	// ReasonFileAbandoned: a Media was deleted, and its file may still be in the store.
 	ReasonFileAbandoned = "FileAbandoned"
-	// ReasonRecordsAbandoned: a Team went, and the records of its posts may be in the store
-	// still.
+	// ReasonRecordsAbandoned: a Team was deleted, and the records of its posts may still be
+	// in the store.
 	ReasonRecordsAbandoned = "RecordsAbandoned"
 )
 
@@ -204,13 +205,14 @@ const (
 	ReasonSecretRefused = "SecretRefused"
 )
 
-// Reasons of a Media's Ready condition. A file that was examined and refused
-// has the reason that the examination gave.
+// Reasons of a Media's Ready condition. A file that failed its verification has the reason
+// that the verification returned.
 const (
 	ReasonUploaded       = "Uploaded"
 	ReasonAwaitingUpload = "AwaitingUpload"
 	ReasonUploadExpired  = "UploadExpired"
-	// ReasonBudgetLimit: as many files are waited for as the team's budget allows.
+	// ReasonBudgetLimit: the number or the size of the pending files has reached the team's
+	// budget.
 	ReasonBudgetLimit      = "BudgetLimit"
 	ReasonFetching         = "Fetching"
 	ReasonFetchFailed      = "FetchFailed"

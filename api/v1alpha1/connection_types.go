@@ -10,30 +10,30 @@ import (
 
 // Keys of the Secret that a Connection refers to.
 const (
-	// CredentialsAccessToken is the token that calls are made with.
+	// CredentialsAccessToken is the access token for API calls.
 	CredentialsAccessToken = "accessToken"
-	// CredentialsRefreshToken is the token that renews it; absent where the
+	// CredentialsRefreshToken is the token that renews the access token; absent if the
 	// platform has none.
 	CredentialsRefreshToken = "refreshToken"
-	// CredentialsExpiresAt is when the access token ends, in RFC 3339; absent
-	// where it does not.
+	// CredentialsExpiresAt is when the access token expires, in RFC 3339; absent if it does
+	// not expire.
 	CredentialsExpiresAt = "expiresAt"
-	// CredentialsRefreshExpiresAt is when the refresh token ends, in RFC 3339;
-	// absent where the platform does not say.
+	// CredentialsRefreshExpiresAt is when the refresh token expires, in RFC 3339; absent if
+	// the platform does not specify it.
 	CredentialsRefreshExpiresAt = "refreshExpiresAt"
 	// CredentialsScopes lists the granted scopes, separated by spaces.
 	CredentialsScopes = "scopes"
 )
 
-// ConnectionSpec is the connected account.
+// ConnectionSpec identifies the connected account.
 type ConnectionSpec struct {
 	// platform of the account. Immutable.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a connection's platform cannot be changed; create another Connection instead"
 	Platform Platform `json:"platform"`
 
-	// accountID is the platform's own id of the account. Immutable: posts
-	// that are under way are looked up on this account.
+	// accountID is the platform's own id of the account. Immutable, because posts in
+	// delivery are looked up on this account.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -41,22 +41,21 @@ type ConnectionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a connection's account cannot be changed; create another Connection instead"
 	AccountID string `json:"accountID"`
 
-	// credentialsSecretRef names the Secret in this namespace that holds
-	// accessToken, refreshToken, expiresAt, refreshExpiresAt and scopes. Herald only
-	// reads it, and keeps the tokens that it renews in a Secret of its own.
+	// credentialsSecretRef names the Secret in this namespace that holds accessToken,
+	// refreshToken, expiresAt, refreshExpiresAt and scopes. Herald only reads it, and
+	// stores renewed tokens in another Secret (status.workingSecret).
 	// +required
 	CredentialsSecretRef LocalReference `json:"credentialsSecretRef"`
 
-	// disabled keeps the connection but publishes nothing to it.
+	// disabled keeps the connection but stops publishing to it.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
 }
 
-// ConnectionStatus is what the manager learnt from the platform.
+// ConnectionStatus is the observed state of the account on its platform.
 type ConnectionStatus struct {
 	// conditions of the connection: Ready; RateLimited, PublishingRefused,
-	// CredentialsSuperseded, CredentialsRefused, Reconciling and Stalled while they
-	// apply.
+	// CredentialsSuperseded, CredentialsRefused, Reconciling and Stalled while they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -64,8 +63,8 @@ type ConnectionStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the conditions speak of. It is
-	// -1 until Herald has looked at the object.
+	// observedGeneration is the generation that the conditions are based on. It is -1 until
+	// Herald has processed the object.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -90,135 +89,135 @@ type ConnectionStatus struct {
 	// +optional
 	ConnectedAt *Time `json:"connectedAt,omitempty"`
 
-	// tokenExpiresAt is when the access token ends. The manager renews it
-	// before, where the platform allows.
+	// tokenExpiresAt is when the access token expires. The manager renews it before that,
+	// if the platform permits.
 	// +optional
 	TokenExpiresAt *Time `json:"tokenExpiresAt,omitempty"`
 
-	// reconnectBy is until when the account has to be connected again by a
-	// person: from then on nothing can renew its token. Renewing the token moves
-	// it where the platform allows. Omitted, it has no end that is known.
+	// reconnectBy is the deadline for a person to connect the account again: after it, the
+	// token can no longer be renewed. A renewal of the token extends it, if the platform
+	// permits. Absent if there is no known deadline.
 	// +optional
 	ReconnectBy *Time `json:"reconnectBy,omitempty"`
 
-	// lastProbedAt is when the platform was last asked about the account.
+	// lastProbedAt is when the manager last checked the account on the platform.
 	// +optional
 	LastProbedAt *Time `json:"lastProbedAt,omitempty"`
 
-	// lastHandledProbe echoes the latest probe request that was answered
-	// (annotation social.herald.dev/probe-requested).
+	// lastHandledProbe echoes the latest handled probe request (annotation
+	// social.herald.dev/probe-requested).
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	LastHandledProbe string `json:"lastHandledProbe,omitempty"`
 
-	// rateLimitedUntil is when the platform takes calls for the account again,
-	// if it said that there were too many. Until then nothing is sent.
+	// rateLimitedUntil is when the platform accepts calls for the account again after a
+	// rate limit. Until then, nothing is sent.
 	// +optional
 	RateLimitedUntil *Time `json:"rateLimitedUntil,omitempty"`
 
-	// appRateLimitedUntil is set when the platform said so of Herald's app, and
-	// not of this account alone: until then nothing is sent to any account whose
-	// credentials are of the app that status.app names.
+	// appRateLimitedUntil is set when the rate limit applies to Herald's app and not only
+	// to this account: until then, nothing is sent to any account whose credentials belong
+	// to the app in status.app.
 	// +optional
 	AppRateLimitedUntil *Time `json:"appRateLimitedUntil,omitempty"`
 
-	// rateLimitedMessage says which limit it is.
+	// rateLimitedMessage describes the rate limit.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	RateLimitedMessage string `json:"rateLimitedMessage,omitempty"`
 
-	// rateLimits are the platform's limits and what remains of them, as far as it
-	// tells. They are read with a probe, and again when little remains. A limit
-	// that only an answer to a post tells is noted when little of it remains.
+	// rateLimits are the platform's limits and their remaining quota, as far as the
+	// platform reports them. They are read with each probe, and again when little remains.
+	// A limit that the platform reports only in answers to posts is recorded when little
+	// remains of it.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	RateLimits []RateLimit `json:"rateLimits,omitempty"`
 
-	// tiktok is what TikTok says that the account may choose; absent on other
+	// tiktok holds the options that TikTok offers to the account; absent on other
 	// platforms.
 	// +optional
 	TikTok *TikTokAccount `json:"tiktok,omitempty"`
 
-	// workingSecret names the Secret in which Herald keeps the tokens of the account,
-	// which were taken from the Secret of credentialsSecretRef and renewed since.
-	// Connections of one account share it. Deleting it has the account begin again
-	// with the tokens of credentialsSecretRef.
+	// workingSecret names Herald's Secret with the account's tokens, copied from the Secret
+	// in credentialsSecretRef and renewed since. Connections of one account share it. If it
+	// is deleted, Herald copies the tokens from credentialsSecretRef again.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	WorkingSecret string `json:"workingSecret,omitempty"`
 
-	// credentialsVersion is the resourceVersion of the working Secret that the
-	// conditions speak of.
+	// credentialsVersion is the resourceVersion of the working Secret that the conditions
+	// are based on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	CredentialsVersion string `json:"credentialsVersion,omitempty"`
 
-	// verifiedVersion is the credentialsVersion for which the platform last
-	// confirmed that the token is this account's. It follows when Herald renews the
-	// token. While it is another one and the platform does not answer, nothing is
-	// sent.
+	// verifiedVersion is the latest credentialsVersion whose token the platform confirmed
+	// to be this account's. It is updated when Herald renews the token. While it differs
+	// from credentialsVersion and the platform does not answer, nothing is sent.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	VerifiedVersion string `json:"verifiedVersion,omitempty"`
 
-	// app is the client id of Herald's app on the platform, if the credentials are
-	// known to be of it: Herald got them by OAuth, or renewed them with the app's
-	// secret. What the platform says of the limits of "the app" is believed then;
-	// otherwise it holds this account alone.
+	// app is the client id of Herald's app on the platform, if the credentials are known to
+	// belong to it: Herald obtained them by OAuth, or renewed them with the app's secret. A
+	// limit that the platform reports for "the app" then applies to all accounts of the
+	// app; otherwise it applies to this account only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	App string `json:"app,omitempty"`
 }
 
-// Verified reports whether the platform confirmed that the present credentials are
-// those of the account.
+// Verified reports whether the platform confirmed that the current credentials belong to
+// the account.
 func (s *ConnectionStatus) Verified() bool {
 	return s.VerifiedVersion != "" && s.VerifiedVersion == s.CredentialsVersion
 }
 
-// Confirmed reports the same also of a status that a version of Herald wrote that kept no
-// verifiedVersion: it called an account connected when the platform confirmed it.
+// Confirmed is like Verified, but also accepts a status from a version of Herald without
+// verifiedVersion, which set Ready when the platform confirmed the account.
 func (s *ConnectionStatus) Confirmed() bool {
 	return s.Verified() || s.VerifiedVersion == "" && s.CredentialsVersion != "" &&
 		meta.IsStatusConditionTrue(s.Conditions, ConditionReady)
 }
 
-// RateLimit is one limit of a platform, as of its latest word.
+// RateLimit is one limit of a platform, as last reported.
 type RateLimit struct {
 	// name of the limit: postsPerDay and repliesPerDay (within any 24 hours),
-	// postsPerWindow (within some minutes), appPostsPerDay (those of all
-	// accounts of the app), and usage and appUsage, which are told in percent.
+	// postsPerWindow (within some minutes), appPostsPerDay (of all accounts of the app
+	// together), and usage and appUsage, which are percentages.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name"`
 
-	// limit is how many there may be, or 100 for percents. Omitted, the platform
-	// has not said.
+	// limit is the maximum, or 100 for percentages. Absent if the platform does not report
+	// it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Limit int32 `json:"limit,omitempty"`
 
-	// remaining is how many of them are left.
+	// remaining is the remaining quota.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Remaining int32 `json:"remaining"`
 
-	// resetsAt is when there are more again. Omitted, the platform has not said.
+	// resetsAt is when the quota increases again. Absent if the platform does not report
+	// it.
 	// +optional
 	ResetsAt *Time `json:"resetsAt,omitempty"`
 
-	// observedAt is when the platform said so.
+	// observedAt is when the platform reported the limit.
 	// +required
 	ObservedAt Time `json:"observedAt"`
 }
 
-// TikTokAccount is what TikTok lets an account choose, as of the latest probe.
+// TikTokAccount holds the options that TikTok offers to an account, as of the latest probe.
 type TikTokAccount struct {
-	// privacyLevelOptions are the privacy levels that the account may choose,
-	// in TikTok's own spelling; some of them a Post cannot ask for.
+	// privacyLevelOptions are the privacy levels that TikTok offers to the account, in
+	// TikTok's own spelling. A Post supports only some of them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -238,8 +237,8 @@ type TikTokAccount struct {
 	// +optional
 	StitchDisabled bool `json:"stitchDisabled,omitempty"`
 
-	// maxVideoPostDurationSeconds is how long a video of the account may play,
-	// in seconds. Omitted, TikTok has not said.
+	// maxVideoPostDurationSeconds is the maximum duration of a video of the account, in
+	// seconds. Absent if TikTok does not report it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
@@ -271,11 +270,11 @@ type Connection struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted.
+	// spec identifies the account and its credentials.
 	// +required
 	Spec ConnectionSpec `json:"spec"`
 
-	// status is what is.
+	// status is the observed state of the account.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status ConnectionStatus `json:"status,omitzero"`

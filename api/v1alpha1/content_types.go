@@ -3,11 +3,11 @@
 
 package v1alpha1
 
-// ImageContent is what a post of category image shows.
+// ImageContent is the content of a post of category image.
 type ImageContent struct {
-	// mediaRefs name the Media to show, in this order. How many a post may
-	// have is up to the strictest of its targets: x takes 4, instagram and
-	// facebook 10, threads 20, tiktok 35. The same one may stand twice.
+	// mediaRefs name the Media of the images, in display order. The strictest target limits
+	// their number: 4 on x, 10 on instagram and facebook, 20 on threads, 35 on tiktok. A
+	// Media may be listed more than once.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -15,26 +15,24 @@ type ImageContent struct {
 	MediaRefs []LocalReference `json:"mediaRefs"`
 }
 
-// VideoContent is what a post of category video shows.
+// VideoContent is the content of a post of category video.
 type VideoContent struct {
-	// mediaRef names the Media to show.
+	// mediaRef names the Media of the video.
 	// +required
 	MediaRef LocalReference `json:"mediaRef"`
 
-	// thumbnailOffsetMillis is the moment of the video, in milliseconds from
-	// its beginning, that stands for it as a picture. Omitted, the platform
-	// chooses.
+	// thumbnailOffsetMillis is the position of the frame that is used as the thumbnail, in
+	// milliseconds from the start of the video. Omitted, the platform chooses one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	ThumbnailOffsetMillis *int32 `json:"thumbnailOffsetMillis,omitempty"`
 }
 
-// TreeContent is what a post of category tree says: a first post, and replies
-// that hang from it.
+// TreeContent is the content of a post of category tree: a first post and its replies.
 type TreeContent struct {
-	// cards are the posts of the tree in their order; every target gets all of
-	// them. A tree that is not a draft has at least two.
+	// cards are the posts of the tree in order; every target receives all of them. A tree
+	// that is not a draft has at least two.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -51,73 +49,71 @@ type TreeCard struct {
 	// +kubebuilder:validation:MaxLength=65536
 	Caption string `json:"caption,omitempty"`
 
-	// mediaRefs name the Media that the card shows, in this order: at most 4
-	// on x and 20 on threads. A draft may have more until it is published.
+	// mediaRefs name the Media of the card, in display order: at most 4 on x and 20 on
+	// threads. A draft may have more until it is published.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	MediaRefs []LocalReference `json:"mediaRefs,omitempty"`
 }
 
-// YouTubeOptions are what only YouTube asks for.
+// YouTubeOptions are the options for YouTube.
 type YouTubeOptions struct {
-	// title of the video. Required on a YouTube connection unless the post is
-	// a draft. YouTube takes at most 100 characters.
+	// title of the video. Required on a YouTube connection unless the post is a draft.
+	// YouTube accepts at most 100 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Title string `json:"title,omitempty"`
 }
 
-// TikTokPrivacyLevel says who sees a post on TikTok.
+// TikTokPrivacyLevel determines the audience of a post on TikTok.
 // +kubebuilder:validation:Enum=PUBLIC_TO_EVERYONE;SELF_ONLY
 type TikTokPrivacyLevel string
 
-// The privacy levels that can be asked for, in TikTok's own spelling.
+// The supported privacy levels, in TikTok's own spelling.
 const (
 	TikTokPublicToEveryone TikTokPrivacyLevel = "PUBLIC_TO_EVERYONE"
 	TikTokSelfOnly         TikTokPrivacyLevel = "SELF_ONLY"
 )
 
-// TikTokOptions are what only TikTok asks for.
+// TikTokOptions are the options for TikTok.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.autoAddMusic) && self.autoAddMusic)",message="a TikTok draft cannot have music added; leave one of draft and autoAddMusic out"
 // +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.privacyLevel))",message="a TikTok draft has no privacyLevel, its owner chooses it in the app; leave one of draft and privacyLevel out"
 type TikTokOptions struct {
-	// privacyLevel says who sees the post. Omitted, it is PUBLIC_TO_EVERYONE.
-	// A private account can choose SELF_ONLY only; what an account can choose
-	// stands in its Connection, status.tiktok.privacyLevelOptions.
+	// privacyLevel determines the audience of the post. Defaults to PUBLIC_TO_EVERYONE. A
+	// private account supports SELF_ONLY only. The Connection lists the levels of its
+	// account in status.tiktok.privacyLevelOptions.
 	// +optional
 	PrivacyLevel TikTokPrivacyLevel `json:"privacyLevel,omitempty"`
 
-	// allowComment lets people comment, unless the account has comments turned
-	// off. Omitted, it is true.
+	// allowComment permits comments, unless the account has them turned off. Defaults to
+	// true.
 	// +optional
 	AllowComment *bool `json:"allowComment,omitempty"`
 
-	// allowDuet lets people make duets with the video, unless the account has
-	// them turned off. Only for category video. Omitted, it is true.
+	// allowDuet permits duets with the video, unless the account has them turned off. Only
+	// for category video. Defaults to true.
 	// +optional
 	AllowDuet *bool `json:"allowDuet,omitempty"`
 
-	// allowStitch lets people use the video in stitches, unless the account
-	// has them turned off. Only for category video. Omitted, it is true.
+	// allowStitch permits stitches of the video, unless the account has them turned off.
+	// Only for category video. Defaults to true.
 	// +optional
 	AllowStitch *bool `json:"allowStitch,omitempty"`
 
-	// draft sends the post to the inbox of the account's app, where its owner
-	// finishes it, instead of publishing it. TikTok takes no caption with the
-	// draft of a video, and at most 5 waiting drafts within 24 hours.
+	// draft sends the post to the account's inbox in the TikTok app, where its owner
+	// completes it, instead of publishing it. TikTok accepts no caption with the draft of a
+	// video, and at most 5 pending drafts within 24 hours.
 	// +optional
 	Draft bool `json:"draft,omitempty"`
 
-	// autoAddMusic lets TikTok choose music for the pictures. Only for
-	// category image.
+	// autoAddMusic lets TikTok add music to the images. Only for category image.
 	// +optional
 	AutoAddMusic bool `json:"autoAddMusic,omitempty"`
 
-	// isAIGenerated shows the label for content made by artificial
-	// intelligence.
+	// isAIGenerated shows the label for AI-generated content.
 	// +optional
 	IsAIGenerated bool `json:"isAIGenerated,omitempty"`
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Duration is a span of time as Kubernetes writes it, in hours, minutes and seconds, or also in
-// days of 24 hours: "168h", "36h30m", "7d", "1d12h". It exists because metav1.Duration has no days.
+// Duration is a duration in the format of Kubernetes, in hours, minutes and seconds, and
+// also in days of 24 hours: "168h", "36h30m", "7d", "1d12h". It exists because
+// metav1.Duration has no days.
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MinLength=2
@@ -22,10 +23,10 @@ type Duration struct {
 	time.Duration `json:"-"`
 }
 
-// days splits the days off a text.
+// days matches the days at the start of a duration.
 var days = regexp.MustCompile(`^([0-9]{1,4})d`)
 
-// ParseDuration reads the text of a Duration.
+// ParseDuration parses the text of a Duration.
 func ParseDuration(text string) (Duration, error) {
 	var d Duration
 	rest := text
@@ -47,12 +48,12 @@ func ParseDuration(text string) (Duration, error) {
 	return d, nil
 }
 
-// MarshalJSON writes hours, minutes and seconds, which also older versions read.
+// MarshalJSON returns hours, minutes and seconds, which older versions can read too.
 func (d Duration) MarshalJSON() ([]byte, error) {
-	return json.Marshal(d.String()) //nolint:wrapcheck // a text can be written
+	return json.Marshal(d.String()) //nolint:wrapcheck // marshalling a string cannot fail
 }
 
-// UnmarshalJSON reads the text.
+// UnmarshalJSON parses the text.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {

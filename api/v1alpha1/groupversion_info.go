@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 holds Herald's custom resources: Team, APIKey, Connection,
-// Media, Post, Usage and OAuthGrant. It is types, markers and constants only; what a valid post is
-// beyond the schema lives in posting/rules, what happens to it in posting.
+// Package v1alpha1 holds Herald's custom resources: Team, APIKey, Connection, Media, Post,
+// Usage and OAuthGrant. It has only types, markers and constants. posting/rules validates
+// posts beyond the schema, and posting delivers them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=social.herald.dev
@@ -18,8 +18,7 @@ import (
 // GroupVersion is the API group and version of every type in this package.
 var GroupVersion = schema.GroupVersion{Group: "social.herald.dev", Version: "v1alpha1"}
 
-// AddToScheme registers the types of this package with a scheme. It never
-// fails in practice: it only returns what the scheme's builder returns.
+// AddToScheme registers the types of this package with a scheme. It always returns nil.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&Team{}, &TeamList{},

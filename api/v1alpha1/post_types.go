@@ -5,38 +5,37 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Category is the kind of content of a post.
+// Category is the type of a post's content.
 // +kubebuilder:validation:Enum=text;image;video;tree
 type Category string
 
 // The categories.
 const (
-	// CategoryText is a caption alone.
+	// CategoryText is a caption only.
 	CategoryText Category = "text"
 	// CategoryImage is a caption with pictures.
 	CategoryImage Category = "image"
 	// CategoryVideo is a caption with one video.
 	CategoryVideo Category = "video"
-	// CategoryTree is a chain of posts: a first one, and replies to it.
+	// CategoryTree is a chain of posts: a first post, and replies to it.
 	CategoryTree Category = "tree"
 )
 
-// UnknownOutcomePolicy says what to do when a platform cannot tell whether a
-// call took effect.
+// UnknownOutcomePolicy determines the reaction if a platform cannot determine whether a
+// call published.
 // +kubebuilder:validation:Enum=fail;retry
 type UnknownOutcomePolicy string
 
 // The policies for unknown outcomes.
 const (
-	// OnUnknownFail fails the target with reason OutcomeUnknown and waits for
-	// a person.
+	// OnUnknownFail fails the target with reason OutcomeUnknown and waits for a person.
 	OnUnknownFail UnknownOutcomePolicy = "fail"
-	// OnUnknownRetry sends once more: it may publish twice.
+	// OnUnknownRetry sends the post again: it may be published twice.
 	OnUnknownRetry UnknownOutcomePolicy = "retry"
 )
 
-// PostSpec is what to publish, where and when. It is frozen once a call to a
-// platform has been claimed for one of its targets.
+// PostSpec is the desired content, accounts and time of a post. It is frozen after a call
+// to a platform has been claimed for one of its targets.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.scheduledAt))",message="a draft has no scheduledAt; remove draft to schedule the post, or scheduledAt to keep it as a draft"
 // +kubebuilder:validation:XValidation:rule="!(has(self.cancelled) && self.cancelled) || (has(self.draft) && self.draft) || has(self.scheduledAt)",message="only a draft or a scheduled post can be cancelled; an immediate post is already being delivered"
@@ -52,37 +51,37 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.targets.all(t, !has(t.tiktok) || !has(t.tiktok.autoAddMusic)) || self.category == 'image'",message="tiktok.autoAddMusic is for category image only; leave it out",fieldPath=".targets"
 // +kubebuilder:validation:XValidation:rule="self.targets.all(t, !has(t.tiktok) || (!has(t.tiktok.allowDuet) && !has(t.tiktok.allowStitch))) || self.category == 'video'",message="tiktok.allowDuet and tiktok.allowStitch are for category video only; leave them out",fieldPath=".targets"
 type PostSpec struct {
-	// category of the content.
+	// category of the content. Immutable.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a post's category cannot be changed; create a new Post instead"
 	Category Category `json:"category"`
 
-	// scheduledAt is when to publish. Omitted, the post is published at once.
+	// scheduledAt is when to publish the post. Omitted, it is published at once.
 	// +optional
 	ScheduledAt *Time `json:"scheduledAt,omitempty"`
 
-	// draft keeps the post without delivering it. Remove it or set it to
-	// false to publish; every rule is checked then.
+	// draft keeps the post without delivering it. Remove it or set it to false to publish
+	// the post; every rule is checked then.
 	// +optional
 	Draft bool `json:"draft,omitempty"`
 
-	// cancelled withdraws a draft or a scheduled post before its delivery
-	// began. It cannot be taken back.
+	// cancelled withdraws a draft or a scheduled post before its delivery starts. It cannot
+	// be undone.
 	// +optional
 	Cancelled bool `json:"cancelled,omitempty"`
 
-	// image is what a post of category image shows. Required for that
-	// category, drafts included, and absent from all others.
+	// image is the content of a post of category image. Required for that category, drafts
+	// included, and absent from all others.
 	// +optional
 	Image *ImageContent `json:"image,omitempty"`
 
-	// video is what a post of category video shows. Required for that
-	// category, drafts included, and absent from all others.
+	// video is the content of a post of category video. Required for that category, drafts
+	// included, and absent from all others.
 	// +optional
 	Video *VideoContent `json:"video,omitempty"`
 
-	// tree is what a post of category tree says. Required for that category,
-	// drafts included, and absent from all others.
+	// tree is the content of a post of category tree. Required for that category, drafts
+	// included, and absent from all others.
 	// +optional
 	Tree *TreeContent `json:"tree,omitempty"`
 
@@ -94,9 +93,9 @@ type PostSpec struct {
 	// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="size(self) <= 4 || (oldSelf.hasValue() && oldSelf.value() == self) || self.map(t, has(t.caption) ? size(t.caption) : 0).sum() <= 262144",message="the captions of all targets together take more than 256 KiB; shorten them, or make several posts with fewer targets each"
 	Targets []PostTarget `json:"targets"`
 
-	// onUnknownOutcome says what to do when a platform cannot tell whether a
-	// call took effect: "fail" waits for a person, "retry" sends once more and
-	// so may publish twice.
+	// onUnknownOutcome determines the reaction if a platform cannot determine whether a
+	// call published: "fail" waits for a person; "retry" sends the post again, so it may be
+	// published twice.
 	// +optional
 	// +kubebuilder:default=fail
 	OnUnknownOutcome UnknownOutcomePolicy `json:"onUnknownOutcome,omitempty"`
@@ -108,22 +107,22 @@ type PostTarget struct {
 	// +required
 	ConnectionRef LocalReference `json:"connectionRef"`
 
-	// caption is the text to publish there. Required unless the post is a
-	// draft or a tree, whose text stands in its cards. Each platform counts
-	// and limits it in its own way; where one sets no limit, as Facebook, it
-	// has at most 65,536 characters. A post as a whole, with its annotations,
-	// takes at most 256 KiB, where <, > and & take six bytes each.
+	// caption is the text to publish there. Required unless the post is a draft or a tree,
+	// whose text is in its cards. Each platform counts and limits the text in its own way;
+	// if a platform sets no limit, such as Facebook, it has at most 65,536 characters. A
+	// post as a whole, with its annotations, has at most 256 KiB, where <, > and & count
+	// six bytes each.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Caption string `json:"caption,omitempty"`
 
-	// youtube holds what only YouTube asks for. On a connection to another
-	// platform it has no effect.
+	// youtube holds the options for YouTube. It has no effect on connections to other
+	// platforms.
 	// +optional
 	YouTube *YouTubeOptions `json:"youtube,omitempty"`
 
-	// tiktok holds what only TikTok asks for. On a connection to another
-	// platform it has no effect.
+	// tiktok holds the options for TikTok. It has no effect on connections to other
+	// platforms.
 	// +optional
 	TikTok *TikTokOptions `json:"tiktok,omitempty"`
 }
@@ -154,11 +153,11 @@ type Post struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted.
+	// spec is the desired state of the post.
 	// +required
 	Spec PostSpec `json:"spec"`
 
-	// status is what is.
+	// status is the observed state of the post.
 	// +optional
 	// +kubebuilder:default={observedGeneration:-1}
 	Status PostStatus `json:"status,omitzero"`

@@ -5,8 +5,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PostPhase sums up a post, or one target of it, for people. It is derived
-// from facts and decides nothing.
+// PostPhase summarises a post, or one target of it, for people. It is derived from the
+// facts, and the manager never acts on it.
 // +kubebuilder:validation:Enum=draft;scheduled;processing;posted;failed;cancelled
 type PostPhase string
 
@@ -20,91 +20,91 @@ const (
 	PhaseCancelled  PostPhase = "cancelled"
 )
 
-// TargetState is what is settled of a target.
+// TargetState is the recorded state of a target.
 // +kubebuilder:validation:Enum=pending;posted;failed;undecided;withdrawn
 type TargetState string
 
 // The states.
 const (
-	// TargetPending: it may be published yet. While its attempt has no outcome,
-	// a call for it may have been made.
+	// TargetPending: the target may still be published. While its attempt has no outcome, a
+	// call may have been made.
 	TargetPending TargetState = "pending"
-	// TargetPosted: it is published, of a tree the last card too.
+	// TargetPosted: the target is published, for a tree up to its last card.
 	TargetPosted TargetState = "posted"
-	// TargetFailed: it is not published, of a tree not whole, and nothing more
-	// is tried.
+	// TargetFailed: the target is not published, or a tree only in part, and it is not
+	// retried.
 	TargetFailed TargetState = "failed"
-	// TargetUndecided: only a person can tell whether it was published, by the
-	// annotation social.herald.dev/settle.
+	// TargetUndecided: the outcome is unknown until a person answers with the annotation
+	// social.herald.dev/settle.
 	TargetUndecided TargetState = "undecided"
-	// TargetWithdrawn: the post was cancelled before its delivery began, or an
-	// edit took the target out of it.
+	// TargetWithdrawn: the post was cancelled before its delivery started, or an edit
+	// removed the target.
 	TargetWithdrawn TargetState = "withdrawn"
 )
 
-// Prepared names what was made on the platform before the visible call: an
-// upload or a container, which is not visible. It is kept so that it is used
-// again after a restart. A post that was prepared can still be cancelled.
+// Prepared refers to content on the platform that was created before the visible call: an
+// upload or a container, which is not visible. The manager uses it again after a restart. A
+// prepared post can still be cancelled.
 type Prepared struct {
-	// contentHash identifies what it was made for: connection, account, text
-	// and files.
+	// contentHash identifies the content that was prepared: connection, account, text and
+	// files.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	ContentHash string `json:"contentHash"`
 
-	// checkpoint is what the platform calls it. While complete is not set, it
-	// names the part that is there.
+	// checkpoint is the platform's reference to the prepared content. While complete is not
+	// set, it refers to the part that is done.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Checkpoint string `json:"checkpoint,omitempty"`
 
-	// secret is set if what carries authority over it, such as the address of
-	// an upload session, is kept in the Secret of the post's uploads.
+	// secret is true if the Secret of the post's uploads holds data that grants access to
+	// the prepared content, such as the address of an upload session.
 	// +optional
 	Secret bool `json:"secret,omitempty"`
 
-	// secretHash identifies what that Secret holds of it, by SHA-256 in
-	// hexadecimal. What the Secret holds is used only if it fits: more people may
-	// write Secrets than the status of posts.
+	// secretHash is the SHA-256, in hexadecimal, of that data in the Secret. The data is
+	// used only if its hash matches, because more people may write Secrets than the status
+	// of posts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	SecretHash string `json:"secretHash,omitempty"`
 
-	// createdAt is when it was made or, while complete is not set, last worked on.
+	// madeAt is when the content was prepared or, while complete is not set, last worked
+	// on.
 	// +required
 	MadeAt Time `json:"madeAt"`
 
-	// complete is set when nothing is left to be done but the visible call.
+	// complete is true when only the visible call remains.
 	// +optional
 	Complete bool `json:"complete,omitempty"`
 
-	// problem says why it could not be made, and what to do, in words.
+	// problem explains, for people, why the preparation failed and how to fix it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Problem string `json:"problem,omitempty"`
 }
 
-// Blocked says what keeps a pending target from being published, or why a
-// target failed.
+// Blocked explains why a pending target cannot be published now, or why a target failed.
 type Blocked struct {
-	// reason is a machine-readable word for it.
+	// reason is the machine-readable reason.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason"`
 
-	// problem says what is wrong, in words.
+	// problem describes the problem for people.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Problem string `json:"problem"`
 
-	// remedy says what a person can do about it, in words; absent if nothing.
+	// remedy describes how a person can fix the problem; absent if there is no fix.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// TargetStatus is the record of one target: its facts, and phase, reason and
-// message, which are derived from them for people.
+// TargetStatus is the record of one target: its facts, and for people phase, reason and
+// message, which are derived from the facts.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.externalID) || has(self.externalID)",message="externalID never changes once set"
 // +kubebuilder:validation:XValidation:rule="has(self.attempt) || !has(oldSelf.attempt)",message="the record of an attempt is never removed"
@@ -122,43 +122,44 @@ type TargetStatus struct {
 	// +optional
 	Platform Platform `json:"platform,omitempty"`
 
-	// state is what is settled of this target. It is absent in entries of a
-	// version of Herald that recorded no states; phase tells there.
+	// state is the recorded state of this target. It is absent in entries of versions of
+	// Herald that recorded no states; read phase there.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="oldSelf != 'posted' || self == 'posted'",message="a posted target stays posted"
 	State TargetState `json:"state,omitempty"`
 
-	// blocked says what keeps this target from being published, or why it
-	// failed; absent if nothing does, or did.
+	// blocked explains why this target cannot be published now, or why it failed; absent if
+	// it is neither blocked nor failed.
 	// +optional
 	Blocked *Blocked `json:"blocked,omitempty"`
 
-	// phase sums up this target.
+	// phase summarises this target.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="oldSelf != 'posted' || self == 'posted'",message="a posted target stays posted"
 	Phase PostPhase `json:"phase"`
 
-	// reason is a machine-readable word for the phase.
+	// reason is the machine-readable reason for the phase.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
 
-	// message says what happened and what to do, in words.
+	// message describes, for people, what happened and what to do.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
 
-	// externalID is the platform's id of the published post; of a tree, that
-	// of its first card.
+	// externalID is the platform's id of the published post; for a tree, the id of its
+	// first card.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="externalID never changes once set"
 	ExternalID string `json:"externalID,omitempty"`
 
-	// unconfirmed is true if a person answered that it is published, and the platform has
-	// not confirmed that it is a post of the account. An id is kept as the person entered
-	// it, and no other post is taken for it. There is no id if the person had none.
+	// unconfirmed is true if a person answered that the target is published, and the
+	// platform has not confirmed that the post belongs to the account. externalID is then
+	// the id that the person entered, which no other post is given, or absent if the person
+	// had none.
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
@@ -175,23 +176,22 @@ type TargetStatus struct {
 	// +optional
 	NextTryAt *Time `json:"nextTryAt,omitempty"`
 
-	// tryUntil is when the manager gives up on what the platform refuses only
-	// for the moment.
+	// tryUntil is the deadline: the manager stops retrying temporary refusals at this time.
 	// +optional
 	TryUntil *Time `json:"tryUntil,omitempty"`
 
-	// initialDeadline is what tryUntil was before a pause that the platform announced
-	// moved it; absent while none did. It bounds how far tryUntil moves.
+	// initialDeadline is the value of tryUntil before an announced pause of the platform
+	// extended it; absent if none did. It limits further extensions.
 	// +optional
 	InitialDeadline *Time `json:"initialDeadline,omitempty"`
 
-	// suspendedUntil is the end of the last suspension of the team by which tryUntil
-	// was moved; absent while it was moved by none.
+	// suspendedUntil is the end of the team's last suspension that extended tryUntil;
+	// absent if none did.
 	// +optional
 	SuspendedUntil *Time `json:"suspendedUntil,omitempty"`
 
-	// prepared is what was made ahead of the call; absent while nothing was, or
-	// nothing needs to be.
+	// prepared is the content that was prepared before the call; absent if there is none,
+	// or if none is needed.
 	// +optional
 	Prepared *Prepared `json:"prepared,omitempty"`
 
@@ -199,22 +199,22 @@ type TargetStatus struct {
 	// +optional
 	Attempt *Attempt `json:"attempt,omitempty"`
 
-	// candidates are posts of the account that may be the one in doubt, the newest first,
-	// while only a person can tell. Posts that belong to other Posts are not among them.
+	// candidates are posts of the account that may be the result of this target while it is
+	// undecided, newest first. Posts that belong to other Posts are excluded.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Candidates []Candidate `json:"candidates,omitempty"`
 
-	// answerProblem says why the last answer of a person could not be entered, and what to
-	// answer instead; absent while there is none, and once the question is answered.
+	// answerProblem explains why a person's last answer was rejected, and how to correct
+	// it; absent if there is no such answer, and after a valid one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	AnswerProblem string `json:"answerProblem,omitempty"`
 
-	// cards holds the cards of a tree that are published: the first ones, up
-	// to the first that is not. The last card is missing if a person answered that it is
-	// published and had no id of it.
+	// cards are the published cards of a tree, in order, up to the first card that is not
+	// published. The last card is missing if a person answered that it is published and had
+	// no id for it.
 	// +optional
 	// +listType=map
 	// +listMapKey=index
@@ -223,7 +223,7 @@ type TargetStatus struct {
 	Cards []CardStatus `json:"cards,omitempty"`
 }
 
-// Candidate is a post of an account that may be the one in doubt.
+// Candidate is a post of an account that may be the result of an undecided target.
 type Candidate struct {
 	// externalID is the platform's id of the post.
 	// +required
@@ -231,12 +231,12 @@ type Candidate struct {
 	// +kubebuilder:validation:MaxLength=64
 	ExternalID string `json:"externalID"`
 
-	// externalURL is the address of the post; absent where the platform gives none.
+	// externalURL is the address of the post; absent if the platform returns none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	ExternalURL string `json:"externalURL,omitempty"`
 
-	// text is the beginning of its text, or its title.
+	// text is the start of the post's text, or its title.
 	// +optional
 	// +kubebuilder:validation:MaxLength=140
 	Text string `json:"text,omitempty"`
@@ -246,11 +246,11 @@ type Candidate struct {
 	PostedAt *Time `json:"postedAt,omitempty"`
 }
 
-// The bounds of what a target lists as candidates.
+// The limits of a target's candidates.
 const (
-	// MostCandidates is how many posts one target lists at most.
+	// MostCandidates is the maximum number of candidates of a target.
 	MostCandidates = 10
-	// MaxCandidateID, MaxCandidateURL and MaxCandidateText bound the fields, in characters.
+	// MaxCandidateID, MaxCandidateURL and MaxCandidateText limit the fields, in characters.
 	MaxCandidateID   = 64
 	MaxCandidateURL  = 256
 	MaxCandidateText = 140
@@ -271,7 +271,7 @@ type CardStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="externalID never changes once set"
 	ExternalID string `json:"externalID"`
 
-	// unconfirmed is true if a person told the externalID, as for a target.
+	// unconfirmed is true if a person entered the externalID, as for a target.
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
@@ -280,21 +280,22 @@ type CardStatus struct {
 	PostedAt *Time `json:"postedAt,omitempty"`
 }
 
-// EarlierPost is what was found of an earlier post of the same name.
+// EarlierPost is the result of the lookup of an earlier post of the same name.
 type EarlierPost struct {
-	// object is the uid of the Post for which that was looked for. In a copy from a backup it
-	// is that of another one, so that it is looked for again.
+	// object is the uid of the Post that the lookup was made for. A copy from a backup has
+	// another uid, so the lookup is repeated.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Object string `json:"object"`
 
-	// record is the uid of the earlier post whose record was found; absent if there is none.
+	// record is the uid of the earlier post whose record was found; absent if there is no
+	// record.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Record string `json:"record,omitempty"`
 
-	// targets are the indexes of those that read what became of the earlier post's.
+	// targets are the indexes of the targets that adopted the outcome of the earlier post.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -302,30 +303,29 @@ type EarlierPost struct {
 	// +kubebuilder:validation:items:Maximum=99
 	Targets []int32 `json:"targets,omitempty"`
 
-	// sentAt is when the first call for an earlier post of the name was claimed that is
-	// not known to have published; absent if there is none. The search for a post
-	// begins there.
+	// sentAt is the claim time of the first call for an earlier post of the name that is
+	// not known to have published; absent if there is none. The search for a post on the
+	// platform starts at this time.
 	// +optional
 	SentAt *Time `json:"sentAt,omitempty"`
 
 	// publishAgain is true if the annotation social.herald.dev/publish-again named the
-	// record, so that the post is published whatever became of the earlier one.
+	// record, so that the post is published regardless of the earlier post's outcome.
 	// +optional
 	PublishAgain bool `json:"publishAgain,omitempty"`
 
-	// rewound is when it was noticed that the cluster had been put back to an earlier state,
-	// from which this post is, and what became of it was looked up; absent if that was never
-	// so.
+	// rewound is when a rollback of the cluster was detected that this post existed before,
+	// and the post's outcome was looked up; absent if there was none.
 	// +optional
 	Rewound *Time `json:"rewound,omitempty"`
 }
 
-// PostStatus is what became of a post.
+// PostStatus is the observed state of a post.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.targets) || !has(oldSelf.targets) || size(oldSelf.targets) == 0",message="the record of a target is never removed"
 type PostStatus struct {
 	// conditions of the post: Accepted, Ready and Published; Prepared, Reconciling,
-	// Stalled, OutcomeUnknown and Adopted where they apply.
+	// Stalled, OutcomeUnknown and Adopted while they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -333,58 +333,58 @@ type PostStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that this status speaks of. It is
-	// -1 until Herald has looked at the object.
+	// observedGeneration is the generation that this status is based on. It is -1 until
+	// Herald has processed the object.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// phase sums up the post.
+	// phase summarises the post.
 	// +optional
 	Phase PostPhase `json:"phase,omitempty"`
 
-	// finished is true when nothing is left to be done: the manager stops
-	// watching the post.
+	// finished is true when all targets are settled and no answer is awaited: the manager
+	// stops watching the post.
 	// +optional
 	Finished bool `json:"finished,omitempty"`
 
-	// finishedAt is when nothing was left to be done; absent before.
+	// finishedAt is when the post became finished; absent before.
 	// +optional
 	FinishedAt *Time `json:"finishedAt,omitempty"`
 
-	// finishedOn is the day of finishedAt in UTC, as 2006-01-02, to select posts by.
+	// finishedOn is the day of finishedAt in UTC, as 2006-01-02, for field selectors.
 	// +optional
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	FinishedOn string `json:"finishedOn,omitempty"`
 
-	// cancelledAt is when the post was withdrawn before its delivery began. It stays
-	// withdrawn, whatever its spec says from then on.
+	// cancelledAt is when the post was cancelled before its delivery started. It stays
+	// cancelled, regardless of later changes to its spec.
 	// +optional
 	CancelledAt *Time `json:"cancelledAt,omitempty"`
 
-	// earlier says what was found of an earlier post of this name; absent until that was
-	// looked for, and where it need not be.
+	// earlier is the result of the lookup of an earlier post of this name; absent until the
+	// lookup is done, and where none is needed.
 	// +optional
 	Earlier *EarlierPost `json:"earlier,omitempty"`
 
-	// platforms of the targets, for people.
+	// platforms lists the platforms of the targets, for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Platforms string `json:"platforms,omitempty"`
 
-	// posted is how many targets are posted, and of how many, for people: "2/3".
+	// posted is the number of posted targets and of all targets, for people: "2/3".
 	// +optional
 	// +kubebuilder:validation:MaxLength=7
 	Posted string `json:"posted,omitempty"`
 
-	// urls are the addresses of what is posted, for people, with spaces between them.
-	// Those that 1,024 characters do not hold are left out; targets has them all.
+	// urls are the addresses of the published posts, for people, separated by spaces.
+	// Addresses beyond 1,024 characters are omitted; targets has all of them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	URLs string `json:"urls,omitempty"`
 
-	// targets holds one entry per target that was accepted.
+	// targets has one entry for each accepted target.
 	// +optional
 	// +listType=map
 	// +listMapKey=index
