@@ -15,15 +15,14 @@ import (
 // timeLayout is RFC 3339 with exactly three fractional digits, in UTC.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// Time is an instant with millisecond precision. It exists because metav1.Time
-// drops fractions of a second and metav1.MicroTime refuses times without one.
+// Time is an instant with millisecond precision. It exists because metav1.Time drops
+// fractions of a second and metav1.MicroTime rejects times without one.
 //
-// It is written as RFC 3339 in UTC with three fractional digits, and read from
-// any RFC 3339 time that lies between the years 1000 and 2999 in UTC. The
-// schema admits nothing that UnmarshalJSON refuses: the format knows the
-// calendar, the pattern what RFC 3339 leaves open, and the rule keeps what is
-// read within what can be written again. The rule also refuses lists, which
-// the API server lets pass wherever a format stands.
+// It is written as RFC 3339 in UTC with three fractional digits, and read from any RFC 3339
+// time between the years 1000 and 2999 in UTC. The schema accepts only values that
+// UnmarshalJSON accepts: the format checks the calendar, the pattern restricts the variants
+// of RFC 3339, and the rule limits the years to those that can be written again. The rule
+// also rejects lists, which the API server accepts for every field with a format.
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:Format=date-time
@@ -34,7 +33,7 @@ type Time struct {
 	time.Time `json:"-"`
 }
 
-// NewTime returns t cut to the millisecond, in UTC.
+// NewTime returns t in UTC, truncated to the millisecond.
 func NewTime(t time.Time) Time {
 	return Time{Time: t.UTC().Truncate(time.Millisecond)}
 }
@@ -44,7 +43,7 @@ func NewTimePtr(t time.Time) *Time {
 	return new(NewTime(t))
 }
 
-// Equal reports whether both stand for the same instant; two nil times do.
+// Equal reports whether both are the same instant, or both are nil.
 func (t *Time) Equal(u *Time) bool {
 	if t == nil || u == nil {
 		return t == nil && u == nil
@@ -52,10 +51,10 @@ func (t *Time) Equal(u *Time) bool {
 	return t.Time.Equal(u.Time)
 }
 
-// String is the wire form.
+// String returns the wire format.
 func (t Time) String() string { return t.UTC().Format(timeLayout) }
 
-// MarshalJSON writes the wire form, and null for the zero time.
+// MarshalJSON returns the wire format, and null for the zero time.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -63,8 +62,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return json.Marshal(t.String())
 }
 
-// UnmarshalJSON reads any RFC 3339 time and null. Digits beyond the
-// nanosecond and times in other formats are an error.
+// UnmarshalJSON parses any RFC 3339 time and null. It returns an error for other formats.
 func (t *Time) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		t.Time = time.Time{}
@@ -82,11 +80,11 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// DeepCopyInto copies t; times are values.
+// DeepCopyInto copies t by assignment.
 func (t *Time) DeepCopyInto(out *Time) { *out = *t }
 
-// equalities compares what Kubernetes compares by meaning, and this package's
-// times by the instant they stand for.
+// equalities adds a comparison of this package's times, by instant, to the semantic
+// equality of Kubernetes.
 var equalities = func() conversion.Equalities {
 	e := equality.Semantic.Copy()
 	if err := e.AddFunc(func(a, b Time) bool { return a.Time.Equal(b.Time) }); err != nil {
@@ -95,6 +93,6 @@ var equalities = func() conversion.Equalities {
 	return e
 }()
 
-// SemanticEqual reports whether two values mean the same: nil and empty lists
-// do, and times in different zones may.
+// SemanticEqual reports whether two values are semantically equal: nil equals an empty
+// list, and times are compared as instants, regardless of their zones.
 func SemanticEqual(a, b any) bool { return equalities.DeepEqual(a, b) }

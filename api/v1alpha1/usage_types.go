@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What is counted: the values of spec.resource of a Usage.
+// The counted resources: the values of spec.resource of a Usage.
 const (
-	// ResourceXPosts are posts to X, each account and each card of a tree counted.
+	// ResourceXPosts are posts to X. Each account and each card of a tree counts.
 	ResourceXPosts = "x-posts"
 	// ResourceTikTokDrafts are drafts in the inbox of a TikTok account.
 	ResourceTikTokDrafts = "tiktok-drafts"
-	// ResourceBudget is the team's budget, all fields of it in one Usage.
+	// ResourceBudget is the team's budget, with all its fields in one Usage.
 	ResourceBudget = "budget"
 )
 
-// UsageSpec says what is counted.
+// UsageSpec identifies the counted resource, account and period.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="what a Usage counts cannot be changed; Herald creates another one"
 type UsageSpec struct {
@@ -29,16 +29,16 @@ type UsageSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Resource string `json:"resource"`
 
-	// account whose use is counted, by the platform's own id. Absent where all
-	// accounts of the team are counted together.
+	// account whose usage is counted, by the platform's own id. Absent if all accounts of
+	// the team are counted together.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Account string `json:"account,omitempty"`
 
-	// period that the limit holds for: a calendar month in UTC, such as
-	// "2026-11", or a sliding window in hours, such as "24h". Absent where that is
-	// counted which is there at present.
+	// period of the limit: a calendar month in UTC, such as "2026-11", or a sliding window
+	// in hours, such as "24h". Absent if the limit applies to the number of existing
+	// objects.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=7
@@ -46,43 +46,42 @@ type UsageSpec struct {
 	Period string `json:"period,omitempty"`
 }
 
-// UsageStatus says how much is used, and by which posts.
+// UsageStatus is the current count and the posts that it consists of.
 type UsageStatus struct {
-	// limit is how much the period allows, as of the last time that something
-	// was counted; 100 for a budget.
+	// limit is the maximum in the period, at the time of the last count; 100 for a budget.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	Limit int32 `json:"limit,omitempty"`
 
-	// used is how much is taken; of a sliding window, in the fullest one; of a
-	// budget, how many percent of its fullest field.
+	// used is the current usage; for a sliding window, the usage of the fullest window; for
+	// a budget, the usage of its fullest field in percent.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	Used int32 `json:"used"`
 
-	// entries say what takes it.
+	// entries are the targets of posts that count towards used.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096
 	Entries []UsageEntry `json:"entries,omitempty"`
 
-	// budget is how much is used of each field of the team's budget.
+	// budget is the usage of each field of the team's budget.
 	// +optional
 	// +listType=map
 	// +listMapKey=item
 	// +kubebuilder:validation:MaxItems=16
 	Budget []BudgetUse `json:"budget,omitempty"`
 
-	// countedAt is when budget was written last.
+	// countedAt is when budget was last written.
 	// +optional
 	CountedAt *Time `json:"countedAt,omitempty"`
 }
 
-// UsageEntry is what one target of a post takes.
+// UsageEntry is the usage of one target of a post.
 type UsageEntry struct {
-	// post that takes it, by name.
+	// post that the target belongs to, by name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -94,42 +93,41 @@ type UsageEntry struct {
 	// +kubebuilder:validation:Maximum=99
 	Target int32 `json:"target"`
 
-	// count is how much the target takes.
+	// count is the target's usage.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Count int32 `json:"count"`
 
-	// at is when the target is to be published.
+	// at is when the target is due.
 	// +required
 	At Time `json:"at"`
 
-	// uid of the post whose delivery took this. Without it, the entry is only
-	// reserved: before the post exists, or before its delivery begins.
+	// uid of the post whose delivery confirmed this entry. Without it, the entry is only
+	// reserved: before the post exists, or before its delivery starts.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	UID types.UID `json:"uid,omitempty"`
 
-	// request that reserved this, of several that may come under one
-	// Idempotency-Key. At most one of them creates the post: of their
-	// reservations the largest counts.
+	// request that reserved this entry. Several requests may use one Idempotency-Key, and
+	// at most one of them creates the post; of their reservations, only the largest counts.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Request string `json:"request,omitempty"`
 
-	// since is when this was reserved or taken.
+	// since is when this entry was reserved or confirmed.
 	// +required
 	Since Time `json:"since"`
 
-	// settled says that this does not change any more.
+	// settled is true when this entry is final.
 	// +optional
 	Settled bool `json:"settled,omitempty"`
 }
 
-// Usage counts what a team may do only so often. Herald alone writes it.
+// Usage counts a team's usage of a limited resource. Only Herald writes it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -146,11 +144,11 @@ type Usage struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is counted.
+	// spec identifies the counted resource.
 	// +required
 	Spec UsageSpec `json:"spec"`
 
-	// status is the count.
+	// status is the current count.
 	// +optional
 	Status UsageStatus `json:"status,omitzero"`
 }
