@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is as much of an OpenAPI 3.0 document as the page shows, in the
-// order in which it was written.
+// document is the part of an OpenAPI 3.0 document that the page shows, in document order.
 type document struct {
 	Info struct {
 		Title       string `yaml:"title"`
@@ -114,7 +113,7 @@ type schema struct {
 	} `yaml:"discriminator"`
 }
 
-// entry is a name of a map with what it stands for.
+// entry is a name and its value in a map.
 type entry[T any] struct {
 	Name  string
 	Value T
@@ -138,7 +137,7 @@ func (o *ordered[T]) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// named returns what a reference stands for.
+// named resolves a reference.
 func (o ordered[T]) named(ref string) (*T, error) {
 	for i := range o {
 		if o[i].Name == refName(ref) {
@@ -148,5 +147,5 @@ func (o ordered[T]) named(ref string) (*T, error) {
 	return nil, fmt.Errorf("the document has no %s", ref)
 }
 
-// refName is the last word of a reference.
+// refName returns the last segment of a reference.
 func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }

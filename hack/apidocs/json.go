@@ -11,8 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// toJSON writes an example as JSON, with its fields in the order of the
-// document. Text that this takes over is escaped by who prints it.
+// toJSON formats an example as JSON, with its fields in document order. The caller escapes the text.
 func toJSON(node *yaml.Node) (string, error) {
 	var compact, out bytes.Buffer
 	if err := writeJSON(&compact, node); err != nil {

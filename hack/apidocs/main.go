@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// apidocs writes the page that describes the HTTP API, for people and, in Markdown,
-// for programs that read. Both are made of the OpenAPI document alone, so that they
-// say nothing else; the one for people needs neither scripts nor anything from
-// another site. `go generate ./apiserver/docs` runs it.
+// apidocs generates the page about the HTTP API, as HTML for people and as Markdown for programs. Both come from the
+// OpenAPI document alone, so they cannot differ from it. The HTML needs no scripts and nothing from other sites. `go
+// generate ./apiserver/docs` runs it.
 package main
 
 import (
@@ -37,7 +36,7 @@ func main() {
 	}
 }
 
-// render makes both pages of an OpenAPI document. siteURL stands in the examples.
+// render renders both pages of an OpenAPI document. siteURL is used in the examples.
 func render(document []byte, siteURL string) (page, text []byte, err error) {
 	v, err := newView(document, siteURL)
 	if err != nil {

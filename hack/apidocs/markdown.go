@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// text collects the page for programs that read: the same view as that for people, in Markdown.
+// text builds the Markdown page from the same view as the HTML page.
 type text struct{ strings.Builder }
 
-// blockf writes a paragraph, a heading or a table, with an empty line behind it. Descriptions are Markdown already.
+// blockf writes a paragraph, a heading or a table, followed by an empty line. Descriptions are Markdown already.
 func (t *text) blockf(format string, values ...any) {
 	if paragraph := strings.TrimSpace(fmt.Sprintf(format, values...)); paragraph != "" {
 		t.WriteString(paragraph + "\n\n")
 	}
 }
 
-// item writes a line of a list. A description of several paragraphs goes on below it.
+// item writes a list item. A description of several paragraphs continues below it.
 func (t *text) item(head, description string) {
 	description = strings.ReplaceAll(strings.TrimSpace(description), "\n", "\n  ")
 	if description != "" {
@@ -33,7 +33,7 @@ func (t *text) code(language, content string) {
 	t.blockf("```%s\n%s\n```", language, strings.TrimSpace(content))
 }
 
-// markdown is the whole page.
+// markdown returns the whole page.
 func (v *view) markdown() string {
 	var t text
 	t.blockf("# %s API %s", v.Title, v.Version)
@@ -111,7 +111,7 @@ func (p problem) markdown(t *text) {
 	t.blockf("Answered by %s.", strings.Join(p.Calls, ", "))
 }
 
-// markdown says what a schema holds.
+// markdown writes the description of a schema.
 func (s shape) markdown(t *text) {
 	t.blockf("%s", s.Description)
 	t.blockf("%s", choices(&s.schema))
@@ -125,7 +125,7 @@ func (s shape) markdown(t *text) {
 	}
 }
 
-// traits are what is known of a value in short: its type, what it is held to, and whether it has to be there.
+// traits returns a short description of a value: its type, its limits, and whether it is required.
 func traits(s *schema, required bool) string {
 	parts := append([]string{typeName(s)}, bounds(s)...)
 	if values := choices(s); values != "" {
@@ -137,7 +137,7 @@ func traits(s *schema, required bool) string {
 	return strings.Join(parts, "; ")
 }
 
-// choices are the values that a value may have.
+// choices returns the permitted values.
 func choices(s *schema) string {
 	if len(s.Enum) == 0 {
 		return ""

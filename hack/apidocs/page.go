@@ -12,12 +12,11 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// icon is the page's icon, which it carries in itself.
+// icon is the page's inline icon.
 const icon = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%234f46e5'/%3E" +
 	"%3Cpath d='M8 13v6h4l9 5V8l-9 5z' fill='%23fff'/%3E%3C/svg%3E"
 
-// markdown renders descriptions. HTML in them is left out. The first that
-// cannot be rendered is kept.
+// markdown renders descriptions as HTML, without HTML in them. It keeps the first error.
 type markdown struct {
 	goldmark.Markdown
 	err error
@@ -35,7 +34,7 @@ func (m *markdown) text(text string) g.Node {
 	return g.Raw(out.String())
 }
 
-// page is the whole page.
+// page returns the whole page.
 func (v *view) page(m *markdown) g.Node {
 	return h.Doctype(h.HTML(
 		h.Lang("en"),
@@ -53,7 +52,7 @@ func (v *view) page(m *markdown) g.Node {
 	))
 }
 
-// contents is the list of what is on the page.
+// contents returns the table of contents.
 func (v *view) contents() g.Node {
 	return h.Nav(
 		h.Aria("label", "Contents"),
@@ -101,7 +100,7 @@ func anchor(id string) g.Node {
 	return h.A(h.Class("anchor"), h.Href("#"+id), h.Aria("label", "Link to "+id), g.Text("#"))
 }
 
-// code is something to copy.
+// code returns a code block to copy.
 func code(text string) g.Node { return h.Pre(h.TabIndex("0"), h.Code(g.Text(text))) }
 
 func (c *call) article(m *markdown) g.Node {
@@ -136,7 +135,7 @@ func (c *call) article(m *markdown) g.Node {
 	)
 }
 
-// body is a shape that a call's body may have.
+// body renders one of the shapes of a call's body.
 func (c *call) body(s shape, m *markdown) g.Node {
 	if c.Chosen == "" {
 		return h.Div(h.ID(s.Name), s.describe(m))
@@ -162,7 +161,7 @@ func (p problem) article(m *markdown) g.Node {
 	)
 }
 
-// describe says what a schema holds.
+// describe renders the description of a schema.
 func (s shape) describe(m *markdown) g.Node {
 	return g.Group{
 		g.If(s.Description != "", m.text(s.Description)),
@@ -173,7 +172,7 @@ func (s shape) describe(m *markdown) g.Node {
 	}
 }
 
-// table lists things that have a name, a type and a meaning.
+// table renders a table of names, types and meanings.
 func table(what string, rows g.Node) g.Node {
 	return h.Table(h.THead(h.Tr(h.Th(g.Text(what)), h.Th(g.Text("Type")), h.Th(g.Text("Meaning")))), h.TBody(rows))
 }
@@ -186,7 +185,7 @@ func limits(s *schema) g.Node {
 	return g.Map(bounds(s), func(text string) g.Node { return h.Small(g.Text(text)) })
 }
 
-// values are those that a value may have.
+// values renders the permitted values.
 func values(s *schema) g.Node {
 	return g.If(len(s.Enum) > 0, h.P(h.Class("enum"), g.Map(s.Enum, func(v string) g.Node { return g.Group{h.Code(g.Text(v)), g.Text(" ")} })))
 }

@@ -13,10 +13,10 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// jsonType is the only type of body that the API takes and answers.
+// jsonType is the only media type of the API's bodies.
 const jsonType = "application/json"
 
-// view is what the page shows.
+// view is the content of the page.
 type view struct {
 	Title       string
 	Version     string
@@ -30,7 +30,7 @@ type view struct {
 	Schemas     []shape
 }
 
-// group holds the operations of a tag.
+// group has the operations of a tag.
 type group struct {
 	Name, Description string
 	Operations        []*call
@@ -41,8 +41,7 @@ type call struct {
 	ID, Method, Path     string
 	Summary, Description string
 	Parameters           []parameter
-	// Bodies are the shapes that the body may have, chosen by the field Chosen
-	// if there are several.
+	// Bodies are the shapes of the body. If there are several, the field Chosen selects one.
 	Bodies   []shape
 	Chosen   string
 	Requests []example
@@ -50,17 +49,17 @@ type call struct {
 	Errors   []problem
 }
 
-// example is something to copy.
+// example is a code example.
 type example struct{ Title, Text string }
 
-// answer is what an operation answers when it did what it was asked for.
+// answer is the successful response of an operation.
 type answer struct {
 	Status, Description string
 	Schema              *schema
 	Example             string
 }
 
-// problem is an answer that tells of an error.
+// problem is an error response.
 type problem struct {
 	Status, Name, Description string
 	Headers                   []entry[header]
@@ -71,7 +70,7 @@ type problem struct {
 // shape is a named schema.
 type shape struct {
 	Name string
-	// Choice is the value that chooses it, where a field does.
+	// Choice is the value of the field that selects this shape.
 	Choice string
 	schema
 }
@@ -83,7 +82,7 @@ type Field struct {
 	Schema   schema
 }
 
-// Fields lists the properties of an object.
+// Fields returns the properties of an object.
 func (s shape) Fields() []Field {
 	out := make([]Field, len(s.Properties))
 	for i, p := range s.Properties {
@@ -92,13 +91,13 @@ func (s shape) Fields() []Field {
 	return out
 }
 
-// viewer makes a view of a document.
+// viewer builds the view of a document.
 type viewer struct {
 	document *document
 	siteURL  string
 	baseURL  string
 	problems []problem
-	// inline are the schemas that stand with the operation that takes them.
+	// inline are the schemas that are shown with their operation.
 	inline map[string]bool
 }
 
@@ -129,7 +128,7 @@ func (v *viewer) view() (*view, error) {
 	return out, nil
 }
 
-// calls lists the operations of a path that have a tag.
+// calls returns the operations of a path with a tag.
 func (v *viewer) calls(path *entry[pathItem], tag string) ([]*call, error) {
 	var out []*call
 	for _, m := range []struct {
@@ -183,7 +182,7 @@ func (v *viewer) fill(c *call, o *operation, shared []parameter) error {
 	return nil
 }
 
-// fillBody lists the shapes that a body may have.
+// fillBody sets the shapes of a body.
 func (v *viewer) fillBody(c *call, of *schema) error {
 	if of.Ref == "" {
 		return nil
@@ -210,7 +209,7 @@ func (v *viewer) fillBody(c *call, of *schema) error {
 	return nil
 }
 
-// fillRequests writes a command for each example of a body, or one without.
+// fillRequests adds a command for each example of a body, or one without a body.
 func (v *viewer) fillRequests(c *call, body *media) error {
 	if !body.Example.IsZero() {
 		text, err := toJSON(&body.Example)
@@ -233,7 +232,7 @@ func (v *viewer) fillRequests(c *call, body *media) error {
 	return nil
 }
 
-// curl writes the command that makes a call.
+// curl returns the command for a call.
 func (v *viewer) curl(c *call, body string) string {
 	path := c.Path
 	for _, p := range c.Parameters {
@@ -252,7 +251,7 @@ func (v *viewer) curl(c *call, body string) string {
 	return command
 }
 
-// quote makes one word of a text for a shell.
+// quote quotes a text for a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func (v *viewer) fillResponse(c *call, of *entry[response]) error {
@@ -295,7 +294,7 @@ func (v *viewer) fillResponse(c *call, of *entry[response]) error {
 	return nil
 }
 
-// typeOf names the type of a value, with a link to its schema if it has a name.
+// typeOf renders the type of a value, with a link to its schema if it has a name.
 func typeOf(s *schema) g.Node {
 	if s != nil && s.Ref != "" {
 		return h.A(h.Href("#"+refName(s.Ref)), g.Text(refName(s.Ref)))
@@ -309,7 +308,7 @@ func typeOf(s *schema) g.Node {
 
 const orNull = ", or null"
 
-// typeName names the type of a value.
+// typeName returns the name of a value's type.
 func typeName(s *schema) string {
 	if s == nil {
 		return ""
@@ -331,7 +330,7 @@ func typeName(s *schema) string {
 	return text
 }
 
-// bounds says what a value is held to.
+// bounds returns the limits of a value.
 func bounds(s *schema) []string {
 	var out []string
 	for _, b := range []struct{ least, most, unit string }{

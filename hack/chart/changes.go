@@ -16,7 +16,7 @@ type change struct {
 	Description string `yaml:"description"`
 }
 
-// kinds are those that Artifact Hub knows. Keep a Changelog has the same, as headings.
+// kinds returns the kinds of changes in Artifact Hub. Keep a Changelog has the same ones as headings.
 func kinds() []string {
 	return []string{"added", "changed", "deprecated", "removed", "fixed", "security"}
 }
@@ -26,9 +26,9 @@ var (
 	end  = regexp.MustCompile(`[.:;](\s|$)`)
 )
 
-// changesIn returns what CHANGELOG.md says of a version such as 0.2.0, or under "Unreleased" if the version has no section: the
-// first sentence of each item, and each row of the tables that tell what "is now". Tables of other words are for those who know
-// the code.
+// changesIn returns the changes of a version, such as 0.2.0, in CHANGELOG.md, or those under "Unreleased" if the
+// version has no section: the first sentence of each item, and each row of tables whose last column is "is now". Other
+// tables are for developers.
 func changesIn(changelog, version string) ([]change, error) {
 	section, ok := sectionOf(changelog, "["+version+"]")
 	if !ok {
@@ -51,7 +51,7 @@ func changesIn(changelog, version string) ([]change, error) {
 	return out, nil
 }
 
-// sectionOf returns what follows the heading of a version.
+// sectionOf returns the text after a version's heading.
 func sectionOf(changelog, name string) (string, bool) {
 	for _, section := range strings.Split("\n"+changelog, "\n## ")[1:] {
 		heading, body, _ := strings.Cut(section, "\n")
@@ -93,7 +93,7 @@ func rowsIn(body string) (out []string) {
 	return out
 }
 
-// cellsOf returns the cells of a row of a table, or nil.
+// cellsOf returns the cells of a table row, or nil.
 func cellsOf(line string) []string {
 	line = strings.TrimSpace(line)
 	if !strings.HasPrefix(line, "| ") || !strings.HasSuffix(line, " |") {

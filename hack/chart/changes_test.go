@@ -75,7 +75,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Of Herald's own changelog, each section is read, and each item of it.
+// TestChangesOfEachVersion parses every section and every item of Herald's own changelog.
 func TestChangesOfEachVersion(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")
 	if err != nil {

@@ -21,12 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// The chart, and the release that tests render.
+// The chart, and the release that the tests render.
 const chartFolder = "../../charts/herald"
 
 var outreach = release{name: "outreach", namespace: "social"}
 
-// valuesOf reads one of the chart's own files of values, by the first part of its name.
+// valuesOf reads one of the chart's own values files, by the first part of its name.
 func valuesOf(t *testing.T, name string) map[string]any {
 	t.Helper()
 	values, err := readValues(filepath.Join(chartFolder, "ci", name+"-values.yaml"))
@@ -36,7 +36,7 @@ func valuesOf(t *testing.T, name string) map[string]any {
 	return values
 }
 
-// with adds values, in YAML, to those of a file.
+// with adds values in YAML to those of a file.
 func with(t *testing.T, name, more string) map[string]any {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "more.yaml")
@@ -50,7 +50,7 @@ func with(t *testing.T, name, more string) map[string]any {
 	return values
 }
 
-// rendered is the chart as objects.
+// rendered returns the chart's objects.
 func rendered(t *testing.T, values map[string]any) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := renderChart(chartFolder, outreach, values)
@@ -89,14 +89,14 @@ func find(objects []*unstructured.Unstructured, kind, name string) *unstructured
 	return nil
 }
 
-// clusterWide are the kinds of the chart that have no namespace.
+// clusterWide are the cluster-scoped kinds of the chart.
 var clusterWide = []string{
 	"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 	"FlowSchema", "PriorityLevelConfiguration",
 	"ValidatingWebhookConfiguration",
 }
 
-// As `helm lint --strict` does, which `make chart-lint` runs as well.
+// TestHelmFindsNothing runs the checks of `helm lint --strict`, which `make chart-lint` runs as well.
 func TestHelmFindsNothing(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(chartFolder, "ci", "*-values.yaml"))
 	if err != nil || len(files) == 0 {
@@ -116,13 +116,13 @@ func TestHelmFindsNothing(t *testing.T) {
 	}
 }
 
-// What Helm does not look at: two objects of one name, one outside of the release's namespace, one that another release
-// would overwrite, and one that `kubectl get -l` does not find.
+// TestEachObjectIsTheReleases covers errors that Helm does not detect: two objects with the same name, one outside the
+// release's namespace, one that another release would overwrite, and one that `kubectl get -l` does not find.
 func TestEachObjectIsTheReleases(t *testing.T) {
 	for _, name := range []string{"minimal", "evaluation", "full"} {
 		seen := map[string]bool{}
 		values := valuesOf(t, name)
-		// Roles in the namespaces that are served, and in the one that has the events about Teams.
+		// Roles in the served namespaces, and in the one with the events about Teams.
 		elsewhere := []any{"default"}
 		if served, ok := values["namespaces"].([]any); ok {
 			elsewhere = append(elsewhere, served...)
@@ -161,7 +161,7 @@ func TestEachObjectIsTheReleases(t *testing.T) {
 	}
 }
 
-// A selector cannot be changed in a cluster: who does so breaks each upgrade.
+// TestSelectorsStayAsTheyAre checks the selectors, which are immutable in a cluster: a change breaks each upgrade.
 func TestSelectorsStayAsTheyAre(t *testing.T) {
 	objects := rendered(t, with(t, "full", "commonLabels: {a: b}\nfullnameOverride: outreach"))
 	for _, component := range []string{"manager", "apiserver"} {
@@ -196,7 +196,7 @@ func TestTemplatesOfTwoReleasesShareNothingButDefinitions(t *testing.T) {
 	}
 }
 
-// A Secret that is read at once is not there yet: the manager makes it.
+// TestNotesWaitForTheKey checks that the notes wait for the key, because the manager creates its Secret later.
 func TestNotesWaitForTheKey(t *testing.T) {
 	files, err := renderTemplates(chartFolder, outreach, valuesOf(t, "minimal"))
 	if err != nil {
@@ -274,7 +274,7 @@ func TestNotesTellThreeCommands(t *testing.T) {
 	}
 }
 
-// An installation by Kustomize has the same dashboard and the same alerts as one by the chart.
+// TestMonitoringByKustomize checks that an installation by Kustomize has the same dashboard and alerts as the chart.
 func TestMonitoringByKustomize(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join(chartFolder, "files", "dashboard.json"))
 	if err != nil {
@@ -305,7 +305,7 @@ func TestMonitoringByKustomize(t *testing.T) {
 	}
 }
 
-// The program that people and continuous integration use is the library's version.
+// TestOneVersionOfHelm checks that the program for users and continuous integration has the library's version.
 func TestOneVersionOfHelm(t *testing.T) {
 	line := regexp.MustCompile(`\thelm\.sh/helm/v3 (\S+)`)
 	versions := map[string]bool{}

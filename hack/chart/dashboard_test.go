@@ -12,7 +12,8 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// Grafana itself says what a dashboard is: an option that it does not know, or one that it misses, would show as an empty panel.
+// TestDashboardIsAsGrafanaHasIt decodes the dashboard with Grafana's own types: an unknown or missing option would show
+// as an empty panel.
 func TestDashboardIsAsGrafanaHasIt(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartFolder, "files", "dashboard.json"))
 	if err != nil {

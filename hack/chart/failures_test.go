@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMistakesAreNamed shows what a person reads whose values do not fit together.
+// TestMistakesAreNamed checks the error messages for inconsistent values.
 func TestMistakesAreNamed(t *testing.T) {
 	for _, tc := range []struct {
 		reason, from, values string

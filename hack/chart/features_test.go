@@ -25,8 +25,8 @@ const (
 	hooks     = "{.metadata.annotations.helm\\.sh/hook}"
 )
 
-// TestValues shows what each value does: the part of an object, as kubectl prints it by JSONPath, is or contains the text.
-// "-" wants no such object.
+// TestValues checks the effect of each value: the part of an object, printed as by kubectl's JSONPath, equals or
+// contains the text. "-" expects that the object does not exist.
 func TestValues(t *testing.T) {
 	for _, tc := range []struct {
 		reason, from, values string
@@ -253,8 +253,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesOfAnOlderChart renders what `helm upgrade --reuse-values` gives to the templates: the defaults of the chart before,
-// which miss what is new. Sections that 0.1.0 did not have are away.
+// TestValuesOfAnOlderChart renders the templates with the values of `helm upgrade --reuse-values`: the previous chart's
+// defaults, which lack new values. Sections that 0.1.0 lacked are removed.
 func TestValuesOfAnOlderChart(t *testing.T) {
 	for reason, missing := range map[string]string{
 		"no section of traces":      "tracing: null",
@@ -294,7 +294,7 @@ func at(t *testing.T, object *unstructured.Unstructured, path string) string {
 	return out.String()
 }
 
-// TestPodsAreRestricted holds all pods to the strictest of the Pod Security Standards.
+// TestPodsAreRestricted checks all pods against the strictest of the Pod Security Standards.
 func TestPodsAreRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -338,8 +338,8 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestLogLevelStartsNoPods renders the Deployments with two levels of the log: a change of the level alone changes the
-// ConfigMap, which running pods read again, and nothing of the pods.
+// TestLogLevelStartsNoPods renders the Deployments with two log levels: changing only the level changes the ConfigMap,
+// which running pods reload, and not the pods.
 func TestLogLevelStartsNoPods(t *testing.T) {
 	quiet, loud := rendered(t, with(t, "minimal", "log: {level: info}")), rendered(t, with(t, "minimal", "log: {level: debug}"))
 	other := rendered(t, with(t, "minimal", "apiserver: {config: {requestsPerMinute: 7}}\nmanager: {config: {shutdownTimeout: 131s}}"))

@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// source is a file or a folder of config/ that becomes templates, so that the chart cannot differ from it.
+// source is a file or a folder of config/ that is converted to templates, so that the chart cannot differ from it.
 type source struct {
-	// from is below config/, to is a folder below charts/herald/templates/.
+	// from is relative to config/, and to is a folder in charts/herald/templates/.
 	from, to string
-	// turn makes a template of a manifest.
+	// turn converts a manifest to a template.
 	turn func(text string) (string, error)
 }
 
-// rights is the folder of roles and policies, below config/ and among the templates.
+// rights is the folder of roles and policies, in config/ and in the templates.
 const rights = "rbac"
 
 func sources() []source {
@@ -58,20 +58,21 @@ func sources() []source {
 	}
 }
 
-// always is a turn that cannot fail.
+// always returns a turn that cannot fail.
 func always(turn func(text string) string) func(text string) (string, error) {
 	return func(text string) (string, error) { return turn(text), nil }
 }
 
-// onlyWhen is a turn for what is installed under a condition.
+// onlyWhen returns a turn for manifests that are installed under a condition.
 func onlyWhen(condition string) func(text string) (string, error) {
 	return always(func(text string) string { return when(condition, installed(text)) })
 }
 
-// tooManyPosts is the comparison of the alert HeraldTooManyPosts, without the number, which is a value of the chart.
+// tooManyPosts is the comparison in the alert HeraldTooManyPosts without the number, which is a value of the chart.
 const tooManyPosts = "max by (namespace) (herald_post_index_posts) > "
 
-// generate writes what is generated in charts/herald of a checkout, and then, from the chart, what is in config/.
+// generate writes the generated files of charts/herald in a checkout, and then the files of config/ that are generated
+// from the chart.
 func generate(checkout string) error {
 	chart := filepath.Join(checkout, "charts", "herald")
 	for _, folder := range []string{"crds", rights} {
@@ -113,7 +114,7 @@ func generate(checkout string) error {
 	return writeProcesses(checkout)
 }
 
-// copyFile copies what is no template: a chart holds all of its files.
+// copyFile copies a file that is no template, because a chart contains all of its files.
 func copyFile(from, to string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
@@ -145,7 +146,7 @@ func (s *source) write(config, templates string) error {
 	})
 }
 
-// name is what a file of config/ is called as a template: what comes after the folder, joined by dashes.
+// name returns the template's name for a file of config/: the path after the folder, joined by dashes.
 func (s *source) name(path string) string {
 	_, path, _ = strings.Cut(path, "/")
 	if s.to == "crds" {
@@ -155,19 +156,19 @@ func (s *source) name(path string) string {
 }
 
 var (
-	// ours finds the names that a release changes: of objects, and of the namespace. The API's group, the label
-	// app.kubernetes.io/name and the address of the repository stay.
+	// ours matches the names that depend on the release: of objects, and of the namespace. The API group, the label
+	// app.kubernetes.io/name and the repository's address do not.
 	ours      = regexp.MustCompile(`(?m)\bherald-(?:social/)?|^  (?:name:|-) herald$`)
 	labels    = regexp.MustCompile(`(?m)^  labels:\n    app\.kubernetes\.io/name: herald$`)
 	unlabeled = regexp.MustCompile(`(?m)^(metadata:\n  name: .*\n)([^ ])`)
 )
 
-// generated is the mode of files that everyone with the checkout may read.
+// generated is the mode of the generated files, which everyone may read.
 const generated = 0o644
 
 const labelsTemplate = "  labels:\n    {{- include \"herald.labels\" . | nindent 4 }}"
 
-// installed turns a manifest for the release herald in herald-system into a template for every release.
+// installed converts a manifest for the release herald in herald-system to a template for every release.
 func installed(text string) string {
 	text = escaped(text)
 	text = strings.ReplaceAll(text, "herald-system", "{{ .Release.Namespace }}")
@@ -181,19 +182,20 @@ func installed(text string) string {
 	})
 }
 
-// escaped keeps braces that are not Helm's, as in the annotations of alerts.
+// escaped escapes braces that are not Helm's, as in the annotations of alerts.
 func escaped(text string) string { return strings.ReplaceAll(text, "{{", `{{ "{{" }}`) }
 
 func when(condition, text string) string {
 	return "{{- if " + condition + " }}\n" + text + "{{- end }}\n"
 }
 
-// annotated lets a helper add annotations to the only object of a template.
+// annotated calls a helper for the annotations of a template's only object.
 func annotated(text, helper string) string {
 	return strings.Replace(text, "  labels:\n", "  {{- with include \""+helper+"\" . }}\n  annotations:\n    {{- . | nindent 4 }}\n  {{- end }}\n  labels:\n", 1)
 }
 
-// called states the path of the webhook where the manager, which has no right to the configuration then, cannot choose one.
+// called sets the webhook's path with cert-manager, because the manager then has no right to the configuration and
+// cannot set it.
 func called(text string) string {
 	return strings.Replace(text, "      port: 443\n",
 		"      {{- if .Values.webhook.certManager.enabled }}\n      path: /validate-post\n      {{- end }}\n      port: 443\n", 1)
@@ -205,7 +207,7 @@ func alerts(text string) string {
 	return when(".Values.metrics.prometheusRule.enabled", text)
 }
 
-// definition turns a CustomResourceDefinition into a template.
+// definition converts a CustomResourceDefinition to a template.
 func definition(text string) string {
 	const keep = "    {{- if .Values.crds.keep }}\n    helm.sh/resource-policy: keep\n    {{- end }}\n"
 	text = strings.Replace(escaped(text), "  annotations:\n", labelsTemplate+"\n  annotations:\n"+keep, 1)

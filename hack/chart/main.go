@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chart writes what is generated in charts/herald, and renders the chart and the folders of config/ for tests and for
-// the installer. Helm and Kustomize are libraries of this module, so that no test needs their programs.
+// Command chart writes the generated files of charts/herald, and renders the chart and the folders of config/ for tests
+// and for the installer. It uses Helm and Kustomize as libraries, so that tests do not need the programs.
 package main
 
 import (
@@ -48,7 +48,7 @@ func run(args []string, out io.Writer) error {
 	}
 }
 
-// to returns what writes a result unless it is an error.
+// to returns a function that writes a result unless it is an error.
 func to(out io.Writer) func(text string, err error) error {
 	return func(text string, err error) error {
 		if err != nil {

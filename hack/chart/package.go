@@ -23,9 +23,9 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// packaged writes the chart of a checkout as an archive into a folder, and returns the archive's name. The version is that of the
-// images that were built with it, such as v0.2.0 or v0.2.0-5-g1a2b3c4: the chart's default tag. What Artifact Hub reads of a
-// release is put into its annotations: https://artifacthub.io/docs/topics/annotations/helm/
+// packaged writes the chart of a checkout as an archive into a folder, and returns the archive's name. The version is
+// that of the images of the same build, such as v0.2.0 or v0.2.0-5-g1a2b3c4, and becomes the chart's default tag. The
+// annotations contain a release's data for Artifact Hub: https://artifacthub.io/docs/topics/annotations/helm/
 func packaged(checkout, version, folder string) (string, error) {
 	parsed, err := semver.StrictNewVersion(strings.TrimPrefix(version, "v"))
 	if err != nil || !strings.HasPrefix(version, "v") {
@@ -45,7 +45,7 @@ func packaged(checkout, version, folder string) (string, error) {
 	return chartutil.Save(c, folder)
 }
 
-// installer renders config/default of a checkout with the images of a version, which are otherwise those of the chart's.
+// installer renders config/default of a checkout with a version's images. The image names are the chart's defaults.
 func installer(checkout, version string) (string, error) {
 	c, err := loader.Load(filepath.Join(checkout, "charts", "herald"))
 	if err != nil {
@@ -66,7 +66,7 @@ type image struct {
 	Platforms []string `yaml:"platforms,flow"`
 }
 
-// imagesOf returns what the chart may run, which stand beside each other in one registry.
+// imagesOf returns the images that the chart may run, which share one registry.
 func imagesOf(c *chart.Chart, tag string) (out []image) {
 	values, err := chartutil.Values(c.Values).Table("image")
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// own is the release that config/ is for.
+// own is the release in config/.
 var own = release{name: "herald", namespace: "herald-system"}
 
-// helms are the labels that Helm's releases have, and nothing else.
+// helms are the labels for Helm's releases only.
 var helms = []string{"helm.sh/chart", "app.kubernetes.io/managed-by"}
 
-// writeProcesses writes the objects of both processes into config/, as the chart renders them with the values of
-// config/default: so the two ways to install Herald cannot differ.
+// writeProcesses writes the objects of both processes to config/, rendered from the chart with the values of
+// config/default, so that the two installation methods cannot differ.
 func writeProcesses(checkout string) error {
 	config := filepath.Join(checkout, "config")
 	values, err := readValues(filepath.Join(config, "default", "values.yaml"))
@@ -38,7 +38,7 @@ func writeProcesses(checkout string) error {
 		var out bytes.Buffer
 		out.WriteString("# Written by `make manifests` from charts/herald and config/default/values.yaml.\n")
 		for _, name := range slices.Sorted(maps.Keys(files)) {
-			// Accounts are in config/rbac.
+			// ServiceAccounts are in config/rbac.
 			if path.Base(path.Dir(name)) != to && path.Base(name) != "networkpolicy.yaml" || path.Base(name) == "serviceaccount.yaml" {
 				continue
 			}
@@ -53,7 +53,7 @@ func writeProcesses(checkout string) error {
 	return nil
 }
 
-// writeObjects writes the objects of a component that a template renders, without what is Helm's.
+// writeObjects writes the objects of a component from a rendered template, without Helm's metadata.
 func writeObjects(out *bytes.Buffer, text, component string) error {
 	for document := range strings.SplitSeq("\n"+text, "\n---") {
 		var object map[string]any
@@ -67,7 +67,7 @@ func writeObjects(out *bytes.Buffer, text, component string) error {
 		for _, label := range helms {
 			delete(labels, label)
 		}
-		// It would not change with the ConfigMap, which people patch.
+		// The checksum would not follow the ConfigMap, which users patch.
 		delete(part(object, "spec", "template", "metadata", "annotations"), "checksum/config")
 		data, err := yaml.Marshal(object)
 		if err != nil {
@@ -79,7 +79,7 @@ func writeObjects(out *bytes.Buffer, text, component string) error {
 	return nil
 }
 
-// part returns a part of an object; nil if it has none.
+// part returns a nested map of an object; nil if it is absent.
 func part(object map[string]any, path ...string) map[string]any {
 	for _, name := range path {
 		object, _ = object[name].(map[string]any)

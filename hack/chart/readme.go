@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tableOf returns the values as tables of the README: one for each section, and one for what is in none.
+// tableOf returns the values as tables of the README: one for each section, and one for the others.
 func tableOf(all []value) []byte {
 	var out bytes.Buffer
 	head := func(title, text string) {
@@ -58,10 +58,10 @@ func (v *value) row(out *bytes.Buffer) {
 	fmt.Fprintf(out, "| `%s` | %s | %s |\n", v.path, shown(v.node), cell(v.description))
 }
 
-// longestDefault is how long a default may be to stand in a table.
+// longestDefault is the maximum length of a default in a table.
 const longestDefault = 80
 
-// shown is a default as it stands in a cell; those of many lines are to be read in values.yaml.
+// shown returns the text of a default in a table cell; longer ones refer to values.yaml.
 func shown(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.MappingNode && len(node.Content) == 0:
@@ -79,7 +79,7 @@ func shown(node *yaml.Node) string {
 	return "see `values.yaml`"
 }
 
-// bare is a node without comments, in one line.
+// bare returns a node without comments, in one line.
 func bare(node *yaml.Node) *yaml.Node {
 	copied := *node
 	copied.HeadComment, copied.LineComment, copied.FootComment = "", "", ""

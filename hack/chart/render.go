@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// release is what Helm knows of an installation.
+// release identifies an installation for Helm.
 type release struct {
 	name, namespace string
 }
 
-// readValues reads files of values. A later file goes before an earlier one.
+// readValues reads values files. Later files take precedence.
 func readValues(files ...string) (map[string]any, error) {
 	all := map[string]any{}
 	for _, file := range files {
@@ -34,7 +34,7 @@ func readValues(files ...string) (map[string]any, error) {
 	return all, nil
 }
 
-// renderChart renders the chart in a folder as `helm template` does: values are judged by the schema first.
+// renderChart renders the chart in a folder as `helm template` does, after validating the values with the schema.
 func renderChart(folder string, r release, values map[string]any) (string, error) {
 	files, err := renderTemplates(folder, r, values)
 	if err != nil {
@@ -56,7 +56,7 @@ func renderChart(folder string, r release, values map[string]any) (string, error
 	return out.String(), nil
 }
 
-// renderTemplates returns what each template of the chart says.
+// renderTemplates returns the output of each template of the chart.
 func renderTemplates(folder string, r release, values map[string]any) (map[string]string, error) {
 	chart, err := loader.Load(folder)
 	if err != nil {

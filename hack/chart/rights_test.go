@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestRights compares all that each account may do, by whatever binding, with the lists in testdata. A right more is a
-// decision, and is made there. Bindings in the namespaces of teams are not of the chart: the manager makes them, to the
+// TestRights compares all rights of each service account, from any binding, with the lists in testdata. A new right is
+// a decision and is added there. The chart has no bindings in the teams' namespaces: the manager creates them, to the
 // roles outreach-team-secrets and outreach-team-credentials.
 func TestRights(t *testing.T) {
 	for _, tc := range []struct{ from, values, account, list string }{
@@ -26,7 +26,7 @@ func TestRights(t *testing.T) {
 		{"evaluation", "", "manager", "manager"},
 		{"evaluation", "", "apiserver", "apiserver"},
 		{"minimal", "", "release", "release"},
-		// Who lets in no people gives no rights for them.
+		// An installation without the web application grants no rights for it.
 		{"minimal", "web: {enabled: false}", "apiserver", "apiserver-rest"},
 		// An installation for two namespaces has no rights in a third one.
 		{"minimal", "namespaces: [team-a, team-b]", "manager", "manager-namespaces"},
@@ -43,7 +43,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightsInTeams: the apiserver stores tokens that it cannot read, and an installation without people has no such role.
+// TestRightsInTeams checks that the apiserver stores tokens that it cannot read, and that an installation without the
+// web application has no such role.
 func TestRightsInTeams(t *testing.T) {
 	role := find(rendered(t, valuesOf(t, "minimal")), "ClusterRole", "outreach-team-credentials")
 	if role == nil {
@@ -60,7 +61,7 @@ func TestRightsInTeams(t *testing.T) {
 	}
 }
 
-// TestSecretOfTheWeb: with data in the template, each upgrade would end all sessions.
+// TestSecretOfTheWeb checks that the template sets no data, because each upgrade would then end all sessions.
 func TestSecretOfTheWeb(t *testing.T) {
 	secret := find(rendered(t, valuesOf(t, "minimal")), "Secret", "outreach-web")
 	if secret == nil {
@@ -73,7 +74,7 @@ func TestSecretOfTheWeb(t *testing.T) {
 	}
 }
 
-// TestRightsOfTrials: neither the sandbox nor the store has an account of its own, or the token of another.
+// TestRightsOfTrials checks that neither the sandbox nor the store has a service account or a token.
 func TestRightsOfTrials(t *testing.T) {
 	for _, object := range rendered(t, valuesOf(t, "evaluation")) {
 		if object.GetKind() != "Deployment" || !slices.Contains([]string{"outreach-sandbox", "outreach-store"}, object.GetName()) {
@@ -85,8 +86,8 @@ func TestRightsOfTrials(t *testing.T) {
 	}
 }
 
-// TestNoWildcards: a right to everything is a right to what does not exist yet. Roles for people may say "all that can be
-// done with posts".
+// TestNoWildcards checks that no role has a wildcard, which would include resources that do not exist yet. Roles for
+// people may have all verbs for posts.
 func TestNoWildcards(t *testing.T) {
 	for _, account := range []string{"manager", "apiserver", "release"} {
 		for _, right := range rightsOf(t, rendered(t, valuesOf(t, "full")), "outreach-"+account) {
@@ -97,7 +98,7 @@ func TestNoWildcards(t *testing.T) {
 	}
 }
 
-// rightsOf lists what the roles that are bound to an account allow, a resource and a role's rule each line.
+// rightsOf returns the rights from the roles that are bound to an account, one line for each resource and rule.
 func rightsOf(t *testing.T, objects []*unstructured.Unstructured, account string) []string {
 	t.Helper()
 	var rights []string
@@ -131,7 +132,7 @@ func rightsOf(t *testing.T, objects []*unstructured.Unstructured, account string
 	return rights
 }
 
-// roleOf is the role that a binding refers to: a Role stands in the namespace of its binding.
+// roleOf returns the role of a binding. A Role is in the namespace of its binding.
 func roleOf(objects []*unstructured.Unstructured, binding *rbacv1.RoleBinding) *unstructured.Unstructured {
 	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == binding.RoleRef.Kind && o.GetName() == binding.RoleRef.Name &&

@@ -12,13 +12,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// definitions are the shapes that several values have, and those of Kubernetes' own objects.
+// definitions are the schemas shared by several values, and the schemas of Kubernetes' own objects.
 //
 //go:embed definitions.yaml
 var definitions []byte
 
-// schemaOf returns the JSON Schema of the values. It is closed: what values.yaml does not have is refused, but for "global",
-// which Helm adds where the chart is a part of another one.
+// schemaOf returns the JSON Schema of the values. It is closed: it rejects values that values.yaml lacks, except for
+// "global", which Helm adds to a subchart.
 func schemaOf(all []value) ([]byte, error) {
 	var shapes map[string]any
 	if err := yaml.Unmarshal(definitions, &shapes); err != nil {
@@ -28,7 +28,7 @@ func schemaOf(all []value) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	root["properties"].(map[string]any)["global"] = map[string]any{ //nolint:forcetypeassert // section makes it
+	root["properties"].(map[string]any)["global"] = map[string]any{ //nolint:forcetypeassert // section sets it
 		"type": "object", "description": "What Helm gives to the parts of a chart; not used here.",
 	}
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
@@ -50,12 +50,12 @@ func section(all []value) (map[string]any, error) {
 	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}, nil
 }
 
-// property is the schema of one value: what its default tells, and the keywords of its comment, which go before.
+// property returns the schema of one value: derived from its default, and overridden by the keywords in its comment.
 func (v *value) property() (map[string]any, error) {
 	property := map[string]any{}
 	switch {
 	case v.schema["$ref"] != nil:
-		// Draft 7 ignores what stands beside a reference.
+		// Draft 7 ignores the siblings of a reference.
 		return map[string]any{"description": v.description, "allOf": []any{map[string]any{"$ref": v.schema["$ref"]}}}, nil
 	case len(v.children) > 0:
 		var err error
@@ -63,7 +63,7 @@ func (v *value) property() (map[string]any, error) {
 			return nil, err
 		}
 		if more, ok := v.schema["properties"].(map[string]any); ok {
-			maps.Copy(property["properties"].(map[string]any), more) //nolint:forcetypeassert // section makes it
+			maps.Copy(property["properties"].(map[string]any), more) //nolint:forcetypeassert // section sets it
 		}
 		for keyword, is := range v.schema {
 			if keyword != "properties" {

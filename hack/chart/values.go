@@ -11,20 +11,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// value is one entry of values.yaml: what stands in it, and what the comment above it says. A line of the comment that
-// begins with "@schema" holds keywords of JSON Schema, in YAML's short form, that the default does not tell.
+// value is one entry of values.yaml with the comment above it. A line of the comment that starts with "@schema" has
+// keywords of JSON Schema, in YAML's flow style, that cannot be derived from the default.
 type value struct {
 	path, name  string
 	description string
 	schema      map[string]any
 	node        *yaml.Node
-	// children are the entries of a section. A section with keywords about its properties is a leaf.
+	// children are the entries of a section. A section with keywords for its properties is a leaf.
 	children []value
 }
 
 const mark = "@schema "
 
-// parseValues reads values.yaml. Each entry must have a comment.
+// parseValues parses values.yaml. Each entry must have a comment.
 func parseValues(text []byte) ([]value, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {

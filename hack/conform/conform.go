@@ -13,7 +13,7 @@ import (
 	"github.com/yannh/kubeconform/pkg/validator"
 )
 
-// conforms counts the objects that a version of Kubernetes knows, and tells which it would not know as they are written.
+// conforms counts the objects that a version of Kubernetes accepts, and returns an error for the invalid ones.
 func conforms(folder, version string, renderings []rendering) (objects int, err error) {
 	v, err := validator.New([]string{filepath.Join(folder, location)}, validator.Opts{KubernetesVersion: version, Strict: true})
 	if err != nil {

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command conform judges manifests: kubeconform says whether the oldest and the newest Kubernetes that Herald works with know each
-// field of them, kube-score what it would do in another way. The schemas are made on each run from the OpenAPI documents and the
-// CustomResourceDefinitions in pinned Go modules, so that nothing but the module proxy is asked.
+// Command conform checks manifests: kubeconform reports whether the oldest and the newest supported Kubernetes have all
+// of their fields, and kube-score reports deviations from its recommendations. Each run generates the schemas from the
+// OpenAPI documents and the CustomResourceDefinitions in pinned Go modules, so that only the module proxy is needed.
 package main
 
 import (
@@ -68,9 +68,9 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(append(problems, err, checkFindings(findings, explained))...)
 }
 
-// rendering is what one set of values makes of the chart, or a folder of kustomize.
+// rendering is the output of the chart with one set of values, or of a folder of kustomize.
 type rendering struct {
-	// name is that of its file, without what comes after the dot.
+	// name is the file name up to the dot.
 	name string
 	text []byte
 }

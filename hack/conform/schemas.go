@@ -14,17 +14,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schemas writes JSON schemas as kubeconform reads them, one file for each kind. They are strict: a field that Kubernetes does not
-// know is wrong, although its API server would drop it in silence.
+// schemas writes JSON schemas in kubeconform's format, one file for each kind. They are strict: an unknown field is an
+// error, although the API server would drop it silently.
 type schemas struct {
-	// folder is where they are written.
+	// folder is the output folder.
 	folder string
 }
 
-// shared is the file with the definitions that others refer to.
+// shared is the file with the shared definitions.
 const shared = "definitions.json"
 
-// location is where kubeconform finds the schema of a kind, below the folder of all versions. In the core group, Group is the version.
+// location is kubeconform's path of a kind's schema, below the folder of all versions. In the core group, Group is the
+// version.
 const location = "{{ .NormalizedKubernetesVersion }}/{{ .ResourceKind }}_{{ .Group }}_{{ .ResourceAPIVersion }}.json"
 
 func file(group, version, kind string) string {
@@ -36,7 +37,7 @@ func file(group, version, kind string) string {
 
 type schema = map[string]any
 
-// fromOpenAPI writes the kinds of an OpenAPI document of the version 2, as it is in Kubernetes' repository.
+// fromOpenAPI writes the kinds of an OpenAPI v2 document from Kubernetes' repository.
 func (s *schemas) fromOpenAPI(document []byte) error {
 	var openAPI struct {
 		Definitions map[string]schema `json:"definitions"`
@@ -62,7 +63,7 @@ func (s *schemas) fromOpenAPI(document []byte) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		strict(definition)
-		// What is of several kinds, as the options of a deletion, is no resource.
+		// A schema of several kinds, such as the options of a deletion, is no resource.
 		if len(kind.Names) != 1 {
 			continue
 		}
@@ -110,8 +111,8 @@ func (s *schemas) fromDefinition(text []byte) error {
 	return nil
 }
 
-// strict turns an OpenAPI schema, in place, into a JSON schema that refuses unknown fields. What is below allOf, anyOf, oneOf and
-// not repeats fields that are declared beside them, and stays as it is.
+// strict converts an OpenAPI schema, in place, to a JSON schema that rejects unknown fields. Schemas in allOf, anyOf,
+// oneOf and not repeat the fields of their parent, and stay unchanged.
 func strict(s schema) {
 	delete(s, "description")
 	switch {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A Kubernetes of one kind, with what is special in the documents of the real one.
+// openAPI is the document of a Kubernetes with one kind, with the peculiarities of the real documents.
 const openAPI = `{"definitions": {
 	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {"type": "object", "properties": {
 		"name": {"type": "string"}, "labels": {"type": "object", "additionalProperties": {"type": "string"}}}},

@@ -38,7 +38,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// The library runs the optional checks only if they are named.
+// TestOptionalChecksAreRun covers the optional checks, which the library runs only if they are named.
 func TestOptionalChecksAreRun(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: a:v1}]}\n"
 	findings, err := score("1.32.2", []rendering{{name: "test", text: []byte(pod)}})

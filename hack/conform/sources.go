@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// module is a Go module in the cache. Its version is that which a go.mod of the checkout pins, its content what go.sum says.
+// module is a Go module in the cache. A go.mod of the checkout pins its version, and go.sum verifies its content.
 type module struct {
 	Dir     string `json:"Dir"`
 	Version string `json:"Version"`
 	Error   string `json:"Error"`
 }
 
-// download brings a module into the cache, as a folder of the checkout with a go.mod pins it.
+// download downloads a module into the cache, in the version that the go.mod of a folder pins.
 func download(ctx context.Context, folder, path string) (module, error) {
 	program := exec.CommandContext(ctx, "go", "mod", "download", "-json", path)
 	program.Dir = folder
@@ -39,12 +39,12 @@ func download(ctx context.Context, folder, path string) (module, error) {
 	return m, nil
 }
 
-// kubernetes are the folders whose go.mod pins the Kubernetes versions, the oldest first.
+// kubernetes returns the folders whose go.mod pins the Kubernetes versions, oldest first.
 func kubernetes() []string {
 	return []string{filepath.Join("hack", "controlplane", "oldest"), filepath.Join("hack", "controlplane")}
 }
 
-// definitionsOfOthers are the files with definitions of the custom resources in the chart that are not Herald's, by module.
+// definitionsOfOthers returns the files with the CRDs of other projects' objects in the chart, by module.
 func definitionsOfOthers() map[string][]string {
 	return map[string][]string{
 		"github.com/cert-manager/cert-manager": {
@@ -59,7 +59,8 @@ func definitionsOfOthers() map[string][]string {
 	}
 }
 
-// writeSchemas writes the schemas of each Kubernetes version into a folder of its own, and returns the versions, the oldest first.
+// writeSchemas writes the schemas of each Kubernetes version into a separate folder, and returns the versions, oldest
+// first.
 func writeSchemas(ctx context.Context, checkout, folder string) ([]string, error) {
 	definitions, err := filepath.Glob(filepath.Join(checkout, "config", "crd", "bases", "*.yaml"))
 	if err != nil {

@@ -1,9 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command flux applies a folder as Flux's kustomize-controller does, with Flux's own library: the cluster's definitions and namespaces first,
-// then a dry run of all the rest, then the rest, by server-side apply; and it waits until each object is ready, as a Kustomization with
-// `wait: true` does. It is for tests: a module of its own, so that its libraries never choose the product's.
+// Command flux applies a folder as Flux's kustomize-controller does, with Flux's library: first the cluster's CRDs and
+// namespaces, then a dry run of the rest, then the rest, by server-side apply. It waits until each object is ready, as
+// a Kustomization with `wait: true` does. It is for tests, and a separate module so that its dependencies do not affect
+// the product's.
 package main
 
 import (
@@ -29,10 +30,10 @@ import (
 const usage = `Usage:
   flux KUBECONFIG FOLDER TIMEOUT   apply a folder as a Kustomization with wait: true; print what was done with each object`
 
-// pollEvery is how often an object is looked at while it is waited for. Flux looks every five seconds.
+// pollEvery is the polling interval for an object's readiness. Flux uses five seconds.
 const pollEvery = 200 * time.Millisecond
 
-// What kustomize-controller calls itself, and the labels and annotations that it knows.
+// The field manager of kustomize-controller, and the group of its labels and annotations.
 const (
 	manager = "kustomize-controller"
 	group   = "kustomize.toolkit.fluxcd.io"
@@ -83,7 +84,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// connect returns Flux's engine for the cluster of a kubeconfig.
+// connect returns Flux's resource manager for the cluster of a kubeconfig.
 func connect(kubeconfig string) (*ssa.ResourceManager, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -98,7 +99,8 @@ func connect(kubeconfig string) (*ssa.ResourceManager, error) {
 	return ssa.NewResourceManager(c, poller, ssa.Owner{Field: manager, Group: group}), nil
 }
 
-// read returns the objects of all YAML files below a folder: where there is no kustomization.yaml, kustomize-controller takes each of them.
+// read returns the objects of all YAML files in a folder: without a kustomization.yaml, kustomize-controller applies
+// all files.
 func read(folder string) (objects []*unstructured.Unstructured, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

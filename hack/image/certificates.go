@@ -12,15 +12,15 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// certificatesPath is where Go looks first for the authorities that a system trusts.
+// certificatesPath is the first path where Go looks for the system's certificate authorities.
 const certificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
-// certificatesModule is where the authorities come from: Mozilla's list as the Go project keeps it. Unlike a package of a
-// distribution, one version of a module can be had for as long as there are Go modules, and go.sum knows it.
+// certificatesModule is the source of the authorities: Mozilla's list, maintained by the Go project. Unlike a package
+// of a distribution, a version of a Go module remains available, and go.sum verifies it.
 const certificatesModule = "golang.org/x/crypto/x509roots/fallback"
 
-// certificates returns the authorities in PEM. Those that Mozilla trusts for older certificates only are left out: a file of
-// certificates cannot say so.
+// certificates returns the authorities in PEM. It omits authorities that Mozilla trusts for older certificates only,
+// because a PEM file cannot express that.
 func certificates() ([]byte, error) {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {

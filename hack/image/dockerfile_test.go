@@ -15,7 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// stages reads the stages of a Dockerfile: the instructions of each, with those of the stage that it is made from before them.
+// stages returns the instructions of each stage of a Dockerfile, including those of its base stage.
 func stages(t *testing.T, text string) map[string][]string {
 	t.Helper()
 	all, current := map[string][]string{}, ""
@@ -36,7 +36,7 @@ func stages(t *testing.T, text string) map[string][]string {
 
 var label = regexp.MustCompile(`(\S+?)="([^"]*)"`)
 
-// declared returns the configuration that instructions of a Dockerfile make.
+// declared returns the configuration that a Dockerfile's instructions result in.
 func declared(t *testing.T, instructions []string) v1.Config {
 	t.Helper()
 	config := v1.Config{Labels: map[string]string{}}
@@ -81,7 +81,7 @@ func TestDockerfileSaysTheSame(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			have := declared(t, found[d.name])
 			want := d.config(stamp)
-			// What is told apart by build are the arguments of the build.
+			// Build arguments set the values that depend on the build.
 			want.Labels["org.opencontainers.image.version"] = "$VERSION"
 			want.Labels["org.opencontainers.image.revision"] = "$REVISION"
 			want.Labels["org.opencontainers.image.created"] = "$CREATED"
@@ -97,7 +97,7 @@ func TestDockerfileSaysTheSame(t *testing.T) {
 	}
 }
 
-// What the Dockerfile copies is what the archives hold.
+// TestUnpack compares the unpacked files, which the Dockerfile copies, with the files in the archives.
 func TestUnpack(t *testing.T) {
 	p := packer{release: stamp, registry: "registry.example.com/herald", programs: programs(t), cache: t.TempDir()}
 	for _, d := range definitions {
@@ -137,8 +137,8 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestToolchain holds the compiler of a release to one patch version, whatever Go the machine has that builds it: that of
-// go.mod, of the modules whose programs are in images, and of the Dockerfile.
+// TestToolchain checks that go.mod, the modules with programs in images, and the Dockerfile pin the same patch version
+// of Go, whatever version the building machine has.
 func TestToolchain(t *testing.T) {
 	t.Parallel()
 	found := map[string]string{}

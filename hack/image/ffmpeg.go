@@ -14,13 +14,13 @@ import (
 	"github.com/herald-social/herald/hack/image/tree"
 )
 
-// The release of Debian that ffmpeg is taken from.
+// The Debian release that provides ffmpeg.
 const (
 	debianSuite   = "trixie"
 	debianRelease = "13"
 )
 
-// ffmpegPath is where Debian has the program.
+// ffmpegPath is the path of the program in Debian.
 const ffmpegPath = "/usr/bin/ffmpeg"
 
 // locks pin the packages, one file for each architecture.
@@ -30,7 +30,8 @@ var locks embed.FS
 
 func lockName(architecture string) string { return "ffmpeg/" + architecture + ".lock" }
 
-// ffmpeg returns the program with its libraries, and the packages these are from. Fetched packages are kept in the cache.
+// ffmpeg returns the program with its libraries, and the packages that contain them. Downloaded packages stay in the
+// cache.
 func ffmpeg(architecture, cache string) (tree.Tree, []*debian.Package, error) {
 	lock, err := pinned(architecture)
 	if err != nil {
@@ -39,7 +40,7 @@ func ffmpeg(architecture, cache string) (tree.Tree, []*debian.Package, error) {
 	return unpackFFmpeg(lock, architecture, cache)
 }
 
-// pinned reads the lock file of an architecture.
+// pinned parses the lock file of an architecture.
 func pinned(architecture string) (debian.Lock, error) {
 	data, err := locks.ReadFile(lockName(architecture))
 	if err != nil {
@@ -69,8 +70,8 @@ func unpackFFmpeg(lock debian.Lock, architecture, cache string) (tree.Tree, []*d
 	return debian.Closure(packages, architecture, ffmpegPath)
 }
 
-// pinFFmpeg writes the lock files anew, from today's packages. What ffmpeg depends on is fetched whole, to see which of it the
-// program is linked with; the lock holds no more than that.
+// pinFFmpeg rewrites the lock files for the current packages. It downloads all dependencies of ffmpeg to determine the
+// linked ones, and the lock contains only these.
 func pinFFmpeg(dir, cache string, architectures []string, today time.Time) error {
 	for _, architecture := range architectures {
 		pins, err := debian.Resolve(debianSuite, architecture, filepath.Join(cache, "apt", architecture), "ffmpeg", debian.Base)

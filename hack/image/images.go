@@ -10,34 +10,34 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// user runs what is in an image. It is a number, as Kubernetes asks where it must see that a user is not root, and has no entry
-// in any file.
+// user is the user of the images. It is numeric, because Kubernetes can then verify that it is not root, and has no
+// entry in any file.
 const user = "65532:65532"
 
-// definition says what an image is.
+// definition defines an image.
 type definition struct {
-	// name is that of the image, and of its target in the Dockerfile.
+	// name is the name of the image, and of its target in the Dockerfile.
 	name, title, description string
-	// program is the file name of the Go program, which lies in the root folder and is the entry point.
+	// program is the file name of the Go program, which is in the root folder and is the entry point.
 	program string
-	// arguments are given to the program if the container has none of its own.
+	// arguments are the default arguments of the program.
 	arguments []string
-	// ports are those that the arguments open.
+	// ports are the ports that the arguments open.
 	ports []string
-	// scratch are folders that everyone may write to. A pod with a read-only root mounts volumes there.
+	// scratch are folders that every user may write to. A pod with a read-only root mounts volumes there.
 	scratch []string
-	// ffmpeg says that the program is in it too.
+	// ffmpeg adds ffmpeg to the image.
 	ffmpeg bool
 	// licences is an SPDX expression.
 	licences string
-	// test is set if nobody but the tests uses it: it is made only when it is named, and not by the Dockerfile.
+	// test is set for images that only tests use. They are built only by name, and not by the Dockerfile.
 	test bool
 }
 
 // licence is Herald's own.
 const licence = "Apache-2.0"
 
-// definitions are all images. The Dockerfile says the same; a test compares the two.
+// definitions are all images. A test compares them with the Dockerfile.
 var definitions = []definition{
 	{
 		name:        "herald",
@@ -85,16 +85,16 @@ var definitions = []definition{
 	},
 }
 
-// release is what is stamped on every image of one build.
+// release is the metadata of all images of one build.
 type release struct {
 	version, revision string
-	// created is the time of the commit: the time of the build would make each build another image.
+	// created is the time of the commit. With the time of the build, each build would produce another image.
 	created time.Time
 }
 
 const repository = "https://github.com/herald-social/herald"
 
-// labels are the annotations of the OCI image specification.
+// labels returns the annotations of the OCI image specification.
 func (d definition) labels(r release) map[string]string {
 	const prefix = "org.opencontainers.image."
 	labels := map[string]string{
@@ -114,7 +114,7 @@ func (d definition) labels(r release) map[string]string {
 	return labels
 }
 
-// config is how the image is run.
+// config returns the runtime configuration of the image.
 func (d definition) config(r release) v1.Config {
 	config := v1.Config{
 		User:       user,

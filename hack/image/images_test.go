@@ -37,7 +37,7 @@ var (
 
 var architectures = []string{"amd64", "arm64"}
 
-// stamp is what the packed images bear.
+// stamp is the release of the packed images.
 var stamp = release{version: "v1.2.3", revision: "0123456789abcdef0123456789abcdef01234567", created: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 
 // built is the folder of the programs of most tests.
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// programs returns the folder with the programs of most tests, built by the first of them.
+// programs returns the folder with the programs of most tests, which the first test builds.
 func programs(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(built, "linux_arm64")); errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func build(t *testing.T, out string) {
 	}
 }
 
-// packed packs all images that need nothing from the network.
+// packed packs all images that do not need the network.
 func packed(t *testing.T, programs string, r release) string {
 	t.Helper()
 	out := t.TempDir()
@@ -116,7 +116,7 @@ type opened struct {
 	images      map[string]v1.Image
 }
 
-// open reads an archive, and checks every digest in it.
+// open reads an archive and verifies every digest in it.
 func open(t *testing.T, file string) opened {
 	t.Helper()
 	dir := t.TempDir()
@@ -156,7 +156,7 @@ func open(t *testing.T, file string) opened {
 	return read(t, dir)
 }
 
-// read reads an OCI layout that holds one index.
+// read reads an OCI layout with one index.
 func read(t *testing.T, dir string) opened {
 	t.Helper()
 	top, err := layout.ImageIndexFromPath(dir)
@@ -285,7 +285,7 @@ func checkConfig(t *testing.T, d definition, architecture string, config *v1.Con
 	}
 }
 
-// compare compares what the JSON of two values says.
+// compare compares the JSON of two values.
 func compare(t *testing.T, what string, have, want any) {
 	t.Helper()
 	haveText, err := json.Marshal(have)
@@ -301,7 +301,7 @@ func compare(t *testing.T, what string, have, want any) {
 	}
 }
 
-// checkFiles checks that what runs in the image can change nothing but the folders that are meant for it.
+// checkFiles checks that the image's user can write only to the scratch folders.
 func checkFiles(t *testing.T, d definition, files map[string]entry) {
 	t.Helper()
 	for name, file := range files {
@@ -362,7 +362,7 @@ func checkProgram(t *testing.T, name, architecture string, files map[string]entr
 	}
 }
 
-// checkAuthorities parses each certificate, where Go would pass over those it cannot read.
+// checkAuthorities parses each certificate, since Go would skip invalid ones.
 func checkAuthorities(t *testing.T, text []byte) {
 	t.Helper()
 	count := 0
@@ -380,7 +380,7 @@ func checkAuthorities(t *testing.T, text []byte) {
 			t.Errorf("%s is no authority", certificate.Subject)
 		}
 	}
-	// Mozilla trusts some 120.
+	// Mozilla trusts about 120.
 	if count < 100 || len(bytes.TrimSpace(text)) > 0 {
 		t.Errorf("%d authorities, and %d bytes that are none", count, len(text))
 	}
@@ -448,7 +448,8 @@ func TestSameBuildSameBytes(t *testing.T) {
 	}
 }
 
-// containerd and Docker name an image by the first annotation, other tools find it by the second.
+// TestTagged checks the annotations with the image's name: the first for containerd and Docker, the second for other
+// tools.
 func TestTagged(t *testing.T) {
 	o := open(t, filepath.Join(packed(t, programs(t), stamp), "herald.tar"))
 	if got := o.annotations["io.containerd.image.name"]; got != "registry.example.com/herald/herald:v1.2.3" {

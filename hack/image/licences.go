@@ -16,14 +16,14 @@ import (
 	"github.com/herald-social/herald/hack/image/licences"
 )
 
-// shipped are the programs of images that people run, and where their packages are.
+// shipped are the programs of the published images, with the paths of their packages.
 var shipped = []struct{ program, folder, packages string }{
 	{"herald", ".", "./cmd/herald"},
 	{"herald-sandbox", ".", "./cmd/herald-sandbox"},
 	{"herald-store", "hack/store", "."},
 }
 
-// writeLicences writes docs/licences.md of the repository in o.out, and says how many modules it names.
+// writeLicences writes docs/licences.md of the repository in o.out, and prints the number of modules in it.
 func writeLicences(o options, stdout io.Writer) error {
 	store, err := openLicences()
 	if err != nil {
@@ -65,7 +65,7 @@ func writeLicences(o options, stdout io.Writer) error {
 	return nil
 }
 
-// licencesHead begins docs/licences.md.
+// licencesHead is the start of docs/licences.md.
 const licencesHead = `# Licences
 
 <!-- Written by make generate (hack/image/licences.go). Do not edit. -->

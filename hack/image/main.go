@@ -1,12 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command image packs the container images, without a container engine and without root. `make image` builds the programs and
-// runs it; docs/images.md says what comes out.
+// Command image builds the container images without a container engine and without root. `make image` builds the
+// programs and runs it; docs/images.md describes the output.
 //
-//	image pack       writes OCI archives, and lists of what is in them
-//	image unpack     writes the files of one image to a folder, as the Dockerfile wants them
-//	image packages   pins the Debian packages of today
+//	image pack       writes OCI archives, and an SBOM for each image
+//	image unpack     writes the files of one image to a folder, for the Dockerfile
+//	image packages   pins the current Debian packages
 //	image licences   writes docs/licences.md
 package main
 
@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// Exit codes, as those of herald: a wrong command line has one of its own.
+// Exit codes, as in herald: a usage error has a separate code.
 const (
 	exitFailure = 1
 	exitUsage   = 2
@@ -30,7 +30,7 @@ const (
 
 const usage = "Usage: image pack|unpack|packages|licences [flags]\n\n`image COMMAND --help` lists the flags of a command.\n"
 
-// options are what the flags say.
+// options are the parsed flags.
 type options struct {
 	packer        packer
 	images        []definition
@@ -64,7 +64,7 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// parse reads the flags of a command. Help goes to help.
+// parse parses the flags of a command. It writes the usage to help.
 func parse(command string, args []string, help io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("image "+command, flag.ContinueOnError)
@@ -106,12 +106,12 @@ func parse(command string, args []string, help io.Writer) (options, error) {
 	return o, nil
 }
 
-// list reads names with commas or blanks between them.
+// list splits names at commas and blanks.
 func list(names string) []string {
 	return strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// names are those of the images that are made unless others are named.
+// names returns the images that are built by default.
 func names() []string {
 	var names []string
 	for _, d := range definitions {
@@ -122,7 +122,7 @@ func names() []string {
 	return names
 }
 
-// pack writes the archives, and their digests to stdout.
+// pack writes the archives, and prints their digests to stdout.
 func pack(o options, stdout io.Writer) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err

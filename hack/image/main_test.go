@@ -36,7 +36,8 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// The lock files are read only when the image with ffmpeg is packed, which needs the network.
+// TestLocksAreWhole parses the lock files, which are otherwise read only when the image with ffmpeg is packed. That
+// needs the network.
 func TestLocksAreWhole(t *testing.T) {
 	for _, architecture := range architectures {
 		lock, err := pinned(architecture)

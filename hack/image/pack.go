@@ -22,31 +22,32 @@ import (
 	"github.com/herald-social/herald/hack/image/tree"
 )
 
-// licencesPath is where an image holds the texts of the licences of what its program is made of.
+// licencesPath is the path of an image's licence texts.
 const licencesPath = "/usr/share/doc/herald/licences.txt"
 
-// packer makes images out of programs that are built.
+// packer builds images from compiled programs.
 type packer struct {
 	release release
-	// registry is the place of the images, such as ghcr.io/herald-social.
+	// registry is the registry and path of the images, such as ghcr.io/herald-social.
 	registry string
-	// programs has the Go programs, each architecture's in linux_<architecture>.
+	// programs is the folder of the Go programs, with one folder linux_<architecture> for each architecture.
 	programs string
-	// cache keeps the Debian packages.
+	// cache is the folder for Debian packages.
 	cache string
 }
 
-// openLicences reads the classifier of licences, which takes seconds, once for all programs. What it has found out about a module it
-// remembers.
+// openLicences loads the licence classifier once for all programs, which takes seconds. It caches the results for each
+// module.
 var openLicences = sync.OnceValues(licences.Open)
 
-// content is what an image holds on one architecture.
+// content is the content of an image for one architecture.
 type content struct {
 	layers     []archive.Layer
 	components []cdx.Component
 }
 
-// content collects what an image holds. What changes least comes first, so that a new version shares it with the old one.
+// content returns the content of an image. The layers that change least come first, so that a new version shares them
+// with the old one.
 func (p packer) content(d definition, architecture string) (content, error) {
 	authorities, err := certificates()
 	if err != nil {
@@ -115,10 +116,10 @@ func (p packer) addProgram(c *content, program, architecture string) error {
 	return nil
 }
 
-// machines are the architectures that images are made for, as ELF calls them.
+// machines are the images' architectures as ELF machines.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// checkStatic refuses a program of another architecture, or one that would look for a loader, which the image does not have.
+// checkStatic rejects a program of another architecture, or one that needs a loader, which the image lacks.
 func checkStatic(file, architecture string) error {
 	program, err := elf.Open(file)
 	if err != nil {
@@ -139,7 +140,7 @@ func checkStatic(file, architecture string) error {
 	return nil
 }
 
-// pack writes an image for some architectures, and beside it a list of what is in it for each.
+// pack writes an image for some architectures, and an SBOM for each of them.
 func (p packer) pack(d definition, architectures []string, out string) (v1.Hash, error) {
 	tag, err := name.NewTag(p.registry+"/"+d.name+":"+p.release.version, name.StrictValidation)
 	if err != nil {
@@ -171,7 +172,7 @@ func (p packer) pack(d definition, architectures []string, out string) (v1.Hash,
 	return index.Digest()
 }
 
-// list writes what is in the image of one architecture.
+// list writes the SBOM of an image for one architecture.
 func (p packer) list(file string, d definition, tag name.Tag, architecture string, image v1.Image, components []cdx.Component) error {
 	digest, err := image.Digest()
 	if err != nil {
@@ -192,7 +193,7 @@ func (p packer) list(file string, d definition, tag name.Tag, architecture strin
 	return errors.Join(err, out.Close())
 }
 
-// unpack writes the files of an image to a folder, for builders that make their images in their own way.
+// unpack writes the files of an image to a folder, for other image builders.
 func (p packer) unpack(d definition, architecture, out string) error {
 	c, err := p.content(d, architecture)
 	if err != nil {

@@ -47,7 +47,8 @@ In another terminal, ` + "`. .local/env`" + ` sets HERALD_BASE_URL, HERALD_API_K
 Ctrl-C stops everything.
 `
 
-// announce writes the file that programs read and tells people where everything is. It is called when all is ready.
+// announce writes the file with the run's variables for programs, and prints the addresses for users. It is called when
+// all processes are ready.
 func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.Time) error {
 	site, sandbox, kubeconfig := setup.URL(processes.Site), setup.URL(processes.Sandbox), setup.Kubeconfig(processes.Admin)
 	baseURL := site + "/api/v1"
@@ -68,10 +69,10 @@ func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.
 	return nil
 }
 
-// linkLife is how long the one-time address of a local run is good.
+// linkLife is the TTL of a local run's one-time link.
 const linkLife = 24 * time.Hour
 
-// signInURL makes a one-time address that signs in to the web application.
+// signInURL creates a one-time link to the web application.
 func signInURL(ctx context.Context, setup *processes.Setup) (string, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", setup.Kubeconfig(processes.Admin))
 	if err != nil {
@@ -88,7 +89,7 @@ func signInURL(ctx context.Context, setup *processes.Setup) (string, error) {
 	return setup.URL(processes.Site) + signin.LinkPath + token, nil
 }
 
-// linkCommand prints another one-time address when it is pasted into a shell.
+// linkCommand returns the shell command that prints another one-time link.
 func (a *app) linkCommand(setup *processes.Setup) string {
 	return strings.Join([]string{
 		"bin/herald signin-link --config", shellWord(a.state(processes.APIServer + ".yaml")),
@@ -96,7 +97,7 @@ func (a *app) linkCommand(setup *processes.Setup) string {
 	}, " ")
 }
 
-// curlLine posts to the first demo connection when it is pasted into a shell.
+// curlLine returns the shell command that posts to the first demo connection.
 func curlLine(baseURL, token string) string {
 	body := `{"category":"text","targets":[{"connection_id":"` + cluster.ConnectionName(demoPlatforms()[0]) + `","caption":"Hello from Herald"}]}`
 	return strings.Join([]string{
@@ -107,7 +108,7 @@ func curlLine(baseURL, token string) string {
 	}, " \\\n")
 }
 
-// shellWord quotes text only where a shell needs it.
+// shellWord quotes text only if a shell needs it.
 func shellWord(text string) string {
 	if strings.ContainsAny(text, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
 		return workspace.ShellQuote(text)

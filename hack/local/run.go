@@ -24,18 +24,18 @@ import (
 
 const (
 	defaultSitePort = 8080
-	// restartDelay is the pause before a process that ends right after its start is started again. With it, a restart
-	// stays well within the promised half second, and a process that cannot start does not eat a core.
+	// restartDelay is the pause before the restart of a process that ended right after its start. It keeps a restart
+	// well within the documented half second, and limits the processor time of a process that cannot start.
 	restartDelay = 150 * time.Millisecond
-	// leftoverLimit is how long the processes of a killed run may take to end.
+	// leftoverLimit is the timeout for the end of a killed run's processes.
 	leftoverLimit = 10 * time.Second
-	// installLimit is how long the API server may take to accept the resources, and demoLimit how long the demo team may
-	// take to become ready once manager and apiserver are.
+	// installLimit is the timeout for installing the resources in the API server, and demoLimit the timeout for the
+	// demo team to become ready after manager and apiserver.
 	installLimit = 2 * time.Minute
 	demoLimit    = 90 * time.Second
 )
 
-// run starts everything, waits for a request to end, and ends everything.
+// run starts everything, waits for a request to end, and stops everything.
 func (a *app) run(ctx context.Context) error {
 	begun := time.Now()
 	port, err := sitePort(os.Getenv("HERALD_PORT"))
@@ -62,7 +62,7 @@ func (a *app) run(ctx context.Context) error {
 	return a.supervise(ctx, setup, group, begun)
 }
 
-// reset forgets everything that was run before. The files that hold locks stay: a run that starts now must meet the same.
+// reset removes all state of earlier runs. The lock files stay, because a run that starts now must use the same ones.
 func (a *app) reset(ctx context.Context) error {
 	if _, err := a.acquireState(ctx); err != nil {
 		return err
@@ -88,8 +88,8 @@ const (
 	groupName = "group"
 )
 
-// acquireState makes this process the only one that uses .local, until it ends, and removes what a killed run has left
-// behind: its processes, and the file that says where they answer.
+// acquireState makes this process the only user of .local until it ends, and removes the remains of a killed run: its
+// processes, and the file with its addresses.
 func (a *app) acquireState(ctx context.Context) (*supervisor.Group, error) {
 	if err := os.MkdirAll(a.state(""), 0o700); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (a *app) acquireState(ctx context.Context) (*supervisor.Group, error) {
 	return group, errors.Join(err, a.removeEnv())
 }
 
-// acquireLock takes the lock of .local. The system takes it back when this process ends, however it ends.
+// acquireLock locks .local. The system releases the lock when this process ends, however it ends.
 func (a *app) acquireLock() (err error) {
 	path := a.state(lockName)
 	if a.lock, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -128,7 +128,7 @@ func (a *app) removeEnv() error {
 	return nil
 }
 
-// sitePort reads the value of HERALD_PORT.
+// sitePort parses the value of HERALD_PORT.
 func sitePort(value string) (int, error) {
 	if value == "" {
 		return defaultSitePort, nil
@@ -140,7 +140,7 @@ func sitePort(value string) (int, error) {
 	return port, nil
 }
 
-// checkSitePort fails when the site could not listen on the port.
+// checkSitePort returns an error if the site could not listen on the port.
 func checkSitePort(port int) error {
 	listener, err := net.Listen("tcp", ports.Address(port))
 	if err == nil {
@@ -154,7 +154,7 @@ func checkSitePort(port int) error {
 		port, err, other)
 }
 
-// supervise starts the processes, tells how to use them, and ends them when ctx ends.
+// supervise starts the processes, prints how to use them, and stops them when ctx ends.
 func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supervisor.Group, begun time.Time) error {
 	children, err := supervisor.New(supervisor.Options{
 		PIDDir: a.state("pids"), LogDir: a.state("log"), Group: group, RestartDelay: restartDelay,
@@ -174,7 +174,7 @@ func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supe
 	if err == nil {
 		<-ctx.Done()
 	}
-	// First of all: programs that read the file must not find a run that is ending.
+	// Remove the file first: programs that read it must not find a run that is ending.
 	err = errors.Join(err, a.removeEnv())
 	fmt.Println("stopping everything")
 	children.Stop(a.force)
@@ -184,8 +184,8 @@ func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supe
 	return err
 }
 
-// startAll starts everything, as much of it at once as possible, and returns the token of the demo API key once all of it
-// is ready. A process that starts before what it needs ends and is started again.
+// startAll starts all processes, as concurrently as possible, waits until they are ready, and returns the token of the
+// demo API key. A process that starts before its dependencies ends and is restarted.
 func (a *app) startAll(ctx context.Context, setup *processes.Setup, children *supervisor.Supervisor) (token string, err error) {
 	servers := []*supervisor.Child{
 		children.Start(setup.Etcd()),

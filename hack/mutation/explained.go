@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// explanations are the reasons why mutants that no test notices change nothing, by the key of the mutant.
+// explanations are the reasons why surviving mutants are equivalent, by the key of the mutant.
 type explanations map[string]string
 
-// readExplanations reads paragraphs: lines that begin with "#" give a reason, and each line below them is a key.
+// readExplanations parses paragraphs: lines that start with "#" are a reason, and each line below them is a key.
 func readExplanations(path string) (explanations, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

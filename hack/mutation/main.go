@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutation changes the code in small ways, one after the other, and runs the tests against each: a change that they do
-// not notice is a rule that nothing holds. It is run by `make test-mutation`; README.md says why it is our own.
+// Command mutation makes small changes to the code, one at a time, and runs the tests for each: an undetected change is
+// a rule without a test. `make test-mutation` runs it; README.md explains why Herald has its own tool.
 package main
 
 import (
@@ -21,23 +21,23 @@ import (
 	"time"
 )
 
-// limits of a run of tests: what a change sets going for ever, or lets grow, is stopped, and counts as noticed.
+// Limits of a test run: an endless loop or unlimited growth is stopped, and counts as detected.
 const (
-	// leastTimeout is for tests that take no time; slowdown says how many times as long as without a change others may take.
+	// leastTimeout is the timeout of fast tests; slowdown multiplies the unchanged duration of the others.
 	leastTimeout  = 20 * time.Second
 	slowdown      = 10
 	testMemoryKiB = 8 << 20
 )
 
-// alsoTested are packages whose tests hold another package too. They run when its own tests notice nothing.
+// alsoTested are packages whose tests cover another package as well. They run if its own tests detect nothing.
 var alsoTested = map[string][]string{
 	"posting": {"posting/rules", "posting/attempt", "posting/delivery"},
 }
 
-// notRun are tests that read the source, which is not changed: they notice nothing.
+// notRun are tests that read the source, which does not change: they detect nothing.
 const notRun = "^TestDerivedFieldsAreShownOnly$"
 
-// result is what became of a mutant.
+// result is the outcome of a mutant.
 type result int
 
 const (
@@ -45,19 +45,19 @@ const (
 	survived
 )
 
-// suite is the built tests of one package.
+// suite is a package's test binary.
 type suite struct {
 	binary, dir string
-	// timeout is when a run of them has certainly hung.
+	// timeout is the time after which a run certainly hangs.
 	timeout time.Duration
 }
 
 type run struct {
 	root    string
 	reasons explanations
-	// used are the explanations that a survivor needed.
+	// used are the explanations of survivors.
 	used map[string]bool
-	// viable are the mutants that build, explained the survivors that change nothing, and unexplained the others.
+	// viable counts the mutants that build, explained the equivalent survivors, and unexplained the others.
 	viable, explained, unexplained int
 }
 
@@ -129,7 +129,7 @@ func (r *run) mutatePackage(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// newSuite builds the tests of a package, and sees that they pass without a change.
+// newSuite builds the tests of a package, and checks that they pass without a mutant.
 func (r *run) newSuite(ctx context.Context, p *program, tests string) (*suite, error) {
 	binary, err := p.build(ctx, tests)
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *run) newSuite(ctx context.Context, p *program, tests string) (*suite, e
 	return s, nil
 }
 
-// run runs the tests against a mutant; 0 is none.
+// run runs the tests with a mutant; 0 means none.
 func (s *suite) run(ctx context.Context, number int) ([]byte, error) {
 	limited := fmt.Sprintf("ulimit -v %d && exec %q -test.failfast -test.skip %q -test.timeout %s", testMemoryKiB, s.binary, notRun, s.timeout)
 	command := exec.CommandContext(ctx, "sh", "-c", limited)
@@ -153,7 +153,7 @@ func (s *suite) run(ctx context.Context, number int) ([]byte, error) {
 	return command.CombinedOutput()
 }
 
-// tryAll runs the tests against every mutant, as many at a time as there are processors.
+// tryAll runs the tests against every mutant, with one run per processor at a time.
 func (p *program) tryAll(ctx context.Context, suites []*suite) []result {
 	became := make([]result, len(p.mutants))
 	numbers := make(chan int)
@@ -175,7 +175,7 @@ func (p *program) tryAll(ctx context.Context, suites []*suite) []result {
 	return became
 }
 
-// try runs the tests, package after package, until one notices the mutant.
+// try runs the tests of each package until one detects the mutant.
 func try(ctx context.Context, suites []*suite, number int) result {
 	for _, s := range suites {
 		if _, err := s.run(ctx, number); err != nil {
@@ -185,7 +185,7 @@ func try(ctx context.Context, suites []*suite, number int) result {
 	return survived
 }
 
-// count counts a mutant, and prints it if no test noticed it and nothing explains that.
+// count counts a mutant, and prints it if it survived without an explanation.
 func (r *run) count(m *mutant, became result) {
 	r.viable++
 	switch {
@@ -199,8 +199,8 @@ func (r *run) count(m *mutant, became result) {
 	}
 }
 
-// report prints the share that was noticed. It fails if that is too small, if a survivor is not explained, or if an explanation
-// explains nothing any more.
+// report prints the share of detected mutants. It fails if the share is too small, if a survivor has no explanation, or
+// if an explanation is unused.
 func (r *run) report(packages []string, least float64) error {
 	share := 100 * float64(r.viable-r.explained-r.unexplained) / float64(r.viable)
 	fmt.Printf("%.1f %% of %d changes noticed; %d change nothing, for the reasons in hack/mutation/survivors.txt\n", share, r.viable, r.explained)

@@ -14,43 +14,42 @@ import (
 	"strings"
 )
 
-// mutant is one small change of one function.
+// mutant is one small change of a function.
 type mutant struct {
-	// file is its path from the root of the module, and line where the change stands, counted from 1.
+	// file is its path from the root of the module, and line the line of the change, counted from 1.
 	file string
 	line int
-	// function is the one that is changed, with its receiver's type: "Client.Do".
+	// function is the changed function, with its receiver's type: "Client.Do".
 	function string
-	// before and after are the changed lines, in one line each.
+	// before and after are the changed lines, each joined into one line.
 	before, after string
-	// body is the function's body with the change, in its braces.
+	// body is the changed function body with its braces.
 	body string
 }
 
-// key names a mutant for as long as its line and its function are called the same, wherever they move in their file.
+// key identifies a mutant independently of its position in the file, until its line or its function's name changes.
 func (m *mutant) key() string {
 	return m.file + " " + m.function + ": " + m.before + " => " + cmp.Or(m.after, "(nothing)")
 }
 
 // source is a file whose functions have mutants.
 type source struct {
-	// path is from the root of the module.
+	// path is relative to the root of the module.
 	path      string
 	text      []byte
 	functions []function
 }
 
-// function is one that can be changed.
+// function is a function with mutants.
 type function struct {
 	name string
-	// results is the text of its results, and begin and end are where its body begins and ends in the file.
+	// results is the text of its results, and begin and end are the offsets of its body in the file.
 	results    string
 	begin, end int
 	mutants    []mutant
 }
 
-// opposites are the operators that each operator is replaced by: the bound of a comparison is moved, and what a comparison
-// says turned round.
+// opposites are the replacements of each operator: a shifted bound, and the negated comparison.
 var opposites = map[token.Token][]token.Token{
 	token.EQL: {token.NEQ}, token.NEQ: {token.EQL}, token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR},
 	token.GTR: {token.GEQ, token.LEQ}, token.GEQ: {token.GTR, token.LSS}, token.LAND: {token.LOR}, token.LOR: {token.LAND},
@@ -66,8 +65,8 @@ type mutator struct {
 	text    []byte
 }
 
-// sourcesOf returns the files of a package with the mutants of their functions, in the order of the text. dir is its folder
-// below root.
+// sourcesOf returns the files of a package with the mutants of their functions, in source order. dir is its folder,
+// relative to root.
 func sourcesOf(root, dir string) ([]source, error) {
 	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 	if err != nil {
@@ -159,7 +158,7 @@ func (m *mutator) visit(node ast.Node) bool {
 	return true
 }
 
-// negate turns a condition round that is no comparison and no combination of such: those have mutants of their own.
+// negate negates a condition that is neither a comparison nor a combination of them: those have their own mutants.
 func (m *mutator) negate(condition ast.Expr) {
 	switch c := condition.(type) {
 	case *ast.CallExpr, *ast.Ident, *ast.SelectorExpr:
@@ -171,7 +170,7 @@ func (m *mutator) negate(condition ast.Expr) {
 	}
 }
 
-// removeStatements removes each statement that something else can do without: an assignment, a call, a jump.
+// removeStatements removes each statement that can be omitted: an assignment, a call, a jump.
 func (m *mutator) removeStatements(statements []ast.Stmt) {
 	for _, s := range statements {
 		switch s := s.(type) {

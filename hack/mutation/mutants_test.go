@@ -50,7 +50,7 @@ func TestMutate(t *testing.T) {
 	}
 }
 
-// TestMutateAll runs the whole thing against a module of one package.
+// TestMutateAll runs the whole command on a module with one package.
 func TestMutateAll(t *testing.T) {
 	root := t.TempDir()
 	write := func(path, text string) {
@@ -64,8 +64,8 @@ func TestMutateAll(t *testing.T) {
 		}
 	}
 	write("go.mod", "module example.org/m\n\ngo 1.26\n")
-	// The label and the named result would clash, were the mutants not in functions of their own. Without its jump the label
-	// is not used, and strings cannot be subtracted: that does not build.
+	// The label and the named result would clash if the mutants were not in separate functions. Without its jump the
+	// label is unused, and strings cannot be subtracted: these mutants do not compile.
 	write("a/a.go", `// Package a counts.
 package a
 

@@ -17,10 +17,10 @@ import (
 	"strings"
 )
 
-// variable names, in the environment of the tests, the mutant that is at work; none if it is not set.
+// variable is the environment variable with the active mutant; none if it is not set.
 const variable = "HERALD_MUTANT"
 
-// chooser is a file of the changed package. Its functions ask it which mutant is at work.
+// chooser is a file of the changed package that returns the active mutant to its functions.
 const chooser = `
 
 import (
@@ -31,15 +31,15 @@ import (
 var mutantAtWork, _ = strconv.Atoi(os.Getenv("` + variable + `"))
 `
 
-// program is a package that holds all of its mutants at once, so that it is built once: each function begins with a switch
-// over what it does instead.
+// program is a package with all of its mutants, so that it is built once: each function starts with a switch over its
+// mutants.
 type program struct {
 	root, dir string
 	sources   []source
-	// mutants are counted from 1. One that does not build is no program; notBuilt holds those.
+	// mutants are counted from 1. notBuilt has the mutants that do not compile.
 	mutants  []*mutant
 	notBuilt map[int]bool
-	// scratch holds the changed files and the tests, and overlay names them to the go command.
+	// scratch is the folder with the changed files and the tests, and overlay is their overlay file for the go command.
 	scratch, overlay string
 }
 
@@ -65,7 +65,7 @@ func newProgram(root, dir, scratch string) (*program, error) {
 	return p, nil
 }
 
-// build builds the tests of a package against the program. It leaves out the mutants that do not build.
+// build builds the tests of a package against the program, without the mutants that do not compile.
 func (p *program) build(ctx context.Context, tests string) (binary string, err error) {
 	binary = filepath.Join(p.scratch, strings.ReplaceAll(tests, "/", "_")+".test")
 	for {
@@ -86,7 +86,7 @@ func (p *program) build(ctx context.Context, tests string) (binary string, err e
 
 var mutantInError = regexp.MustCompile(`mutant(\d+):\d+`)
 
-// excludeBroken leaves out the mutants that errors of the compiler name, and reports whether there were any.
+// excludeBroken excludes the mutants that the compiler's errors name, and reports whether there were any.
 func (p *program) excludeBroken(out []byte) bool {
 	before := len(p.notBuilt)
 	for _, match := range mutantInError.FindAllSubmatch(out, -1) {
@@ -125,7 +125,7 @@ func (p *program) write() error {
 	return os.WriteFile(p.overlay, overlay, 0o600)
 }
 
-// packageClause is the line that names the package of a file.
+// packageClause returns the line with the package clause of a file.
 func packageClause(text []byte) (string, error) {
 	for line := range bytes.Lines(text) {
 		if bytes.HasPrefix(line, []byte("package ")) {
@@ -135,8 +135,8 @@ func packageClause(text []byte) (string, error) {
 	return "", errors.New("a file without a package")
 }
 
-// withMutants is the text of a file whose functions can do what their mutants do. number is that of the mutant before its
-// first one, and is moved on.
+// withMutants returns the text of a file whose functions include their mutants. number is the last mutant's number
+// before this file, and is advanced.
 func (s *source) withMutants(number *int, notBuilt map[int]bool) []byte {
 	var text bytes.Buffer
 	done := 0
@@ -149,7 +149,8 @@ func (s *source) withMutants(number *int, notBuilt map[int]bool) []byte {
 			if notBuilt[*number] {
 				continue
 			}
-			// The line names the mutant in an error of the compiler. In a function of its own a body keeps its labels and returns.
+			// The line directive names the mutant in compiler errors. A separate function keeps the body's labels and
+			// returns valid.
 			call := fmt.Sprintf("func() %s {\n//line mutant%d:1\n%s\n}()", f.results, *number, f.mutants[j].body[1:len(f.mutants[j].body)-1])
 			if f.results == "" {
 				fmt.Fprintf(&text, "case %d:\n%s\nreturn\n", *number, call)

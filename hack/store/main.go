@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command herald-store is the S3-compatible store of the local run and of trials in a cluster: the Versity gateway over two folders, one for the
-// objects and one for their metadata, so that it works on file systems without extended attributes. It has one root
-// key and creates its bucket at the start.
+// Command herald-store is the S3-compatible store of the local run and of trials in a cluster: the Versity gateway over
+// two folders, one for the objects and one for their metadata, so that it works on file systems without extended
+// attributes. It has one root key and creates its bucket at startup.
 package main
 
 import (
@@ -28,11 +28,11 @@ import (
 	"github.com/versity/versitygw/embedgw"
 )
 
-// The gateway wants its limits stated. They are far above what one person's machine asks for.
+// The gateway requires explicit limits. They are far above the needs of one user's machine.
 const (
 	maxConnections = 1024
 	maxRequests    = 1024
-	// maxParts is Amazon S3's own limit of a multipart upload.
+	// maxParts is Amazon S3's limit for a multipart upload.
 	maxParts = 10000
 )
 
@@ -41,8 +41,8 @@ type options struct {
 	allowRemote                                              bool
 }
 
-// credentials is the root key, as it stands in the file that --credentials names. It comes in a file and not in a flag
-// because every user of a machine can read command lines.
+// credentials is the root key in the file of --credentials. It is not a flag, because every user of a machine can read
+// command lines.
 type credentials struct {
 	AccessKey string `json:"accessKey"`
 	SecretKey string `json:"secretKey"`
@@ -50,7 +50,7 @@ type credentials struct {
 
 func main() { os.Exit(start(os.Args[1:])) }
 
-// start returns the exit code: 2 for a wrong command line, 1 for what went wrong later.
+// start returns the exit code: 2 for a usage error, 1 for other errors.
 func start(args []string) int {
 	opts, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -139,12 +139,11 @@ func readCredentials(path string) (credentials, error) {
 	return key, nil
 }
 
-// maxCopy is the most bytes of a file that is copied within the store, as on Amazon S3. Without it the gateway copies
-// nothing.
+// maxCopy is the largest file that is copied within the store, as in Amazon S3. Without it the gateway copies nothing.
 const maxCopy = 5 << 30
 
-// openBackend opens the folders under dir. It first removes an empty folder of the bucket: a kill may have left it in the
-// middle of the bucket's creation, and the gateway would refuse it for ever.
+// openBackend opens the folders in dir. It first removes an empty bucket folder: a kill during the bucket's creation
+// may have left it, and the gateway would then always fail.
 func openBackend(dir, bucket string) (*posix.Posix, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -171,10 +170,10 @@ func openBackend(dir, bucket string) (*posix.Posix, error) {
 	return gateway, nil
 }
 
-// bucketOwner is the context key under which the gateway's backends look for the account that creates a bucket.
+// bucketOwner is the context key of the gateway's backends for the account that creates a bucket.
 const bucketOwner = "bucket-owner"
 
-// ensureBucket creates the bucket for the root account unless it is there.
+// ensureBucket creates the bucket for the root account unless it exists.
 func ensureBucket(ctx context.Context, gateway backend.Backend, owner, bucket string) error {
 	acl, err := json.Marshal(auth.ACL{Owner: owner})
 	if err != nil {

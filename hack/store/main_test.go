@@ -26,7 +26,7 @@ type instance struct {
 	stop func()
 }
 
-// start runs a store on a data folder until stop or the test's end, and returns when it answers.
+// startStore starts a store on a data folder and returns when it answers. The store runs until stop or the test's end.
 func startStore(t *testing.T, dir string) *instance {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +88,7 @@ func (s *instance) waitHealthy(ended chan error) {
 	}
 }
 
-// client signs with the secret key.
+// client returns a client that signs with the secret key.
 func (s *instance) client(secret string) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: &s.url, UsePathStyle: true, Region: "us-east-1", RetryMaxAttempts: 1,
@@ -167,7 +167,7 @@ func TestABrowserMayUpload(t *testing.T) {
 	}
 }
 
-// A copy is of the bytes that were meant, or there is none.
+// TestCopiesOnCondition checks that a conditional copy has the expected content or fails.
 func TestCopiesOnCondition(t *testing.T) {
 	c := startStore(t, t.TempDir()).client("secret")
 	if err := put(t, c, "team/uid", "picture"); err != nil {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crds keeps the modules in go.mod, of which only the files with CustomResourceDefinitions are read. Each import is a small
-// package of its module.
+// Package crds lists modules in go.mod whose CustomResourceDefinitions are read. Each import is a small package of its
+// module.
 package crds
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive makes container images and writes them as OCI archives, the tar form of an OCI image layout.
+// Package archive builds container images and writes them as OCI archives, the tar form of an OCI image layout.
 package archive
 
 import (
@@ -33,12 +33,12 @@ const linux = "linux"
 
 // Layer is one layer of an image.
 type Layer struct {
-	// Comment says in the image's history what the layer holds.
+	// Comment describes the layer in the image's history.
 	Comment string
 	Files   tree.Tree
 }
 
-// Image makes the image of Linux on one architecture.
+// Image builds a Linux image for one architecture.
 func Image(architecture string, config v1.Config, layers []Layer, created time.Time) (v1.Image, error) {
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	var additions []mutate.Addendum
@@ -65,7 +65,7 @@ func Image(architecture string, config v1.Config, layers []Layer, created time.T
 	return mutate.ConfigFile(image, file)
 }
 
-// pack makes a compressed layer.
+// pack builds a compressed layer.
 func pack(files tree.Tree, modified time.Time) (v1.Layer, error) {
 	var content bytes.Buffer
 	if err := files.WriteTar(&content, modified); err != nil {
@@ -76,7 +76,7 @@ func pack(files tree.Tree, modified time.Time) (v1.Layer, error) {
 		tarball.WithCompressedCaching)
 }
 
-// Index joins the images of several architectures, which it is given by them.
+// Index combines the images of several architectures, by architecture.
 func Index(images map[string]v1.Image, annotations map[string]string) (v1.ImageIndex, error) {
 	var additions []mutate.IndexAddendum
 	for _, architecture := range slices.Sorted(maps.Keys(images)) {
@@ -91,7 +91,7 @@ func Index(images map[string]v1.Image, annotations map[string]string) (v1.ImageI
 	return annotated, nil
 }
 
-// Write writes an index to an archive. Tools find it under its tag.
+// Write writes an index to an archive, with its tag.
 func Write(file string, index v1.ImageIndex, tag name.Tag) error {
 	dir, err := os.MkdirTemp(filepath.Dir(file), "layout-")
 	if err != nil {
@@ -102,7 +102,8 @@ func Write(file string, index v1.ImageIndex, tag name.Tag) error {
 	if err != nil {
 		return err
 	}
-	// The first is read by containerd and Docker, the second by Podman, Skopeo and others; it holds the tag alone.
+	// containerd and Docker read the first annotation. Podman, Skopeo and others read the second, which has the tag
+	// only.
 	err = path.AppendIndex(index, layout.WithAnnotations(map[string]string{
 		"io.containerd.image.name":          tag.Name(),
 		"org.opencontainers.image.ref.name": tag.TagStr(),
@@ -110,7 +111,7 @@ func Write(file string, index v1.ImageIndex, tag name.Tag) error {
 	if err != nil {
 		return err
 	}
-	// What a killed run leaves must not pass for an archive.
+	// A killed run must not leave an incomplete archive.
 	part := file + ".part"
 	if err := writeTar(part, dir); err != nil {
 		return err
@@ -118,7 +119,7 @@ func Write(file string, index v1.ImageIndex, tag name.Tag) error {
 	return os.Rename(part, file)
 }
 
-// writeTar packs a folder into a file, the same folder into the same bytes.
+// writeTar packs a folder into a file, reproducibly.
 func writeTar(file, dir string) error {
 	out, err := os.Create(file)
 	if err != nil {
@@ -137,7 +138,7 @@ func writeTar(file, dir string) error {
 	return errors.Join(err, out.Close())
 }
 
-// add adds a file or folder to a tar. Times and owners are those of no machine.
+// add adds a file or folder to a tar, without the times and owners of this machine.
 func add(archive *tar.Writer, dir, path string, entry fs.DirEntry) error {
 	relative, err := filepath.Rel(dir, path)
 	if err != nil {

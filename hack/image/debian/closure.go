@@ -21,11 +21,11 @@ import (
 // triplets are the names of Debian's library folders by architecture. The loader searches /usr/lib/<triplet> by itself.
 var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 
-// Base is the package with the name of the system, by which scanners know whose packages these are, and with the texts of the
-// common licences, to which those of the packages refer.
+// Base is the package with the system's name, from which scanners identify the distribution, and with the texts of the
+// common licences that other packages refer to.
 const Base = "base-files"
 
-// closure collects a program and the libraries it is linked with.
+// closure collects a program and its linked libraries.
 type closure struct {
 	libraries string
 	linkage   linkage
@@ -34,12 +34,12 @@ type closure struct {
 	used      map[*Package]bool
 }
 
-// linkage reads from a program or library which loader it wants, if any, and which libraries it is linked with.
+// linkage returns the loader of a program or library, if any, and its linked libraries.
 type linkage func(content []byte) (loader string, needed []string, err error)
 
-// Closure returns a program with the loader and the libraries that it is linked with, directly or through others, and the
-// packages these are from, sorted by name. Libraries that are only opened at run time, such as drivers, are left out. Each
-// library lies under the name that it is asked for, where the loader looks first, so that neither links nor caches are needed.
+// Closure returns a program with its loader and its direct and indirect libraries, and the packages that contain them,
+// sorted by name. It omits libraries that are only opened at run time, such as drivers. Each library is stored under
+// its linked name in the loader's first folder, so that neither links nor caches are needed.
 func Closure(packages []*Package, architecture, program string) (tree.Tree, []*Package, error) {
 	return collect(packages, architecture, program, elfLinkage)
 }
@@ -77,7 +77,7 @@ func collect(packages []*Package, architecture, program string, read linkage) (t
 	return c.files, used, nil
 }
 
-// addProgram takes in a program and all it needs.
+// addProgram adds a program and all its dependencies.
 func (c *closure) addProgram(program string) error {
 	type need struct{ name, by string }
 	content, err := c.addFile(program, program, 0o755)
@@ -127,8 +127,8 @@ func (c *closure) addProgram(program string) error {
 	return nil
 }
 
-// find returns where a library is: where the loader looks by itself, or the first folder below, such as those between which
-// /etc/alternatives chooses.
+// find returns the path of a library: in the loader's default folders, or else the first other path, such as one of the
+// alternatives of /etc/alternatives.
 func (c *closure) find(name string) (string, bool) {
 	for _, dir := range []string{c.libraries, strings.TrimPrefix(c.libraries, "/usr")} {
 		if file := path.Join(dir, name); c.owner[file] != nil {
@@ -137,7 +137,7 @@ func (c *closure) find(name string) (string, bool) {
 	}
 	var elsewhere []string
 	for file := range c.owner {
-		// Libraries for newer processors would not run on all.
+		// Libraries for newer processors do not run on all.
 		if path.Base(file) == name && !strings.Contains(file, "/glibc-hwcaps/") {
 			elsewhere = append(elsewhere, file)
 		}
@@ -148,9 +148,9 @@ func (c *closure) find(name string) (string, bool) {
 	return slices.Min(elsewhere), true
 }
 
-// addFile puts the file at a path, or that to which the link there leads, into the image, and returns its content.
+// addFile adds the file at a path, or the target of the link there, to the image, and returns its content.
 func (c *closure) addFile(from, to string, mode fs.FileMode) ([]byte, error) {
-	// As many links as Linux follows.
+	// Linux's limit of symbolic links.
 	const maxLinks = 40
 	name := from
 	for range maxLinks {
@@ -168,7 +168,8 @@ func (c *closure) addFile(from, to string, mode fs.FileMode) ([]byte, error) {
 	return nil, fmt.Errorf("the links from %s have no end", from)
 }
 
-// resolve finds the package of a path. /lib, /bin and the like are links to those in /usr, which no package here holds.
+// resolve returns the package of a path. /lib, /bin and similar folders are links into /usr, and no package here
+// contains these links.
 func (c *closure) resolve(name *string) (*Package, bool) {
 	for _, candidate := range []string{*name, path.Join("/usr", *name), strings.TrimPrefix(*name, "/usr")} {
 		if owner, found := c.owner[candidate]; found {
@@ -179,9 +180,9 @@ func (c *closure) resolve(name *string) (*Package, bool) {
 	return nil, false
 }
 
-// document takes in what says where a package is from and what it may be used for.
+// document adds the files about a package's origin and licence.
 func (c *closure) document(p *Package) {
-	// Scanners read the installed packages of images without dpkg here.
+	// Scanners read the installed packages of images without dpkg from here.
 	c.files.Add("/var/lib/dpkg/status.d/"+p.Name, 0o644, p.Control)
 	for name, content := range p.Files {
 		if name == "/usr/share/doc/"+p.Name+"/copyright" || strings.HasPrefix(name, "/usr/share/common-licenses/") {

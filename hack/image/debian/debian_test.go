@@ -61,7 +61,7 @@ func TestPackagesOf(t *testing.T) {
 	}
 }
 
-// fakePackages stand for packages whose programs are text: the loader and the libraries, one in each line.
+// fakePackages returns packages whose programs are text: the loader and the libraries, one per line.
 func fakePackages() []*Package {
 	return []*Package{
 		{
@@ -153,7 +153,7 @@ func TestClosureRefuses(t *testing.T) {
 	}
 }
 
-// built makes a package with dpkg-deb.
+// built builds a package with dpkg-deb.
 func built(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {

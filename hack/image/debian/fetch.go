@@ -16,10 +16,10 @@ import (
 	"strings"
 )
 
-// aptHelper is apt's own downloader. It needs neither root nor lists of packages, and checks what it has fetched.
+// aptHelper is apt's downloader. It needs neither root nor package lists, and verifies its downloads.
 const aptHelper = "/usr/lib/apt/apt-helper"
 
-// Fetch puts the packages of a lock into a folder, unless they are there, and returns their paths.
+// Fetch downloads the missing packages of a lock into a folder, and returns their paths.
 func Fetch(lock Lock, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func Fetch(lock Lock, dir string) ([]string, error) {
 			continue
 		}
 		missing[path] = pin
-		// Apt takes a file that is younger than the mirror's for the same.
+		// apt considers a file that is newer than the mirror's to be up to date.
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func Fetch(lock Lock, dir string) ([]string, error) {
 	return paths, nil
 }
 
-// download fetches packages from where address says they are.
+// download downloads packages from their addresses.
 func download(pins map[string]Pin, address func(Pin) string) error {
 	arguments := []string{"download-file"}
 	for path, pin := range pins {
@@ -72,7 +72,7 @@ func download(pins map[string]Pin, address func(Pin) string) error {
 	return err
 }
 
-// verify says what is wrong with a file.
+// verify returns an error if a file does not match its SHA-256.
 func verify(path, sum string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -89,10 +89,10 @@ func verify(path, sum string) error {
 	return nil
 }
 
-// run runs a program and returns what it printed.
+// run runs a program and returns its output.
 func run(name string, arguments ...string) ([]byte, error) {
 	command := exec.Command(name, arguments...)
-	// Messages in one language, whatever the machine speaks.
+	// Print messages in one language, whatever the machine's locale.
 	command.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package debian takes programs out of Debian packages: the program, the libraries that it is linked with, and what their
-// licences ask to keep beside them, and no more. Nothing is installed and nothing needs root. Packages are fetched by apt and
-// pinned in a lock file, by SHA-256.
+// Package debian extracts programs from Debian packages: only the program, its linked libraries, and the files that
+// their licences require. It installs nothing and does not need root. apt downloads the packages, and a lock file pins
+// them by SHA-256.
 package debian
 
 import (
@@ -19,12 +19,13 @@ import (
 
 // Lock pins packages for one architecture.
 type Lock struct {
-	// Taken is the day on which these were the newest packages, as YYYYMMDD: the archive of old packages is asked for that day.
+	// Taken is the day on which these packages were the newest, as YYYYMMDD: the archive of old packages is addressed
+	// by it.
 	Taken    string
 	Packages []Pin
 }
 
-// Pin is one package. The lock holds it as apt prints it: 'address' file size SHA256:hash.
+// Pin is one package. The lock contains apt's output for it: 'address' file size SHA256:hash.
 type Pin struct {
 	URL    string
 	Size   int64
@@ -36,7 +37,7 @@ const (
 	hashPrefix  = "SHA256:"
 )
 
-// ParseLock reads a lock file.
+// ParseLock parses a lock file.
 func ParseLock(data []byte) (Lock, error) {
 	var lock Lock
 	lines := bufio.NewScanner(bytes.NewReader(data))
@@ -63,7 +64,7 @@ func ParseLock(data []byte) (Lock, error) {
 	return lock, nil
 }
 
-// parsePin reads a line that `apt-get --print-uris` printed.
+// parsePin parses a line of `apt-get --print-uris`.
 func parsePin(line string) (Pin, error) {
 	fields := strings.Fields(line)
 	if len(fields) != 4 || !strings.HasPrefix(fields[3], hashPrefix) {
@@ -76,7 +77,7 @@ func parsePin(line string) (Pin, error) {
 	return Pin{URL: strings.Trim(fields[0], "'"), Size: size, SHA256: strings.TrimPrefix(fields[3], hashPrefix)}, nil
 }
 
-// Format writes a lock file.
+// Format formats a lock file.
 func (l Lock) Format() []byte {
 	var out bytes.Buffer
 	out.WriteString("# Written by `make image-packages`, which takes today's packages.\n")
@@ -88,7 +89,7 @@ func (l Lock) Format() []byte {
 	return out.Bytes()
 }
 
-// file is the name of the package's file, such as libzimg2_3.0.5+ds1-1+b2_amd64.deb.
+// file returns the name of the package's file, such as libzimg2_3.0.5+ds1-1+b2_amd64.deb.
 func (p Pin) file() string {
 	name := path.Base(p.URL)
 	if plain, err := url.PathUnescape(name); err == nil {
@@ -97,7 +98,8 @@ func (p Pin) file() string {
 	return name
 }
 
-// archived is where a package is kept for good, under the day on which it was taken. A mirror drops it when a newer one comes.
+// archived returns the permanent address of a package, by the day of its pin. A mirror deletes a package when a newer
+// version arrives.
 func (p Pin) archived(taken string) string {
 	_, rest, found := strings.Cut(p.URL, "://")
 	_, file, foundPath := strings.Cut(rest, "/")

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// keyring holds the keys of Debian's archive. Debian has it always, Ubuntu in the package debian-archive-keyring.
+// keyring has the keys of Debian's archive. Debian always has it, Ubuntu in the package debian-archive-keyring.
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// Resolve asks a Debian mirror for the newest version of packages and of all that they depend on, as if nothing were installed.
-// Apt keeps what it learns in dir, apart from the machine's own lists.
+// Resolve returns the newest versions of packages and of all their dependencies from a Debian mirror, as if no package
+// were installed. apt stores its data in dir, separate from the machine's own lists.
 func Resolve(suite, architecture, dir string, names ...string) ([]Pin, error) {
 	if _, err := os.Stat(keyring); err != nil {
 		return nil, fmt.Errorf("the keys of Debian are missing; apt-get install debian-archive-keyring: %w", err)
@@ -35,7 +35,7 @@ func Resolve(suite, architecture, dir string, names ...string) ([]Pin, error) {
 	if err != nil {
 		return nil, err
 	}
-	// An installation is printed with MD5 sums, a download with SHA-256.
+	// apt prints MD5 sums for an installation, and SHA-256 for a download.
 	printed, err = apt(append([]string{"--print-uris", "download"}, packagesOf(printed)...)...)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,8 @@ func Resolve(suite, architecture, dir string, names ...string) ([]Pin, error) {
 	return pins, nil
 }
 
-// packagesOf returns the names of the packages that apt printed, each line as 'address' name_version_architecture.deb size hash.
+// packagesOf returns the package names in apt's output, whose lines are 'address' name_version_architecture.deb size
+// hash.
 func packagesOf(printed []byte) []string {
 	var names []string
 	for line := range strings.Lines(string(printed)) {

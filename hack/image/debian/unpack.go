@@ -15,19 +15,19 @@ import (
 
 // Package is an unpacked package.
 type Package struct {
-	// Name, Version, Source and Architecture are what its control file says. Source is the package of the sources.
+	// Name, Version, Source and Architecture are fields of its control file. Source is the source package.
 	Name, Version, Source, Architecture string
 	// Control is the control file.
 	Control []byte
 	// Files are its regular files by absolute path.
 	Files map[string][]byte
-	// Links are its symbolic links by absolute path, each with the absolute path that it leads to.
+	// Links are its symbolic links by absolute path, with the absolute paths of their targets.
 	Links map[string]string
-	// Pin says where it came from; it is empty for a package that was not fetched by a lock.
+	// Pin is the pin of the package; empty for a package without a lock.
 	Pin Pin
 }
 
-// Unpack reads a package, with all that it holds in memory.
+// Unpack reads a package into memory.
 func Unpack(file string) (*Package, error) {
 	control, err := run("dpkg-deb", "--field", file)
 	if err != nil {
@@ -35,7 +35,7 @@ func Unpack(file string) (*Package, error) {
 	}
 	p := &Package{Control: control, Files: map[string][]byte{}, Links: map[string]string{}}
 	p.Name, p.Version, p.Architecture = field(control, "Package"), field(control, "Version"), field(control, "Architecture")
-	// Without one, the package is called as its sources are. A version in parentheses is that of the sources.
+	// Without the field, the source package has the same name. A version in parentheses is the source package's.
 	p.Source, _, _ = strings.Cut(field(control, "Source"), " ")
 	if p.Source == "" {
 		p.Source = p.Name
@@ -50,7 +50,7 @@ func Unpack(file string) (*Package, error) {
 	return p, nil
 }
 
-// read takes in the files of a tar.
+// read reads the files of a tar.
 func (p *Package) read(content io.Reader) error {
 	files := tar.NewReader(content)
 	for {
@@ -61,7 +61,7 @@ func (p *Package) read(content io.Reader) error {
 		if err != nil {
 			return err
 		}
-		name := path.Join("/", header.Name) //nolint:gosec // a key of a map; nothing is written there
+		name := path.Join("/", header.Name) //nolint:gosec // a map key; no file is written there
 		switch header.Typeflag {
 		case tar.TypeReg:
 			data, err := io.ReadAll(files)
@@ -70,18 +70,18 @@ func (p *Package) read(content io.Reader) error {
 			}
 			p.Files[name] = data
 		case tar.TypeLink:
-			p.Files[name] = p.Files[path.Join("/", header.Linkname)] //nolint:gosec // a key of a map
+			p.Files[name] = p.Files[path.Join("/", header.Linkname)] //nolint:gosec // a map key
 		case tar.TypeSymlink:
 			target := header.Linkname
 			if !path.IsAbs(target) {
-				target = path.Join(path.Dir(name), target) //nolint:gosec // a key of a map
+				target = path.Join(path.Dir(name), target) //nolint:gosec // a map key
 			}
 			p.Links[name] = path.Clean(target)
 		}
 	}
 }
 
-// field returns a field of a control file that has one line.
+// field returns a single-line field of a control file.
 func field(control []byte, name string) string {
 	for line := range strings.Lines(string(control)) {
 		if value, found := strings.CutPrefix(line, name+":"); found {

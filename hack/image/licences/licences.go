@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package licences finds the licences of the modules that programs are made of. Most of them ask that their text goes along with the
-// program, and none may ask for more than Herald's own licence can give.
+// Package licences determines the licences of a program's modules. Most of them require their text to be distributed
+// with the program, and none may have requirements that Herald's own licence cannot meet.
 package licences
 
 import (
@@ -22,14 +22,15 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// Allowed are the licences that a module may have, as SPDX calls them: those that let a program under the Apache License be passed on
-// with nothing but their text. MPL-2.0 asks for the source of its own files, which the module's address gives.
+// Allowed are the SPDX identifiers of the licences that a module may have: those that permit the distribution of a
+// program under the Apache License with only their text. MPL-2.0 also requires the source of the module's files, which
+// the module's address provides.
 var Allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "0BSD", "Zlib"}
 
-// confidence is from what on the classifier's word is taken: its own tools use 0.8.
+// confidence is the classifier's minimum score: its own tools use 0.8.
 const confidence = 0.8
 
-// standard is the path by which Go calls its standard library.
+// standard is Go's path of the standard library.
 const standard = "std"
 
 // File is the text of a licence, or of a notice that belongs to one.
@@ -39,7 +40,7 @@ type File struct {
 	Text []byte
 }
 
-// Module is a module and what it may be used under.
+// Module is a module with its licences.
 type Module struct {
 	Path, Version string
 	// Licences are their SPDX identifiers, sorted.
@@ -47,11 +48,11 @@ type Module struct {
 	Files    []File
 }
 
-// file matches the names that licences and notices have.
+// file matches the file names of licences and notices.
 var file = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense|notice|patents|copyright)([-_.].*)?$`)
 
-// Of reads the licences of a module in the cache of modules, or of the standard library in goroot. It fails if there is none, or one
-// that is not allowed.
+// Of returns the licences of a module in the module cache, or of the standard library in goroot. It fails if there is
+// none, or one that is not allowed.
 func Of(m debug.Module, cache, goroot string) (Module, error) {
 	found := Module{Path: m.Path, Version: m.Version}
 	folder := goroot
@@ -76,7 +77,7 @@ func Of(m debug.Module, cache, goroot string) (Module, error) {
 	return found, nil
 }
 
-// files are the texts of licences and notices in a folder, also in those below, where some keep code of others.
+// files returns the licences and notices in a folder and its subfolders, where some modules store code of others.
 func files(root string, topOnly bool) ([]File, error) {
 	folder, err := os.OpenRoot(root)
 	if err != nil {
@@ -101,10 +102,10 @@ func files(root string, topOnly bool) ([]File, error) {
 	return out, err
 }
 
-// classifier knows the texts of licences. Reading them takes most of a second.
+// classifier identifies licence texts. Loading it takes most of a second.
 var classifier = sync.OnceValues(assets.DefaultClassifier)
 
-// identify says which licences texts are.
+// identify returns the licences of texts.
 func identify(texts []File) ([]string, error) {
 	classify, err := classifier()
 	if err != nil {
@@ -131,7 +132,7 @@ func identify(texts []File) ([]string, error) {
 	return found, nil
 }
 
-// Texts writes all that modules ask to go along with a program, each text once.
+// Texts returns all texts that modules require to be distributed with a program, each once.
 func Texts(modules []Module) []byte {
 	var out bytes.Buffer
 	out.WriteString("What this program is made of, and the licences of it.\n")

@@ -18,14 +18,14 @@ import (
 	"strings"
 )
 
-// Store is where Go keeps what programs are made of.
+// Store has the folders of Go's modules and standard library.
 type Store struct {
 	// Modules is GOMODCACHE, and Root GOROOT.
 	Modules, Root string
 	known         map[debug.Module]Module
 }
 
-// Open asks Go where that is.
+// Open returns the folders of the Go command.
 func Open() (*Store, error) {
 	out, err := run("", "env", "GOMODCACHE", "GOROOT")
 	if err != nil {
@@ -39,7 +39,7 @@ func Open() (*Store, error) {
 	return &Store{Modules: lines[0], Root: lines[1], known: map[debug.Module]Module{}}, nil
 }
 
-// run runs a command of Go in a folder, as for an image.
+// run runs a go command in a folder, with the environment of an image build.
 func run(folder string, arguments ...string) ([]byte, error) {
 	command := exec.Command("go", arguments...)
 	command.Dir = folder
@@ -51,7 +51,7 @@ func run(folder string, arguments ...string) ([]byte, error) {
 	return out, err
 }
 
-// Program returns what a program was built of, Go's standard library first, by its own word.
+// Program returns the modules of a program from its build info, Go's standard library first.
 func (s *Store) Program(file string) ([]Module, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -71,7 +71,7 @@ func library(version string) debug.Module {
 	return debug.Module{Path: standard, Version: strings.TrimPrefix(version, "go")}
 }
 
-// listed is a module as `go list -json` tells of it.
+// listed is a module in the output of `go list -json`.
 type listed struct {
 	Path    string  `json:"Path"`
 	Version string  `json:"Version"`
@@ -79,7 +79,7 @@ type listed struct {
 	Replace *listed `json:"Replace"`
 }
 
-// Packages returns what the programs of these packages would be built of, without the main module. folder is that of a module.
+// Packages returns the modules of these packages' programs, without the main module. folder is a module's folder.
 func (s *Store) Packages(folder string, packages ...string) ([]Module, error) {
 	out, err := run(folder, append([]string{"list", "-deps", "-json=Module"}, packages...)...)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Store) Packages(folder string, packages ...string) ([]Module, error) {
 		if p.Module.Replace != nil {
 			m = debug.Module{Path: p.Module.Replace.Path, Version: p.Module.Replace.Version}
 		}
-		if m.Version != "" { // a folder of this repository has none
+		if m.Version != "" { // a replacement by a folder of this repository has none
 			modules = append(modules, m)
 		}
 	}
@@ -112,7 +112,7 @@ func (s *Store) Packages(folder string, packages ...string) ([]Module, error) {
 	return s.read(slices.Compact(modules))
 }
 
-// read finds the licences of modules, each once.
+// read returns the licences of modules, each once.
 func (s *Store) read(modules []debug.Module) ([]Module, error) {
 	var out []Module
 	for _, m := range modules {

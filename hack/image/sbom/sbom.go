@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sbom lists what is in an image, in the CycloneDX format. The list is made from what the image is packed from: the
-// module versions that Go records in a program, and the Debian packages that were unpacked.
+// Package sbom lists the content of an image in the CycloneDX format. The list comes from the image's sources: the
+// module versions that Go records in a program, and the unpacked Debian packages.
 package sbom
 
 import (
@@ -23,20 +23,20 @@ import (
 	"github.com/herald-social/herald/hack/image/debian"
 )
 
-// Subject is the image that the list is about.
+// Subject is the listed image.
 type Subject struct {
-	// Name is that of the image in its registry, without a tag.
+	// Name is the name of the image in its registry, without a tag.
 	Name, Version, Licences string
-	// Architecture is as Go calls it.
+	// Architecture is Go's name of the architecture.
 	Architecture string
-	// Digest is that of the image of this architecture, as sha256:hash.
+	// Digest is the digest of the image for this architecture, as sha256:hash.
 	Digest string
-	// Created is the time that the list bears.
+	// Created is the timestamp of the list.
 	Created time.Time
 }
 
-// GoProgram returns what a program is made of: itself, Go's standard library, and its modules. The version replaces the one that
-// the program bears for its own module, which is the checkout.
+// GoProgram returns the components of a program: itself, Go's standard library, and its modules. version replaces the
+// recorded version of the program's own module, which is the checkout.
 func GoProgram(file, version string) ([]cdx.Component, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -55,7 +55,7 @@ func GoProgram(file, version string) ([]cdx.Component, error) {
 	return components, nil
 }
 
-// Licences lists SPDX identifiers.
+// Licences returns SPDX identifiers as CycloneDX licences.
 func Licences(identifiers []string) *cdx.Licenses {
 	var out cdx.Licenses
 	for _, id := range identifiers {
@@ -64,7 +64,7 @@ func Licences(identifiers []string) *cdx.Licenses {
 	return &out
 }
 
-// GoModule returns a module whose content is in the image otherwise than as code.
+// GoModule returns a module whose content is in the image as data.
 func GoModule(m debug.Module) cdx.Component {
 	return module(cdx.ComponentTypeData, m)
 }
@@ -79,7 +79,7 @@ func module(kind cdx.ComponentType, m debug.Module) cdx.Component {
 	}
 	address := packageurl.NewPackageURL(packageurl.TypeGolang, namespace, name, m.Version, nil, "").ToString()
 	component := cdx.Component{BOMRef: address, Type: kind, Name: m.Path, Version: m.Version, PackageURL: address}
-	// What go.sum has for a module is the hash of a list of its files. CycloneDX has hashes of one file only.
+	// go.sum has a hash of the list of a module's files. CycloneDX only supports hashes of one file.
 	if hash, found := strings.CutPrefix(m.Sum, "h1:"); found {
 		if raw, err := base64.StdEncoding.DecodeString(hash); err == nil {
 			component.Properties = &[]cdx.Property{{Name: "go:h1", Value: hex.EncodeToString(raw)}}
@@ -103,11 +103,11 @@ func DebianPackage(p *debian.Package, release string) cdx.Component {
 	return component
 }
 
-// Write writes the list. The same arguments give the same bytes: there is no serial number, and the time is the image's.
+// Write writes the list reproducibly: there is no serial number, and the time is the image's.
 func Write(w io.Writer, subject Subject, components []cdx.Component) error {
 	components = slices.Clone(components)
 	slices.SortFunc(components, func(a, b cdx.Component) int { return cmp.Compare(a.BOMRef, b.BOMRef) })
-	// A module that is in the image in two ways is listed once.
+	// List a module only once if the image contains it in two ways.
 	components = slices.CompactFunc(components, func(a, b cdx.Component) bool { return a.BOMRef == b.BOMRef })
 	algorithm, digest, found := strings.Cut(subject.Digest, ":")
 	if !found || algorithm != "sha256" {

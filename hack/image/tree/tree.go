@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tree holds the files of an image in memory, and writes them as a tar or as a folder.
+// Package tree has the files of an image in memory, and writes them as a tar or to a folder.
 package tree
 
 import (
@@ -18,26 +18,27 @@ import (
 	"time"
 )
 
-// File is a regular file, or a folder if its mode says so. All belong to root: what runs in an image cannot change it.
+// File is a regular file, or a folder according to its mode. Root owns all files, so the image's user cannot change
+// them.
 type File struct {
 	Mode    fs.FileMode
 	Content []byte
 }
 
-// Tree maps absolute paths, without a slash at the end, to files. Folders that hold something need no entry of their own.
+// Tree maps absolute paths, without a trailing slash, to files. Folders with files need no entry.
 type Tree map[string]File
 
-// Add puts in a regular file.
+// Add adds a regular file.
 func (t Tree) Add(name string, mode fs.FileMode, content []byte) {
 	t[path.Clean(name)] = File{Mode: mode, Content: content}
 }
 
-// AddScratch puts in a folder in which every user may write, and delete only what is the user's own.
+// AddScratch adds a folder in which every user may write, but delete only the user's own files.
 func (t Tree) AddScratch(name string) {
 	t[path.Clean(name)] = File{Mode: fs.ModeDir | fs.ModeSticky | 0o777}
 }
 
-// complete returns the tree with all its folders, and the order to write it in: a folder before what is in it.
+// complete returns the tree with all its folders, and the order in which to write it: a folder precedes its content.
 func (t Tree) complete() (Tree, []string) {
 	all := maps.Clone(t)
 	for name := range t {
@@ -50,7 +51,7 @@ func (t Tree) complete() (Tree, []string) {
 	return all, slices.Sorted(maps.Keys(all))
 }
 
-// WriteTar writes the tree. The same tree and time give the same bytes.
+// WriteTar writes the tree reproducibly: the same tree and time result in the same bytes.
 func (t Tree) WriteTar(w io.Writer, modified time.Time) error {
 	out := tar.NewWriter(w)
 	all, names := t.complete()
@@ -78,7 +79,7 @@ func (t Tree) WriteTar(w io.Writer, modified time.Time) error {
 	return out.Close()
 }
 
-// tarMode returns the bits of a mode as tar has them.
+// tarMode returns a mode's bits in tar's format.
 func tarMode(mode fs.FileMode) int64 {
 	bits := int64(mode.Perm())
 	if mode&fs.ModeSticky != 0 {
@@ -87,7 +88,7 @@ func tarMode(mode fs.FileMode) int64 {
 	return bits
 }
 
-// WriteDir writes the tree below a folder.
+// WriteDir writes the tree to a folder.
 func (t Tree) WriteDir(root string) error {
 	all, names := t.complete()
 	for _, name := range names {
@@ -102,7 +103,7 @@ func (t Tree) WriteDir(root string) error {
 			}
 		}
 		if err == nil {
-			// The umask has no say.
+			// The umask does not apply.
 			err = os.Chmod(target, file.Mode.Perm()|file.Mode&fs.ModeSticky)
 		}
 		if err != nil {

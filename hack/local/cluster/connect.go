@@ -19,14 +19,14 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// broken are the reasons of a Connection that only new tokens mend.
+// broken are the reasons of a Connection that needs new tokens.
 var broken = []string{
 	v1alpha1.ReasonTokenExpired, v1alpha1.ReasonRevoked, v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsInvalid,
 }
 
-// connect creates the connection to the platform's demo account and waits until Herald can publish to it. If the platform
-// refuses its tokens, connect gives it new ones, once, as a person does who connects again. A connection that a person has
-// disabled stays disabled.
+// connect creates the connection to the platform's demo account and waits until Herald can publish to it. If the
+// platform rejects its tokens, connect replaces them once, as a user does who connects again. A connection that a user
+// has disabled stays disabled.
 func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, grant Grant) error {
 	key := client.ObjectKey{Namespace: DemoNamespace, Name: ConnectionName(platform)}
 	connection := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -66,8 +66,8 @@ func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, g
 	})
 }
 
-// requestProbe asks the manager to look at the connection now, and returns what it will echo. The status
-// may be hours old, and the tokens may have ended since.
+// requestProbe requests an immediate probe of the connection from the manager, and returns the value that the manager
+// will copy to the status. The status may be hours old, and the tokens may have expired since.
 func requestProbe(ctx context.Context, c client.Client, connection *v1alpha1.Connection) (string, error) {
 	asked := rand.Text()
 	changed := connection.DeepCopy()
@@ -86,8 +86,8 @@ func firstConnect(ctx context.Context, c client.Client, connection *v1alpha1.Con
 	return CreateConnection(ctx, c, connection, platform, account)
 }
 
-// CreateConnection creates a connection, of which the name is given, to an account, and the Secret with its tokens. What is
-// there already stays.
+// CreateConnection creates a connection with the given name to an account, and the Secret with its tokens. Existing
+// objects stay unchanged.
 func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, account Account) error {
 	connection.Spec = v1alpha1.ConnectionSpec{
 		Platform:             platform,
@@ -100,7 +100,7 @@ func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1
 	return createMissing(ctx, c, connection)
 }
 
-// reconnect puts new tokens in the place of those that the platform refuses.
+// reconnect replaces tokens that the platform rejects.
 func reconnect(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, grant Grant) error {
 	account, err := grant(ctx, platform)
 	if err != nil {

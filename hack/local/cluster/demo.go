@@ -22,32 +22,33 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// The demo team and what belongs to it.
+// The demo team and its objects.
 const (
 	DemoTeam      = "demo"
 	DemoNamespace = "herald-demo"
 	demoKey       = "demo"
 )
 
-// Account is a sandbox account to connect: its id, and the tokens that it granted.
+// Account is a sandbox account to connect: its id and its tokens.
 type Account struct {
 	ID           string   `json:"id"`
 	AccessToken  string   `json:"access_token"`
 	RefreshToken string   `json:"refresh_token"`
 	Scopes       []string `json:"scopes"`
-	// ExpiresAt is when the access token ends, in RFC 3339; empty when it does not.
+	// ExpiresAt is the expiry of the access token, in RFC 3339; empty if it does not expire.
 	ExpiresAt string `json:"expires_at"`
 }
 
-// Grant returns the demo account of a platform with tokens for it.
+// Grant returns the demo account of a platform with its tokens.
 type Grant func(context.Context, v1alpha1.Platform) (Account, error)
 
-// ConnectionName is the name of the demo team's connection to its account on the platform.
+// ConnectionName returns the name of the demo team's connection to its account on the platform.
 func ConnectionName(platform v1alpha1.Platform) string { return DemoTeam + "-" + string(platform) }
 
-// Demo creates the demo team, its connections, its API key and the right of the person who opens the one-time link, waits until all of them are ready, and returns the key's
-// token. What is there already is left as it is: tokens that the manager has renewed since, and what a person has changed.
-// Only a connection whose tokens the platform refuses is connected anew.
+// Demo creates the demo team, its connections, its API key and the RoleBinding for the user of the one-time link. It
+// waits until all of them are ready, and returns the key's token. Existing objects stay unchanged, since the manager
+// may have renewed tokens and a user may have made changes. Only connections whose tokens the platform rejects get new
+// ones.
 func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, grant Grant) (token string, err error) {
 	team := &v1alpha1.Team{
 		ObjectMeta: metav1.ObjectMeta{Name: DemoTeam},
@@ -80,8 +81,8 @@ func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, g
 	return token, err
 }
 
-// LargeBudget is one that no trial and no measurement of Herald on one machine uses up: the lists of benchmark B4 have 100,000
-// posts, and crowds are due at one instant.
+// LargeBudget returns a budget that no trial and no benchmark on one machine exhausts: the lists of benchmark B4 have
+// 100,000 posts, and many posts are due at once.
 func LargeBudget() v1alpha1.TeamBudget {
 	return v1alpha1.TeamBudget{
 		Posts: new(int32(1_000_000)), PostBytes: new(resource.MustParse("4Gi")), UnfinishedPosts: new(int32(1_000_000)),
@@ -89,7 +90,7 @@ func LargeBudget() v1alpha1.TeamBudget {
 	}
 }
 
-// linkBinding lets the person who opens the one-time link do everything in the demo team.
+// linkBinding grants the user of the one-time link all rights in the demo team.
 func linkBinding() *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: "herald-link"},
@@ -98,7 +99,7 @@ func linkBinding() *rbacv1.RoleBinding {
 	}
 }
 
-// demoToken creates the demo API key and returns the token that the manager made for it.
+// demoToken creates the demo API key and returns the token that the manager generated for it.
 func demoToken(ctx context.Context, c client.Client) (string, error) {
 	key := &v1alpha1.APIKey{
 		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: demoKey},
@@ -126,7 +127,7 @@ func demoToken(ctx context.Context, c client.Client) (string, error) {
 	return token, nil
 }
 
-// createMissing creates the object unless one of its name is there.
+// createMissing creates the object unless one with its name exists.
 func createMissing(ctx context.Context, c client.Client, object client.Object) error {
 	err := c.Create(ctx, object, client.FieldOwner(fieldOwner))
 	if apierrors.IsAlreadyExists(err) {
@@ -138,8 +139,8 @@ func createMissing(ctx context.Context, c client.Client, object client.Object) e
 	return nil
 }
 
-// WaitReady waits until the object's Ready condition is True for its present spec. The error holds the condition's reason
-// and message. conditions points into the object.
+// WaitReady waits until the object's Ready condition is True for its current generation. The error contains the
+// condition's reason and message. conditions points into the object.
 func WaitReady(ctx context.Context, c client.Client, object client.Object, conditions *[]metav1.Condition) error {
 	return Until(ctx, describe(object)+" to be ready", func() (bool, error) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -149,7 +150,8 @@ func WaitReady(ctx context.Context, c client.Client, object client.Object, condi
 	})
 }
 
-// isReady reports whether the Ready condition is True for the present spec, and if not, what it says.
+// isReady reports whether the Ready condition is True for the current generation. The error contains the condition's
+// reason and message.
 func isReady(object client.Object, conditions []metav1.Condition) (bool, error) {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	switch {
@@ -162,7 +164,7 @@ func isReady(object client.Object, conditions []metav1.Condition) (bool, error) 
 	}
 }
 
-// describe names an object for people, such as "Connection herald-demo/demo-x".
+// describe names an object for messages, such as "Connection herald-demo/demo-x".
 func describe(object client.Object) string {
 	kind := fmt.Sprintf("%T", object)
 	kind = kind[strings.LastIndexByte(kind, '.')+1:]

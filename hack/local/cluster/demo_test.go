@@ -24,8 +24,8 @@ import (
 
 const demoX = "demo-x"
 
-// manager plays the manager: whatever is created becomes ready, and an APIKey gets its Secret. A connection is ready
-// only while its token is the good one.
+// manager simulates the manager: created objects become ready, and an APIKey gets its Secret. A connection is ready
+// only while its token is goodToken.
 type manager struct {
 	goodToken string
 	// refusal is the reason of a connection with another token.
@@ -65,7 +65,7 @@ func (m manager) observe(ctx context.Context, c client.Client, object client.Obj
 	return nil
 }
 
-// newCluster returns a client on whose every read of a resource the manager has just looked at it.
+// newCluster returns a client for which the manager reconciles each resource at each read.
 func newCluster(t *testing.T, m manager, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -94,7 +94,7 @@ func connection(disabled bool) *v1alpha1.Connection {
 	}
 }
 
-// readyBefore is a connection that was ready when everything was stopped.
+// readyBefore returns a connection that was ready before the restart.
 func readyBefore() *v1alpha1.Connection {
 	c := connection(false)
 	c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected}}
@@ -180,7 +180,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// TestDemoLetsTheLinkIn: the person who opens the one-time link may do everything in the demo team.
+// TestDemoLetsTheLinkIn checks that the user of the one-time link has all rights in the demo team.
 func TestDemoLetsTheLinkIn(t *testing.T) {
 	c := newCluster(t, manager{})
 	if _, err := Demo(t.Context(), c, nil, nil); err != nil {
@@ -197,7 +197,7 @@ func TestDemoLetsTheLinkIn(t *testing.T) {
 
 func TestDemoTellsWhyItIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// A real outage is not mended by new tokens, so none are asked for.
+		// New tokens do not help in a real outage, so none are requested.
 		c := newCluster(t, manager{goodToken: "x", refusal: v1alpha1.ReasonPlatformUnavailable}, connection(false), credentials("own-secret", "y"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

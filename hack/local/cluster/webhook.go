@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ApplyWebhook applies the webhook configuration of a file as it is, except that its webhooks are served at an address
-// instead of by a Service, because there is none here. What others have put into it, the authority to trust, stays.
+// ApplyWebhook applies a webhook configuration from a file with an address instead of the Service, since there is none
+// here. It keeps the CA bundle that other programs have set.
 func ApplyWebhook(ctx context.Context, c client.Client, file, address string) error {
 	objects, err := readObjects(file)
 	if err != nil {
@@ -26,7 +26,8 @@ func ApplyWebhook(ctx context.Context, c client.Client, file, address string) er
 	return applyAll(ctx, c, objects, false)
 }
 
-// path is where the manager serves the webhook. Under a Service the manager chooses one below it, which the file leaves to it.
+// path is the manager's path of the webhook. With a Service, the file does not set the path and the manager chooses a
+// path below this one.
 const path = "/validate-post"
 
 func serveAt(config *unstructured.Unstructured, address string) error {

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ports finds loopback ports on which nothing listens, for servers that are told where to listen.
+// Package ports finds free loopback ports for servers with a configurable address.
 package ports
 
 import (
@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// Ports are taken from below the ranges from which systems draw the ports of outgoing connections (Linux: 32768 up,
-// macOS: 49152 up). A port from such a range can be lost before its process listens, or while it is being restarted: to any
-// client, and even to a client that dials the port itself and is connected to its own end.
+// The ports are below the ephemeral ranges of systems (Linux: 32768 and up, macOS: 49152 and up). Another program could
+// use a port from such a range before its process listens, or while that restarts: any client, and even a client that
+// dials the port itself and connects to its own end.
 const (
 	first = 20000
 	count = 10000
 )
 
-// Address is a loopback address.
+// Address returns a loopback address.
 func Address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // IsFree reports whether a server could listen on the loopback port now.
@@ -32,12 +32,12 @@ func IsFree(port int) bool {
 	return listener.Close() == nil
 }
 
-// Start is the port from which to look, for a number that differs between those who look: so that they rarely want the same
+// Start returns the first port to try, from a number that differs between callers, so that they rarely choose the same
 // ports.
 func Start(number uint32) int { return first + int(number%count) }
 
-// From returns the first free port at or after start that is not used, going round once, and where to go on. It marks the port
-// as used.
+// From returns the first free and unused port at or after start, wrapping around once, and the port to continue at. It
+// marks the port as used.
 func From(start int, used map[int]bool) (port, next int, err error) {
 	for i := range count {
 		port := first + (start-first+i)%count
@@ -55,25 +55,25 @@ var (
 	given = map[int]bool{}
 )
 
-// Free returns a loopback address on which nothing listens now, and never the same one twice in a process: a port that was given
-// away is free until its server listens. Of several processes each looks from a place of its own.
+// Free returns a loopback address without a listener, and never the same one twice in a process, because a port appears
+// free until its server listens. Different processes start at different ports.
 func Free() (address string, err error) {
 	mu.Lock()
 	defer mu.Unlock()
-	port, _, err := From(Start(rand.Uint32()), given) //nolint:gosec // a port is no secret
+	port, _, err := From(Start(rand.Uint32()), given) //nolint:gosec // a port is not secret
 	if err != nil {
 		return "", err
 	}
 	return Address(port), nil
 }
 
-// TB is the part of a test that a port is for.
+// TB is the part of a test that ForTest uses.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// ForTest is Free, for a test, which fails if there is none.
+// ForTest is Free for a test, which fails if there is no free port.
 func ForTest(t TB) string {
 	t.Helper()
 	address, err := Free()

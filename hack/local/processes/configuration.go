@@ -13,11 +13,12 @@ import (
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
-// sandboxLag is how long a new post may be missing from the listings of a platform. The sandbox's lag only when a test asks
-// for it; this is about what the real platforms show.
+// sandboxLag is the listing lag in the configuration of the platforms. The sandbox only has a lag if a test sets it;
+// this value covers the real platforms.
 const sandboxLag = 5 * time.Second
 
-// writeConfigurations writes the files of manager and apiserver. Metrics are plain: they are for this machine only.
+// writeConfigurations writes the configuration files of manager and apiserver. Metrics are served without TLS and
+// authorization, on this machine only.
 func (s *Setup) writeConfigurations() error {
 	secret := s.path("client-secret")
 	if err := workspace.WriteFile(secret, []byte(contextName+"\n"), 0o600); err != nil {
@@ -25,7 +26,7 @@ func (s *Setup) writeConfigurations() error {
 	}
 	manager := configv1alpha1.DefaultManager()
 	manager.Common = s.common(secret, managerHealth, ManagerMetrics)
-	// Whoever tries retention here does not want to wait for an hour.
+	// Trying retention locally should not take an hour.
 	manager.Retention.LeastInCluster.Duration = 0
 	manager.Webhook.BindAddress, manager.Webhook.Hosts = s.Address(ManagerWebhook), []string{"127.0.0.1"}
 	if s.EditManager != nil {
@@ -34,11 +35,11 @@ func (s *Setup) writeConfigurations() error {
 	apiserver := configv1alpha1.DefaultAPIServer()
 	apiserver.Common = s.common(secret, apiserverHealth, APIServerMetrics)
 	apiserver.BindAddress, apiserver.SiteURL = s.Address(Site), s.URL(Site)
-	// All clients have the one address of this machine.
+	// All clients share the loopback address.
 	apiserver.RequestsPerMinute, apiserver.MaxConnectionsPerAddress = 0, 0
-	// Agents that are tried with it have their documents on this machine.
+	// Local agents serve their client metadata documents on this machine.
 	apiserver.Web.Agents.LoopbackClients = true
-	// There is no load balancer that has to learn of the end.
+	// There is no load balancer that must notice the end.
 	apiserver.Shutdown.Delay.Duration = 0
 	if s.EditAPIServer != nil {
 		s.EditAPIServer(apiserver)
@@ -55,7 +56,8 @@ func (s *Setup) writeConfigurations() error {
 	return nil
 }
 
-// common is what both processes have. Browsers and clients on this machine reach the store by the same address as Herald.
+// common returns the part of the configuration that both processes share. Browsers and clients on this machine use the
+// same address of the store as Herald.
 func (s *Setup) common(secret, health, metrics string) configv1alpha1.Common {
 	return configv1alpha1.Common{
 		Health:  configv1alpha1.Endpoint{BindAddress: s.Address(health)},
@@ -67,7 +69,7 @@ func (s *Setup) common(secret, health, metrics string) configv1alpha1.Common {
 	}
 }
 
-// platforms points every platform to the sandbox. It knows any client and takes any secret.
+// platforms points every platform to the sandbox, which accepts any client and any secret.
 func (s *Setup) platforms(secret string) configv1alpha1.Platforms {
 	var platforms configv1alpha1.Platforms
 	sections := platforms.Sections()

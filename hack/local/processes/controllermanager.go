@@ -15,15 +15,15 @@ import (
 	"github.com/herald-social/herald/hack/local/supervisor"
 )
 
-// controllers are those of Kubernetes' own that Herald relies on in a cluster: what is in a namespace goes with it, what belongs to an
-// object goes with it, quotas are counted, and roles gather the rules of others. The rest is about workloads, of which there are
-// none here.
+// controllers are the Kubernetes controllers that Herald relies on in a cluster: they delete the content of namespaces,
+// collect dependents, count quotas, and aggregate roles. The other controllers are for workloads, which do not exist
+// here.
 var controllers = []string{
 	"namespace-controller", "garbage-collector-controller", "resourcequota-controller", "clusterrole-aggregation-controller",
 }
 
-// ControllerManagerArgs are the arguments of a kube-controller-manager that is alone, that runs only what Herald relies on, and that
-// answers on a port of the loopback.
+// ControllerManagerArgs returns the arguments of a single kube-controller-manager that runs only the controllers that
+// Herald relies on, and serves on a loopback port.
 func ControllerManagerArgs(kubeconfig string, port int, more ...string) []string {
 	return append([]string{
 		"--kubeconfig=" + kubeconfig,
@@ -31,7 +31,7 @@ func ControllerManagerArgs(kubeconfig string, port int, more ...string) []string
 		"--leader-elect=false",
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
-		// Its only client is this machine's. The limit is there to spare servers that many share.
+		// Its only clients are on this machine. The limit protects shared servers.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--concurrent-namespace-syncs=4",
@@ -41,7 +41,7 @@ func ControllerManagerArgs(kubeconfig string, port int, more ...string) []string
 	}, more...)
 }
 
-// controllerManager is the path of the program: archives of setup-envtest do not hold it.
+// controllerManager returns the path of the program, which setup-envtest's archives lack.
 func (s *Setup) controllerManager() string {
 	if path := filepath.Join(s.Assets, KubeControllerManager); isProgram(path) == nil {
 		return path
@@ -49,8 +49,8 @@ func (s *Setup) controllerManager() string {
 	return filepath.Join(s.Bin, KubeControllerManager)
 }
 
-// KubeControllerManager is what deletes and counts in the control plane. Its first look at the resources that there are is to find
-// Herald's, for the next one comes half a minute later: it is to be started when they are installed.
+// KubeControllerManager deletes and counts in the control plane. Start it when Herald's CRDs are installed: its first
+// discovery must find them, because the next one is 30 seconds later.
 func (s *Setup) KubeControllerManager() supervisor.Spec {
 	return supervisor.Spec{
 		Name: KubeControllerManager, Path: s.controllerManager(), Grace: serverGrace, Ready: s.controllersReady,

@@ -30,22 +30,22 @@ import (
 )
 
 const (
-	// certificateLife is longer than the state of a local run is kept.
+	// certificateLife is longer than the state of any local run exists.
 	certificateLife = 10 * 365 * 24 * time.Hour
-	// backdate allows for clocks that are set back a little.
+	// backdate tolerates clocks that are set back a little.
 	backdate = time.Hour
-	// contextName is what kubectl shows as the current context.
+	// contextName is the context's name in kubectl.
 	contextName = "herald-local"
 )
 
-// Admin is the identity of the administrator, beside KubeControllerManager, Manager and APIServer.
+// Admin is the identity of the administrator, in addition to KubeControllerManager, Manager and APIServer.
 const Admin = "admin"
 
-// users are what Kubernetes knows of each identity: its name and groups. Manager and apiserver have the names of their
-// service accounts in a cluster, so that they run with exactly the rights that config/rbac gives them.
+// users are the Kubernetes user name and group of each identity. Manager and apiserver have the names of their service
+// accounts in a cluster, so they have exactly the rights of config/rbac.
 var users = map[string][2]string{
 	Admin: {"herald-local-admin", "system:masters"},
-	// It deletes whatever is in a namespace, and counts all that there is. In a cluster, each of its controllers has an account.
+	// It deletes and counts objects of all kinds. In a cluster, each of its controllers has a service account.
 	KubeControllerManager: {"system:kube-controller-manager", "system:masters"},
 
 	Manager:   {"system:serviceaccount:" + SystemNamespace + ":herald-manager", serviceAccountGroups},
@@ -54,8 +54,8 @@ var users = map[string][2]string{
 
 const serviceAccountGroups = "system:serviceaccounts,system:serviceaccounts:" + SystemNamespace
 
-// writeCredentials makes the certificate of the control plane at the first call, and writes the tokens of all identities
-// and their kubeconfigs.
+// writeCredentials creates the certificate of the control plane at the first call, and writes the tokens and
+// kubeconfigs of all identities.
 func (s *Setup) writeCredentials() error {
 	if err := s.ensureCertificate(time.Now()); err != nil {
 		return fmt.Errorf("make the certificate of the local control plane: %w", err)
@@ -81,8 +81,8 @@ func (s *Setup) writeCredentials() error {
 	return workspace.WriteFile(s.tokenFile(), []byte(table.String()), 0o600)
 }
 
-// ensureCertificate makes a key and a certificate that signs itself. All ends of the control plane have this one: who can
-// read the key may do everything. The certificate is written last: with it, the pair is complete.
+// ensureCertificate creates a key and a self-signed certificate. All servers and clients of the control plane share it,
+// so read access to the key grants every right. The certificate is written last, when the pair is complete.
 func (s *Setup) ensureCertificate(now time.Time) error {
 	if _, err := os.Stat(s.certificateFile()); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -114,7 +114,7 @@ func (s *Setup) ensureCertificate(now time.Time) error {
 	return workspace.WriteFile(s.certificateFile(), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), 0o644)
 }
 
-// TLSConfig is for a client of etcd.
+// TLSConfig returns the configuration for a client of etcd.
 func (s *Setup) TLSConfig() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(s.certificateFile(), s.keyFile())
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Setup) writeKubeconfig(identity, token string, certificate []byte) erro
 	config := api.NewConfig()
 	config.Clusters[contextName] = &api.Cluster{Server: "https://" + s.Address(KubeAPIServer), CertificateAuthorityData: certificate}
 	config.AuthInfos[identity] = &api.AuthInfo{Token: token}
-	// Herald's own processes take their namespace from here, as a pod takes it from its service account.
+	// Herald's own processes read their namespace from the context, as a pod reads it from its service account.
 	namespace := SystemNamespace
 	if identity == Admin {
 		namespace = s.Namespace
@@ -149,7 +149,8 @@ type StoreKey struct {
 	SecretKey string `json:"secretKey"`
 }
 
-// StoreKey returns the store's root key. It makes the key at the first call and keeps it: the bucket belongs to it.
+// StoreKey returns the store's root key. It generates the key at the first call and stores it, because the key owns the
+// bucket.
 func (s *Setup) StoreKey() (StoreKey, error) {
 	key := StoreKey{AccessKey: contextName, SecretKey: rand.Text()}
 	data, err := os.ReadFile(s.storeKeyFile())
@@ -160,7 +161,7 @@ func (s *Setup) StoreKey() (StoreKey, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return key, err
 	}
-	if data, err = json.Marshal(key); err != nil { //nolint:gosec // G117: the file is for the store, and its owner's only
+	if data, err = json.Marshal(key); err != nil { //nolint:gosec // G117: the file is for the store, and only its owner can read it
 		return key, err
 	}
 	return key, workspace.WriteFile(s.storeKeyFile(), append(data, '\n'), 0o600)

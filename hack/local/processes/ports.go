@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
-// choosePorts returns a free port for every name. What file remembers from earlier is kept as long as it is free, so
-// that addresses stay the same from run to run; avoid is never chosen.
+// choosePorts returns a free port for every name. It reuses the ports stored in file while they are free, so that
+// addresses stay the same in each run; it never chooses avoid.
 func choosePorts(file string, names []string, avoid int) (map[string]int, error) {
 	remembered, err := readPorts(file)
 	if err != nil {
@@ -43,7 +43,7 @@ func choosePorts(file string, names []string, avoid int) (map[string]int, error)
 	return chosen, workspace.WriteFile(file, append(data, '\n'), 0o600)
 }
 
-// readPorts reads what an earlier run chose. A file that cannot be understood is as good as none.
+// readPorts reads the ports of an earlier run. An invalid file counts as empty.
 func readPorts(file string) (map[string]int, error) {
 	found := map[string]int{}
 	data, err := os.ReadFile(file)
@@ -59,7 +59,7 @@ func readPorts(file string) (map[string]int, error) {
 	return found, nil
 }
 
-// startingPort differs from checkout to checkout, so that two of them rarely want the same ports.
+// startingPort depends on the checkout, so that two checkouts rarely choose the same ports.
 func startingPort(file string) int {
 	hash := fnv.New32a()
 	hash.Write([]byte(file))

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package processes says how each process of a Herald on one machine is started and when it is ready: etcd,
-// kube-apiserver, kube-controller-manager, an S3 store, the simulated platforms, Herald's manager and its apiserver. All listen
-// on loopback addresses only. The local run and the benchmarks start the same.
+// Package processes defines how to start each process of a Herald on one machine and when it is ready: etcd,
+// kube-apiserver, kube-controller-manager, an S3 store, the simulated platforms, Herald's manager and its apiserver.
+// All listen on loopback addresses only. The local run and the benchmarks use the same processes.
 package processes
 
 import (
@@ -28,7 +28,7 @@ const (
 	APIServer             = "apiserver"
 )
 
-// What else has a port.
+// The other ports.
 const (
 	Site             = "site"
 	ManagerMetrics   = "manager-metrics"
@@ -46,35 +46,35 @@ var portNames = []string{
 }
 
 const (
-	// Bucket is the store's only one.
+	// Bucket is the store's only bucket.
 	Bucket = "herald-media"
-	// SystemNamespace is where Herald's own objects live: its service accounts and the lease of the manager.
+	// SystemNamespace is the namespace of Herald's own objects: its service accounts and the manager's lease.
 	SystemNamespace = "herald-system"
 )
 
-// Setup is what the processes need to know of each other. Prepare completes it.
+// Setup is the configuration that the processes share. Prepare completes it.
 type Setup struct {
-	// Assets is the folder of etcd, kube-apiserver and kube-controller-manager, Bin that of our own programs, and of
-	// kube-controller-manager if Assets lacks it.
+	// Assets is the folder of etcd, kube-apiserver and kube-controller-manager. Bin is the folder of Herald's programs,
+	// and of kube-controller-manager if Assets lacks it.
 	Assets, Bin string
-	// Dir takes the state.
+	// Dir is the folder of the state.
 	Dir string
 	// SitePort is the port of the site; zero for any.
 	SitePort int
-	// MorePorts name what else needs an Address.
+	// MorePorts are additional names for Address.
 	MorePorts []string
-	// Platforms are those that the sandbox simulates.
+	// Platforms are the platforms of the sandbox.
 	Platforms []v1alpha1.Platform
-	// Namespace is that of the context in the administrator's kubeconfig.
+	// Namespace is the context's namespace in the administrator's kubeconfig.
 	Namespace string
-	// EditManager and EditAPIServer, which may be nil, change the configuration of the two.
+	// EditManager and EditAPIServer, which may be nil, edit the configurations of the two processes.
 	EditManager   func(*configv1alpha1.ManagerConfiguration)
 	EditAPIServer func(*configv1alpha1.APIServerConfiguration)
 
 	ports map[string]int
 }
 
-// Prepare chooses ports and writes every file that the processes read.
+// Prepare chooses ports and writes all files that the processes read.
 func (s *Setup) Prepare() error {
 	for _, program := range []string{Etcd, KubeAPIServer} {
 		if err := isProgram(filepath.Join(s.Assets, program)); err != nil {
@@ -111,13 +111,13 @@ func isProgram(path string) error {
 	return nil
 }
 
-// Address is where a process listens, by the name of the port.
+// Address returns the listen address of a process, by the name of the port.
 func (s *Setup) Address(port string) string { return ports.Address(s.ports[port]) }
 
-// URL is the address of a process that serves HTTP without TLS.
+// URL returns the address of a process that serves HTTP without TLS.
 func (s *Setup) URL(port string) string { return "http://" + s.Address(port) }
 
-// Kubeconfig is the kubeconfig of an identity.
+// Kubeconfig returns the path of an identity's kubeconfig.
 func (s *Setup) Kubeconfig(identity string) string {
 	if identity == Admin {
 		return s.path("kubeconfig")
@@ -132,7 +132,7 @@ func (s *Setup) tokenFile() string                { return s.path("tokens.csv") 
 func (s *Setup) storeKeyFile() string             { return s.path("store-key.json") }
 func (s *Setup) configFile(process string) string { return s.path(process + ".yaml") }
 
-// PlatformURL is the address of a simulated platform.
+// PlatformURL returns the address of a simulated platform.
 func (s *Setup) PlatformURL(platform v1alpha1.Platform) string {
 	return s.URL(Sandbox) + "/" + string(platform)
 }

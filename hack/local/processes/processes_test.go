@@ -60,7 +60,7 @@ func TestPrepareTellsWhichProgramIsMissing(t *testing.T) {
 	}
 }
 
-// TestControllerManagerIsTakenFromWhereItIs: the archives that setup-envtest fetches do not hold it.
+// TestControllerManagerIsTakenFromWhereItIs covers the fallback to Bin: setup-envtest's archives lack the program.
 func TestControllerManagerIsTakenFromWhereItIs(t *testing.T) {
 	s := prepared(t)
 	s.Bin = t.TempDir()
@@ -86,7 +86,7 @@ func TestEverythingListensOnLoopback(t *testing.T) {
 	s := prepared(t)
 	for _, spec := range []supervisor.Spec{s.Etcd(), s.KubeAPIServer(), s.KubeControllerManager(), s.Store(), s.Sandbox(), s.Manager(), s.APIServer()} {
 		addresses := 0
-		// Herald's own processes have their addresses in a file.
+		// Herald's own processes have their addresses in a configuration file.
 		arguments := spec.Args
 		if i := slices.Index(arguments, "--config"); i >= 0 {
 			arguments = slices.Concat(arguments, strings.Split(read(t, arguments[i+1]), "\n"))
@@ -171,8 +171,8 @@ func TestSecretsAreTheirOwnersOnly(t *testing.T) {
 	}
 }
 
-// TestKubeconfigReachesTheServer proves that a client accepts the certificate, and that each identity's token stands in
-// the file that the API server reads.
+// TestKubeconfigReachesTheServer checks that a client accepts the certificate, and that each identity's token is in the
+// API server's token file.
 func TestKubeconfigReachesTheServer(t *testing.T) {
 	s := prepared(t)
 	records, err := csv.NewReader(strings.NewReader(read(t, s.tokenFile()))).ReadAll()
@@ -221,7 +221,7 @@ func TestKubeconfigReachesTheServer(t *testing.T) {
 	}
 }
 
-// occupy listens on the port for the rest of the test.
+// occupy listens on the port until the test ends.
 func occupy(t *testing.T, port int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", ports.Address(port))
@@ -242,7 +242,7 @@ func TestChoosePorts(t *testing.T) {
 		t.Errorf("both have port %d", first["etcd"])
 	}
 	for name, port := range first {
-		if port >= 32768 { // from where Linux draws the ports of outgoing connections
+		if port >= 32768 { // Linux's ephemeral range
 			t.Errorf("%s has port %d, which an outgoing connection may take while it restarts", name, port)
 		}
 	}

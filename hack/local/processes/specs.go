@@ -18,20 +18,20 @@ import (
 	"github.com/herald-social/herald/hack/local/supervisor"
 )
 
-// Graces are how long a process may take to end in order before it is killed. Manager and apiserver get longer: they
-// finish what they have begun.
+// Graces are the timeouts of a graceful shutdown before a process is killed. Manager and apiserver get longer, because
+// they finish open calls and requests.
 const (
 	heraldGrace = 30 * time.Second
 	serverGrace = 10 * time.Second
 )
 
-// disabledAdmission are the admission plugins that concern workloads. There are none here.
+// disabledAdmission are the admission plugins for workloads, which do not exist here.
 var disabledAdmission = []string{
 	"ServiceAccount", "Priority", "TaintNodesByCondition", "PodSecurity", "RuntimeClass", "DefaultTolerationSeconds",
 	"DefaultStorageClass", "StorageObjectInUseProtection", "PersistentVolumeClaimResize", "DefaultIngressClass",
 }
 
-// Etcd is the database of the control plane. Only holders of the control plane's key can talk to it.
+// Etcd is the database of the control plane. Only clients with the control plane's key can connect.
 func (s *Setup) Etcd() supervisor.Spec {
 	client, peer := "https://"+s.Address(Etcd), "https://"+s.Address(etcdPeer)
 	return supervisor.Spec{Name: Etcd, Path: filepath.Join(s.Assets, Etcd), Grace: serverGrace, Ready: s.etcdReady, Args: []string{
@@ -64,8 +64,8 @@ func (s *Setup) etcdReady(ctx context.Context) error {
 	return connection.Close()
 }
 
-// KubeAPIServer is the Kubernetes API. Its limits on requests in flight are raised from 400 and 200: a measurement should
-// find Herald's limits, not these.
+// KubeAPIServer is the Kubernetes API. Its limits of concurrent requests are raised from 400 and 200, because a
+// benchmark should find Herald's limits, not these.
 func (s *Setup) KubeAPIServer(more ...string) supervisor.Spec {
 	return supervisor.Spec{Name: KubeAPIServer, Path: filepath.Join(s.Assets, KubeAPIServer), Grace: serverGrace, Ready: s.kubeReady, Args: append([]string{
 		"--etcd-servers=https://" + s.Address(Etcd),
@@ -112,7 +112,7 @@ func (s *Setup) Store() supervisor.Spec {
 	}}
 }
 
-// Sandbox are the simulated platforms. They keep what is published in memory, unless more says otherwise.
+// Sandbox has the simulated platforms. It stores published posts in memory, unless the arguments change that.
 func (s *Setup) Sandbox(more ...string) supervisor.Spec {
 	return supervisor.Spec{
 		Name: Sandbox, Path: filepath.Join(s.Bin, "herald-sandbox"), Grace: serverGrace, Ready: s.answers(Sandbox, "/_control/calls"),
@@ -120,7 +120,7 @@ func (s *Setup) Sandbox(more ...string) supervisor.Spec {
 	}
 }
 
-// Manager is Herald's manager. Its identity outlives it: started again, it still holds its lease.
+// Manager is Herald's manager. Its leader identity is constant: after a restart it still holds its lease.
 func (s *Setup) Manager() supervisor.Spec {
 	return s.herald(Manager, s.answers(managerHealth, "/readyz"), "--leader-identity", "local-manager")
 }
@@ -130,15 +130,15 @@ func (s *Setup) APIServer() supervisor.Spec {
 	return s.herald(APIServer, s.answers(apiserverHealth, "/readyz"))
 }
 
-// herald is a process of Herald.
+// herald returns a process of Herald.
 func (s *Setup) herald(name string, ready func(context.Context) error, more ...string) supervisor.Spec {
 	args := []string{name, "--kubeconfig", s.Kubeconfig(name), "--config", s.configFile(name)}
 	return supervisor.Spec{Name: name, Path: filepath.Join(s.Bin, "herald"), Grace: heraldGrace, Ready: ready, Args: append(args, more...)}
 }
 
-// answers asks for a page and wants status 200.
+// answers returns a check that requests a page and expects status 200.
 func (s *Setup) answers(port, path string) func(context.Context) error {
-	// It keeps no connections: the servers it asks may be killed any time.
+	// It keeps no connections, because the servers may be killed at any time.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return func(ctx context.Context) error { return get(ctx, client, s.URL(port)+path) }
 }

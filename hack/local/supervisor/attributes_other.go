@@ -7,7 +7,7 @@ package supervisor
 
 import "syscall"
 
-// attributes cannot ask these systems to kill the children with their parent; the next OpenGroup does.
+// attributes cannot make these systems kill the children with their parent; the next OpenGroup kills them.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// steady is how long a process must have run to be started again without a pause.
+	// steady is the minimum running time for a restart without a pause.
 	steady = time.Second
-	// startLimit is how long a process may take to become ready; generous, for a loaded machine.
+	// startLimit is the timeout for a process to become ready; generous, for a busy machine.
 	startLimit = 2 * time.Minute
-	// readyPoll and readyLimit pace the questions whether it is.
+	// readyPoll and readyLimit are the interval and the timeout of readiness checks.
 	readyPoll  = 50 * time.Millisecond
 	readyLimit = 5 * time.Second
-	// tooManyExits is how often a process may end before it is ready for the first time. One or two can pass by
-	// themselves, when what it needs comes up a moment later.
+	// tooManyExits limits the exits of a process before it is first ready. One or two can be harmless, if a dependency
+	// starts a moment later.
 	tooManyExits = 5
-	// shownLog is how much of the end of a log is shown when its process does not start, in bytes.
+	// shownLog is the size of the log's tail that is shown if its process does not start, in bytes.
 	shownLog = 2000
 )
 
@@ -51,16 +51,16 @@ type Child struct {
 	force <-chan struct{}
 }
 
-// LogPath is the file that the process prints to.
+// LogPath returns the path of the process's log.
 func (c *Child) LogPath() string { return filepath.Join(c.options.LogDir, c.Name+".log") }
 
-// PID is the process id of the latest incarnation; zero before the first.
+// PID returns the process id of the current or last incarnation; zero before the first.
 func (c *Child) PID() int { return int(c.pid.Load()) }
 
-// Exits counts how often the process ended without being asked to, or could not be started.
+// Exits returns the number of unexpected exits and failed starts.
 func (c *Child) Exits() int { return int(c.exits.Load()) }
 
-// Stop ends the process and returns when it is gone: see Supervisor.Stop.
+// Stop stops the process and waits for its end: see Supervisor.Stop.
 func (c *Child) Stop(force <-chan struct{}) {
 	c.once.Do(func() {
 		c.force = force
@@ -69,8 +69,8 @@ func (c *Child) Stop(force <-chan struct{}) {
 	<-c.done
 }
 
-// WaitReady waits until the process is ready. It fails, with the end of the process's log, when that takes longer than
-// two minutes or the process keeps ending.
+// WaitReady waits until the process is ready. It fails, with the end of the process's log, after two minutes or if the
+// process keeps ending.
 func (c *Child) WaitReady(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, readyPoll, startLimit, true, func(ctx context.Context) (bool, error) {
@@ -109,7 +109,7 @@ func (c *Child) logTail() string {
 
 func (c *Child) supervise() {
 	defer close(c.done)
-	defer os.Remove(c.pidPath()) //nolint:errcheck // a file that is left names a process that is gone
+	defer os.Remove(c.pidPath()) //nolint:errcheck // a remaining file names a process that has ended
 	for {
 		begun := time.Now()
 		reason, asked := c.runOnce()
@@ -134,7 +134,7 @@ func (c *Child) supervise() {
 	}
 }
 
-// runOnce runs one incarnation to its end. It returns how it ended and whether it was asked to.
+// runOnce runs one incarnation to its end. It returns the reason of its end, and whether the end was requested.
 func (c *Child) runOnce() (reason string, asked bool) {
 	command, err := c.start()
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *Child) runOnce() (reason string, asked bool) {
 	}
 	ended := make(chan struct{})
 	go func() {
-		// The state tells how it ended; Wait's error says the same.
+		// The process state has the same result as Wait's error.
 		_ = command.Wait()
 		close(ended)
 	}()
@@ -170,7 +170,7 @@ func (c *Child) start() (*exec.Cmd, error) {
 	return command, c.options.Group.Start(command)
 }
 
-// terminate asks the process to end and kills it after the grace or on force.
+// terminate sends SIGTERM to the process, and kills it after the grace period or on force.
 func (c *Child) terminate(process *os.Process, ended <-chan struct{}) {
 	c.signal(process, syscall.SIGTERM)
 	select {

@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// leftoverPoll is the pause between two attempts to take the lock from leftovers.
+// leftoverPoll is the pause between two attempts to lock the file while old processes end.
 const leftoverPoll = 10 * time.Millisecond
 
 // Group starts processes that do not outlive this one.
 //
-// All of them are in one process group, and all inherit the lock on one file, which holds the group's id. While the lock
-// is taken, one of them still runs, so the system has not given the id to another group: the next owner of the file can
-// kill that group without looking at its members.
+// All of them are in one process group, and all inherit the lock of one file, which contains the group's id. While the
+// file is locked, one of them still runs, so the system has not reused the id: the next owner of the file can kill that
+// group without checking its members.
 type Group struct {
 	file     *os.File
 	requests chan request
@@ -37,8 +37,8 @@ type request struct {
 	started chan<- error
 }
 
-// OpenGroup returns an empty group over the file. It kills what an earlier group over the same file left running, and
-// returns when that is gone; ctx limits how long this may take. The caller makes sure that the file has one owner.
+// OpenGroup returns an empty group for the file. It kills the remaining processes of an earlier group with the same
+// file, and waits for their end until ctx ends. The caller ensures that the file has one owner.
 func OpenGroup(ctx context.Context, path string) (*Group, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -68,7 +68,7 @@ func killLeftovers(ctx context.Context, file *os.File) error {
 		if err != nil {
 			return err
 		}
-		// Without an id, the group's first process was started a moment before its parent was killed, and ends now.
+		// Without an id, the group's first process was started just before its parent was killed, and ends now.
 		if text := strings.TrimSpace(string(data)); text != "" {
 			leader, err := strconv.Atoi(text)
 			if err != nil {
@@ -86,8 +86,8 @@ func killLeftovers(ctx context.Context, file *os.File) error {
 	}
 }
 
-// serve starts every process from one thread that never ends. Linux kills the children when their parent dies, and takes
-// the thread that forked them for the parent.
+// serve starts every process from one thread that never ends. Linux kills the children when their parent dies, and the
+// parent is the thread that forked them.
 func (g *Group) serve() {
 	runtime.LockOSThread()
 	for r := range g.requests {
@@ -109,7 +109,7 @@ func (g *Group) start(command *exec.Cmd) error {
 		command.SysProcAttr.Pgid = g.leader
 		return command.Start()
 	}
-	// The group is new, or all of it has ended.
+	// The group is new, or all its processes have ended.
 	if err := g.file.Truncate(0); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (g *Group) start(command *exec.Cmd) error {
 	return nil
 }
 
-// killGroup kills a process group. One that is gone is no error.
+// killGroup kills a process group. A group that no longer exists is no error.
 func killGroup(leader int) error {
 	if leader <= 1 {
 		return fmt.Errorf("%d is not the id of a process group of ours", leader)

@@ -19,7 +19,8 @@ import (
 	"time"
 )
 
-// parentVariable makes the test binary play a parent: it starts a child, says its pid and waits to be killed.
+// parentVariable makes the test binary act as a parent: it starts a child, prints the child's pid and waits to be
+// killed.
 const parentVariable = "HERALD_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -52,7 +53,7 @@ func openGroup(t *testing.T, path string) *Group {
 	return group
 }
 
-// TestChildrenDieWithTheirParent kills a parent; where the system does not kill its child, the next OpenGroup does.
+// TestChildrenDieWithTheirParent kills a parent. On systems that do not kill its child, the next OpenGroup does.
 func TestChildrenDieWithTheirParent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "group")
 	parent := exec.CommandContext(t.Context(), os.Args[0])
@@ -71,7 +72,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // it was only locked
+	defer file.Close() //nolint:errcheck // open only for its lock
 	childEnded := func() bool { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil }
 	if childEnded() {
 		t.Fatal("the child does not hold the lock")
@@ -92,7 +93,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 func TestOpenGroupEndsLeftovers(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		// holds says that the process inherited the lock, as those of an earlier run did; text stands in the file.
+		// holds makes the process inherit the lock, as the processes of an earlier run do; text is the file's content.
 		holds bool
 		text  func(pid int) string
 		runs  bool
@@ -146,7 +147,7 @@ func TestOpenGroupEndsLeftovers(t *testing.T) {
 			if _, err := OpenGroup(t.Context(), path); (err != nil) != tc.fails || err != nil && !strings.Contains(err.Error(), path) {
 				t.Errorf("the error is %v, want one that names the file: %v; %s", err, tc.fails, tc.reason)
 			}
-			// The first deadly signal is the one that it ends by.
+			// The first deadly signal determines its exit status.
 			_ = leftover.Process.Signal(syscall.SIGTERM)
 			_ = leftover.Wait()
 			if status, ok := leftover.ProcessState.Sys().(syscall.WaitStatus); !ok || (status.Signal() == syscall.SIGTERM) != tc.runs {
@@ -156,7 +157,8 @@ func TestOpenGroupEndsLeftovers(t *testing.T) {
 	}
 }
 
-// TestOpenGroupWaitsForWhatEnds: a process whose id was not written yet dies with its parent, and holds ports until then.
+// TestOpenGroupWaitsForWhatEnds covers a process whose id was not written yet: it dies with its parent, and occupies
+// ports until then.
 func TestOpenGroupWaitsForWhatEnds(t *testing.T) {
 	first := openGroup(t, filepath.Join(t.TempDir(), "group"))
 	command := exec.CommandContext(t.Context(), "sleep", "0.1")
@@ -172,7 +174,8 @@ func TestOpenGroupWaitsForWhatEnds(t *testing.T) {
 	}
 }
 
-// TestGroupIsNewWhenAllOfItHasEnded: an id that the system has given to another group would let us kill strangers.
+// TestGroupIsNewWhenAllOfItHasEnded covers the reuse of a process group id by the system: without a new group we would
+// kill foreign processes.
 func TestGroupIsNewWhenAllOfItHasEnded(t *testing.T) {
 	group := openGroup(t, filepath.Join(t.TempDir(), "group"))
 	start := func() *exec.Cmd {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supervisor keeps a set of processes running: each is started again whenever it ends, until all are stopped in
-// the reverse order of their start.
+// Package supervisor keeps a set of processes running: it restarts each that ends, until all are stopped in the reverse
+// order of their start.
 package supervisor
 
 import (
@@ -17,36 +17,36 @@ import (
 
 // Spec is a process to keep running.
 type Spec struct {
-	// Name of the process, of its pid file and, with ".log", of its log.
+	// Name is the name of the process, of its pid file and, with ".log", of its log.
 	Name string
-	// Path of the program.
+	// Path is the path of the program.
 	Path string
-	// Args of the program, without its name.
+	// Args are the arguments of the program, without its name.
 	Args []string
-	// Grace is how long the process may take to end once it was asked to; then it is killed.
+	// Grace is the timeout of a graceful shutdown; then the process is killed.
 	Grace time.Duration
-	// Ready asks once whether the process does its work. WaitReady calls it.
+	// Ready checks once whether the process works. WaitReady calls it.
 	Ready func(context.Context) error
 }
 
-// Options are what a Supervisor needs.
+// Options configure a Supervisor.
 type Options struct {
-	// PIDDir holds one file per process with the pid of its present incarnation, replaced at once.
+	// PIDDir has one file per process with the pid of its current incarnation, which is replaced atomically.
 	PIDDir string
-	// LogDir holds one file per process with what it prints. New keeps the logs of the run before with ".1" appended.
+	// LogDir has one log per process. New renames the logs of the previous run, with ".1" appended.
 	LogDir string
 	// Group starts the processes.
 	Group *Group
-	// RestartDelay is the pause before a process is started again that ended within a second of its start. Others are
-	// started again at once.
+	// RestartDelay is the pause before the restart of a process that ended within a second of its start. Others are
+	// restarted immediately.
 	RestartDelay time.Duration
-	// Once leaves a process that ended as it is.
+	// Once disables restarts.
 	Once bool
-	// Report is told, in words, what goes wrong with a process. It must not block.
+	// Report receives messages about failures of a process. It must not block.
 	Report func(name, message string)
 }
 
-// Supervisor keeps processes running. Its methods may be called at the same time.
+// Supervisor keeps processes running. Its methods are safe for concurrent use.
 type Supervisor struct {
 	options Options
 
@@ -55,7 +55,7 @@ type Supervisor struct {
 	stopping bool
 }
 
-// New returns a supervisor that runs nothing yet.
+// New returns a supervisor without processes.
 func New(options Options) (*Supervisor, error) {
 	for _, dir := range []string{options.PIDDir, options.LogDir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -69,7 +69,7 @@ func New(options Options) (*Supervisor, error) {
 	return &Supervisor{options: options}, err
 }
 
-// Start starts a process and keeps it running until Stop. After Stop it starts nothing and returns nil.
+// Start starts a process and keeps it running until Stop. After Stop it does nothing and returns nil.
 func (s *Supervisor) Start(spec Spec) *Child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +82,8 @@ func (s *Supervisor) Start(spec Spec) *Child {
 	return child
 }
 
-// Stop ends all processes, the last started first: each is asked to end and, after its grace, killed. Once force is
-// closed, what still runs is killed at once. Stop returns when none is left.
+// Stop stops all processes in reverse order of their start: each receives SIGTERM and is killed after its grace period.
+// When force is closed, the remaining ones are killed immediately. Stop returns when none is left.
 func (s *Supervisor) Stop(force <-chan struct{}) {
 	s.mu.Lock()
 	s.stopping = true

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must happen; it passes only when something is broken.
+// patience is the timeout of a test's waits; it expires only if something is broken.
 const patience = 20 * time.Second
 
 // harness runs shell scripts under a supervisor.
@@ -43,7 +43,7 @@ func newHarness(t *testing.T) *harness {
 	}
 	force := make(chan struct{})
 	close(force)
-	// Most tests have stopped everything themselves; what their scripts started is in the group.
+	// Most tests have stopped all processes; their scripts' children are in the group.
 	t.Cleanup(func() {
 		h.super.Stop(force)
 		if err := killGroup(h.super.options.Group.leader); err != nil {
@@ -75,7 +75,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// pid waits for a pid of the process that is not the old one.
+// pid waits until the process has a pid other than old.
 func (h *harness) pid(name string, old int) int {
 	h.t.Helper()
 	pid := 0

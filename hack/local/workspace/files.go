@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workspace writes the files that the local run leaves for other programs and for people.
+// Package workspace writes the local run's files for other programs and for users.
 package workspace
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// WriteFile replaces path with data at once: readers see the old content or the new, never a part.
+// WriteFile replaces a file atomically: readers see the old content or the new.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -38,8 +38,8 @@ type Variable struct {
 	Name, Value string
 }
 
-// WriteEnv writes the variables as `export` lines for a POSIX shell. The file holds an API key, so only its owner may
-// read it.
+// WriteEnv writes the variables as `export` lines for a POSIX shell. The file contains an API key, so only its owner
+// may read it.
 func WriteEnv(path string, variables []Variable) error {
 	var b bytes.Buffer
 	for _, v := range variables {
