@@ -20,7 +20,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// authority issues certificates, as cert-manager does.
+// authority is a CA that issues certificates, as cert-manager does.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -41,12 +41,12 @@ func newAuthority() *authority {
 	return &authority{certificate, key}
 }
 
-// bundle is the authority as a webhook's configuration has it.
+// bundle returns the authority's certificate in PEM, as the caBundle of a webhook configuration.
 func (a *authority) bundle() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-// issue puts a certificate for 127.0.0.1 that ends at a time into a folder.
+// issue writes a certificate for 127.0.0.1 and its key into a folder. The certificate expires at until.
 func (a *authority) issue(folder string, until time.Time) {
 	GinkgoHelper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -14,13 +14,13 @@ import (
 	"github.com/herald-social/herald/hack/local/ports"
 )
 
-// door stands between the API server and the webhook, at an address that stays the same.
+// door is a proxy between the API server and the webhook. Its address never changes.
 type door struct {
 	address, target string
 
 	mu       sync.Mutex
 	listener net.Listener
-	// holds is set while requests go in and nothing comes out.
+	// holds makes the proxy accept connections without forwarding anything.
 	holds bool
 	open  map[net.Conn]struct{}
 }
@@ -33,7 +33,7 @@ func newDoor(target string) *door {
 	return d
 }
 
-// unlock lets connections through.
+// unlock opens the listener.
 func (d *door) unlock() {
 	GinkgoHelper()
 	listener, err := net.Listen("tcp", d.address)
@@ -52,15 +52,15 @@ func (d *door) unlock() {
 	}()
 }
 
-// lock refuses connections, as a server that does not listen.
+// lock closes the listener, so connections are refused.
 func (d *door) lock() {
 	d.mu.Lock()
-	_ = d.listener.Close() // twice does no harm
+	_ = d.listener.Close() // a second Close does no harm
 	d.mu.Unlock()
 	d.cut()
 }
 
-// hold takes connections and lets nothing through; false ends that.
+// hold closes the open connections and accepts new ones without forwarding anything; false resumes forwarding.
 func (d *door) hold(on bool) {
 	d.mu.Lock()
 	d.holds = on
@@ -68,12 +68,12 @@ func (d *door) hold(on bool) {
 	d.cut()
 }
 
-// cut ends the connections that are open, since the API server keeps them for its next requests.
+// cut closes the open connections, because the API server reuses them for later requests.
 func (d *door) cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for conn := range d.open {
-		_ = conn.Close() // it may have ended
+		_ = conn.Close() // may be closed already
 	}
 }
 

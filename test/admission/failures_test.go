@@ -26,15 +26,16 @@ import (
 	"github.com/herald-social/herald/test/managertest"
 )
 
-// webhook is a manager with its webhook, the door to it, and the configuration that the API server has of it.
+// webhook is a manager with its admission webhook, and the door in front of it.
 type webhook struct {
 	manager *manager
 	door    *door
-	// saved is an object that was taken away.
+	// saved is an object that a failure deleted, for its restoration.
 	saved client.Object
 }
 
-// startWebhook starts a manager whose webhook the API server calls through a door, and waits until it refuses.
+// startWebhook starts a manager whose webhook the API server calls through a door, and waits until it rejects an
+// invalid post.
 func startWebhook(ctx context.Context, change ...func(*configv1alpha1.ManagerConfiguration)) *webhook {
 	GinkgoHelper()
 	w := &webhook{door: newDoor(ports.ForTest(GinkgoT()))}
@@ -57,8 +58,7 @@ func configuration() *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "herald"}}
 }
 
-// configure applies the webhook's configuration as it is shipped, but for its address and for a timeout that a spec can wait
-// for.
+// configure applies the shipped webhook configuration with another address and a timeout short enough for a spec.
 func configure(ctx context.Context, address string) {
 	GinkgoHelper()
 	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+address)).To(Succeed())
@@ -81,25 +81,26 @@ func reconfigure(ctx context.Context, change func(*admissionregistrationv1.Valid
 	})).To(Succeed())
 }
 
-// probe asks whether a post that breaks a rule would be taken. Nothing is stored.
+// probe creates an invalid post as a dry run and returns the error. Nothing is stored.
 func probe(ctx context.Context) error { return admin.Create(ctx, post(tooLong), client.DryRunAll) }
 
-// expectRefusals waits until the webhook refuses what breaks a rule, and says which.
+// expectRefusals waits until the webhook rejects an invalid post with the expected message.
 func expectRefusals(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func() error { return probe(ctx) }).Should(MatchError(And(
 		ContainSubstring("posts.social.herald.dev"), ContainSubstring("spec.targets[0].caption"))))
 }
 
-// failure is a way in which the webhook fails.
+// failure is one way for the webhook to fail.
 type failure struct {
-	// breaks makes the webhook fail, and mends puts an end to that.
+	// breaks makes the webhook fail, and mends repairs it.
 	breaks, mends func(ctx context.Context, w *webhook)
-	// served and trusted are what the metrics say meanwhile.
+	// served and trusted are the values of the metrics during the failure.
 	served, trusted float64
 }
 
-// withoutWebhook shows what holds while the webhook fails: what is applied is taken, and judged by the reconciler.
+// withoutWebhook checks that during a failure of the webhook the API server accepts every post, and the reconciler
+// validates it.
 func withoutWebhook(ctx context.Context, w *webhook, f failure) {
 	GinkgoHelper()
 	expectRefusals(ctx)
@@ -131,7 +132,7 @@ func withoutWebhook(ctx context.Context, w *webhook, f failure) {
 	w.manager.expectMetrics(1, 1)
 }
 
-// change gives a post another caption.
+// change updates the caption of a post.
 func change(ctx context.Context, p *v1alpha1.Post, caption string) {
 	GinkgoHelper()
 	Eventually(func() error {
@@ -143,10 +144,10 @@ func change(ctx context.Context, p *v1alpha1.Post, caption string) {
 	}).Should(Succeed())
 }
 
-// certificate is the Secret in which the manager keeps the certificate.
+// certificate is the key of the Secret with the manager's certificate.
 var certificate = client.ObjectKey{Namespace: managertest.Namespace, Name: "herald-webhook-certificate"}
 
-// The manager makes the certificate and keeps it, as without cert-manager.
+// The manager creates and stores the certificate, as in an installation without cert-manager.
 var _ = Describe("Without its webhook", func() {
 	DescribeTable("the manager delivers what is valid and nothing else, if", func(ctx SpecContext, f failure) {
 		withoutWebhook(ctx, startWebhook(ctx), f)
@@ -225,7 +226,7 @@ var _ = Describe("Without its webhook", func() {
 	})
 })
 
-// Another program makes the certificate and sets the authority, as cert-manager does.
+// Another program creates the certificate and sets the CA bundle, as cert-manager does.
 var _ = Describe("With a certificate of another program", func() {
 	var (
 		folder string
@@ -264,7 +265,7 @@ var _ = Describe("With a certificate of another program", func() {
 	)
 })
 
-// trust makes the API server trust an authority.
+// trust sets the authority as the CA bundle of the webhook configuration.
 func trust(ctx context.Context, a *authority) {
 	GinkgoHelper()
 	reconfigure(ctx, func(w *admissionregistrationv1.ValidatingWebhook) { w.ClientConfig.CABundle = a.bundle() })

@@ -23,13 +23,13 @@ import (
 	"github.com/herald-social/herald/test/managertest"
 )
 
-// posts is the name of the resource definition that the specs change.
+// posts is the name of the CustomResourceDefinition that the specs change.
 const posts = "posts.social.herald.dev"
 
-// definition is a version of the resource definition of posts.
+// definition is a version of the CRD of posts.
 type definition = apiextensionsv1.CustomResourceDefinitionVersion
 
-// serve changes the resource definition of posts until the spec ends. It returns what takes the change back.
+// serve changes the CRD of posts until the spec ends. restore reverts the change earlier.
 func serve(ctx context.Context, change func(*definition)) (restore func(context.Context)) {
 	GinkgoHelper()
 	original := &apiextensionsv1.CustomResourceDefinition{}
@@ -53,8 +53,8 @@ func serve(ctx context.Context, change func(*definition)) (restore func(context.
 	return restore
 }
 
-// at lets the schema at a path of fields be changed, through the items of lists. Rules on the way are dropped, since they may
-// name what is changed.
+// at applies change to the schema at a path of fields, through the items of lists. It drops the validation rules on the
+// path, since they may name the changed field.
 func at(schema *apiextensionsv1.JSONSchemaProps, change func(*apiextensionsv1.JSONSchemaProps), path ...string) {
 	schema.XValidations = nil
 	if schema.Items != nil {
@@ -71,7 +71,7 @@ func at(schema *apiextensionsv1.JSONSchemaProps, change func(*apiextensionsv1.JS
 	schema.Properties[path[0]] = field
 }
 
-// without takes a field out of a definition, as if a later version had brought it.
+// without removes a field from a definition, as if only a later version had it.
 func without(field string, path ...string) func(*definition) {
 	return func(d *definition) {
 		at(d.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) {
@@ -81,7 +81,7 @@ func without(field string, path ...string) func(*definition) {
 	}
 }
 
-// unstructuredPost is a post with fields that this version does not know.
+// unstructuredPost returns a post with additional fields that this version does not have.
 func unstructuredPost(p *v1alpha1.Post, extra map[string]any) *unstructured.Unstructured {
 	GinkgoHelper()
 	text, err := json.Marshal(p)
@@ -96,7 +96,7 @@ func unstructuredPost(p *v1alpha1.Post, extra map[string]any) *unstructured.Unst
 	return object
 }
 
-// strict refuses fields that the API server does not know, as kubectl does.
+// strict rejects unknown fields, as kubectl does.
 var strict = client.FieldValidation(metav1.FieldValidationStrict)
 
 var _ = Describe("With resource definitions of another version", Serial, func() {
@@ -156,7 +156,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(applied), applied)).To(Succeed())
 		Expect(applied.Object["spec"]).To(HaveKeyWithValue("mood", "cheerful"), "the manager's writes keep it")
 
-		// What this version does not know is not guessed at: neither by the webhook nor without it.
+		// Neither the webhook nor the reconciler guesses the meaning of a value that this version does not have.
 		poll := unstructuredPost(post("poll"), map[string]any{"category": "poll"})
 		Expect(admin.Create(ctx, poll.DeepCopy(), strict)).To(MatchError(ContainSubstring("x does not take posts of category poll")))
 		w.door.lock()
@@ -166,7 +166,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 	})
 
 	Context("under a manager that runs", func() {
-		// delivering is a manager that delivers, so that its start is over.
+		// delivering starts a manager and waits for its first delivery, so its startup is complete.
 		delivering := func(ctx context.Context) *webhook {
 			GinkgoHelper()
 			w := startWebhook(ctx)
@@ -206,7 +206,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 			w := delivering(ctx)
 			restore := serve(ctx, without(field, "status", "targets"))
 			before := calls(ctx)
-			// A dry run shows when the API server has taken the definition up.
+			// A dry run shows when the API server serves the new definition.
 			Eventually(func(g Gomega) {
 				probe := unstructuredPost(post("probe"), nil)
 				probe.Object["status"] = map[string]any{"targets": []any{map[string]any{field: map[string]any{}}}}
@@ -232,7 +232,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 	})
 })
 
-// events are the reasons and messages of the events about a post.
+// events returns the reasons and messages of a post's events.
 func events(ctx context.Context, p *v1alpha1.Post) (said []string) {
 	GinkgoHelper()
 	list := &eventsv1.EventList{}

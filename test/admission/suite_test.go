@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission_test takes away what the admission webhook needs, one thing after the other, and changes the resource
-// definitions under the manager, and shows that nothing invalid is delivered and nothing valid is lost. The manager is a
-// process of its own with the rights that it is installed with.
+// Package admission_test disables each prerequisite of the admission webhook and changes the CRDs of a running manager.
+// It checks that nothing invalid is delivered and nothing valid is lost. The manager is a separate process with the
+// RBAC rights of an installation.
 package admission_test
 
 import (
@@ -42,7 +42,7 @@ func TestAdmissionFailures(t *testing.T) {
 	RunSpecs(t, "Admission that fails")
 }
 
-// The team of the suite, and its account on X.
+// The team of the suite, and its connection to X.
 const (
 	team       = "herald-demo"
 	connection = "demo-x"
@@ -53,9 +53,9 @@ var (
 	admin        client.Client
 	platform     sandboxtest.Client
 	installation managertest.Installation
-	// account is that of the connection.
+	// account is the connection's account on X.
 	account sandboxtest.Account
-	// warnings are what the API server said about requests that it took.
+	// warnings are the API server's warnings on accepted requests.
 	warnings = &recorder{}
 	serial   atomic.Int64
 )
@@ -88,7 +88,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	installation = managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: platform.URL}
 })
 
-// applyDemo applies the team of a trial, whose accounts are those of the sandbox.
+// applyDemo applies the team of a trial, whose accounts are on the sandbox.
 func applyDemo(ctx context.Context) {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join(envtest.Root(), "charts", "herald", "files", "demo.yaml"))
@@ -106,14 +106,14 @@ func applyDemo(ctx context.Context) {
 	}).Should(Succeed())
 }
 
-// manager is a running manager and what it was started with.
+// manager is a running manager and its configuration.
 type manager struct {
 	*managertest.Process
 
 	config *configv1alpha1.ManagerConfiguration
 }
 
-// startManager starts a manager that ends with the spec or the container, and waits until it is ready.
+// startManager starts a manager and waits until it is ready. The manager stops with its spec or container.
 func startManager(change ...func(*configv1alpha1.ManagerConfiguration)) *manager {
 	GinkgoHelper()
 	m := &manager{config: installation.Config(GinkgoT())}
@@ -125,7 +125,7 @@ func startManager(change ...func(*configv1alpha1.ManagerConfiguration)) *manager
 	return m
 }
 
-// ready asks the manager as a kubelet does.
+// ready checks the readiness probe, as a kubelet does.
 func (m *manager) ready(g Gomega) {
 	select {
 	case <-m.Done():
@@ -138,7 +138,7 @@ func (m *manager) ready(g Gomega) {
 	g.Expect(resp).To(HaveHTTPStatus(http.StatusOK))
 }
 
-// metric reads a gauge without labels; false if it is absent.
+// metric returns the value of a gauge without labels; false if it is absent.
 func (m *manager) metric(g Gomega, name string) (float64, bool) {
 	resp, err := http.Get("http://" + m.config.Metrics.BindAddress + "/metrics")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -152,7 +152,7 @@ func (m *manager) metric(g Gomega, name string) (float64, bool) {
 	return families[name].GetMetric()[0].GetGauge().GetValue(), true
 }
 
-// expectMetrics waits until the metrics of the webhook say what is wanted.
+// expectMetrics waits until the webhook's metrics have these values.
 func (m *manager) expectMetrics(served, trusted float64) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -164,7 +164,7 @@ func (m *manager) expectMetrics(served, trusted float64) {
 	}).Should(Succeed())
 }
 
-// post is a text post to the account on X, which nobody has applied yet.
+// post returns a new text post for the account on X. It is not applied.
 func post(caption string) *v1alpha1.Post {
 	n := serial.Add(1)
 	return &v1alpha1.Post{
@@ -176,17 +176,17 @@ func post(caption string) *v1alpha1.Post {
 	}
 }
 
-// tooLong is a caption that the schema takes and X does not.
+// tooLong is a caption that the schema accepts and X rejects.
 var tooLong = strings.Repeat("long ", 60)
 
-// condition reads a condition of a post; nil if it is not there.
+// condition returns a condition of a post; nil if it is absent.
 func condition(ctx context.Context, g Gomega, p *v1alpha1.Post, kind string) *metav1.Condition {
 	now := &v1alpha1.Post{}
 	g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(p), now)).To(Succeed())
 	return meta.FindStatusCondition(now.Status.Conditions, kind)
 }
 
-// expectInvalid waits until the reconciler has refused a post, and says what it must say.
+// expectInvalid waits until the reconciler has rejected a post with this message.
 func expectInvalid(ctx context.Context, p *v1alpha1.Post, says string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -201,7 +201,7 @@ func expectInvalid(ctx context.Context, p *v1alpha1.Post, says string) {
 	}).Should(Succeed())
 }
 
-// expectPosted waits until a post is out.
+// expectPosted waits until a post is published.
 func expectPosted(ctx context.Context, p *v1alpha1.Post) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -211,7 +211,7 @@ func expectPosted(ctx context.Context, p *v1alpha1.Post) {
 	}).Should(Succeed())
 }
 
-// calls counts the calls that could make something visible on X.
+// calls returns the number of calls to X that could publish.
 func calls(ctx context.Context) int {
 	GinkgoHelper()
 	counts, err := platform.Calls(ctx, "x")
@@ -219,7 +219,7 @@ func calls(ctx context.Context) int {
 	return counts["publish"]
 }
 
-// online counts how often a text was published.
+// online returns how often a text was published.
 func online(ctx context.Context, text string) (n int) {
 	GinkgoHelper()
 	posts, err := platform.Posts(ctx, "x", account.ID)

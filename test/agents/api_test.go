@@ -17,10 +17,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// tools are all that there are.
+// tools are the names of all MCP tools.
 var tools = []string{"list_connections", "create_media_upload_url", "list_posts", "create_post", "get_post", "cancel_post"}
 
-// sendJSON sends a request and reads its answer, which must have the status.
+// sendJSON sends a request and decodes the response. The response must have this status.
 func sendJSON(ctx context.Context, method, url string, body any, status int, into any) {
 	GinkgoHelper()
 	data, err := json.Marshal(body)
@@ -35,7 +35,7 @@ func sendJSON(ctx context.Context, method, url string, body any, status int, int
 	must(json.NewDecoder(response.Body).Decode(into))
 }
 
-// published is what a simulated platform has got.
+// published is a post on a simulated platform.
 type published struct {
 	Text  string `json:"text"`
 	Media []struct {
@@ -45,7 +45,7 @@ type published struct {
 	URL string `json:"url"`
 }
 
-// onPlatform are the posts of the demo account with that text.
+// onPlatform returns the demo account's posts with this text.
 func onPlatform(ctx context.Context, platform, text string) []published {
 	GinkgoHelper()
 	var answer struct {
@@ -61,7 +61,7 @@ func onPlatform(ctx context.Context, platform, text string) []published {
 	return found
 }
 
-// picture is a file with an image.
+// picture writes a PNG file and returns its path.
 func picture() string {
 	GinkgoHelper()
 	var data bytes.Buffer
@@ -71,7 +71,7 @@ func picture() string {
 	return file
 }
 
-// post is as much of a post as a test looks at.
+// post is the part of a post that the tests read.
 type post struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`

@@ -28,20 +28,21 @@ import (
 	"github.com/herald-social/herald/test/agents/fixtures"
 )
 
-// withKey is a proxy that adds the API key: the suite cannot.
+// withKey is a proxy that adds the API key, since the suite cannot send one.
 func withKey(target string) string {
 	GinkgoHelper()
 	to, err := url.Parse(target)
 	must(err)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.Path = to.Scheme, to.Host, to.Path
-		// The host stays that of the request, as at a proxy before a site: the suite tries others.
+		// Keep the Host of the request, as a reverse proxy does: the suite sends other hosts.
 		r.Out.Host = r.In.Host
 		r.Out.Header.Set("Authorization", "Bearer "+key)
-		// The answer comes while the end of the body is still looked for, and the server that the proxy is closes the body then.
+		// The response may arrive while the transport still reads the request body, and the proxy's server closes the
+		// body then.
 		body, err := io.ReadAll(r.In.Body)
 		if err != nil {
-			return // the suite has gone
+			return // the suite has closed the connection
 		}
 		r.Out.Body = io.NopCloser(bytes.NewReader(body))
 	}})
@@ -49,7 +50,7 @@ func withKey(target string) string {
 	return proxy.URL + mcp.Path
 }
 
-// withFixtures serves the fixtures of the suite as Herald serves its tools.
+// withFixtures serves the suite's fixtures behind Herald's MCP handler.
 func withFixtures() string {
 	GinkgoHelper()
 	limiter := ratelimit.New(0, clock.RealClock{})
@@ -109,7 +110,7 @@ var _ = Describe("The conformance suite of MCP", func() {
 	})
 })
 
-// notPassed are the checks that the suite did not find passed, with its words: its summary counts them only.
+// notPassed returns the checks that did not pass, with their messages. The suite's summary only counts them.
 func notPassed(results string) string {
 	GinkgoHelper()
 	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))
@@ -133,7 +134,7 @@ func notPassed(results string) string {
 	return text.String()
 }
 
-// register registers a client as anyone may, and returns its id.
+// register registers a client, which needs no credentials, and returns its id.
 func register(ctx context.Context, name, redirect string) string {
 	GinkgoHelper()
 	var answer struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// back is an address of this machine to which the browser comes back.
+// back is a redirect address on this machine.
 type back struct {
 	address string
 	answers chan url.Values
@@ -32,7 +32,7 @@ func newBack() *back {
 	b := &back{answers: make(chan url.Values, 1)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write([]byte(`<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>Back</title><h1>Back</h1>`)) // the browser may be gone
+		_, _ = w.Write([]byte(`<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>Back</title><h1>Back</h1>`)) // the browser may have closed the connection
 		if r.URL.Path == "/callback" {
 			b.answers <- r.URL.Query()
 		}
@@ -42,7 +42,7 @@ func newBack() *back {
 	return b
 }
 
-// connectGo connects a client of the Go SDK, which asks a person by decide.
+// connectGo connects a client of the Go SDK; decide answers the consent page for the user.
 func connectGo(ctx context.Context, name string, decide func(authorize string)) *mcp.ClientSession {
 	GinkgoHelper()
 	b := newBack()
@@ -67,7 +67,7 @@ func connectGo(ctx context.Context, name string, decide func(authorize string)) 
 	return session
 }
 
-// publish lets an agent publish a text, and returns how the post stands.
+// publish publishes a text as an agent and returns the post.
 func publish(ctx context.Context, session *mcp.ClientSession, caption string) post {
 	GinkgoHelper()
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "create_post", Arguments: map[string]any{
@@ -139,7 +139,7 @@ var _ = Describe("golang.org/x/oauth2", func() {
 	})
 })
 
-// status is what a call with the token is answered.
+// status returns the HTTP status of an MCP call with the token.
 func status(ctx context.Context, token *oauth2.Token) int {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, mcpURL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))

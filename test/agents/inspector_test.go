@@ -15,7 +15,7 @@ import (
 )
 
 var _ = Describe("The inspector", func() {
-	// Exit codes of the inspector: 5 for a tool that answers with an error, 6 for a schema that clients may refuse.
+	// Exit codes of the inspector: 5 for a tool that returns an error, 6 for a schema that clients may reject.
 	const toolError = 5
 
 	inspect := func(ctx context.Context, era string, arguments ...string) (int, string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// page is where the person is, signed in.
+// page is a tab with a signed-in user.
 var page *chrome.Page
 
 func signIn() {
@@ -22,14 +22,14 @@ func signIn() {
 	must(web.Site{Page: page, URL: herald.Site()}.SignIn(herald.Variable("HERALD_SIGNIN_URL")))
 }
 
-// allow lets the agent do what it asks for, and waits until the answer has arrived there.
+// allow approves the agent's request on the consent page, and waits for the redirect back to the agent.
 func allow(authorize string) {
 	GinkgoHelper()
 	must(page.Open(authorize))
 	must(web.AllowAgent(page))
 }
 
-// revoke ends what the agent of that name was allowed, on the page of agents.
+// revoke revokes the agent's grant on the page of agents.
 func revoke(agent string) {
 	GinkgoHelper()
 	must(page.Open(herald.Site()))

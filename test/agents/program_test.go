@@ -21,13 +21,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// programLimit is how long one foreign program may take; generous, for a busy machine.
+// programLimit is the timeout of one foreign program; generous, for a busy machine.
 const programLimit = 3 * time.Minute
 
-// modules is where npm has put what package-lock.json names.
+// modules is the folder with the packages of package-lock.json.
 func modules() string { return filepath.Join(checkout, "test", "agents", "foreign", "node_modules") }
 
-// node is the one that npm brought, or that of the machine: the clients need 22.
+// node returns the Node.js that npm installed, or else the machine's. The clients need version 22.
 func node() string {
 	if brought, err := filepath.Glob(filepath.Join(modules(), "node-*", "bin", "node")); err == nil && len(brought) == 1 {
 		return brought[0]
@@ -35,9 +35,9 @@ func node() string {
 	return "node"
 }
 
-// program is a foreign program that runs.
+// program is a running foreign program.
 type program struct {
-	// lines are what it prints, one by one; closed at its end.
+	// lines are the lines of its output; closed at its end.
 	lines <-chan string
 	input io.Writer
 	wait  func() error
@@ -46,7 +46,7 @@ type program struct {
 	out, complaints bytes.Buffer
 }
 
-// start starts a program. It finds the node of npm, and what npm has installed, in its PATH.
+// start starts a program. Its PATH contains npm's Node.js and the installed packages.
 func start(ctx context.Context, dir, name string, arguments ...string) *program {
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(ctx, programLimit)
@@ -54,7 +54,7 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	command.Dir = dir
 	path := filepath.Dir(node()) + ":" + filepath.Join(modules(), ".bin") + ":" + os.Getenv("PATH")
 	command.Env = append(os.Environ(), "PATH="+path, "npm_config_offline=true", "MCP_STORAGE_DIR="+GinkgoT().TempDir(),
-		// The inspector opens a browser, and prints where it leads to: the person of the test goes there.
+		// The inspector would open a browser; it prints the address instead, for the test's user.
 		"MCP_AUTO_OPEN_ENABLED=true", "BROWSER=true", "MCP_INSPECTOR_SECRET_STORE=memory",
 		"HERALD_MCP_URL="+mcpURL, "HERALD_API_KEY="+key)
 	out, err := command.StdoutPipe()
@@ -77,13 +77,13 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	p.wait = sync.OnceValue(func() error {
 		defer cancel()
 		for range p.lines {
-			continue // nothing waited for it
+			continue // no reader waits for the line
 		}
 		return command.Wait()
 	})
 	DeferCleanup(func() {
 		cancel()
-		// Its end was looked at where it matters.
+		// The specs check the exit code where it matters.
 		_ = p.wait()
 		if CurrentSpecReport().Failed() {
 			GinkgoWriter.Printf("%s printed:\n%s\n", name, p.printed())
@@ -92,9 +92,9 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	return p
 }
 
-// read keeps what comes, and passes it on line by line.
+// read stores the output and forwards it line by line.
 func (p *program) read(ctx context.Context, from io.Reader, into *bytes.Buffer, lines chan<- string) {
-	// Answers of tools stand on one line.
+	// A tool's answer is a single line.
 	const longest = 4 << 20
 	scanner := bufio.NewScanner(from)
 	scanner.Buffer(nil, longest)
@@ -109,14 +109,14 @@ func (p *program) read(ctx context.Context, from io.Reader, into *bytes.Buffer, 
 	}
 }
 
-// printed is all that it has printed so far, its complaints last.
+// printed returns the output so far, followed by the error output.
 func (p *program) printed() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.out.String() + p.complaints.String()
 }
 
-// end waits for the end of the program, which must be a good one, and returns what it has printed.
+// end waits for the program's end, which must succeed, and returns its output.
 func (p *program) end() string {
 	GinkgoHelper()
 	err := p.wait()
@@ -124,7 +124,7 @@ func (p *program) end() string {
 	return p.out.String()
 }
 
-// tells waits for the next line of JSON that has the field, and reads it.
+// tells waits for the next line of JSON with the field, and decodes it.
 func (p *program) tells(field string, into any) {
 	GinkgoHelper()
 	for line := range p.lines {
@@ -148,7 +148,7 @@ func errorText(err error) string {
 
 var authorizeURL = regexp.MustCompile(`https?://\S+/oauth/authorize\?[^\s"]+`)
 
-// asks waits until the program prints where a person has to go, and returns that.
+// asks waits until the program prints the consent address, and returns it.
 func (p *program) asks() string {
 	GinkgoHelper()
 	for line := range p.lines {
@@ -160,7 +160,7 @@ func (p *program) asks() string {
 	return ""
 }
 
-// goOn tells the program that it may.
+// goOn lets the program continue.
 func (p *program) goOn() {
 	GinkgoHelper()
 	_, err := io.WriteString(p.input, "\n")
@@ -173,7 +173,7 @@ func script(ctx context.Context, name string, arguments ...string) *program {
 	return start(ctx, filepath.Join(checkout, "test", "agents", "foreign"), node(), append([]string{name}, arguments...)...)
 }
 
-// run runs a program of npm to its end and returns its exit code, what it printed, and what it complained of.
+// run runs an npm program to its end and returns its exit code, output and error output.
 func run(ctx context.Context, name string, arguments ...string) (code int, printed, complaints string) {
 	GinkgoHelper()
 	p := start(ctx, GinkgoT().TempDir(), filepath.Join(modules(), ".bin", name), arguments...)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agents lets clients that others wrote judge what Herald has for agents: the whole stack runs as `make run` starts
-// it, and a person in headless Chromium allows what they ask for. foreign/ holds the clients and the few scripts around them.
+// Package agents tests Herald's interface for agents with clients of other vendors. The whole stack runs as with `make
+// run`, and a user in headless Chromium approves the requests. foreign/ holds the clients and their scripts.
 package agents
 
 import (
@@ -23,9 +23,9 @@ var (
 	checkout string
 	browser  *chrome.Browser
 	herald   *stack.Stack
-	// running is the folder in which Herald runs, as the checkout is for a person.
+	// running is the folder of the running Herald, which stands for a user's checkout.
 	running string
-	// mcpURL is where agents find Herald, and key an API key of the demo team.
+	// mcpURL is the address of the MCP endpoint, and key an API key of the demo team.
 	mcpURL, key string
 )
 

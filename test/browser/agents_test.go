@@ -27,7 +27,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// An agent's client here is no more than an address to register and one to come back to; test/agents has real ones.
+// These agents have only a registered client and a redirect address; test/agents uses real clients.
 var _ = Describe("An agent", Ordered, func() {
 	const cursor = "cursor://anysphere.cursor-mcp/oauth/callback"
 
@@ -49,7 +49,7 @@ var _ = Describe("An agent", Ordered, func() {
 		}
 	})
 
-	// consent is where the agent sends a person.
+	// consent returns the address to which the agent sends the user.
 	consent := func(name, redirect string) string {
 		GinkgoHelper()
 		body, err := json.Marshal(map[string]any{"client_name": name, "redirect_uris": []string{redirect}, "token_endpoint_auth_method": "none"})
@@ -175,7 +175,7 @@ var _ = Describe("An agent", Ordered, func() {
 		inEveryLook(page, "agents-ended")
 	})
 
-	// The last: the browser asks whether it may open the application, and takes no clicks from then on.
+	// Keep this spec last: the browser asks whether it may open the application, and accepts no clicks from then on.
 	It("is reached in an application of the person's machine", func() {
 		must(page.Open(consent("An editor", cursor)))
 		must(page.WaitText("cursor:"))
@@ -188,8 +188,7 @@ var _ = Describe("An agent", Ordered, func() {
 	})
 })
 
-// redeem turns a code into tokens, as the client does that has sent a person to that address: what a person has allowed is kept from
-// then on.
+// redeem exchanges a code for tokens, as the client does. Only then is the grant stored.
 func redeem(authorize, redirect, code string) {
 	GinkgoHelper()
 	asked, err := url.Parse(authorize)
@@ -203,13 +202,13 @@ func redeem(authorize, redirect, code string) {
 	Expect(response).To(HaveHTTPStatus(http.StatusOK))
 }
 
-// verifier and challenge are those of RFC 7636, appendix B.
+// verifier and challenge are the example of RFC 7636, appendix B.
 const (
 	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-// anotherLink is a link to sign in by, beside that of the run, which is good once.
+// anotherLink creates a one-time sign-in link in addition to the run's own.
 func anotherLink() string {
 	GinkgoHelper()
 	config, err := clientcmd.BuildConfigFromFlags("", herald().Variable("KUBECONFIG"))

@@ -201,7 +201,7 @@ var _ = Describe("app.js", func() {
 			f.mu.Lock()
 			f.refused = 1
 			f.mu.Unlock()
-			close(f.events) // ends the first
+			close(f.events) // ends the first stream
 			f.events = make(chan string, 1)
 			f.events <- "data: <p>posted</p>\n\n"
 			must(page.WaitText("posted"))

@@ -19,27 +19,27 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// fixture serves small pages with the scripts of the web application, under the policy that the application has.
+// fixture serves small pages with the web application's scripts, under the application's Content Security Policy.
 type fixture struct {
 	URL string
-	// store takes what is uploaded, at another origin, as it is in the world.
+	// store receives uploads, at another origin as in production.
 	store *httptest.Server
 
 	mu sync.Mutex
-	// announced are the files that the pages told the server of, stored what came to the store, by name.
+	// announced are the files that the pages announced to the server. stored are the uploaded files, by name.
 	announced []announcement
 	stored    map[string]stored
-	// refuse are the answers to the next announcements, and breakOff to the next uploads, before they work again.
+	// refuse are the statuses of the next announcements, and breakOff of the next uploads. Later ones succeed.
 	refuse, breakOff []int
-	// hold keeps uploads waiting until it is closed, if it is there.
+	// hold blocks uploads until it is closed; nil blocks none.
 	hold chan struct{}
-	// sent are the forms that came.
+	// sent are the received forms.
 	sent []url.Values
-	// events are sent to who listens; refused is how many get 503 instead.
+	// events are sent to the listeners. refused is the number of listeners that get 503 instead.
 	events    chan string
 	refused   int
 	listeners int
-	// connected is how many listen now.
+	// connected is the current number of listeners.
 	connected int
 }
 
@@ -54,13 +54,13 @@ type stored struct {
 	size        int
 }
 
-// policy is the strictest under which everything has to work. The store is named, as in the application.
+// policy is the strictest policy that the scripts must work under. It names the store, as in the application.
 func (f *fixture) policy() string {
 	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src blob:; connect-src 'self' " + f.store.URL +
 		"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// newFixture serves a page of this body.
+// newFixture serves a page with this body.
 func newFixture(body string) *fixture {
 	GinkgoHelper()
 	f := &fixture{stored: map[string]stored{}, events: make(chan string, 10)}
@@ -90,7 +90,7 @@ func newFixture(body string) *fixture {
 }
 
 func write(w io.Writer, text string) {
-	// The browser may be gone.
+	// The browser may have closed the connection.
 	_, _ = io.WriteString(w, text)
 }
 
@@ -114,7 +114,7 @@ func (f *fixture) page(w http.ResponseWriter, body string) {
 </html>`, body)
 }
 
-// next takes the first of the answers that are to come.
+// next removes and returns the first prepared status, or 200.
 func next(answers *[]int) int {
 	if len(*answers) == 0 {
 		return http.StatusOK
@@ -140,11 +140,11 @@ func (f *fixture) announce(w http.ResponseWriter, r *http.Request) {
 	}
 	f.announced = append(f.announced, a)
 	answer := map[string]string{"id": fmt.Sprintf("m-%d", len(f.announced)), "upload_url": f.store.URL + "/" + url.PathEscape(a.Name) + "?signature=1"}
-	// The browser may be gone.
+	// The browser may have closed the connection.
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// put is the store.
+// put handles uploads to the store.
 func (f *fixture) put(w http.ResponseWriter, r *http.Request) {
 	for name, value := range map[string]string{"Origin": "*", "Methods": "PUT", "Headers": "content-type"} {
 		w.Header().Set("Access-Control-Allow-"+name, value)
@@ -172,7 +172,7 @@ func (f *fixture) put(w http.ResponseWriter, r *http.Request) {
 	f.stored[strings.TrimPrefix(r.URL.Path, "/")] = stored{r.Header.Get("Content-Type"), len(content)}
 }
 
-// form takes a form and shows what came.
+// form stores a form and shows its values.
 func (f *fixture) form(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -184,14 +184,14 @@ func (f *fixture) form(w http.ResponseWriter, r *http.Request) {
 	f.page(w, "<h2>Sent</h2><p>"+html.EscapeString(r.PostForm.Encode())+"</p>")
 }
 
-// forms are those that came so far.
+// forms returns the forms received so far.
 func (f *fixture) forms() []url.Values {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]url.Values{}, f.sent...)
 }
 
-// ids are what the files got, which depends on which came first.
+// ids returns the ids of the files. They depend on the order of arrival.
 func (f *fixture) ids(names ...string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -206,7 +206,7 @@ func (f *fixture) ids(names ...string) []string {
 	return ids
 }
 
-// inStore is what the store has of a file.
+// inStore returns the stored file.
 func (f *fixture) inStore(name string) stored {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -257,7 +257,7 @@ func (f *fixture) count(change int) {
 	f.connected += change
 }
 
-// listening is how many listen now.
+// listening returns the current number of listeners.
 func (f *fixture) listening() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

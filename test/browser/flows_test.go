@@ -224,13 +224,13 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 	})
 })
 
-// pages are those of a team, by their names.
+// pages are the paths of a team's pages, by name.
 var pages = map[string]string{
 	"overview": "", "posts": "posts", "composer": "posts/new", "calendar": "calendar", "accounts": "connections", "keys": "keys", "agents": "agents",
 	"team": "team",
 }
 
-// signedIn is the header of a person who has signed in by a link.
+// signedIn is the Cookie header of a user who has signed in by a link.
 var signedIn = sync.OnceValue(func() string {
 	page, err := browser.NewPage(chrome.Options{})
 	must(err)
@@ -249,7 +249,7 @@ var _ = Describe("Lighthouse, signed in,", Label("lighthouse"), func() {
 	}
 })
 
-// What the pages take of the server with many posts is printed, not asserted: it depends on the machine.
+// The server's response times with many posts are printed, not asserted: they depend on the machine.
 var _ = Describe("Times of the pages", Label("times"), func() {
 	const posts, atOnce, rounds = 10000, 32, 50
 
@@ -290,7 +290,7 @@ var _ = Describe("Times of the pages", Label("times"), func() {
 	})
 })
 
-// photo writes a picture that every platform takes, and returns its path.
+// photo writes a picture that every platform accepts, and returns its path.
 func photo(name string) string {
 	GinkgoHelper()
 	content, err := mediatest.Picture(color.RGBA{R: 99, G: 102, B: 241, A: 255})

@@ -15,11 +15,11 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// The first quarter of an hour with Herald, as one flow: `make run` prints one address, and from there on a person only presses
-// what the pages show. The steps stand in full here, and use none of those of package web, so that each is one that a person sees.
+// A new user's first quarter of an hour with Herald, as one flow: `make run` prints one address, and all further steps
+// use only the pages. The steps do not use the helpers of package web, so that each one is visible to a user.
 var _ = Describe("A person who has read nothing", func() {
 	It("connects an account, publishes a post with an image, cancels another one, makes a key and revokes it", func() {
-		address, err := printedLink() // it starts Herald
+		address, err := printedLink() // starts Herald
 		must(err)
 		page := newPage(chrome.Options{})
 		begun := time.Now()
@@ -93,7 +93,7 @@ var _ = Describe("A person who has read nothing", func() {
 			must(page.WaitText("The key is revoked."))
 		})
 		fmt.Fprintf(&report, "%5.1f s  in all, of a browser that presses at once", time.Since(begun).Seconds())
-		// How long it takes depends on the machine: it is printed, not asserted.
+		// The duration depends on the machine: it is printed, not asserted.
 		AddReportEntry("The first minutes with Herald", report.String(), ReportEntryVisibilityAlways)
 		Expect(page.Problems()).To(BeEmpty())
 	})

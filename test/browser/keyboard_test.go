@@ -17,10 +17,10 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// keys is a person who has no mouse: all that reaches the page are keys.
+// keys is a user without a mouse: the page receives key events only.
 type keys struct{ page *chrome.Page }
 
-// press goes to an element by the tabulator and presses keys there. A person sees where the focus is.
+// press moves the focus to an element with the tabulator and presses keys. The focus must be visible.
 func (k keys) press(element *chrome.Element, what string) {
 	GinkgoHelper()
 	must(k.page.TabTo(element))
@@ -28,7 +28,7 @@ func (k keys) press(element *chrome.Element, what string) {
 	must(k.page.Press(what))
 }
 
-// follow is press for what leads to another page.
+// follow is press for an element that leads to another page.
 func (k keys) follow(element *chrome.Element, what string) {
 	GinkgoHelper()
 	must(k.page.TabTo(element))
@@ -36,7 +36,7 @@ func (k keys) follow(element *chrome.Element, what string) {
 	must(k.page.Follow(func() error { return k.page.Press(what) }))
 }
 
-// seen fails if a person does not see what has the focus.
+// seen fails if the focus is not visible.
 func (k keys) seen() {
 	GinkgoHelper()
 	at, err := k.page.Focused()
@@ -46,15 +46,15 @@ func (k keys) seen() {
 	Expect(at.Covered).To(BeEmpty(), "%q has the focus and is covered", at.Name)
 }
 
-// enter types a day and a time in the morning into a field for both. The day and the month are the same number, and an A ends the
-// time: the order, and whether hours are counted to twelve, depend on the language of the browser.
+// enter types a date and a time in the morning into a datetime field. The day equals the month and an A ends the time,
+// because the order and the 12-hour clock depend on the browser's language.
 func (k keys) enter(at time.Time) {
 	GinkgoHelper()
 	Expect(at.Day()).To(BeNumerically("==", at.Month()))
 	must(k.page.Press(at.Format("0102") + at.Format("2006") + kb.Tab + at.Format("1504") + "A"))
 }
 
-// evenDay is the next day whose number is that of its month, at half past nine: 12 December, 1 January.
+// evenDay returns the next date whose day equals its month, at half past nine: 12 December, 1 January.
 func evenDay(now time.Time) time.Time {
 	for month := now.Month(); ; month++ {
 		first := time.Date(now.Year(), month, 1, 9, 30, 0, 0, now.Location())
@@ -150,7 +150,7 @@ var _ = Describe("A person without a mouse", func() {
 	)
 })
 
-// walk goes once around a page by the tabulator.
+// walk visits all tab stops of a page once.
 func walk(page *chrome.Page, where string) {
 	GinkgoHelper()
 	stops, err := page.Stops()

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// leastScore is what each column has to reach, of 1.
+	// leastScore is the required score of each category, of 1.
 	leastScore = 0.95
-	// lighthouseLimit is how long it may take for one page; generous, for a busy machine.
+	// lighthouseLimit is the timeout for one page; generous, for a busy machine.
 	lighthouseLimit = 4 * time.Minute
 )
 
-// scores are the columns of a report of Lighthouse, and what kept them from being full.
+// scores are the categories of a Lighthouse report and the audits behind them.
 type scores struct {
 	Categories map[string]struct {
 		Title string   `json:"title"`
@@ -45,7 +45,7 @@ type scores struct {
 	} `json:"runtimeError"`
 }
 
-// lost are the audits that took points from a column.
+// lost returns the audits that cost a category points.
 func (s scores) lost(category string) string {
 	var text strings.Builder
 	for _, ref := range s.Categories[category].Refs {
@@ -57,8 +57,8 @@ func (s scores) lost(category string) string {
 	return text.String()
 }
 
-// lighthouse measures a page as it does by default: on a phone with a slow network. cookies is the header of a person who is
-// signed in, or nothing.
+// lighthouse measures a page with the default settings: a phone on a slow network. cookies is a signed-in user's Cookie
+// header, or empty.
 func lighthouse(url, cookies string) scores {
 	GinkgoHelper()
 	modules := filepath.Join(checkout, "hack", "lighthouse", "node_modules")
@@ -94,10 +94,10 @@ func lighthouse(url, cookies string) scores {
 	return s
 }
 
-// tries is how often a page may be measured: what else a machine does can only make it worse.
+// tries limits the measurements of a page: other load on the machine can only lower the scores.
 const tries = 3
 
-// expectGood holds a page to leastScore in each column.
+// expectGood requires leastScore in each category of a page.
 func expectGood(name, url, cookies string) {
 	GinkgoHelper()
 	var problems string
@@ -112,7 +112,7 @@ func expectGood(name, url, cookies string) {
 	Expect(problems).To(BeEmpty(), name)
 }
 
-// judge words a report in a row, and what is below leastScore.
+// judge returns the scores as a table row, and the categories below leastScore.
 func judge(s scores) (row, problems string) {
 	GinkgoHelper()
 	for _, id := range []string{"performance", "accessibility", "best-practices", "seo"} {

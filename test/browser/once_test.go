@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// published is how often a text is on the demo account of a platform.
+// published returns how often the demo account of a platform has a text.
 func published(platform, text string) int {
 	GinkgoHelper()
 	posts, err := sandboxtest.Client{URL: herald().Sandbox()}.Posts(context.Background(), platform, demoID(platform))
@@ -29,13 +29,13 @@ func published(platform, text string) int {
 	return times
 }
 
-// Threads takes a text that it has already: nothing but Herald keeps it from standing there twice.
+// Threads accepts a duplicate text, so only Herald prevents a second post.
 var _ = Describe("A post is sent once, if a person", func() {
 	onThreads := func(text string) web.Draft {
 		return web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Threads, @herald_demo"}}, Text: text}
 	}
 
-	// emptyFormAfter expects the notice of a post in place of its form, and presses the button of the form once more.
+	// emptyFormAfter expects the post's notice in place of its form, and presses the form's button again.
 	emptyFormAfter := func(page *chrome.Page, site web.Site, text string) {
 		GinkgoHelper()
 		must(page.WaitText("You published this a moment ago"))
@@ -43,7 +43,7 @@ var _ = Describe("A post is sent once, if a person", func() {
 		Expect(page.Get("textbox", "Text").Value()).To(BeEmpty())
 		must(site.Publish())
 		must(page.WaitText("Nothing was sent."))
-		page.Forget() // the console tells of the 400
+		page.Forget() // the console reports the 400
 		Expect(published("threads", text)).To(Equal(1))
 	}
 
@@ -80,7 +80,7 @@ var _ = Describe("A post is sent once, if a person", func() {
 		must(site.Publish())
 		must(page.Back())
 		must(site.Publish())
-		page.Forget() // the console tells of the 400 that an empty form gets
+		page.Forget() // the console reports the 400 for an empty form
 		Eventually(func() int { return published("threads", "Back without a script") }, unsure).Should(Equal(1))
 		must(site.Posts())
 		Expect(page.GetPart("link", "Back without a script").Count()).To(Equal(1), "no other post waits")
@@ -138,7 +138,7 @@ var _ = Describe("A post is sent once, if a person", func() {
 })
 
 var _ = Describe("A post that is out on some of its accounts", func() {
-	// Another spec may have connected X again, under a name of its own.
+	// Another spec may have connected X again, under a generated name.
 	accountOnX := MatchRegexp(`^(demo-x|x-.+)$`)
 
 	It("is sent again to the others alone", func() {

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// signIn signs in by a one-time link of its own, as the administrator of the demo team.
+// signIn signs in by a new one-time link, as the administrator of the demo team.
 func signIn(page *chrome.Page) web.Site {
 	GinkgoHelper()
 	berlin, err := time.LoadLocation("Europe/Berlin")
@@ -37,18 +37,18 @@ func signIn(page *chrome.Page) web.Site {
 	return site
 }
 
-// signedInPage is a tab in which a person has signed in. See newPage.
+// signedInPage returns a tab with a signed-in user. See newPage.
 func signedInPage() (*chrome.Page, web.Site) {
 	GinkgoHelper()
 	page := newPage(chrome.Options{})
 	return page, signIn(page)
 }
 
-// freshTeam is the namespace of a team that has nothing yet.
+// freshTeam is the namespace of a team without posts or connections.
 const freshTeam = "herald-fresh"
 
-// withProvider starts, once, another apiserver at which people sign in by the test's provider, and returns the address of its site.
-// Ada may edit in the demo team, Vera may look at it, Nora administers a team that has nothing yet, and Tom has no role anywhere.
+// withProvider starts an additional apiserver with the test's OpenID provider, once, and returns the address of its
+// site. Ada is an editor of the demo team and Vera a viewer, Nora administers an empty team, and Tom has no role.
 var withProvider = sync.OnceValue(func() string {
 	people := map[string]map[string]any{}
 	for name, group := range map[string]string{"Ada": "editors", "Vera": "viewers", "Nora": "newcomers", "Tom": "visitors"} {
@@ -71,10 +71,10 @@ var withProvider = sync.OnceValue(func() string {
 	return address
 })
 
-// idp is the provider that withProvider has started; nil before that. AfterSuite ends it.
+// idp is the provider of withProvider; nil before that. AfterSuite closes it.
 var idp *issuertest.Issuer
 
-// signInAs signs in by the provider, as one of the people of withProvider.
+// signInAs signs in by the provider, as one of the users of withProvider.
 func signInAs(who string) (*chrome.Page, web.Site) {
 	GinkgoHelper()
 	page := newPage(chrome.Options{})
@@ -83,7 +83,7 @@ func signInAs(who string) (*chrome.Page, web.Site) {
 	return page, site
 }
 
-// makeTeam makes a team on trial, and waits until it has its namespace.
+// makeTeam creates a team with a trial subscription and waits until it is ready.
 func makeTeam() {
 	GinkgoHelper()
 	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
@@ -99,7 +99,7 @@ func makeTeam() {
 	}).Should(Succeed())
 }
 
-// may gives a group of people a role in a namespace.
+// may binds a group to a role in a namespace.
 func may(group, role, namespace string) {
 	GinkgoHelper()
 	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
@@ -111,7 +111,8 @@ func may(group, role, namespace string) {
 	}))
 }
 
-// disturb lets the platform of a demo account, or of another one, fail as the fault says, until the spec ends.
+// disturb injects faults into the platform of a demo account, or of the account that a fault names, until the spec
+// ends.
 func disturb(faults ...sandboxtest.Fault) {
 	GinkgoHelper()
 	platforms := sandboxtest.Client{URL: herald().Sandbox()}
@@ -121,12 +122,12 @@ func disturb(faults ...sandboxtest.Fault) {
 	DeferCleanup(func(ctx SpecContext) { must(platforms.ClearFaults(ctx)) })
 }
 
-// readable is what a person can read on a page, for waits longer than those of the page itself.
+// readable returns the visible text of a page, for waits longer than the page's own.
 func readable(page *chrome.Page) func() (string, error) {
 	return func() (string, error) { return chrome.Eval[string](page, "document.body.innerText") }
 }
 
-// demoID is the id of the account that a platform of the sandbox has from the start.
+// demoID returns the id of a platform's demo account.
 func demoID(platform string) string {
 	GinkgoHelper()
 	for _, account := range sandbox.DemoAccounts() {
@@ -138,8 +139,8 @@ func demoID(platform string) string {
 	return ""
 }
 
-// printedLink is the address that the run has printed; another one where that was used before, by an earlier run of the specs against
-// the same Herald.
+// printedLink returns the sign-in address that the run printed; a new one for an attached Herald, where earlier specs
+// may have used it.
 func printedLink() (string, error) {
 	if *attachTo != "" {
 		return herald().SignInLink(context.Background())
@@ -147,7 +148,7 @@ func printedLink() (string, error) {
 	return herald().Variable("HERALD_SIGNIN_URL"), nil
 }
 
-// answerTo asks the REST API with a token, and returns the status of the answer.
+// answerTo calls the REST API with a token and returns the status.
 func answerTo(token string) func() (int, error) {
 	return func() (int, error) {
 		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, herald().Site()+"/api/v1/posts", http.NoBody)

@@ -22,9 +22,9 @@ import (
 	"github.com/herald-social/herald/test/issuertest"
 )
 
-// The provider that specs sign in with, used as a client does that keeps to the standard.
+// The specs use the OpenID provider of the tests as a standard client does.
 var _ = Describe("The OpenID provider of the tests", func() {
-	const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" // of RFC 7636, appendix B
+	const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" // from RFC 7636, appendix B
 
 	var (
 		page    *chrome.Page

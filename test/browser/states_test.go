@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// unsure is how long a platform may take to show a post that Herald looks for: two looks past its lag.
+// unsure is the longest time until a platform lists a post that Herald looks up: two lookups past its listing lag.
 const unsure = time.Minute
 
 var _ = Describe("Pages that people see when they have nothing yet, may not, or are too late", func() {
@@ -118,7 +118,7 @@ var _ = Describe("Pages that people see when they have nothing yet, may not, or 
 	)
 })
 
-// page403 signs in a person who may see nothing.
+// page403 signs in a user without access.
 func page403(who string) (*chrome.Page, web.Site) {
 	GinkgoHelper()
 	page := newPage(chrome.Options{})
@@ -180,10 +180,10 @@ var _ = Describe("Accounts", func() {
 	})
 })
 
-// expectQuestion looks at the pages on which a person finds a post that needs an answer, and at none is it one that failed.
+// expectQuestion checks the pages that list an undecided post. None of them shows it as failed.
 func expectQuestion(page *chrome.Page, site web.Site, text, name string) {
 	GinkgoHelper()
-	text = text[:min(len(text), 30)] // what lists show of it
+	text = text[:min(len(text), 30)] // the part that lists show
 	must(site.Overview())
 	must(page.WaitText("Needs your answer: it is not known whether “" + text))
 	Expect(chrome.Eval[bool](page, `[...document.querySelectorAll(".list a")].some((a) => a.textContent.includes("`+text+`"))`)).To(BeFalse(), "the notice stands for it")
@@ -235,12 +235,12 @@ var _ = Describe("What can go wrong with a post", func() {
 		func(fault string, there types.GomegaMatcher, settle func(*chrome.Page, string), want string) {
 			sandbox := sandboxtest.Client{URL: herald().Sandbox()}
 			page, site := signedInPage()
-			// The answer is lost, and no listing of this platform proves that a post is not there.
+			// The response is lost, and no listing of this platform proves that a post is absent.
 			disturb(
 				sandboxtest.Fault{Platform: "facebook", Operation: "publish", Kind: fault, Times: 1},
 				sandboxtest.Fault{Platform: "facebook", Operation: "list", Kind: "stale_list", DelayMS: int(time.Hour.Milliseconds()), Times: 100},
 			)
-			text := want + ", after " + fault // lists show its beginning alone
+			text := want + ", after " + fault // lists show the start of a text only
 			must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Facebook, " + web.DemoHandle("facebook")}}, Text: text}))
 			must(site.Publish())
 			Eventually(readable(page), unsure).Should(ContainSubstring("Needs your answer"))
@@ -326,7 +326,7 @@ var _ = Describe("What can go wrong with a post", func() {
 		must(site.Accounts())
 		must(site.Connect("threads", "@slow_bakery"))
 		disturb(
-			// Not a rate limit: that would hold for every account of the app.
+			// Not a rate limit, since that would block every account of the app.
 			sandboxtest.Fault{Platform: "threads", Operation: "create", Kind: "status", Status: http.StatusServiceUnavailable, Times: 100, Account: "9001"},
 			sandboxtest.Fault{Platform: "x", Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1},
 		)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package browser tests pages in headless Chromium: those of the whole stack, as `make run` starts it, and the scripts of
-// the web application on small pages of their own. README.md beside this file says how a spec is written.
+// Package browser tests pages in headless Chromium: the pages of the whole stack, which runs as with `make run`, and
+// the web application's scripts on small test pages. README.md in this folder describes how to write a spec.
 package browser
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/test/browser/stack"
 )
 
-// pageLimit is how much a page may bring over the wire with an empty cache, in bytes.
+// pageLimit is the largest transfer of a page with an empty cache, in bytes.
 const pageLimit = 50 * 1000
 
 var (
@@ -76,7 +76,7 @@ var herald = sync.OnceValue(func() *stack.Stack {
 	return s
 })
 
-// What AfterSuite ends and removes.
+// AfterSuite stops and removes these.
 var (
 	started string
 	running *stack.Stack
@@ -99,7 +99,7 @@ func must(err error) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// newPage opens a tab. When the spec ends, the page must not have complained of anything.
+// newPage opens a tab. At the end of the spec the page must have no problems.
 func newPage(options chrome.Options) *chrome.Page {
 	GinkgoHelper()
 	page, err := browser.NewPage(options)
@@ -115,7 +115,7 @@ func newPage(options chrome.Options) *chrome.Page {
 	return page
 }
 
-// keep saves how the page looked when a spec failed.
+// keep saves a screenshot of the page after a failed spec.
 func keep(page *chrome.Page) {
 	picture, err := page.Screenshot()
 	if err != nil {
@@ -146,8 +146,8 @@ func slug(text string) string {
 	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
 
-// inEveryLook does what every page is held to: axe finds nothing, and nothing is wider than the window, in light, dark and
-// on a phone. With -screenshots it takes pictures.
+// inEveryLook checks what holds for every page: axe finds no violations and nothing is wider than the window, in light,
+// in dark and on a phone. With -screenshots it takes screenshots.
 func inEveryLook(page *chrome.Page, name string) {
 	GinkgoHelper()
 	for _, look := range chrome.Looks {
@@ -169,10 +169,11 @@ func inEveryLook(page *chrome.Page, name string) {
 	must(page.Look(chrome.Light))
 }
 
-// expectLight is for a page that was just opened, with an empty cache: in a tab of its own, or by OpenCold.
+// expectLight checks pageLimit for a page that was just opened with an empty cache: in a new tab or by OpenCold.
 func expectLight(page *chrome.Page) {
 	GinkgoHelper()
-	// Pictures of accounts come from the platforms. Their number is that of the accounts that the specs before have connected.
+	// Account pictures come from the platforms, and their number depends on the accounts that earlier specs connected.
+	// They do not count.
 	address, err := page.URL()
 	must(err)
 	site, err := url.Parse(address)

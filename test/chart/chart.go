@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// Render returns the chart as a release in a namespace has it, with files of values: names in charts/herald/ci, or
+// Render returns the chart's objects for a release in a namespace. values are files: names in charts/herald/ci, or
 // absolute paths.
 func Render(ctx context.Context, release, namespace string, values ...string) ([]*unstructured.Unstructured, error) {
 	folder := filepath.Join(envtest.Root(), "charts", "herald")
@@ -33,7 +33,7 @@ func Render(ctx context.Context, release, namespace string, values ...string) ([
 	return run(ctx, args...)
 }
 
-// Kustomize returns what a folder of config/ contains with all that it refers to.
+// Kustomize returns the objects of a folder of config/, with everything that it refers to.
 func Kustomize(ctx context.Context, folder string) ([]*unstructured.Unstructured, error) {
 	return run(ctx, "kustomize", filepath.Join(envtest.Root(), "config", folder))
 }

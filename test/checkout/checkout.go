@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 )
 
-// module is the first line of the go.mod in the root.
+// module is the first line of the root's go.mod.
 var module = []byte("module github.com/herald-social/herald\n")
 
-// Root returns the root of the checkout: the first folder above the working directory whose go.mod names the module. Go runs a test in
-// the folder of its package. Root returns "." if there is none.
+// Root returns the root of the checkout: the first folder above the working directory whose go.mod has the module's
+// name. Go runs a test in its package's folder. Root returns "." if there is none.
 func Root() string {
 	folder, err := os.Getwd()
 	if err != nil {

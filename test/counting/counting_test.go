@@ -1,8 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package counting compares how Herald counts captions with what others wrote: twitter-text, the library of X; the segmenter and
-// the emoji of ICU, which Node.js has; and Autolinker, which finds hashtags and mentions as Instagram shows them.
+// Package counting compares Herald's counting of captions with other implementations: twitter-text, X's library; ICU's
+// segmenter and emoji data, as Node.js has them; and Autolinker, which finds hashtags and mentions as Instagram shows
+// them.
 package counting
 
 import (
@@ -30,16 +31,16 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// few is how many texts a run of all tests compares; COUNTING_TEXTS is another number.
+// few is the number of texts in a full test run. COUNTING_TEXTS overrides it.
 const few = 2_000
 
-// answer is what count.mjs says of a text.
+// answer is the result of count.mjs for a text.
 type answer struct {
 	X        int  `json:"x"`
 	Valid    bool `json:"valid"`
 	Hashtags int  `json:"hashtags"`
 	Mentions int  `json:"mentions"`
-	// Threads is -1 for a text with emoji that Unicode does not recommend: what Threads makes of those nobody documents.
+	// Threads is -1 for a text with emoji that Unicode does not recommend: how Threads counts them is undocumented.
 	Threads int `json:"threads"`
 	UTF16   int `json:"utf16"`
 	UTF8    int `json:"utf8"`
@@ -105,7 +106,7 @@ func whole(is bool) int {
 	return 0
 }
 
-// declared are the rules of the platforms.
+// declared returns the capabilities of the platforms.
 func declared() map[v1alpha1.Platform]platforms.Capabilities {
 	client := transport.New(transport.Options{})
 	return map[v1alpha1.Platform]platforms.Capabilities{
@@ -122,8 +123,8 @@ var (
 	mentions = regexp.MustCompile(`mentions (\d+) accounts`)
 )
 
-// inCaption is how many hashtags or mentions Herald counts in a text, which it says of a caption with too many: so many are put
-// behind it as one may have.
+// inCaption returns how many hashtags or mentions Herald counts in a text. Only the error for too many has the count,
+// so inCaption appends as many of them as are allowed.
 func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string, most int, one string, said *regexp.Regexp) int {
 	found := said.FindStringSubmatch(limits[v1alpha1.PlatformInstagram].CaptionProblem(text + strings.Repeat(one, most)))
 	if found == nil {
@@ -133,7 +134,7 @@ func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string,
 	return n - most
 }
 
-// ask lets the others count.
+// ask counts the texts with the other implementations.
 func ask(t *testing.T, node string, texts []string) []answer {
 	t.Helper()
 	var asked strings.Builder
@@ -164,7 +165,7 @@ func ask(t *testing.T, node string, texts []string) []answer {
 	return answers
 }
 
-// readDifferently reports whether the difference is one of those that are decided.
+// readDifferently reports whether a difference is a known and accepted one.
 func readDifferently(what, text string, ours, theirs int) bool {
 	switch what {
 	case "length on Threads":
@@ -177,12 +178,12 @@ func readDifferently(what, text string, ours, theirs int) bool {
 }
 
 var (
-	// conjunct are letters of India that a virama joins. Since Unicode 15.1 they are one character to a reader (UAX #29, rule
-	// GB9c), which the segmenter that Herald has does not know: it counts more.
+	// conjunct matches Indic letters joined by a virama. Since Unicode 15.1 they are one character to a reader (UAX
+	// #29, rule GB9c). Herald's segmenter does not implement the rule and counts more.
 	conjunct = regexp.MustCompile(`\x{094D}`)
-	// words are captions as people write them: pieces of inCaptions with a blank between two. Autolinker reads what is odder for a
-	// page: it takes keycaps and the numbers of escaped characters for hashtags, and knows neither the wide sign, nor emoji in
-	// hashtags, nor hashtags that run together, nor names with a dot or with an emoji behind them.
+	// words matches realistic captions: pieces of inCaptions separated by blanks. On odder texts Autolinker is wrong:
+	// it takes keycaps and the numbers of escaped characters for hashtags, and misses the full-width sign, emoji in
+	// hashtags, adjacent hashtags, and names with a dot or with an emoji behind them.
 	words = func() *regexp.Regexp {
 		var quoted []string
 		for _, piece := range inCaptions {
@@ -192,7 +193,7 @@ var (
 	}()
 )
 
-// pieces are what captions are made of, and what is odd in them.
+// pieces are the parts of the generated captions, including odd ones.
 var pieces = []string{
 	"a", "Z", "7", "_", "-", ".", ",", "!", "(", ")", "'", "\"", "&", ";", ":", "/", "?", "=", "%", "~", "+", "$", "|", "*",
 	" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", "\u200b", "\u200d", "\u200c", "\u2060", "\u00ad",
@@ -205,13 +206,13 @@ var pieces = []string{
 	"https://a.co、https://b.co", "https://a.coと", "a.co,b.co", "$TSLA", "\ufffd", "\U000e0041", "𝒜", "\U0010fffd", "\x7f", "\u0001",
 }
 
-// inCaptions are what captions of Instagram are made of, and what looks like a hashtag or a name and is none.
+// inCaptions are parts of Instagram captions, including lookalikes of hashtags and names.
 var inCaptions = []string{
 	"Hello", "日本", "हिन्दी", "🎉", "👨‍👩‍👧‍👦", "#a", "#日本", "#é", "#e\u0301", "#हिन्दी", "#a_b", "#a,", "a#b", "C#", "#", "@a", "@a_b", "(@a)", "@", "me@example.com",
 	"https://shop.example.com/faq#price", "https://example.com/#/start", "https://www.tiktok.com/@name", "www.example.com/@name", "example.com/page#part", "https://example.com/?q=#x",
 }
 
-// known are texts of bug reports and of edges.
+// known returns texts from bug reports, and edge cases.
 func known() []string {
 	return []string{
 		"", " ", strings.Repeat("a", 280), strings.Repeat("a", 281), strings.Repeat("漢", 140), strings.Repeat("🎉", 125), strings.Repeat("👨‍👩‍👧‍👦", 140),
@@ -219,7 +220,7 @@ func known() []string {
 	}
 }
 
-// text is one made of some pieces, in one of the forms in which the doors deliver texts.
+// text returns a text of random pieces, in one of the forms in which the interfaces of Herald deliver texts.
 func text(random *rand.Rand) string {
 	var b strings.Builder
 	if random.IntN(3) == 0 {
@@ -246,7 +247,7 @@ func text(random *rand.Rand) string {
 	case 2:
 		return strings.ReplaceAll(made, "\n", "\r\n")
 	case 3:
-		return made + "\n" // a block of YAML ends so
+		return made + "\n" // a YAML block scalar ends like this
 	default:
 		return made
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// page is where people read how captions are counted.
+// page is the documentation of the counting of captions.
 const page = "../../docs/captions.md"
 
-// rows are the limits that the page names, by heading and first column.
+// rows returns the limits on the page, by heading and first column.
 func rows(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -36,8 +36,8 @@ func rows(t *testing.T) map[string]string {
 	return found
 }
 
-// TestPage holds the tables of the page against what the platforms declare: of each row, a text with as much as it names is
-// taken, and one with more is refused.
+// TestPage compares the page's tables with the platforms' capabilities: a text at the documented limit is accepted, and
+// a longer one is rejected.
 func TestPage(t *testing.T) {
 	said := rows(t)
 	limits := declared()
@@ -51,7 +51,7 @@ func TestPage(t *testing.T) {
 	for row, tc := range map[string]struct {
 		reason string
 		takes  func(n int) bool
-		// of is how many of the row's units one piece of the text has.
+		// of is the number of units in one piece of the text.
 		of int
 	}{
 		"X: text":                   {"kanji weigh two", caption(v1alpha1.PlatformX, "漢"), 2},
@@ -84,7 +84,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// takes reports whether a text is short enough and nothing else is wrong with it.
+// takes reports whether a text is within the limit and has no other problem.
 func takes(most int, length func(string) int, problem func(string) string, text string) bool {
 	return length(text) <= most && (problem == nil || problem(text) == "")
 }
@@ -95,7 +95,7 @@ func title(limits *platforms.Capabilities, one string) func(n int) bool {
 	}
 }
 
-// addresses are so many different ones.
+// addresses returns n different addresses.
 func addresses(n int) string {
 	var b strings.Builder
 	for i := range n {

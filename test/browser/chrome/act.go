@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Click presses the element with a mouse, where a person would: what covers it, or that it is off, is an error.
+// Click presses the element with the mouse as a user would. A covered or disabled element is an error.
 func (e *Element) Click() error {
 	return e.do("click", func(node cdp.BackendNodeID) error {
 		at, err := e.page.spot(node)
@@ -30,12 +30,12 @@ func (e *Element) Click() error {
 	})
 }
 
-// Follow clicks what leads to another page, and waits until that is there.
+// Follow clicks an element that leads to another page, and waits for that page.
 func (e *Element) Follow() error { return e.page.Follow(e.Click) }
 
 type point struct{ x, y float64 }
 
-// reachable says what is wrong with a click there, or nothing. A label is as good as its control.
+// reachable returns why a click at a point would not reach the element, or nothing. A label counts as its control.
 const reachable = `function(x, y) {
   if (this.matches(":disabled")) return "it is disabled";
   const top = document.elementFromPoint(x, y);
@@ -43,13 +43,13 @@ const reachable = `function(x, y) {
   return "it is covered by " + (top ? top.outerHTML.slice(0, 200) : "nothing");
 }`
 
-// label is the middle of a control's label, which a person presses where the control itself is not shown.
+// label returns the middle of a control's label, for a control that is not visible itself.
 const label = `function() {
   const box = this.labels?.[0]?.getBoundingClientRect();
   return box && box.width > 0 ? [box.x + box.width / 2, box.y + box.height / 2] : null;
 }`
 
-// spot scrolls to an element and returns a point of it that a click reaches, or one of its label.
+// spot scrolls to an element and returns a point of it, or of its label, that a click reaches.
 func (p *Page) spot(node cdp.BackendNodeID) (point, error) {
 	if err := call(p, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node}); err != nil {
 		return point{}, err
@@ -96,7 +96,7 @@ func (e *Element) Focus() error {
 	})
 }
 
-// set enters what cannot be typed the same everywhere, such as a date, whose order depends on the language.
+// set sets a value that cannot be typed independently of the language, such as a date.
 const set = `function(value) {
   if (this.disabled || this.readOnly) throw new Error("it cannot be changed");
   if (["text", "search", "url", "email", "password", "textarea", undefined].includes(this.type)) {
@@ -110,7 +110,7 @@ const set = `function(value) {
   return false;
 }`
 
-// Fill replaces what stands in an input or a text area.
+// Fill replaces the value of an input or a text area.
 func (e *Element) Fill(value string) error {
 	return e.do("fill in", func(node cdp.BackendNodeID) error {
 		typed, err := apply[bool](e.page, node, set, value)
@@ -124,7 +124,7 @@ func (e *Element) Fill(value string) error {
 	})
 }
 
-// Select chooses the option of a select element that has this label.
+// Select chooses the option of a select element by its label.
 func (e *Element) Select(label string) error {
 	const choose = `function(label) {
   const option = [...this.options].find((option) => option.label === label);
@@ -147,12 +147,12 @@ func (e *Element) Check(on bool) error {
 	return e.Click()
 }
 
-// Press sends keys to what has the focus. Special keys are those of package kb, such as kb.Tab and kb.Enter.
+// Press sends keys to the focused element. Special keys are constants of package kb, such as kb.Tab and kb.Enter.
 func (p *Page) Press(keys string) error {
 	return chromedp.Do(p.ctx, chromedp.KeyEvent(keys))
 }
 
-// TabTo presses the tabulator until the element has the focus, as a person without a mouse does.
+// TabTo presses the tabulator until the element has the focus, as a user without a mouse does.
 func (p *Page) TabTo(e *Element) error {
 	const most = 200
 	if err := e.Wait(); err != nil {
@@ -169,14 +169,14 @@ func (p *Page) TabTo(e *Element) error {
 	return fmt.Errorf("%d times the tabulator do not lead to %s", most, e)
 }
 
-// Choose gives files to an input for files, as the dialog of the system does.
+// Choose sets the files of a file input, as the system's file dialog does.
 func (e *Element) Choose(files ...string) error {
 	return e.do("choose files for", func(node cdp.BackendNodeID) error {
 		return call(e.page, dom.SetFileInputFiles, dom.SetFileInputFilesParams{BackendNodeID: node, Files: files})
 	})
 }
 
-// Drop drops files from outside of the browser onto the element. The page gets the events of a real drag.
+// Drop drops files from outside the browser onto the element. The page receives the events of a real drag.
 func (e *Element) Drop(files ...string) error {
 	type file struct{ Name, Type, Data string }
 	var dropped []file
@@ -204,7 +204,7 @@ func (e *Element) Drop(files ...string) error {
 	})
 }
 
-// DragTo drags the element with the mouse onto another one. Both have to fit into the window.
+// DragTo drags the element with the mouse onto another one. Both must fit into the window.
 func (e *Element) DragTo(other *Element) error {
 	return e.do("drag", func(node cdp.BackendNodeID) error {
 		target, err := other.one()

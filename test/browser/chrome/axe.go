@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Violation is a rule of accessibility that a page breaks.
+// Violation is an accessibility rule that a page breaks.
 type Violation struct {
 	ID     string `json:"id"`
 	Impact string `json:"impact"`
@@ -22,7 +22,7 @@ type Violation struct {
 	} `json:"nodes"`
 }
 
-// String is for the one who mends it.
+// String returns the rule and the affected elements, for a test failure.
 func (v Violation) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s (%s): %s\n  %s", v.ID, v.Impact, v.Help, v.URL)
@@ -32,7 +32,7 @@ func (v Violation) String() string {
 	return text.String()
 }
 
-// runAxe asks for WCAG 2.2 up to AA and for what is good practice beside it.
+// runAxe checks WCAG 2.2 up to AA and axe's best practices.
 const runAxe = `axe.run(document, {
   resultTypes: ["violations"],
   runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice"] },
@@ -40,8 +40,8 @@ const runAxe = `axe.run(document, {
   id, impact, help, helpUrl, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
 })))`
 
-// Audit looks for violations of accessibility on the page as it is now. axe is the program, axe.min.js; it comes by the
-// debugger, so that the page's policy does not keep it out.
+// Audit returns the accessibility violations of the page's current state. axe is the program axe.min.js. The debugger
+// injects it, so the page's policy does not block it.
 func (p *Page) Audit(axe string) ([]Violation, error) {
 	if present, err := Eval[bool](p, "typeof axe === 'object'"); err != nil {
 		return nil, err

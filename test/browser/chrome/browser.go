@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chrome lets tests use pages in a real browser as people do: they find what they press by the role and the name
-// that a screen reader tells, and every wait is for something that the browser shows. It knows nothing of Herald.
+// Package chrome drives a real browser for tests as a user does: elements are found by the role and the name that a
+// screen reader announces, and every wait is for something visible. It is independent of Herald.
 package chrome
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// programs are the names under which systems install Chromium and Chrome, in the order in which they are looked for.
+// programs are the names of Chromium and Chrome in PATH, in order of preference.
 var programs = []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"}
 
-// Find returns the path of a browser in PATH.
+// Find returns the path of the first browser in PATH.
 func Find() (string, error) {
 	for _, name := range programs {
 		if path, err := exec.LookPath(name); err == nil {
@@ -28,16 +28,16 @@ func Find() (string, error) {
 	return "", errors.New("there is no Chromium or Chrome in PATH: `make chromium` installs Debian's, as root")
 }
 
-// Browser is a browser that runs without a window. Use Start.
+// Browser is a headless browser. Use Start.
 type Browser struct {
-	// Path is the program.
+	// Path is the browser's executable.
 	Path string
 
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-// Start starts the browser of this machine. It ends with Close, and with this process.
+// Start starts the machine's browser. It ends with Close or with this process.
 func Start(ctx context.Context) (*Browser, error) {
 	path, err := Find()
 	if err != nil {
@@ -45,10 +45,10 @@ func Start(ctx context.Context) (*Browser, error) {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
-		// Nothing is loaded but what a test asks for.
+		// Load only what a test requests.
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("no-proxy-server", true),
-		// The same letters on every machine.
+		// Render the same glyphs on every machine.
 		chromedp.Flag("lang", "en-GB"),
 		chromedp.Flag("font-render-hinting", "none"),
 	)

@@ -17,52 +17,51 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Element is a way to find one element: by its role (WAI-ARIA) and its accessible name, as the browser computes them. It
-// is looked for whenever it is used, and waited for.
+// Element locates one element by its role (WAI-ARIA) and its accessible name, as the browser computes them. Every use
+// looks it up again and waits for it.
 type Element struct {
 	page       *Page
 	within     *Element
 	role, name string
-	// part says that name is only a part of it.
+	// part makes name match a part of the accessible name.
 	part bool
-	// says is a text that stands in it.
+	// says is a text that the element contains.
 	says string
-	// nth is which of those that fit, counted from 1; 0 if there must be one alone.
+	// nth selects one of several matches, counted from 1; 0 requires a single match.
 	nth int
 }
 
-// Get finds an element of the page. An empty name is any; a second element that fits is an error.
+// Get locates an element of the page. An empty name matches any; a second match is an error.
 func (p *Page) Get(role, name string) *Element { return &Element{page: p, role: role, name: name} }
 
-// GetPart finds an element of the page by a part of its name.
+// GetPart locates an element of the page by a part of its name.
 func (p *Page) GetPart(role, part string) *Element {
 	return &Element{page: p, role: role, name: part, part: true}
 }
 
-// GetSaying finds an element of the page by a text that stands in it, for what has no name of its own, such as an item of a
-// list.
+// GetSaying locates an element of the page by its text, for elements without a name, such as list items.
 func (p *Page) GetSaying(role, text string) *Element {
 	return &Element{page: p, role: role, says: text}
 }
 
-// Get finds an element within this one.
+// Get locates an element within this one.
 func (e *Element) Get(role, name string) *Element {
 	return &Element{page: e.page, within: e, role: role, name: name}
 }
 
-// GetPart finds an element within this one by a part of its name.
+// GetPart locates an element within this one by a part of its name.
 func (e *Element) GetPart(role, part string) *Element {
 	return &Element{page: e.page, within: e, role: role, name: part, part: true}
 }
 
-// Nth is one of several elements that fit, in the order of the page, counted from 0.
+// Nth selects one of several matches, in page order, counted from 0.
 func (e *Element) Nth(i int) *Element {
 	one := *e
 	one.nth = i + 1
 	return &one
 }
 
-// String is what a failure calls it.
+// String describes the element in failures.
 func (e *Element) String() string {
 	text := e.role
 	if e.name != "" {
@@ -77,12 +76,12 @@ func (e *Element) String() string {
 	return text
 }
 
-// notFound is the error when there is no such element now.
+// notFound is the error for an element without a match.
 type notFound struct{ element, hint string }
 
 func (n notFound) Error() string { return "there is no " + n.element + n.hint }
 
-// nodes are the elements that fit now.
+// nodes returns the current matches.
 func (e *Element) nodes() ([]cdp.BackendNodeID, error) {
 	root, err := e.root()
 	if err != nil {
@@ -106,7 +105,7 @@ func (e *Element) nodes() ([]cdp.BackendNodeID, error) {
 	return found, nil
 }
 
-// isCalled compares names itself: the browser's own search adds the chosen file to the name of an input for files.
+// isCalled compares names itself, because the browser's search adds the chosen file to the name of a file input.
 func (e *Element) isCalled(name string) bool {
 	if e.part {
 		return strings.Contains(name, e.name)
@@ -132,7 +131,7 @@ func (e *Element) root() (cdp.BackendNodeID, error) {
 	return document.Root.BackendNodeID, nil
 }
 
-// one is the element, if there is exactly one.
+// one returns the single match.
 func (e *Element) one() (cdp.BackendNodeID, error) {
 	found, err := e.nodes()
 	switch {
@@ -149,7 +148,7 @@ func (e *Element) one() (cdp.BackendNodeID, error) {
 	}
 }
 
-// others lists the names of what has the same role, for the one who reads a failure.
+// others lists the names of elements with the same role, for a failure message.
 func (e *Element) others() string {
 	if e.name == "" {
 		return ""
@@ -171,7 +170,7 @@ func (e *Element) others() string {
 	return strings.Join(names, " ")
 }
 
-// text is a name as people hear it: some versions of the browser leave white space at its end.
+// text returns a trimmed accessible name: some versions of the browser leave trailing white space.
 func text(value *accessibility.Value) string {
 	var s string
 	if value == nil || json.Unmarshal(value.Value, &s) != nil {
@@ -180,18 +179,18 @@ func text(value *accessibility.Value) string {
 	return strings.TrimSpace(s)
 }
 
-// Count is how many elements fit now.
+// Count returns the number of current matches.
 func (e *Element) Count() (int, error) {
 	found, err := e.nodes()
 	return len(found), err
 }
 
-// Wait waits until there is exactly one.
+// Wait waits until there is exactly one match.
 func (e *Element) Wait() error {
 	return e.do("wait for", func(cdp.BackendNodeID) error { return nil })
 }
 
-// WaitGone waits until there is none.
+// WaitGone waits until there is no match.
 func (e *Element) WaitGone() error {
 	err := e.page.until(func() error {
 		count, err := e.Count()
@@ -206,7 +205,7 @@ func (e *Element) WaitGone() error {
 	return nil
 }
 
-// do finds the element and acts on it, both again until it works.
+// do finds the element and acts on it, and retries both until they succeed.
 func (e *Element) do(what string, act func(cdp.BackendNodeID) error) error {
 	err := e.page.until(func() error {
 		node, err := e.one()
@@ -221,14 +220,14 @@ func (e *Element) do(what string, act func(cdp.BackendNodeID) error) error {
 	return nil
 }
 
-// apply calls a JavaScript function with the element as this, and returns what it returns.
+// apply calls a JavaScript function with the element as this, and returns its result.
 func apply[T any](p *Page, node cdp.BackendNodeID, function string, arguments ...any) (T, error) {
 	var result T
 	resolved, err := chromedp.Call(p.ctx, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node})
 	if err != nil {
 		return result, err
 	}
-	// As one array, because an argument that is empty would be left out.
+	// As one array, because an empty argument would be omitted.
 	if arguments == nil {
 		arguments = []any{}
 	}
@@ -256,7 +255,7 @@ func apply[T any](p *Page, node cdp.BackendNodeID, function string, arguments ..
 	}
 }
 
-// Read evaluates a JavaScript function of the element: "function() { return this.value }".
+// Read evaluates a JavaScript function of the element, such as "function() { return this.value }".
 func Read[T any](e *Element, function string, arguments ...any) (T, error) {
 	var result T
 	err := e.do("read", func(node cdp.BackendNodeID) (err error) {
@@ -266,20 +265,20 @@ func Read[T any](e *Element, function string, arguments ...any) (T, error) {
 	return result, err
 }
 
-// Text is what a person can read in the element.
+// Text returns the element's visible text.
 func (e *Element) Text() (string, error) {
 	return Read[string](e, "function() { return this.innerText }")
 }
 
-// Value is that of an input.
+// Value returns the value of an input.
 func (e *Element) Value() (string, error) { return Read[string](e, "function() { return this.value }") }
 
-// Attribute is that of an element; "" if it has none of this name.
+// Attribute returns an attribute of the element; "" if it is absent.
 func (e *Element) Attribute(name string) (string, error) {
 	return Read[string](e, "function(name) { return this.getAttribute(name) ?? '' }", name)
 }
 
-// HasFocus reports whether keys go to the element.
+// HasFocus reports whether the element receives key events.
 func (e *Element) HasFocus() (bool, error) {
 	return Read[bool](e, "function() { return document.activeElement === this }")
 }

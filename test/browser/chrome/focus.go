@@ -13,19 +13,19 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Focus is the element that gets the keys, as a person sees it.
+// Focus describes the focused element as a user sees it.
 type Focus struct {
-	// Name is what it is called: its label or its text.
+	// Name is its label or its text.
 	Name string `json:"name"`
-	// Place is its place among all elements of the page, in the order of the markup.
+	// Place is its index among all elements of the page, in document order.
 	Place int `json:"place"`
-	// Ring says that a line of at least 2 pixels around it, or around its label, shows that it has the focus.
+	// Ring reports whether a line of at least 2 pixels around the element or its label marks the focus.
 	Ring bool `json:"ring"`
-	// Covered is what hides the middle of it, or "it is outside of the window"; empty if a person sees it.
+	// Covered describes what hides its middle, or is "it is outside of the window"; empty if it is visible.
 	Covered string `json:"covered"`
 }
 
-// focused describes the element with the focus; null if none has it.
+// focused describes the focused element; null if there is none.
 const focused = `(() => {
   const at = document.activeElement;
   if (!at || at === document.body || at === document.documentElement) return null;
@@ -50,19 +50,19 @@ const focused = `(() => {
   };
 })()`
 
-// Focused is the element that gets the keys; nil if none does.
+// Focused returns the focused element; nil if there is none.
 func (p *Page) Focused() (*Focus, error) { return Eval[*Focus](p, focused) }
 
-// stops are links, buttons, fields and what has an index; of radio buttons one per group.
+// stops are links, buttons, fields and elements with a tabindex, and the checked radio buttons.
 const stops = `[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter((at) =>
   at.tabIndex >= 0 && !at.matches(":disabled, [type=hidden]") && at.checkVisibility({ visibilityProperty: true }) &&
   (at.type !== "radio" || at.checked)).map((at) => [...document.querySelectorAll("*")].indexOf(at))`
 
-// Stops are the places of all elements that a person should get to by the tabulator. A group of radio buttons counts with the one
-// that is chosen.
+// Stops returns the places of all elements that the tabulator should reach. A group of radio buttons counts as its
+// checked one.
 func (p *Page) Stops() ([]int, error) { return Eval[[]int](p, stops) }
 
-// Walk presses the tabulator until the focus is back where the first press led to, and returns each element that had it, once.
+// Walk presses the tabulator until the focus returns to its first stop, and returns each focused element once.
 func (p *Page) Walk() ([]Focus, error) {
 	const most = 400
 	var walked []Focus
@@ -75,9 +75,9 @@ func (p *Page) Walk() ([]Focus, error) {
 		case err != nil:
 			return nil, err
 		case at == nil:
-			continue // the browser's own bar would have it
+			continue // the browser's own bar has the focus
 		case len(walked) > 0 && at.Place == walked[len(walked)-1].Place:
-			continue // a field with parts of its own, such as a date
+			continue // a field with several stops, such as a date
 		case len(walked) > 0 && at.Place == walked[0].Place:
 			return walked, nil
 		}
@@ -86,7 +86,7 @@ func (p *Page) Walk() ([]Focus, error) {
 	return walked, errors.New("the tabulator does not lead back to where it began")
 }
 
-// ChooseBy does something that makes the browser ask for files, such as pressing Enter on a button, and answers with these.
+// ChooseBy runs act, which opens the browser's file dialog, for example by Enter on a button, and chooses these files.
 func (p *Page) ChooseBy(act func() error, files ...string) error {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()

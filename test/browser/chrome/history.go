@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Back goes to the page before, as the button of the browser does, and waits until that is there.
+// Back goes to the previous page, as the browser's button does, and waits for it.
 func (p *Page) Back() error {
 	return p.Follow(func() error {
 		history, err := chromedp.Call(p.ctx, page.GetNavigationHistory, cdp.Empty{})
@@ -27,12 +27,12 @@ func (p *Page) Back() error {
 	})
 }
 
-// Reload loads the page again, as the button of the browser does.
+// Reload reloads the page, as the browser's button does.
 func (p *Page) Reload() error {
 	return p.Follow(func() error { return call(p, page.Reload, page.ReloadParams{}) })
 }
 
-// NewTab opens an address in another tab, which shares the cookies and the storage of this one, and closes with it.
+// NewTab opens an address in another tab, which shares this tab's cookies and storage and closes with it.
 func (p *Page) NewTab(url string) (*Page, error) {
 	tab := &Page{}
 	tab.watched.reset()

@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// patience is how long the browser may take to show what is waited for; generous, for a busy machine.
+	// patience is the timeout of every wait for the browser; generous, for a busy machine.
 	patience = 20 * time.Second
-	// pollEvery paces the question whether it is there.
+	// pollEvery is the polling interval of these waits.
 	pollEvery = 25 * time.Millisecond
 )
 
-// Look is how a page is shown.
+// Look is a window size and a color scheme.
 type Look struct {
-	// Name is for the names of screenshots.
+	// Name is used in the names of screenshots.
 	Name          string
 	Width, Height int64
 	Dark, Phone   bool
 }
 
-// Looks are the three in which every page is looked at.
+// Looks are the three looks that every page is checked in.
 var (
 	Light = Look{Name: "light", Width: 1280, Height: 800}
 	Dark  = Look{Name: "dark", Width: 1280, Height: 800, Dark: true}
@@ -45,7 +45,7 @@ var (
 	Looks = []Look{Light, Dark, Phone}
 )
 
-// Page is a tab with cookies and a cache of its own.
+// Page is a tab with its own cookies and cache.
 type Page struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -53,11 +53,11 @@ type Page struct {
 	look    Look
 }
 
-// Options are what is told about the person at the page.
+// Options describe the user at the page.
 type Options struct {
-	// Zone and Locale are those of the person; "Europe/Berlin" and "en-GB" if empty.
+	// Zone and Locale default to "Europe/Berlin" and "en-GB".
 	Zone, Locale string
-	// NoScript turns JavaScript off.
+	// NoScript disables JavaScript.
 	NoScript bool
 }
 
@@ -95,11 +95,11 @@ func (p *Page) emulate(options Options) error {
 	)
 }
 
-// Close closes the tab and forgets its cookies.
+// Close closes the tab and drops its cookies.
 func (p *Page) Close() { p.cancel() }
 
-// FollowTab does something that opens another tab, and returns that tab when it is complete. It shares the cookies of this one, and
-// closes with it.
+// FollowTab runs act, which opens another tab, and returns that tab when it is complete. The tab shares this one's
+// cookies and closes with it.
 func (p *Page) FollowTab(act func() error) (*Page, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
@@ -125,7 +125,7 @@ func (p *Page) FollowTab(act func() error) (*Page, error) {
 	}
 }
 
-// Look changes how the page is shown, at once.
+// Look changes the look of the page immediately.
 func (p *Page) Look(look Look) error {
 	scheme := "light"
 	if look.Dark {
@@ -136,7 +136,7 @@ func (p *Page) Look(look Look) error {
 		p.resize(look),
 		call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme},
-			// A screenshot must not catch a page on its way.
+			// A screenshot must not show a page in mid-animation.
 			{Name: "prefers-reduced-motion", Value: "reduce"},
 		}}),
 	)
@@ -157,7 +157,7 @@ func (p *Page) OpenCold(url string) error {
 	)
 }
 
-// Open goes to an address, forgets what was seen on earlier pages, and waits until nothing more is loaded. An answer other
+// Open goes to an address, resets the recorded problems and loads, and waits until nothing is loading. A status other
 // than 200 is an error.
 func (p *Page) Open(url string) error {
 	status, err := p.OpenAny(url)
@@ -167,7 +167,7 @@ func (p *Page) Open(url string) error {
 	return err
 }
 
-// OpenAny is Open for pages that are meant to be refused. It returns the status of the answer.
+// OpenAny is Open for pages with an error status. It returns the status.
 func (p *Page) OpenAny(url string) (status int, err error) {
 	p.watched.reset()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -179,7 +179,7 @@ func (p *Page) OpenAny(url string) (status int, err error) {
 	return int(response.Status), p.Settle()
 }
 
-// Settle waits until nothing is being loaded. Server-sent events do not count.
+// Settle waits until nothing is loading. Server-sent events do not count.
 func (p *Page) Settle() error {
 	err := p.until(func() error {
 		if open := p.watched.open(); len(open) > 0 {
@@ -193,7 +193,7 @@ func (p *Page) Settle() error {
 	return nil
 }
 
-// Follow does something that leads to another page, and waits until that is there.
+// Follow runs act, which leads to another page, and waits for that page.
 func (p *Page) Follow(act func() error) error {
 	const document = "document.readyState === 'complete' ? performance.timeOrigin : 0"
 	before, err := Eval[float64](p, "performance.timeOrigin")
@@ -218,7 +218,7 @@ func (p *Page) Follow(act func() error) error {
 	return errors.Join(err, p.Settle())
 }
 
-// URL is the address that the page has now.
+// URL returns the page's current address.
 func (p *Page) URL() (string, error) { return Eval[string](p, "location.href") }
 
 // WaitURL waits until the address contains a text.
@@ -236,7 +236,7 @@ func (p *Page) WaitURL(part string) error {
 	return nil
 }
 
-// WaitText waits until a person can read the text on the page.
+// WaitText waits until the text is visible on the page.
 func (p *Page) WaitText(text string) error {
 	err := p.until(func() error {
 		shown, err := Eval[string](p, "document.body.innerText")
@@ -251,7 +251,7 @@ func (p *Page) WaitText(text string) error {
 	return nil
 }
 
-// WaitFor waits until an expression of JavaScript holds on the page; what says that in words.
+// WaitFor waits until a JavaScript expression is true on the page; what describes it in failures.
 func (p *Page) WaitFor(what, expression string) error {
 	err := p.until(func() error {
 		holds, err := Eval[bool](p, expression)
@@ -266,7 +266,7 @@ func (p *Page) WaitFor(what, expression string) error {
 	return nil
 }
 
-// Cookies returns the cookies that the page's address would get, by name.
+// Cookies returns the cookies that the browser sends to the page's address, by name.
 func (p *Page) Cookies() (map[string]*network.Cookie, error) {
 	answer, err := chromedp.Call(p.ctx, network.GetCookies, network.GetCookiesParams{})
 	cookies := map[string]*network.Cookie{}
@@ -276,7 +276,7 @@ func (p *Page) Cookies() (map[string]*network.Cookie, error) {
 	return cookies, err
 }
 
-// CookieHeader is the value of the header that carries these cookies.
+// CookieHeader returns these cookies as a Cookie header.
 func (p *Page) CookieHeader() (string, error) {
 	cookies, err := p.Cookies()
 	var pairs []string
@@ -286,12 +286,12 @@ func (p *Page) CookieHeader() (string, error) {
 	return strings.Join(pairs, "; "), err
 }
 
-// ClearCookies forgets all cookies of the tab, as a session that ends does.
+// ClearCookies removes all cookies of the tab, as at the end of a session.
 func (p *Page) ClearCookies() error {
 	return call(p, network.ClearBrowserCookies, cdp.Empty{})
 }
 
-// AllowClipboard lets the page read and write what a person has copied.
+// AllowClipboard permits the page to read and write the clipboard.
 func (p *Page) AllowClipboard() error {
 	var err error
 	for _, name := range []string{"clipboard-read", "clipboard-write"} {
@@ -305,14 +305,15 @@ func (p *Page) AllowClipboard() error {
 	return err
 }
 
-// Eval evaluates JavaScript in the page, past its policy, and waits for a promise.
+// Eval evaluates JavaScript in the page, bypassing its policy, and awaits a promise.
 func Eval[T any](p *Page, script string) (T, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
-// Screenshot is a PNG of the whole page, in a window as high as the page is: what keeps to the window's edge is at the page's.
+// Screenshot returns a PNG of the whole page. The window is as high as the page, so elements fixed to the window's edge
+// are at the page's edge.
 func (p *Page) Screenshot() ([]byte, error) {
 	look := p.look
 	height, err := Eval[int64](p, "document.documentElement.scrollHeight")
@@ -328,7 +329,7 @@ func (p *Page) Screenshot() ([]byte, error) {
 	return answer.Data, errors.Join(err, p.resize(p.look))
 }
 
-// until asks until there is no error. What a new page interrupts is asked again.
+// until retries ask until it succeeds, also when a new page interrupts it.
 func (p *Page) until(ask func() error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(p.ctx, pollEvery, patience, true, func(context.Context) (bool, error) {
@@ -341,7 +342,7 @@ func (p *Page) until(ask func() error) error {
 	return nil
 }
 
-// call runs a command whose answer says nothing.
+// call runs a command without a result.
 func call[P, R any](p *Page, command cdp.Command[P, R], params P) error {
 	_, err := chromedp.Call(p.ctx, command, params)
 	if err != nil {

@@ -17,29 +17,29 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// Load is one request of a page and what came back.
+// Load is one request of a page and its response.
 type Load struct {
 	URL  string
 	Type network.ResourceType
-	// Status is that of the answer; 0 while there is none.
+	// Status is the response status; 0 while there is none.
 	Status int
-	// Bytes is what came over the wire for it, with headers, compressed as it was.
+	// Bytes is the transferred size, compressed and with headers.
 	Bytes int64
 
-	// loader is that of the document for which it is.
+	// loader is the id of the document that sent the request.
 	loader cdp.LoaderID
-	// earlier is what redirects on the way to it brought.
+	// earlier is the transferred size of earlier redirects.
 	earlier int64
 	done    bool
 }
 
-// watch keeps what a page complains of and what it loads.
+// watch records a page's problems and loads.
 type watch struct {
 	mu       sync.Mutex
 	problems []string
 	loads    map[network.RequestID]*Load
 	order    []network.RequestID
-	// opened are the addresses that other applications are to open.
+	// opened are addresses for other applications.
 	opened []string
 }
 
@@ -49,7 +49,7 @@ func (w *watch) reset() {
 	w.problems, w.order, w.opened, w.loads = nil, nil, nil, map[network.RequestID]*Load{}
 }
 
-// see takes an event of the tab. The browser's loop calls it.
+// see handles an event of the tab. The browser's loop calls it.
 func (w *watch) see(event any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +82,7 @@ func (w *watch) console(e *runtime.EventConsoleAPICalled) {
 	w.problems = append(w.problems, strings.Join(parts, " "))
 }
 
-// entry takes what the browser itself says, which includes every violation of the page's policy.
+// entry records the browser's own messages, which include every violation of the page's policy.
 func (w *watch) entry(e *log.Entry) {
 	if e.Level == log.EntryLevelError || e.Level == log.EntryLevelWarning {
 		w.problems = append(w.problems, fmt.Sprintf("%s %s: %s (%s)", e.Source, e.Level, e.Text, e.URL))
@@ -132,8 +132,7 @@ func (w *watch) traffic(event any) {
 	}
 }
 
-// navigated takes that another document is shown. What was being loaded for the one before is given up, without an event for
-// each.
+// navigated records a new document. The previous document's pending loads are aborted, without an event for each.
 func (w *watch) navigated(e *page.EventFrameNavigated) {
 	if e.Frame.ParentID != "" {
 		return
@@ -145,7 +144,7 @@ func (w *watch) navigated(e *page.EventFrameNavigated) {
 	}
 }
 
-// begin adds a request. One that is redirected comes again under the same id, and its answer so far counts.
+// begin adds a request. A redirected request arrives again under the same id, and its previous response counts.
 func (w *watch) begin(e *network.EventRequestWillBeSent) {
 	load := &Load{URL: e.Request.URL, Type: e.Type, loader: e.LoaderID}
 	if before := w.loads[e.RequestID]; before == nil {
@@ -157,7 +156,7 @@ func (w *watch) begin(e *network.EventRequestWillBeSent) {
 	w.loads[e.RequestID] = load
 }
 
-// open are the addresses that are being loaded.
+// open returns the addresses that are loading.
 func (w *watch) open() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,16 +169,16 @@ func (w *watch) open() []string {
 	return open
 }
 
-// Problems are what the page has complained of since it was opened: exceptions, errors and warnings on the console, what
-// could not be loaded, and violations of its policy.
+// Problems returns the page's problems since it was opened: exceptions, errors and warnings on the console, failed
+// loads, and violations of its policy.
 func (p *Page) Problems() []string {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()
 	return withoutAborts(p.watched.problems)
 }
 
-// withoutAborts leaves out what htmx writes when a page is left while one of its requests, such as that of a preview, is
-// still under way: an htmx:afterRequest and an htmx:sendAbort. A request that failed has an htmx:sendError instead.
+// withoutAborts removes the two messages of htmx for a page that is left during a request, such as a preview:
+// htmx:afterRequest and htmx:sendAbort. A failed request has htmx:sendError instead.
 func withoutAborts(problems []string) []string {
 	const after, abort = `console.error: "htmx:afterRequest`, `console.error: "htmx:sendAbort`
 	left := make([]string, 0, len(problems))
@@ -196,7 +195,7 @@ func withoutAborts(problems []string) []string {
 	return left
 }
 
-// Forget forgets what the page has complained of, and returns it: for what is meant to be refused.
+// Forget resets the recorded problems and returns them, for requests that are expected to fail.
 func (p *Page) Forget() []string {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()
@@ -205,14 +204,14 @@ func (p *Page) Forget() []string {
 	return problems
 }
 
-// Opened are the addresses that the page has led to and that another application is to open, such as those of an editor.
+// Opened returns the addresses for other applications that the page led to, such as an editor's.
 func (p *Page) Opened() []string {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()
 	return slices.Clone(p.watched.opened)
 }
 
-// Loads are the requests since the page was opened, in their order.
+// Loads returns the requests since the page was opened, in order.
 func (p *Page) Loads() []Load {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()
@@ -223,8 +222,8 @@ func (p *Page) Loads() []Load {
 	return loads
 }
 
-// Weight is what came over the wire from a site since the page was opened, and which address brought how much of it. An empty site
-// stands for all.
+// Weight returns the bytes transferred from a site since the page was opened, in total and by address. An empty site
+// means all sites.
 func (p *Page) Weight(site string) (total int64, byURL string) {
 	bytes := map[string]int64{}
 	for _, load := range p.Loads() {

@@ -20,22 +20,22 @@ import (
 	"github.com/herald-social/herald/hack/local/processes"
 )
 
-// Replica is an apiserver of a test's own.
+// Replica is an additional apiserver of a test.
 type Replica struct {
-	// Site, Metrics and Health are the addresses of its ports, HOST:PORT.
+	// Site, Metrics and Health are its listen addresses, HOST:PORT.
 	Site, Metrics, Health string
 
 	command *exec.Cmd
 	ended   chan struct{}
 }
 
-// PID is the number of its process.
+// PID returns its process id.
 func (r *Replica) PID() int { return r.command.Process.Pid }
 
 func (r *Replica) stop() error { return end(r.command, r.ended) }
 
-// Replica starts one more apiserver on the same control plane, with another configuration: edit gets that of the run's
-// own. It returns the address of its site once it is ready. Stop ends it.
+// Replica starts an additional apiserver on the same control plane; edit changes a copy of the run's configuration. It
+// returns the address of the site once it is ready. Stop stops it.
 func (s *Stack) Replica(ctx context.Context, edit func(config map[string]any)) (site string, err error) {
 	r, err := s.StartReplica(ctx, s.options.Out, edit)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Stack) Replica(ctx context.Context, edit func(config map[string]any)) (
 	return "http://" + r.Site, nil
 }
 
-// StartReplica starts one more apiserver as Replica does, and returns it once it is ready. What it prints goes to out.
+// StartReplica starts an additional apiserver as Replica does, and returns it once it is ready. Its output goes to out.
 func (s *Stack) StartReplica(ctx context.Context, out io.Writer, edit func(config map[string]any)) (*Replica, error) {
 	if s.command == nil {
 		return nil, errors.New("a run that was only attached to takes no replica")
@@ -73,7 +73,7 @@ func (s *Stack) StartReplica(ctx context.Context, out io.Writer, edit func(confi
 	return r, err
 }
 
-// replicaConfig writes the configuration of a replica and returns its file.
+// replicaConfig writes a replica's configuration and returns the file.
 func (s *Stack) replicaConfig(r *Replica, edit func(config map[string]any)) (file string, err error) {
 	data, err := os.ReadFile(filepath.Join(s.options.Dir, ".local", processes.APIServer+".yaml"))
 	if err != nil {

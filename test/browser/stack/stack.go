@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stack gives tests a Herald as `make run` has it: the same program starts the same processes, in a folder of
-// their own.
+// Package stack runs a Herald for tests as `make run` does: the same program starts the same processes, in a separate
+// folder.
 package stack
 
 import (
@@ -32,27 +32,27 @@ import (
 )
 
 const (
-	// startLimit and stopLimit are how long the run may take; generous, for a busy machine.
+	// startLimit and stopLimit are the timeouts of the run; generous, for a busy machine.
 	startLimit = 5 * time.Minute
 	stopLimit  = time.Minute
 	pollEvery  = 100 * time.Millisecond
-	// linkLife is how long a one-time address is good: longer than any spec takes.
+	// linkLife is the TTL of a one-time link: longer than any spec.
 	linkLife = time.Hour
 )
 
-// Options are where things are.
+// Options are the folders and the output of a run.
 type Options struct {
-	// Checkout is the folder of the repository, whose bin/ holds the programs.
+	// Checkout is the repository's folder; its bin/ holds the programs.
 	Checkout string
-	// Assets is the folder of etcd and kube-apiserver.
+	// Assets is the folder with etcd and kube-apiserver.
 	Assets string
-	// Dir takes the state of the run. Its path must be short: sockets lie in it.
+	// Dir is the folder for the run's state. Its path must be short, because it contains sockets.
 	Dir string
-	// Out gets what the run prints.
+	// Out receives the run's output.
 	Out io.Writer
 }
 
-// Stack is a Herald that runs. Its variables are those of .local/env.
+// Stack is a running Herald. Its variables come from .local/env.
 type Stack struct {
 	variables map[string]string
 	options   Options
@@ -61,7 +61,7 @@ type Stack struct {
 	replicas  []*Replica
 }
 
-// Start starts everything, and returns when it is ready. After an error nothing is left running.
+// Start starts all processes and returns when they are ready. After an error none is left running.
 func Start(ctx context.Context, options Options) (*Stack, error) {
 	program := filepath.Join(options.Checkout, "bin", "local")
 	if _, err := os.Stat(program); err != nil {
@@ -94,7 +94,7 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 	return s, nil
 }
 
-// Attach uses a run that somebody has started, whose variables are in the file: .local/env of a checkout.
+// Attach uses a run that was started elsewhere; file is the .local/env of its checkout.
 func Attach(file string) (*Stack, error) {
 	variables, err := readEnv(file)
 	return &Stack{variables: variables}, err
@@ -118,7 +118,7 @@ func (s *Stack) waitReady(ctx context.Context) error {
 	return nil
 }
 
-// line is one of .local/env.
+// line matches a line of .local/env.
 var line = regexp.MustCompile(`(?m)^export (\w+)='((?:[^']|'\\'')*)'$`)
 
 func readEnv(file string) (map[string]string, error) {
@@ -133,16 +133,16 @@ func readEnv(file string) (map[string]string, error) {
 	return variables, nil
 }
 
-// Variable returns what the run tells of itself, such as HERALD_SITE_URL; "" if it does not.
+// Variable returns a variable of the run, such as HERALD_SITE_URL; "" if it is absent.
 func (s *Stack) Variable(name string) string { return s.variables[name] }
 
-// Site is the address of Herald, and Sandbox that of the simulated platforms, without a slash at the end.
+// Site returns Herald's address without a trailing slash.
 func (s *Stack) Site() string { return s.variables["HERALD_SITE_URL"] }
 
-// Sandbox is the address of the simulated platforms.
+// Sandbox returns the address of the simulated platforms.
 func (s *Stack) Sandbox() string { return s.variables["HERALD_SANDBOX_URL"] }
 
-// SignInLink makes one more one-time address, as `herald signin-link` does. That of HERALD_SIGNIN_URL is good once.
+// SignInLink creates a new one-time link, as `herald signin-link` does. The link in HERALD_SIGNIN_URL works only once.
 func (s *Stack) SignInLink(ctx context.Context) (string, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", s.Variable("KUBECONFIG"))
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Stack) SignInLink(ctx context.Context) (string, error) {
 	return s.Site() + signin.LinkPath + token, err
 }
 
-// Stop ends everything that Start and Replica have started.
+// Stop stops everything that Start and Replica have started.
 func (s *Stack) Stop() error {
 	var err error
 	for _, replica := range s.replicas {
@@ -168,13 +168,13 @@ func (s *Stack) Stop() error {
 	return errors.Join(err, end(s.command, s.ended))
 }
 
-// awaitEnd closes the channel when a process has ended, however it has: its exit code tells nothing that its output does not.
+// awaitEnd closes the channel when a process has ended. The exit code adds nothing to the output.
 func awaitEnd(command *exec.Cmd, ended chan<- struct{}) {
 	_ = command.Wait()
 	close(ended)
 }
 
-// end asks a process to end, and kills it if it does not.
+// end sends SIGTERM to a process, and kills it after a timeout.
 func end(command *exec.Cmd, ended <-chan struct{}) error {
 	// It may have ended already.
 	_ = command.Process.Signal(syscall.SIGTERM)

@@ -5,27 +5,28 @@ package web
 
 import "github.com/herald-social/herald/test/browser/chrome"
 
-// What an agent may be allowed, as the page of consent calls it.
+// The levels of a grant on the consent page.
 const (
 	MayRead    = "Read"
 	MayDraft   = "Read and write drafts"
 	MayPublish = "Read, write and publish"
 )
 
-// Agents shows the agents that people have allowed.
+// Agents opens the page of authorized agents.
 func (s Site) Agents() error { return s.menu(linkAgents) }
 
-// ChooseLevel chooses what an agent may do, on the page of consent. The least comes first, and its word begins the others.
+// ChooseLevel chooses a level on the consent page. The lowest level comes first, and the other labels start with its
+// word.
 func ChooseLevel(page *chrome.Page, level string) error {
 	return page.Get("group", groupMay).GetPart("radio", level).Nth(0).Check(true)
 }
 
-// AllowAgent lets an agent do what is chosen, on the page of consent; all that it asks for if nothing is.
+// AllowAgent approves the chosen level on the consent page, or the highest if none is chosen.
 func AllowAgent(page *chrome.Page) error {
 	return steps(func() error { return chooseMost(page) }, page.Get("button", allow).Follow)
 }
 
-// chooseMost chooses the last level that is offered, unless one is chosen.
+// chooseMost chooses the highest offered level, unless one is chosen.
 func chooseMost(page *chrome.Page) error {
 	may := page.Get("group", groupMay)
 	chosen, err := chrome.Read[bool](may, "function() { return this.querySelector(':checked') !== null }")
@@ -40,10 +41,10 @@ func chooseMost(page *chrome.Page) error {
 	return levels.Nth(count - 1).Check(true)
 }
 
-// DenyAgent refuses, on the page of consent.
+// DenyAgent denies on the consent page.
 func DenyAgent(page *chrome.Page) error { return page.Get("button", deny).Follow() }
 
-// RevokeAgent ends what the agent was allowed whose card says that text, and answers the question before it.
+// RevokeAgent revokes the grant on the card with this text, and confirms.
 func (s Site) RevokeAgent(text string) error {
 	return steps(
 		s.card(text).Get("button", revoke).Click,

@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// Target is an account to which a post goes.
+// Target is an account to publish to.
 type Target struct {
-	// Account is a part of what the composer calls it: "X, @herald_demo".
+	// Account is a part of its label in the composer, such as "X, @herald_demo".
 	Account string
-	// Platform is needed for a text of its own; empty Text is that of the post.
+	// Platform is required for a separate text. An empty Text means the post's text.
 	Platform, Text string
 }
 
-// Draft is what a person enters into the composer.
+// Draft is the input for the composer.
 type Draft struct {
 	// Kind is Text, Image, Video or Tree.
 	Kind    string
 	Targets []Target
-	// Text is the caption of all; Parts are those of a thread.
+	// Text is the common caption; Parts are the parts of a thread.
 	Text  string
 	Parts []string
-	// Title is that on YouTube.
+	// Title is the title on YouTube.
 	Title string
-	// Files are paths of files of this machine. The first is dropped, the others are chosen.
+	// Files are local paths. The first file is dropped, the others are chosen.
 	Files []string
 }
 
-// Compose opens the composer and fills it in, without sending it.
+// Compose opens the composer and fills it in without submitting it.
 func (s Site) Compose(draft Draft) error {
-	// Pages on which there is nothing yet offer it a second time.
+	// Empty pages offer the link twice.
 	if err := s.Page.Get("link", linkNewPost).Nth(0).Follow(); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s Site) Compose(draft Draft) error {
 	if err := s.upload(draft); err != nil {
 		return err
 	}
-	// Until then the form may still grow, and what is pressed may move away.
+	// Until then the form may still grow and move its buttons.
 	return s.Page.WaitFor("the previews are there", `!document.querySelector(".htmx-request") &&
 		document.querySelectorAll("#check .mock").length === document.querySelectorAll(".picked:checked").length`)
 }
@@ -85,7 +85,7 @@ func (s Site) choose(target Target) error {
 	return accounts.GetPart("textbox", "on "+title).Fill(target.Text)
 }
 
-// upload brings the files to the store and waits until they are there.
+// upload adds the files and waits until they are stored.
 func (s Site) upload(draft Draft) error {
 	if len(draft.Files) == 0 {
 		return nil
@@ -108,13 +108,13 @@ func (s Site) upload(draft Draft) error {
 	return s.Page.WaitFor("the files are in the store", `[...document.querySelectorAll("[data-files] > *")].every((item) => item.querySelector("input[type=hidden]"))`)
 }
 
-// Publish sends what the composer shows, for now; it also promotes a draft on its edit screen.
+// Publish submits the composer for immediate publishing. On the edit screen of a draft it promotes the draft.
 func (s Site) Publish() error { return s.send(Now, publish) }
 
-// SaveDraft keeps what the composer shows.
+// SaveDraft submits the composer as a draft.
 func (s Site) SaveDraft() error { return s.send(AsDraft, saveDraft) }
 
-// Schedule sends what the composer shows, for a time; it also promotes a draft on its edit screen.
+// Schedule submits the composer for a time. On the edit screen of a draft it promotes the draft.
 func (s Site) Schedule(at time.Time) error {
 	if err := s.when(Later); err != nil {
 		return err
@@ -136,13 +136,13 @@ func (s Site) send(when, button string) error {
 	return s.Page.Get("button", button).Follow()
 }
 
-// Edit opens the edit screen of the draft or scheduled post on whose page the person is.
+// Edit opens the edit screen from the page of a draft or scheduled post.
 func (s Site) Edit() error { return s.Page.Get("link", edit).Follow() }
 
-// Duplicate opens the composer with what the post on whose page the person is says.
+// Duplicate opens the composer with a copy of the post, from the post's page.
 func (s Site) Duplicate() error { return s.Page.Get("link", duplicate).Follow() }
 
-// Cancel cancels the post on whose page the person is, and answers the question before it.
+// Cancel cancels the post on its page, and confirms.
 func (s Site) Cancel() error {
 	return steps(
 		s.Page.Get("button", cancelPost).Click,

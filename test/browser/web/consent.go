@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web is what a person does on the pages of Herald and of the simulated platforms, step by step, for tests. The
-// names of buttons, links and fields stand in names.go alone: README.md beside the suite lists them.
+// Package web contains a user's steps on the pages of Herald and of the simulated platforms, for tests. The names of
+// buttons, links and fields are all in names.go; the suite's README.md lists them.
 package web
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// DemoHandle is the name of the account that a platform of the sandbox has from the start: "@herald_demo".
+// DemoHandle returns the name of a platform's demo account: "@herald_demo".
 func DemoHandle(platform string) string {
 	for _, account := range sandbox.DemoAccounts() {
 		if account.Platform == platform {
@@ -20,8 +20,8 @@ func DemoHandle(platform string) string {
 	return ""
 }
 
-// Allow lets the client into the account, on a platform's page of consent.
+// Allow grants the client access to the account, on a platform's consent page.
 func Allow(page *chrome.Page, handle string) error { return page.GetPart("link", handle).Click() }
 
-// Deny refuses, on a platform's page of consent.
+// Deny denies access, on a platform's consent page.
 func Deny(page *chrome.Page) error { return page.Get("link", "Do not allow").Click() }

@@ -3,7 +3,7 @@
 
 package web
 
-// Names that people and screen readers know the parts of the pages by.
+// Accessible names of the parts of the pages.
 const (
 	signIn  = "Sign in"
 	signOut = "Sign out"
@@ -17,7 +17,7 @@ const (
 	linkTeam     = "Team"
 	linkNewPost  = "New post"
 
-	// connect stands before the name of a platform.
+	// connect is followed by the name of a platform.
 	connect     = "Connect"
 	connectThis = "Connect this account"
 	disconnect  = "Disconnect"
@@ -28,10 +28,10 @@ const (
 	groupVideo    = "Video"
 	groupWhen     = "When"
 	fieldText     = "Text"
-	// otherText stands before the name of a platform, and opens the field for a text of its own.
+	// otherText is followed by the name of a platform, and opens the field for a separate text.
 	otherText  = "Another text for"
 	fieldTitle = "Title on YouTube"
-	// fieldPart stands before the number of a part of a thread.
+	// fieldPart is followed by the number of a thread's part.
 	fieldPart = "Part"
 	addPart   = "Add a part"
 	fieldTime = "Day and time"
@@ -48,7 +48,7 @@ const (
 	revoke  = "Revoke"
 )
 
-// Kinds of posts, as the composer calls them.
+// Labels of the kinds of posts in the composer.
 const (
 	Text  = "Text"
 	Image = "Images"
@@ -56,19 +56,19 @@ const (
 	Tree  = "Thread"
 )
 
-// When a post goes out, as the composer calls it.
+// Labels of the publishing times in the composer.
 const (
 	Now     = "Now"
 	Later   = "At a time"
 	AsDraft = "Keep as a draft"
 )
 
-// Titles are what pages call the platforms.
+// Titles are the platforms' names on the pages.
 var Titles = map[string]string{
 	"x": "X", "threads": "Threads", "instagram": "Instagram", "facebook": "Facebook", "tiktok": "TikTok", "youtube": "YouTube",
 }
 
-// Names of what people allow agents.
+// Names on the pages for agents' grants.
 const (
 	linkAgents = "Agents"
 	groupMay   = "It may"

@@ -10,16 +10,16 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// Site is a person at the pages of a Herald.
+// Site drives the pages of a Herald as a user.
 type Site struct {
 	Page *chrome.Page
-	// URL is its address, without a slash at the end.
+	// URL is the site's address without a trailing slash.
 	URL string
-	// Zone is that of the person; it must be that of the page.
+	// Zone is the user's time zone. It must equal the page's.
 	Zone *time.Location
 }
 
-// steps does one after the other until one fails.
+// steps runs the steps in order until one fails.
 func steps(all ...func() error) error {
 	for _, step := range all {
 		if err := step(); err != nil {
@@ -38,7 +38,7 @@ func (s Site) SignIn(link string) error {
 	)
 }
 
-// SignInWithProvider signs in by OpenID Connect, as a person of the test's provider.
+// SignInWithProvider signs in by OpenID Connect, as a user of the test's provider.
 func (s Site) SignInWithProvider(who string) error {
 	return steps(
 		func() error { return s.Page.Open(s.URL + "/signin") },
@@ -51,40 +51,41 @@ func (s Site) SignInWithProvider(who string) error {
 // SignOut signs out.
 func (s Site) SignOut() error { return s.Page.Get("button", signOut).Follow() }
 
-// menu goes to a page by the menu.
+// menu opens a page from the menu.
 func (s Site) menu(link string) error {
 	return s.Page.Get("navigation", mainMenu).Get("link", link).Follow()
 }
 
-// Overview shows what is going on.
+// Overview opens the team's overview.
 func (s Site) Overview() error { return s.menu(linkOverview) }
 
-// Posts shows the list.
+// Posts opens the list of posts.
 func (s Site) Posts() error { return s.menu(linkPosts) }
 
-// Calendar shows the month.
+// Calendar opens the calendar.
 func (s Site) Calendar() error { return s.menu(linkCalendar) }
 
-// Accounts shows the connected accounts.
+// Accounts opens the connected accounts.
 func (s Site) Accounts() error { return s.menu(linkAccounts) }
 
-// Keys shows the API keys.
+// Keys opens the API keys.
 func (s Site) Keys() error { return s.menu(linkKeys) }
 
-// Team shows the team, its plan and its usage.
+// Team opens the page of the team, its plan and its usage.
 func (s Site) Team() error { return s.menu(linkTeam) }
 
-// ToConsent leads from the page Accounts to the platform's page of consent.
+// ToConsent goes from the page Accounts to the platform's consent page.
 func (s Site) ToConsent(platform string) error {
 	return steps(
 		s.Page.GetPart("button", connect+" "+Titles[platform]).Click,
-		// A page between leads on by itself.
+		// An intermediate page redirects automatically.
 		func() error { return s.Page.WaitURL("redirect_uri=") },
 		s.Page.Settle,
 	)
 }
 
-// Consent leads from the page Accounts to the platform's page of consent, and lets Herald into the account of that handle.
+// Consent goes from the page Accounts to the platform's consent page, and grants Herald access to the account with this
+// handle.
 func (s Site) Consent(platform, handle string) error {
 	err := steps(
 		func() error { return s.ToConsent(platform) },
@@ -96,8 +97,8 @@ func (s Site) Consent(platform, handle string) error {
 	return nil
 }
 
-// Connect connects the platform's account of that handle, from the page Accounts, through the platform's page of consent.
-// Where the platform lets a person choose what is connected, the choice is left as it comes.
+// Connect connects the platform's account with this handle, from the page Accounts through the platform's consent page.
+// On platforms with a choice of accounts it keeps the default.
 func (s Site) Connect(platform, handle string) error {
 	if err := s.Consent(platform, handle); err != nil {
 		return err
@@ -115,10 +116,10 @@ func (s Site) Connect(platform, handle string) error {
 	return s.Page.Get("navigation", mainMenu).Wait()
 }
 
-// card is the part of a page about one thing, such as an account or a key, by a text that stands in it.
+// card locates the list item about one object, such as an account or a key, by a text in it.
 func (s Site) card(text string) *chrome.Element { return s.Page.GetSaying("listitem", text) }
 
-// Disconnect removes the connection whose card says that text, such as its id, and answers the question before it.
+// Disconnect removes the connection on the card with this text, such as its id, and confirms.
 func (s Site) Disconnect(text string) error {
 	return steps(
 		s.card(text).Get("button", disconnect).Click,
@@ -126,7 +127,7 @@ func (s Site) Disconnect(text string) error {
 	)
 }
 
-// MakeKey makes an API key, from the page API keys, and returns its token.
+// MakeKey creates an API key on the page API keys, and returns its token.
 func (s Site) MakeKey(description string) (token string, err error) {
 	err = steps(
 		func() error { return s.Page.Get("textbox", keyName).Fill(description) },
@@ -138,7 +139,7 @@ func (s Site) MakeKey(description string) (token string, err error) {
 	return chrome.Eval[string](s.Page, `document.getElementById("token").textContent`)
 }
 
-// RevokeKey revokes an API key, and answers the question before it.
+// RevokeKey revokes an API key, and confirms.
 func (s Site) RevokeKey(description string) error {
 	return steps(
 		s.card(description).Get("button", revoke).Click,
