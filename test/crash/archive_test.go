@@ -26,34 +26,34 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// sweeping is this version with no floor under the time in the cluster, so that what a team
-// asks for happens within a spec. Its managers are told apart by their configuration alone.
+// sweeping is this version without a minimum retention in the cluster, so that a team's retention takes effect within a
+// spec. Only the configuration distinguishes its managers.
 var sweeping = func() *version {
 	v := &version{name: "this version, without a floor of retention", program: "herald", configuration: "sweeping.yaml"}
 	v.next = v
 	return v
 }()
 
-// wayOut lists the points of the sweep, in the order in which a post that leaves comes to them.
+// wayOut lists the points of the sweep, in the order in which a leaving post reaches them.
 var wayOut = []string{
 	retention.PointBeforeArchive, retention.PointAfterRecord, retention.PointAfterArchive, retention.PointAfterRelease, retention.PointAfterDelete,
 }
 
-// archived is a post that was published, and what its record has to be.
+// archived is a published post and its expected record.
 type archived struct {
 	*sent
 	last  *v1alpha1.Post
 	calls map[v1alpha1.Platform]int
 }
 
-// remove deletes the post as people do. Kubernetes counts that as a change of what is asked for.
+// remove deletes the post as a user does. Kubernetes increments the generation.
 func (a *archived) remove(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Delete(ctx, a.DeepCopy())).To(Succeed())
 	a.last.Generation++
 }
 
-// shelf reads what the bucket keeps of a team, past the proxy.
+// shelf reads a team's archive in the bucket, bypassing the proxy.
 type shelf struct {
 	team   *team
 	bucket *store.Store
@@ -70,7 +70,7 @@ func (s shelf) account(connection string) (v1alpha1.Platform, string, bool) {
 	return v1alpha1.Platform(connection), account.ID, ok
 }
 
-// record is the record of a post, which it expects to be there.
+// record returns the record of a post, which must exist.
 func (s shelf) record(ctx context.Context, g Gomega, name string) *record.Record {
 	data, err := archive.New(s.bucket).Get(ctx, archive.Team{Namespace: s.team.namespace, Name: s.team.namespace}, name)
 	g.Expect(err).NotTo(HaveOccurred(), "the record of %s", name)
@@ -79,7 +79,7 @@ func (s shelf) record(ctx context.Context, g Gomega, name string) *record.Record
 	return kept
 }
 
-// listed is how often the team's lists have a post.
+// listed returns how often the team's lists contain a post.
 func (s shelf) listed(ctx context.Context, g Gomega, name string) (n int) {
 	view, err := lists.NewReader(s.bucket, 1<<20).Open(ctx, lists.Team{Namespace: s.team.namespace, Name: s.team.namespace}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -91,7 +91,7 @@ func (s shelf) listed(ctx context.Context, g Gomega, name string) (n int) {
 	return n
 }
 
-// holds expects the record that a post must have.
+// holds expects the correct record of a post.
 func (s shelf) holds(ctx context.Context, p *archived) {
 	GinkgoHelper()
 	want, err := record.New(p.last, s.team.namespace, s.account).Encode()
@@ -103,8 +103,8 @@ func (s shelf) holds(ctx context.Context, p *archived) {
 	}).Should(Succeed(), "the record of %s is what became of it", p.Name)
 }
 
-// leaves expects that a post is gone from the cluster, and can be read in the archive: its
-// lists have it once, and its record has what became of it.
+// leaves expects that a post is gone from the cluster and readable in the archive: the lists have it once, and the
+// record has its outcome.
 func (s shelf) leaves(ctx context.Context, p *archived) {
 	GinkgoHelper()
 	Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &v1alpha1.Post{}) }).
@@ -113,8 +113,7 @@ func (s shelf) leaves(ctx context.Context, p *archived) {
 	s.holds(ctx, p)
 }
 
-// comesBack applies a post again that has left, and expects that it reads what became of it, and
-// that nobody asked a platform to publish.
+// comesBack applies an archived post again, and expects that it adopts its outcome without a call that publishes.
 func (s shelf) comesBack(ctx SpecContext, p *archived) {
 	GinkgoHelper()
 	again := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}, Spec: *p.last.Spec.DeepCopy()}
@@ -155,7 +154,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 	AfterAll(func() { m.kill() })
 
 	kill := func() { m.kill() }
-	// of are the kinds of posts that are killed at each point.
+	// of returns the kinds of posts that are killed at each point.
 	of := func() []*kind {
 		if long {
 			return []*kind{aText, aPicture, aTree}
@@ -223,7 +222,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 		}
 	})
 
-	// killed has posts leave by their team's retention while managers are killed at points.
+	// killed waits until the team's retention has evicted the posts, while managers are killed at the points.
 	killed := func(ctx SpecContext, posts []*archived, at ...string) {
 		GinkgoHelper()
 		for i, point := range at {
@@ -237,7 +236,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 			kept.leaves(ctx, p)
 		}
 		retain(ctx, v1alpha1.TeamRetention{})
-		// A sweep that has read the team as it was may still be under way; what comes back is to be seen.
+		// A sweep that has read the old team may still run; the posts that come back must stay visible.
 		wait(time.Second)
 		for _, p := range posts {
 			kept.comesBack(ctx, p)
@@ -246,7 +245,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 
 	It("kills the sweep at each of its steps", func(ctx SpecContext) {
 		if !long {
-			// One after the other: the posts stay until a manager lives long enough.
+			// One at a time: the posts stay until a manager survives long enough.
 			posts := []*archived{published(ctx, aText, "sweep 1"), published(ctx, aText, "sweep 2")}
 			posts[0].calls = posts[1].calls
 			killed(ctx, posts, wayOut...)

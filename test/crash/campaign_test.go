@@ -18,34 +18,31 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The campaign in full, and as it runs with every change.
+// The full campaign, and the short one for every change.
 const (
 	manyPosts, manyKills, manyTeams = 5000, 500, 6
 	somePosts, someKills            = 60, 8
 )
 
-// givenUpAtMost bounds which share of the lost calls may be given up where a platform
-// cannot be asked, in the full campaign; the short one has too few to measure it. About
-// half of the calls that a kill cuts off are published, and those are found. The share
-// of all targets would tell how many calls were under way at a kill, so how busy the
-// machine was.
+// givenUpAtMost limits the share of lost calls that are given up on platforms without a usable lookup, in the full
+// campaign; the short one is too small to measure it. About half of the calls that a kill interrupts are published, and
+// lookups find those. The share of all targets would measure the number of open calls at a kill, and so the machine's
+// load.
 const givenUpAtMost = 0.65
 
-// askable reports whether the platform can be asked what became of a lost call.
-// That of TikTok's photos is known by nothing but its answer, and the list of a
-// Facebook Page does not prove that a post is not online, so that the doubt is left
-// to a person.
+// askable reports whether a lookup on the platform can decide a lost call. For TikTok's photos only the response itself
+// can, and the listing of a Facebook Page does not prove that a post is absent, so a person must decide.
 func askable(p pair) bool {
 	isTikTokPhoto := p.to == v1alpha1.PlatformTikTok && p.category == v1alpha1.CategoryImage
 	return !isTikTokPhoto && p.to != v1alpha1.PlatformFacebook
 }
 
-// campaign makes posts and, at random moments, trouble.
+// campaign creates posts and random failures.
 type campaign struct {
 	sum      *totals
 	teams    []*team
 	managers []*process
-	// onto are the platforms to post to.
+	// onto are the platforms to publish to.
 	onto []v1alpha1.Platform
 	// recent are scheduled posts that may still be cancelled.
 	mu     sync.Mutex
@@ -61,8 +58,8 @@ func (c *campaign) count() (n int) {
 	return n
 }
 
-// post makes some posts at once: to one platform mostly, to all that take it
-// sometimes, for now or for a few seconds ahead.
+// post creates n posts concurrently: mostly for one platform, sometimes for all that accept the kind, due now or in a
+// few seconds.
 func (c *campaign) post(ctx SpecContext, n int) {
 	var made sync.WaitGroup
 	for range n {
@@ -89,7 +86,7 @@ func (c *campaign) post(ctx SpecContext, n int) {
 	made.Wait()
 }
 
-// pick chooses a kind and a platform, all as often but for the longest.
+// pick chooses a kind and a platform. All are equally likely except the longest.
 func (c *campaign) pick(t *team) pair {
 	all := pairs()
 	for {
@@ -103,7 +100,7 @@ func (c *campaign) pick(t *team) pair {
 	}
 }
 
-// cancel withdraws what was chosen for it, some of it too late.
+// cancel cancels the posts that were chosen for it, some of them too late.
 func (c *campaign) cancel(ctx SpecContext) {
 	c.mu.Lock()
 	var now, later []func(SpecContext)
@@ -143,8 +140,7 @@ func (c *campaign) fault(ctx SpecContext) {
 	case 3:
 		f.Kind, f.DelayMS = "delay", 200+rand.IntN(2000)
 	case 4:
-		// Some platforms then limit the whole app for minutes, for which the short
-		// form has no time.
+		// Some platforms then limit the whole app for minutes, too long for the short campaign.
 		f.Kind, f.DelayMS = "delay", 50
 		if long && rand.IntN(8) == 0 {
 			f.Kind, f.RetryAfterS, f.DelayMS, f.Times = "rate_limit", 1+rand.IntN(3), 0, 1
@@ -156,7 +152,7 @@ func (c *campaign) fault(ctx SpecContext) {
 	c.sum.faults++
 }
 
-// trouble does one of the things that happen to processes and networks.
+// trouble causes one random failure of a process or a network.
 func (c *campaign) trouble(ctx SpecContext) {
 	switch dice := rand.IntN(1000); {
 	case dice < 25:
@@ -195,7 +191,7 @@ func (c *campaign) kill(i int) {
 	c.managers[i] = c.managers[i].again()
 }
 
-// killAtPoint kills a manager when it comes to a point, if one does soon.
+// killAtPoint kills a manager when it reaches a point, if one does soon.
 func (c *campaign) killAtPoint() {
 	at := []string{
 		post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord, post.PointAfterLookup,
@@ -219,7 +215,7 @@ func (c *campaign) killAtPoint() {
 	c.managers[i] = victim.again()
 }
 
-// twin starts a second manager that asks nobody who leads, or kills it.
+// twin starts a second manager without leader election, or kills it.
 func (c *campaign) twin() {
 	if len(c.managers) == 2 {
 		c.managers[1].kill()
@@ -230,8 +226,7 @@ func (c *campaign) twin() {
 	c.managers = append(c.managers, c.managers[0].beside())
 }
 
-// hold stops a manager in whatever it does until its time to send is over,
-// while another works.
+// hold stops a manager in the middle of its work until its send window is over, while another one works.
 func (c *campaign) hold() {
 	held, other := c.managers[0], c.managers[0].beside()
 	held.hold()
@@ -243,7 +238,7 @@ func (c *campaign) hold() {
 	c.sum.holds++
 }
 
-// run makes posts and trouble until there were enough of both.
+// run creates posts and failures until there are enough of both.
 func (c *campaign) run(ctx SpecContext, posts, kills int) {
 	began := time.Now()
 	for round := 1; c.kills() < kills || c.count() < posts; round++ {
@@ -267,8 +262,8 @@ func (c *campaign) end() {
 	}
 }
 
-// judge says what became of all posts, and expects what must hold of them.
-// before are the calls to publish before the first of them.
+// judge counts the outcomes of all posts and checks the invariants. before are the numbers of publishing calls before
+// the campaign.
 func (c *campaign) judge(ctx SpecContext, name string, before map[v1alpha1.Platform]int) {
 	GinkgoHelper()
 	for _, t := range c.teams {

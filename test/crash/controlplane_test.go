@@ -19,17 +19,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// server is a process of the control plane, which is killed and started again
-// as it was: on its port and with its data.
+// server is a process of the control plane that is killed and restarted with the same port and data.
 type server struct {
 	name string
 	argv []string
 	now  *process
-	// pid is that of the first one, which envtest has started.
+	// pid is the process that envtest started.
 	pid int
 }
 
-// adopt finds a program that envtest has started.
+// adopt finds a process that envtest has started.
 func adopt(name string) *server {
 	entries, err := filepath.Glob("/proc/[0-9]*/stat")
 	Expect(err).NotTo(HaveOccurred())
@@ -42,7 +41,7 @@ func adopt(name string) *server {
 			continue
 		}
 		stat, err := os.ReadFile(entry)
-		// The name may hold blanks; what follows it is the state and the parent.
+		// The name may contain blanks; the state and the parent follow it.
 		if fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])); err == nil && fields[1] == strconv.Itoa(os.Getpid()) {
 			return &server{name: name, argv: argv, pid: pid}
 		}
@@ -51,26 +50,26 @@ func adopt(name string) *server {
 	return nil
 }
 
-// restart kills the program, and starts it again.
+// restart kills the program and starts it again.
 func (s *server) restart(ctx context.Context) {
 	s.kill()
 	s.again(ctx)
 }
 
-// again starts the program that was killed; it returns when the API answers.
+// again starts the killed program and waits until the API answers.
 func (s *server) again(ctx context.Context) {
 	s.launch()
 	Eventually(func() error { return k8s.List(ctx, &corev1.NamespaceList{}) }).Should(Succeed(), "the API answers again")
 }
 
-// launch starts the program that was killed.
+// launch starts the killed program.
 func (s *server) launch() {
 	log, err := os.OpenFile(filepath.Join(folder, s.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
 	s.now = launch(exec.Command(s.argv[0], s.argv[1:]...), log)
 }
 
-// kill ends the program as kill -9 does.
+// kill ends the program, as kill -9 does.
 func (s *server) kill() {
 	if s.now != nil {
 		s.now.kill()
@@ -80,7 +79,7 @@ func (s *server) kill() {
 	Eventually(func() error { return syscall.Kill(s.pid, 0) }).ShouldNot(Succeed(), "%s is gone", s.name)
 }
 
-// end ends what restart has started; envtest ends the rest.
+// end ends the processes that restart has started; envtest ends the rest.
 func (s *server) end() {
 	if s.now != nil {
 		s.now.kill()

@@ -17,15 +17,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// protocol lists the named points of every delivery, in order, and preparing
-// those of what precedes some.
+// protocol lists the named points of every delivery, in order, and preparing the points of a preparation.
 var (
 	protocol  = []string{post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord}
 	preparing = []string{post.PointAfterPart, post.PointAfterSecret, post.PointAfterPrepare}
 )
 
-// tell prints totals under a name, and expects what must hold of them: nothing
-// published twice or lost, and little given up, with words that help.
+// tell prints totals under a name and checks the invariants: nothing published twice or lost, and few posts given up,
+// with a helpful reason.
 func tell(name string, sum *totals) {
 	GinkgoHelper()
 	fmt.Printf("%s: %s\n", name, sum)
@@ -37,9 +36,8 @@ func tell(name string, sum *totals) {
 	Expect(all.looked).NotTo(BeZero(), "no doubt was settled by looking: the kills came at no interesting moment")
 }
 
-// expectCalls expects that no call that can publish was made beside those that
-// are recorded: the sandbox refuses the same words twice, as X does, so that a
-// second call would not show as a second post.
+// expectCalls expects that every call that can publish is recorded. The sandbox rejects a duplicate text, as X does, so
+// a second call would not show as a second post.
 func expectCalls(ctx SpecContext, before map[v1alpha1.Platform]int, sum *totals) {
 	GinkgoHelper()
 	for _, on := range connected() {
@@ -81,8 +79,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 
 	kill := func() { m.kill() }
 
-	// meet waits until posts have met their fate, or all of them are finished
-	// without having come to the point.
+	// meet waits until the failure has happened, or until all posts are finished without reaching the point.
 	meet := func(ctx SpecContext, met <-chan struct{}, posts ...*sent) (came bool) {
 		GinkgoHelper()
 		Eventually(func() bool {
@@ -99,7 +96,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		<-met
 		return true
 	}
-	// killed makes posts and kills the manager when it comes to a point of one.
+	// killed creates posts and kills the manager when a post reaches a point.
 	killed := func(ctx SpecContext, point string, of ...pair) {
 		GinkgoHelper()
 		met := points.once(point, kill)
@@ -191,7 +188,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	})
 
 	It("kills the manager between two posts of the same words", func(ctx SpecContext) {
-		// X and Facebook refuse the same words twice; Threads shows both.
+		// X and Facebook reject a duplicate text; Threads shows both.
 		for _, point := range protocol {
 			text := "the same words, killed " + point
 			tm.say(ctx, aText, text, time.Time{}, v1alpha1.PlatformThreads)
@@ -256,7 +253,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			})).To(Succeed())
 			made := tm.post(ctx, p.kind, "killed after a look", p.to)
 			if !long && p.to != v1alpha1.PlatformX && p.to != v1alpha1.PlatformTikTok {
-				continue // it is looked for while others are killed
+				continue // a lookup decides it while other managers are killed
 			}
 			if meet(ctx, points.once(post.PointAfterLookup, kill), made) {
 				sum.kills++
@@ -276,7 +273,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 					Platform: string(p.to), Account: tm.accounts[p.to].ID, Operation: "publish", Kind: "publishes_and_refuses", Refusal: "invalid", Times: 1,
 				}
 				if p.to == v1alpha1.PlatformX {
-					// Elsewhere a limit lasts for longer than the others wait.
+					// On other platforms a limit lasts longer than the specs wait.
 					lie.Refusal, lie.RetryAfterS = "rate_limit", 2
 				}
 				Expect(platform.Fault(ctx, lie)).To(Succeed())
@@ -322,7 +319,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 				back.Go(func() {
 					defer GinkgoRecover()
 					select {
-					case <-killed: // perhaps before the post is made, which then waits for it
+					case <-killed: // perhaps before the post exists, which then waits for it
 						s.again(ctx)
 					case <-settled:
 					}
@@ -378,7 +375,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			}
 		}
 		if long {
-			// Longer than the lease: the manager ends itself, and another begins.
+			// Longer than the lease: the manager ends, and another one starts.
 			for _, way := range []cut{requestsLost, answersLost} {
 				for _, point := range protocol {
 					cuts(ctx, point, toKubernetes, way, 14*time.Second, public()[0])
@@ -419,13 +416,12 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	AfterAll(func() { m.kill() })
 })
 
-// sendWindow is how long after its claim a manager may begin a call, by default.
+// sendWindow is the default time after a claim within which its call must start.
 const sendWindow = 5 * time.Second
 
-// patience is how long what is left may take: a platform that was told to limit
-// an app does so for minutes, and what failed for long is tried again ever later.
-// With little trouble it takes the time in which a look is proof; on a busy machine
-// some looks fail, and the pauses between them grow to minutes.
+// patience is the timeout for the remaining work. A platform with an injected limit limits an app for minutes, and
+// repeated failures have a growing backoff. With few failures it is the time until a lookup is proof; on a busy machine
+// some lookups fail, and their pauses grow to minutes.
 func patience() time.Duration {
 	if long {
 		return 20 * time.Minute
@@ -433,8 +429,8 @@ func patience() time.Duration {
 	return 8 * time.Minute
 }
 
-// settle waits until nothing is left to be done for teams. look is called
-// meanwhile, to start a manager in the place of one that has ended itself.
+// settle waits until the teams have no unsettled posts. It calls look meanwhile, to replace a manager that has ended
+// itself.
 func settle(ctx SpecContext, look func(), teams ...*team) {
 	GinkgoHelper()
 	Expect(platform.ClearFaults(ctx)).To(Succeed())
@@ -446,7 +442,7 @@ func settle(ctx SpecContext, look func(), teams ...*team) {
 	}
 }
 
-// wait lets time pass: the real one, since real processes live in it.
+// wait sleeps in real time, since the processes are real.
 func wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -18,9 +18,10 @@ import (
 
 type props = apiextensionsv1.JSONSchemaProps
 
-// narrowed names what a schema refuses or drops that an earlier one had a program write: the program of that version goes on
-// writing it, when it works beside the next one and after a rollback. It writes a status as a whole, without the fields that it
-// does not know, so that a rule may not hold on to one that is new. rules are those of the schemas around it.
+// narrowed returns what a schema rejects or drops although a program of the earlier version writes it. That program
+// still writes it when it runs next to the new version and after a rollback. It writes a status as a whole, without the
+// fields that it lacks, so a transition rule (oldSelf) must not depend on a new field. rules are the rules of the
+// enclosing schemas.
 func narrowed(earlier, now *props, path string, rules []string) (problems []string) {
 	say := func(what string) { problems = append(problems, path+": "+what) }
 	for _, rule := range now.XValidations {
@@ -71,10 +72,10 @@ func values(s *props) (out []string) {
 	return out
 }
 
-// less reports whether a limit is lower than another, or new.
+// less reports whether a limit is new or lower than before.
 func less(now, earlier *int64) bool { return now != nil && (earlier == nil || *now < *earlier) }
 
-// narrowedBetween compares the resource definitions in two folders.
+// narrowedBetween compares the CRDs in two folders.
 func narrowedBetween(earlier, now string) (problems []string, err error) {
 	files, err := filepath.Glob(filepath.Join(earlier, "*.yaml"))
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// slowCall is how long the call takes that the manager has begun which is stopped: longer than the hand-over, and less
-// than a call may take.
+// slowCall is the duration of the call in progress when the manager is stopped: longer than the handover, and shorter
+// than the timeout of a call.
 const slowCall = 12 * time.Second
 
 var _ = Describe("A manager that is stopped in the middle of a call", func() {
-	// The kubeconfig of the managers names no namespace, so that the lease is in that of Kubernetes.
+	// The managers' kubeconfig has no namespace, so the lease is in Kubernetes' default namespace.
 	holder := func(ctx SpecContext) func(Gomega) string {
 		leases, err := typedcoordinationv1.NewForConfig(kubernetes)
 		Expect(err).NotTo(HaveOccurred())

@@ -21,14 +21,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// card is what a card of a tree says, and title the title of a film.
+// card is the text of a tree's card, and title the title of a film.
 func card(words string, i int) string { return fmt.Sprintf("%s, card %d", words, i) }
 func title(words string) string       { return "The film of " + words }
 
-// row counts what became of one kind of post on one platform.
+// row counts the outcomes of one kind of post on one platform.
 type row struct {
 	targets, attempts, cancelled, twice, lost, givenUp, looked int
-	// denied counts what has failed, and is online.
+	// denied counts failed targets that are online.
 	denied int
 }
 
@@ -43,14 +43,13 @@ func (r *row) add(o row) {
 	r.denied += o.denied
 }
 
-// totals is what is printed in the end.
+// totals are the results of a campaign.
 type totals struct {
 	posts, kills, serverKills, cuts, holds, faults int
-	// lies counts the refusals that platforms told of what they had published.
+	// lies counts the refusals that platforms returned for published posts.
 	lies int
 	rows map[pair]*row
-	// reasons say why posts were given up, and unnamed counts those of them that
-	// do not say what to check.
+	// reasons counts why posts were given up, and unnamed counts the posts whose reason does not name what to check.
 	reasons map[string]int
 	unnamed int
 }
@@ -64,7 +63,7 @@ func (t *totals) row(p pair) *row {
 	return t.rows[p]
 }
 
-// sum adds up the rows that match.
+// sum adds the matching rows.
 func (t *totals) sum(match func(pair) bool) (out row) {
 	for p, r := range t.rows {
 		if match(p) {
@@ -76,7 +75,7 @@ func (t *totals) sum(match func(pair) bool) (out row) {
 
 func everyPair(pair) bool { return true }
 
-// String is the table of the totals.
+// String returns the totals as a table.
 func (t *totals) String() string {
 	var out bytes.Buffer
 	all := t.sum(everyPair)
@@ -109,21 +108,21 @@ func (t *totals) String() string {
 	return out.String()
 }
 
-// words is how a post is told from others on an account.
+// words identify a post on an account.
 type words struct {
 	on    v1alpha1.Platform
 	text  string
 	inbox bool
 }
 
-// part is one thing that shows: a post, or a card of a tree.
+// part is one visible object: a post, or a card of a tree.
 type part struct {
 	words
 	title string
 	files []string
 }
 
-// parts are what shows of a target.
+// parts returns the visible parts of a target.
 func (s *sent) parts(t *team, i int) (out []part) {
 	target := &s.Spec.Targets[i]
 	on := v1alpha1.Platform(target.ConnectionRef.Name)
@@ -141,7 +140,7 @@ func (s *sent) parts(t *team, i int) (out []part) {
 	}
 	p := part{words: words{on, target.Caption, s.kind.inbox}, files: hashes(0)}
 	if s.kind.inbox {
-		p.text = "" // what waits in the inbox of a film has no words
+		p.text = "" // a film in the inbox has no text
 	}
 	if target.YouTube != nil {
 		p.title = target.YouTube.Title
@@ -149,7 +148,7 @@ func (s *sent) parts(t *team, i int) (out []part) {
 	return []part{p}
 }
 
-// shown is what the sandbox has of a team, by words.
+// shown returns the team's posts on the sandbox, by words.
 func (t *team) shown(ctx context.Context) map[words][]sandboxtest.Post {
 	out := map[words][]sandboxtest.Post{}
 	for on, account := range t.accounts {
@@ -163,8 +162,7 @@ func (t *team) shown(ctx context.Context) map[words][]sandboxtest.Post {
 	return out
 }
 
-// judge compares what the API server says of each post of a team with what the
-// sandbox has.
+// judge compares the status of each post of a team with the sandbox.
 func (t *totals) judge(ctx context.Context, tm *team) {
 	now, err := tm.all(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -219,7 +217,7 @@ func (t *totals) judge(ctx context.Context, tm *team) {
 	}
 }
 
-// compare judges one target and returns what is wrong with it.
+// compare checks one target and returns its problem.
 func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts []part, wanted map[words]int, shown map[words][]sandboxtest.Post) (bad []string) {
 	before, complete, unclaimed := "", true, false
 	for k, want := range parts {
@@ -236,7 +234,7 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 			id = target.Cards[k].ExternalID
 		}
 		match := slices.IndexFunc(got, func(g sandboxtest.Post) bool {
-			// What waits in TikTok's inbox has no id, and is recorded under its ticket.
+			// A post in TikTok's inbox has no id, and is recorded under its ticket.
 			return g.ID == id || want.inbox && strings.Contains(id, "~") && len(got) == wanted[want.words]
 		})
 		if match < 0 {
@@ -251,7 +249,7 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 		before = id
 	}
 	switch {
-	case p.cancelled: // nothing may show
+	case p.cancelled: // must not be published
 	case target.Phase == v1alpha1.PhaseFailed && target.Reason == v1alpha1.ReasonOutcomeUnknown:
 		r.givenUp++
 		t.reasons[reasonOf(target.Message)]++
@@ -269,7 +267,7 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 	return bad
 }
 
-// reasonOf is why a post was given up.
+// reasonOf returns why a post was given up.
 func reasonOf(message string) string {
 	_, why, _ := strings.Cut(message, "(")
 	why, _, _ = strings.Cut(why, "). Look")
@@ -285,14 +283,13 @@ func hashesOf(p sandboxtest.Post) (out []string) {
 
 var lookupLine = regexp.MustCompile(`looked up a call whose answer was lost.*uid=(\S+) target=(\d+) attempt=(\w+) .*outcome=\w`)
 
-// settledByLooking counts what the managers' log says about looks that ended
-// the doubt, by post and target.
+// settledByLooking counts the lookups that decided an outcome, by post and target, from the managers' log.
 func settledByLooking() map[string]int {
 	log, err := os.ReadFile(filepath.Join(folder, "manager.log"))
 	Expect(err).NotTo(HaveOccurred())
 	out, seen := map[string]int{}, map[string]bool{}
 	for _, m := range lookupLine.FindAllSubmatch(log, -1) {
-		// Two managers may have looked, of which one could write.
+		// Two managers may have looked up the same attempt, and only one could write.
 		if attempt := string(m[3]); !seen[attempt] {
 			seen[attempt] = true
 			out[string(m[1])+"/"+string(m[2])]++

@@ -16,13 +16,13 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// everywhere is the order in which platforms are named here.
+// everywhere is the order of the platforms in this suite.
 var everywhere = []v1alpha1.Platform{
 	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram,
 	v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
 }
 
-// registry is asked what each platform delivers.
+// registry has the capabilities of each platform.
 var registry = platforms.Registry{
 	v1alpha1.PlatformX:         x.New(x.Config{}, nil),
 	v1alpha1.PlatformThreads:   threads.New(threads.Config{}, nil),
@@ -32,13 +32,13 @@ var registry = platforms.Registry{
 	v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, nil),
 }
 
-// kind is what a post is made of, as far as it matters to its delivery.
+// kind is the content of a post, as far as it affects delivery.
 type kind struct {
 	name     string
 	category v1alpha1.Category
-	// files names the files of the post or, of a tree, those of each card.
+	// files are the names of the post's files or, in a tree, of each card's files.
 	files [][]string
-	// inbox is set for what waits in an inbox, without its words.
+	// inbox is set for posts to an inbox, which have no text.
 	inbox bool
 }
 
@@ -55,7 +55,7 @@ var (
 	kinds     = []*kind{aText, aPicture, aCarousel, aFilm, aLongFilm, aDraft, aTree, aFullTree}
 )
 
-// goesTo reports whether a platform delivers it.
+// goesTo reports whether a platform accepts the kind.
 func (k *kind) goesTo(to v1alpha1.Platform) bool {
 	limits := registry[to].Capabilities()
 	withFiles := len(slices.Concat(k.files...)) > 0
@@ -63,12 +63,12 @@ func (k *kind) goesTo(to v1alpha1.Platform) bool {
 		(!withFiles || k.category != v1alpha1.CategoryTree || limits.CanDeliver(v1alpha1.CategoryImage))
 }
 
-// targets are the platforms that deliver it.
+// targets returns the platforms that accept the kind.
 func (k *kind) targets() []v1alpha1.Platform {
 	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return !k.goesTo(p) })
 }
 
-// prepares reports whether something precedes the visible call.
+// prepares reports whether the kind needs a preparation before the visible call.
 func (k *kind) prepares(to v1alpha1.Platform) bool {
 	preparer, ok := registry[to].(platforms.Preparer)
 	content := platforms.Content{Category: k.category}
@@ -84,7 +84,7 @@ type pair struct {
 	to v1alpha1.Platform
 }
 
-// pairs are all that can be delivered.
+// pairs returns all combinations that can be delivered.
 func pairs() (out []pair) {
 	for _, k := range kinds {
 		for _, to := range k.targets() {
@@ -94,12 +94,12 @@ func pairs() (out []pair) {
 	return out
 }
 
-// public are the pairs of which as many can be sent as one likes.
+// public returns the pairs without a daily limit.
 func public() []pair {
 	return slices.DeleteFunc(pairs(), func(p pair) bool { return p.kind == aDraft })
 }
 
-// connected are the platforms to which anything can be delivered.
+// connected returns the platforms that accept any kind.
 func connected() []v1alpha1.Platform {
 	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return len(registry[p].Capabilities().Delivers) == 0 })
 }
@@ -113,7 +113,7 @@ func (k *kind) refs(part int) (out []v1alpha1.LocalReference) {
 	return out
 }
 
-// fill makes a post of this kind that says words, which no other says.
+// fill sets the content of a post of this kind. words must be unique.
 func (k *kind) fill(p *v1alpha1.Post, words string) {
 	p.Spec.Category = k.category
 	switch k.category {

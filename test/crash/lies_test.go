@@ -18,17 +18,15 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// liesPercent is the share of the calls that publish to which the campaign lets the
-// platforms answer a refusal; LIES is another one, 0 for none.
+// liesPercent is the share of publishing calls that the platforms answer with a refusal although they publish. LIES
+// overrides it; 0 disables lies.
 const liesPercent = 20
 
-// lies is how often a lie may be told, which is more than the campaign makes calls.
+// lies limits the lies of a fault. It is more than the number of calls in a campaign.
 const lies = 1_000_000
 
-// liesOf are the refusals that are told of what is online, as faults of any platform,
-// with the share that each has of a hundred lies. A limit has its account wait, for a
-// minute at least where Meta's headers name the end, for which the short form has no
-// time.
+// liesOf returns the refusals for published posts, as faults of any platform, with their share in percent. A rate limit
+// blocks its account for at least a minute where Meta's headers name the end, which is too long for the short campaign.
 func liesOf() []sandboxtest.Fault {
 	out := []sandboxtest.Fault{
 		{Refusal: "invalid", Percent: 50},
@@ -41,8 +39,8 @@ func liesOf() []sandboxtest.Fault {
 	return out
 }
 
-// lie lets every platform publish and refuse, for a share of the calls that is drawn
-// at random and told, so that it can be drawn again.
+// lie makes every platform publish and refuse, for a random share of the calls. It prints the seed, so that a run can
+// be repeated.
 func (c *campaign) lie(ctx SpecContext) {
 	percent, err := strconv.Atoi(cmp.Or(os.Getenv("LIES"), strconv.Itoa(liesPercent)))
 	Expect(err).NotTo(HaveOccurred(), "LIES is a percentage, such as 20")
@@ -53,7 +51,7 @@ func (c *campaign) lie(ctx SpecContext) {
 	fmt.Printf("campaign: platforms lie about %d %% of the calls that publish, drawn from seed %d\n", percent, seed)
 	for _, on := range connected() {
 		for i, f := range liesOf() {
-			// A lie is drawn where those before it were not.
+			// Each lie is drawn from the calls without an earlier one.
 			f.Platform, f.Operation, f.Kind, f.Times = string(on), "publish", "publishes_and_refuses", lies
 			f.Percent, f.Seed = max(1, f.Percent*percent/100), uint64(seed)+uint64(i)
 			Expect(platform.Fault(ctx, f)).To(Succeed())
@@ -61,8 +59,7 @@ func (c *campaign) lie(ctx SpecContext) {
 	}
 }
 
-// heard counts the lies that were told, before the faults are cleared. A campaign
-// without any shows nothing.
+// heard counts the lies before the faults are cleared. A campaign without any proves nothing.
 func (c *campaign) heard(ctx SpecContext) {
 	waiting, err := platform.Faults(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -78,9 +75,9 @@ func (c *campaign) heard(ctx SpecContext) {
 	Expect(c.sum.lies).To(BeNumerically(">", 0), "platforms have lied")
 }
 
-// How long X limits an account that lists its posts later than X promises: a search that
-// begins with the second call would miss the post of the first, by its margin of a minute,
-// and the listing has it before the second call counts as absent.
+// limitFor is how long X limits an account whose listing lags more than X promises. A search that starts at the second
+// call, less its margin of a minute, would miss the post of the first, and the listing shows it before the second call
+// counts as absent.
 const (
 	limitFor   = 70 * time.Second
 	listsAfter = limitFor + 6*time.Second
@@ -118,5 +115,5 @@ var _ = Describe("A post that is published, refused, and listed too late", func(
 	})
 })
 
-// aroundARefusal are the points between a refusal and what comes of it.
+// aroundARefusal are the points between a refusal and its effect.
 var aroundARefusal = []string{post.PointAfterAnswer, post.PointAfterRecord, post.PointAfterLookup}

@@ -11,11 +11,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// caughtUpWithin is how long after an outage of the Kubernetes API the last of the posts
-// goes out that came due in it.
+// caughtUpWithin is the time after an outage of the Kubernetes API within which the last post that came due in it is
+// published.
 const caughtUpWithin = 20 * time.Second
 
-// outage is how long the API is away, and how many posts come due meanwhile.
+// outage returns the duration of the outage and the number of posts that come due in it.
 func outage() (away time.Duration, posts, teams int) {
 	if long {
 		return 3 * time.Minute, 500, 4
@@ -32,7 +32,7 @@ var _ = Describe("An outage of the Kubernetes API", func() {
 		for i := range teams {
 			teams[i] = newTeam(ctx)
 		}
-		// All are there, and known to the manager, before the first comes due.
+		// All posts exist and are in the manager's cache before the first is due.
 		first := time.Now().Add(10*time.Second + time.Duration(posts)*50*time.Millisecond)
 		to := aText.targets()
 		for n := range posts {
@@ -42,7 +42,7 @@ var _ = Describe("An outage of the Kubernetes API", func() {
 		Expect(time.Until(first)).To(BeNumerically(">", 0), "the posts were made in time")
 		wait(time.Until(first.Add(-time.Second)))
 		apiServer.kill()
-		// A manager that ends, since it cannot renew its lease, is started again, as Kubernetes does.
+		// A manager that ends because it cannot renew its lease is restarted, as Kubernetes does.
 		for over := first.Add(away); time.Now().Before(over); m = revive(m) {
 			wait(time.Second)
 		}
@@ -63,7 +63,7 @@ var _ = Describe("An outage of the Kubernetes API", func() {
 	})
 })
 
-// lastShown is when the last post of teams came to be shown.
+// lastShown returns when the last post of the teams was published.
 func lastShown(ctx SpecContext, teams ...*team) (last time.Time) {
 	for _, tm := range teams {
 		for _, posts := range tm.shown(ctx) {

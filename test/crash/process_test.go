@@ -15,37 +15,34 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// process is a child of the test.
+// process is a child process of the test.
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	// flags are what a manager was started with beside what all are, of is the
-	// version that it runs.
+	// flags are the manager's additional flags, and of is its version.
 	flags []string
 	of    *version
 }
 
-// version is one of Herald.
+// version is a version of Herald.
 type version struct {
 	name string
-	// program and configuration are the manager's, in the test's folder unless
-	// they are absolute.
+	// program and configuration are the manager's files, relative to the test's folder or absolute.
 	program, configuration string
-	// next is what is started in the place of a manager of this version.
+	// next is the version that replaces a killed manager of this version.
 	next *version
-	// starts counts its managers.
+	// starts counts the managers of this version.
 	starts int
 }
 
-// present is the version in this checkout. Another one takes turns with it in an
-// upgrade alone.
+// present is the version of this checkout. It alternates with another one in an upgrade only.
 var present = func() *version {
 	v := &version{name: "this version", program: "herald", configuration: "manager.yaml"}
 	v.next = v
 	return v
 }()
 
-// inFolder is the path of what is in the test's folder, or an absolute path.
+// inFolder returns a path relative to the test's folder, or an absolute path as it is.
 func inFolder(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -53,7 +50,7 @@ func inFolder(path string) string {
 	return filepath.Join(folder, path)
 }
 
-// start runs a program that the suite has built, with its log in the test's folder.
+// start runs a program of the suite, with its log in the test's folder.
 func start(program, name string, environment []string, args ...string) *process {
 	log, err := os.OpenFile(filepath.Join(folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
@@ -62,7 +59,7 @@ func start(program, name string, environment []string, args ...string) *process 
 	return launch(cmd, log)
 }
 
-// launch starts a program that dies with the test.
+// launch starts a program that ends with the test.
 func launch(cmd *exec.Cmd, log *os.File) *process {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
@@ -76,11 +73,11 @@ func launch(cmd *exec.Cmd, log *os.File) *process {
 	return p
 }
 
-// alone lets a manager work without asking who leads: two of them work at once.
+// alone disables leader election, so two managers work concurrently.
 const alone = "--leader-elect=false"
 
-// startManager starts a manager. The leader's name is stable, so that the next
-// one works at once; what keeps them apart is the claim.
+// startManager starts a manager. The leader's identity is stable, so the next manager works immediately; claims keep
+// the two apart.
 func startManager(flags ...string) *process { return present.start(flags...) }
 
 func (v *version) start(flags ...string) *process {
@@ -93,24 +90,23 @@ func (v *version) start(flags ...string) *process {
 	return p
 }
 
-// again starts a manager in the place of one that was killed.
+// again starts a manager in place of a killed one.
 func (p *process) again() *process { return p.of.next.start(p.flags...) }
 
-// beside starts a manager that works at the same time and asks nobody who leads.
+// beside starts a concurrent manager without leader election.
 func (p *process) beside() *process { return p.of.next.start(alone) }
 
-// kill ends a process as kill -9 does and waits until it is gone.
+// kill ends a process, as kill -9 does, and waits for its end.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 }
 
-// hold stops a process, and release lets it go on as if no time had passed.
+// hold stops a process, and release resumes it as if no time had passed.
 func (p *process) hold()    { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
 func (p *process) release() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
 
-// revive starts another manager if this one has ended itself, as it does when
-// it cannot renew its lease.
+// revive replaces a manager that has ended itself because it could not renew its lease.
 func revive(m *process) *process {
 	select {
 	case <-m.done:
@@ -120,8 +116,7 @@ func revive(m *process) *process {
 	}
 }
 
-// hook is told by a manager that it has reached a point of the protocol, and
-// makes it wait while the test acts.
+// hook receives a request when a manager reaches a point of the protocol, and blocks it while the test acts.
 type hook struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -148,8 +143,7 @@ func newHook() *hook {
 func (h *hook) url() string { return h.server.URL }
 func (h *hook) close()      { h.server.Close() }
 
-// once arranges that act runs when a manager reaches the point for the first
-// time from now; done is closed after it.
+// once runs act when a manager next reaches the point, and closes done afterwards.
 func (h *hook) once(point string, act func()) (done chan struct{}) {
 	done = make(chan struct{})
 	h.mu.Lock()
@@ -161,7 +155,7 @@ func (h *hook) once(point string, act func()) (done chan struct{}) {
 	return done
 }
 
-// cancel takes back what once arranged. It reports false if that has begun.
+// cancel undoes once. It returns false if act has started.
 func (h *hook) cancel() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,21 +9,20 @@ import (
 	"time"
 )
 
-// cut says which way a proxy lets nothing through.
+// cut is the direction in which a proxy drops data.
 type cut int
 
 const (
-	// open lets everything through.
+	// open forwards everything.
 	open cut = iota
-	// requestsLost swallows what the client sends.
+	// requestsLost drops the client's data.
 	requestsLost
-	// answersLost swallows what the server sends: what was asked for happens,
-	// and no process hears of it.
+	// answersLost drops the server's data: requests take effect, and no process receives the response.
 	answersLost
 )
 
-// proxy stands between the manager and a server, on the TCP level, so that it
-// can be cut in either direction while both think that the other is there.
+// proxy forwards TCP connections between the manager and a server. It can drop data in either direction while both ends
+// consider the connection open.
 type proxy struct {
 	listener net.Listener
 	target   string
@@ -45,8 +44,8 @@ func newProxy(target string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// set cuts, or heals: connections that lived through a cut are closed then, as
-// they would be by a network that lost their packets for good.
+// set cuts or heals the proxy. Healing closes the connections that were open during a cut, as if a network had lost
+// their packets for good.
 func (p *proxy) set(c cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +86,7 @@ func (p *proxy) serve() {
 	}
 }
 
-// pass copies from one side to the other, except while it is cut that way.
+// pass copies data in one direction, and drops it during a cut of that direction.
 func (p *proxy) pass(to, from net.Conn, lostBy cut) {
 	defer p.forget(to, from)
 	buffer := make([]byte, 32<<10)

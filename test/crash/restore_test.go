@@ -29,30 +29,29 @@ import (
 	"github.com/herald-social/herald/internal/rollback"
 )
 
-// What is published between the backup and the loss is due these times after it was made: the
-// backup is taken before the first, and the manager killed at the second. Who takes longer is told.
+// Offsets of the due times of posts between the backup and the loss: the backup is taken before publishedIn, and the
+// manager is killed at killedIn. A slower run fails with a message.
 const (
 	publishedIn = 40 * time.Second
 	killedIn    = 70 * time.Second
 )
 
-// drilled are the posts of a drill, all to X.
+// drilled are the posts of a restore drill, all to X.
 type drilled struct {
 	// before was published before the backup, and since after it.
 	before, since *sent
-	// cut is one whose call was cut off: when all was lost, so that nothing is kept of it and a
-	// person is asked; or in the midst of the backup.
+	// cut is a post whose call was interrupted: by the loss, so that it has no record and needs a resolution, or during
+	// the backup.
 	cut   *sent
 	asked bool
-	// later is scheduled for the next day, and draft is let go by nobody.
+	// later is scheduled for the next day, and draft is never promoted.
 	later, draft *sent
-	// alive starts another manager if the one at work has ended itself, as on a machine that is too
-	// busy to renew a lease.
+	// alive replaces a manager that has ended itself, as on a machine too busy to renew a lease.
 	alive func()
 }
 
-// newDrilled makes the posts, and waits until a backup would have all that it can have of them.
-// That which is published next comes last, so that the backup has the most time.
+// newDrilled creates the posts, and waits until a backup would contain all that it can. The post that is published next
+// is created last, so that the backup has the most time.
 func newDrilled(ctx context.Context, tm *team, alive func()) *drilled {
 	GinkgoHelper()
 	d := &drilled{
@@ -71,7 +70,7 @@ func newDrilled(ctx context.Context, tm *team, alive func()) *drilled {
 	return d
 }
 
-// apply makes a post to X as people do, from a manifest that says nothing else; at is zero for now.
+// apply creates a post to X from a minimal manifest, as a user does; a zero at means now.
 func (t *team) apply(ctx context.Context, k *kind, words string, at time.Time, draft bool) *sent {
 	n := serial.Add(1)
 	p := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", n), Namespace: t.namespace}}
@@ -85,7 +84,7 @@ func (t *team) apply(ctx context.Context, k *kind, words string, at time.Time, d
 	return &sent{Post: p, kind: k}
 }
 
-// is expects that a post comes to a phase.
+// is expects that a post reaches a phase.
 func (d *drilled) is(ctx context.Context, p *sent, phase v1alpha1.PostPhase) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -96,7 +95,7 @@ func (d *drilled) is(ctx context.Context, p *sent, phase v1alpha1.PostPhase) {
 	}).Should(Succeed())
 }
 
-// kept waits until the bucket has the record of a post.
+// kept waits until the bucket has the post's record.
 func (d *drilled) kept(ctx context.Context, tm *team, p *sent) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -105,20 +104,20 @@ func (d *drilled) kept(ctx context.Context, tm *team, p *sent) {
 	}).Should(Succeed())
 }
 
-// backedUp says that a backup was taken before that which is published next.
+// backedUp checks that the backup was taken before the next post is published.
 func (d *drilled) backedUp() {
 	GinkgoHelper()
 	Expect(time.Now()).To(BeTemporally("<", d.since.Spec.ScheduledAt.Time), "the backup took too long, and may have what was published since")
 }
 
-// goesOn publishes what the backup does not have.
+// goesOn publishes the posts that the backup lacks.
 func (d *drilled) goesOn(ctx context.Context, tm *team) {
 	GinkgoHelper()
 	d.is(ctx, d.since, v1alpha1.PhasePosted)
 	d.kept(ctx, tm, d.since)
 }
 
-// whole expects that each post was published once or, if it was still to come, is now.
+// whole expects that each post was published once, and publishes the remaining ones.
 func (d *drilled) whole(ctx context.Context, tm *team) {
 	GinkgoHelper()
 	d.is(ctx, d.later, v1alpha1.PhaseScheduled)
@@ -155,8 +154,8 @@ func patchPost(ctx context.Context, p *sent, spec map[string]any) {
 	Eventually(func() error { return k8s.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch)) }).Should(Succeed())
 }
 
-// manifests are the objects of a team as a backup brings them back: without status, UIDs and
-// all else that the API server gives.
+// manifests returns a team's objects as a backup restores them: without status, UIDs and other fields that the API
+// server sets.
 func manifests(ctx context.Context, namespace string) (out []client.Object) {
 	GinkgoHelper()
 	var home corev1.Namespace
@@ -182,7 +181,7 @@ func manifests(ctx context.Context, namespace string) (out []client.Object) {
 	return out
 }
 
-// dataOf is the folder in which etcd keeps what it has.
+// dataOf returns etcd's data folder.
 func dataOf(etcd *server) string {
 	for i, arg := range etcd.argv {
 		if folder, ok := strings.CutPrefix(arg, "--data-dir="); ok {
@@ -196,7 +195,7 @@ func dataOf(etcd *server) string {
 	return ""
 }
 
-// replaceControlPlane ends the control plane, has its data changed, and starts it again.
+// replaceControlPlane stops the control plane, changes its data, and starts it again.
 func replaceControlPlane(ctx context.Context, change func(data string)) {
 	GinkgoHelper()
 	apiServer.kill()
@@ -225,7 +224,7 @@ var _ = Describe("The drill of a restore", Serial, func() {
 			Expect(os.CopyFS(snapshot, os.DirFS(data))).To(Succeed())
 			d.backedUp()
 		})
-		// A manager that begins counts: a snapshot is not put back within the minute in which it was taken.
+		// A new manager increments the count: a snapshot is not restored within the minute in which it was taken.
 		m.kill()
 		var counted int64
 		Eventually(func(g Gomega) { counted = d.count(ctx, g).Number }).Should(Succeed())
@@ -240,7 +239,7 @@ var _ = Describe("The drill of a restore", Serial, func() {
 			Expect(os.CopyFS(data, os.DirFS(snapshot))).To(Succeed())
 		})
 		m = startManager()
-		// The bucket is told last: what is created from then on is not from before.
+		// The bucket is written last: later objects are not from before the rollback.
 		d.told(ctx, tm, func(g Gomega, bucket rollback.Count) {
 			alive()
 			g.Expect(bucket.LastRollback).NotTo(BeNil(), "it is noticed")
@@ -282,7 +281,7 @@ var _ = Describe("The drill of a restore", Serial, func() {
 	})
 })
 
-// count is what the cluster has counted. The kubeconfig of the managers names no namespace.
+// count returns the cluster's count. The managers' kubeconfig has no namespace.
 func (d *drilled) count(ctx context.Context, g Gomega) (count rollback.Count) {
 	var lease coordinationv1.Lease
 	g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "herald-clock"}, &lease)).To(Succeed())
@@ -290,8 +289,8 @@ func (d *drilled) count(ctx context.Context, g Gomega) (count rollback.Count) {
 	return count
 }
 
-// told waits until the bucket was told what is wanted. A manager that is killed before has counted
-// nothing that outlives the cluster.
+// told waits until the count in the bucket matches. A manager that is killed earlier has counted nothing that outlives
+// the cluster.
 func (d *drilled) told(ctx context.Context, tm *team, wanted func(g Gomega, bucket rollback.Count)) {
 	GinkgoHelper()
 	key := rollback.Key(clusterOf(ctx), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "herald-clock"})
@@ -304,7 +303,7 @@ func (d *drilled) told(ctx context.Context, tm *team, wanted func(g Gomega, buck
 	}).Should(Succeed())
 }
 
-// clusterOf is the identity of the cluster.
+// clusterOf returns the cluster's identity.
 func clusterOf(ctx context.Context) string {
 	GinkgoHelper()
 	var system corev1.Namespace
@@ -312,7 +311,7 @@ func clusterOf(ctx context.Context) string {
 	return string(system.UID)
 }
 
-// takingOver is this version, whose managers take over the bucket of another cluster.
+// takingOver returns this version with managers that take over another cluster's bucket.
 func takingOver(from string) *version {
 	GinkgoHelper()
 	config, err := os.ReadFile(inFolder(present.configuration))

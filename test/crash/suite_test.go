@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crash_test kills the manager and the API server, as kill -9 does, at
-// named points of the delivery protocol and at random, cuts the links between
-// them, the platforms and the store, and lets the sandbox's count and the API
-// server's state say what became of the posts. LONG=1 makes it long.
+// Package crash_test kills the manager and the API server, as kill -9 does, at named points of the delivery protocol
+// and at random. It also cuts the links between them, the platforms and the store. The sandbox's count and the API
+// server's state then show the outcome of the posts. LONG=1 runs the long campaign.
 package crash_test
 
 import (
@@ -54,15 +53,15 @@ var (
 	long   = os.Getenv("LONG") != ""
 	folder string
 	k8s    client.Client
-	// kubernetes leads past the proxy, as k8s does.
+	// kubernetes bypasses the proxy, as k8s does.
 	kubernetes *rest.Config
 	platform   sandboxtest.Client
 	serial     atomic.Int64
-	// toKubernetes, toPlatform and toStore stand between every manager and the rest.
+	// toKubernetes, toPlatform and toStore are the proxies between every manager and its servers.
 	toKubernetes, toPlatform, toStore *proxy
 	points                            *hook
 	files                             store.Config
-	// apiServer and etcd are killed as well.
+	// apiServer and etcd are also killed.
 	apiServer, etcd *server
 )
 
@@ -110,7 +109,7 @@ var _ = BeforeSuite(func() {
 	writeConfiguration()
 })
 
-// A spec that fails says what the managers and the API server said last: nobody has the folder later.
+// A failed spec prints the last log lines of the managers and the API server, because the folder is removed.
 var _ = JustAfterEach(func() {
 	if !CurrentSpecReport().Failed() {
 		return
@@ -122,7 +121,7 @@ var _ = JustAfterEach(func() {
 	}
 })
 
-// told is how many bytes of a log a spec that fails prints.
+// told limits the part of a log that a failed spec prints, in bytes.
 const told = 8_000
 
 func startSandbox() {
@@ -143,8 +142,8 @@ func startSandbox() {
 	DeferCleanup(toPlatform.close)
 }
 
-// writeConfiguration writes the file of every manager, of an earlier version too: only
-// sections that the suite sets, since that one may not know the others.
+// writeConfiguration writes the configuration file of every manager, also of an earlier version. It has only the
+// sections that the suite sets, since an earlier version may lack the others.
 func writeConfiguration() {
 	config := managerConfiguration()
 	set := []string{"apiVersion", "kind", "leaderElection", "health", "metrics", "webhook", "media", "platforms"}
@@ -153,8 +152,8 @@ func writeConfiguration() {
 	writeSections(config, sweeping.configuration, append(set, "retention")...)
 }
 
-// managerConfiguration is that of every manager. The lease is short: a manager that has
-// lost the Kubernetes API is to end within the patience of a spec.
+// managerConfiguration returns the configuration of every manager. The lease is short, so that a manager without the
+// Kubernetes API ends within a spec's timeout.
 func managerConfiguration() *configv1alpha1.ManagerConfiguration {
 	config := configv1alpha1.DefaultManager()
 	lease := &config.LeaderElection
@@ -177,7 +176,7 @@ func managerConfiguration() *configv1alpha1.ManagerConfiguration {
 	return config
 }
 
-// writeSections writes sections of a configuration into a file of the test's folder.
+// writeSections writes sections of a configuration to a file in the test's folder.
 func writeSections(config *configv1alpha1.ManagerConfiguration, name string, sections ...string) {
 	var written map[string]any
 	data, err := json.Marshal(config)

@@ -32,42 +32,41 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// team is a team with an account connected on each platform, made as a
-// platform team makes it.
+// team is a team with a connected account on each platform, created as a platform team does.
 type team struct {
 	namespace string
 	accounts  map[v1alpha1.Platform]sandboxtest.Account
-	// hashes are those of its files, by name.
+	// hashes are the hashes of its files, by name.
 	hashes map[string]string
 
 	mu    sync.Mutex
 	posts []*sent
-	// drafts counts those sent to its inbox.
+	// drafts counts the posts to its inbox.
 	drafts atomic.Int32
 }
 
-// draftsAtMost is how many drafts are sent to one account: an inbox takes five
-// a day, and one that is sent again counts until TikTok has given it up.
+// draftsAtMost limits the drafts for one account: an inbox accepts five a day, and a repeated one counts until TikTok
+// has given it up.
 const draftsAtMost = 4
 
-// sent is a post that a team has made.
+// sent is a post of a team.
 type sent struct {
 	*v1alpha1.Post
 	kind *kind
-	// cancelled is set if a cancel of it was accepted.
+	// cancelled is set if its cancel was accepted.
 	cancelled bool
 }
 
-// mimeTypes are those of the files of a team.
+// mimeTypes are the types of a team's files.
 var mimeTypes = map[string]v1alpha1.MimeType{
 	"red": v1alpha1.MimeJPEG, "blue": v1alpha1.MimeJPEG, "film": v1alpha1.MimeMP4, "long": v1alpha1.MimeMP4,
 }
 
-// inParts is how long the film is that goes in several parts everywhere: X takes
-// 4 MiB at once, TikTok 5 MB.
+// inParts is the size of the film that every platform receives in several parts: X accepts parts of 4 MiB, TikTok of 5
+// MB.
 const inParts = 11 << 20
 
-// newTeam needs a manager that runs.
+// newTeam creates a team with files. It needs a running manager.
 func newTeam(ctx context.Context) *team {
 	t := newTeamOn(ctx, connected()...)
 	for name := range mimeTypes {
@@ -86,7 +85,7 @@ func newTeam(ctx context.Context) *team {
 	return t
 }
 
-// newTeamOn makes a team without files, with an account on some platforms.
+// newTeamOn creates a team without files, with accounts on some platforms.
 func newTeamOn(ctx context.Context, platforms ...v1alpha1.Platform) *team {
 	t := &team{
 		namespace: fmt.Sprintf("crash-%d", serial.Add(1)),
@@ -99,7 +98,7 @@ func newTeamOn(ctx context.Context, platforms ...v1alpha1.Platform) *team {
 	return t
 }
 
-// create makes an object, also if the answer to it is lost.
+// create creates an object, also if the response is lost.
 func create(ctx context.Context, object client.Object) {
 	Eventually(func() error {
 		err := k8s.Create(ctx, object)
@@ -111,8 +110,7 @@ func create(ctx context.Context, object client.Object) {
 }
 
 func (t *team) connect(ctx context.Context, name v1alpha1.Platform) {
-	// Listings lag, as real ones do; the publishers are told of 2 s. No account may
-	// post as much in a day as it does here.
+	// Listings lag, as real ones do; the publishers are configured with 2 s. The quotas are never exhausted.
 	account, err := platform.Account(ctx, string(name), fmt.Sprintf("18%08d", serial.Add(1)), map[string]any{
 		"listing_lag_ms": 1500, "processing_ms": 300, "quota": 1000000,
 	})
@@ -146,7 +144,7 @@ func (t *team) probed(ctx context.Context, name v1alpha1.Platform) {
 	}).Should(Succeed(), "the manager probes the connection to %s", name)
 }
 
-// upload puts a file of the team into the store.
+// upload stores a file of the team.
 func (t *team) upload(ctx context.Context, name string) {
 	data := content(name)
 	media := &v1alpha1.Media{
@@ -162,8 +160,8 @@ func (t *team) upload(ctx context.Context, name string) {
 	t.hashes[name] = hex.EncodeToString(sum[:])
 }
 
-// content is what lies in a file: pictures of one colour, a film, and the same
-// film with a box at its end that players pass over.
+// content returns a file's content: pictures of one colour, a film, and the same film with a trailing box that players
+// ignore.
 func content(name string) []byte {
 	colours := map[string]color.Color{"red": color.RGBA{R: 200, A: 255}, "blue": color.RGBA{B: 200, A: 255}}
 	if c, ok := colours[name]; ok {
@@ -180,12 +178,12 @@ func content(name string) []byte {
 	return film
 }
 
-// post makes a post of a kind for some platforms, of words that no other has.
+// post creates a post of a kind with unique words.
 func (t *team) post(ctx context.Context, k *kind, words string, to ...v1alpha1.Platform) *sent {
 	return t.say(ctx, k, fmt.Sprintf("%s %d", words, serial.Add(1)), time.Time{}, to...)
 }
 
-// say makes a post of a kind with exactly these words; at is zero for now.
+// say creates a post of a kind with exactly these words; a zero at means now.
 func (t *team) say(ctx context.Context, k *kind, words string, at time.Time, to ...v1alpha1.Platform) *sent {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -207,7 +205,7 @@ func (t *team) say(ctx context.Context, k *kind, words string, at time.Time, to 
 	return out
 }
 
-// cancel withdraws a post, unless that is refused because it has begun.
+// cancel cancels a post, unless the cancel is rejected because delivery has started.
 func (t *team) cancel(ctx context.Context, p *sent) {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"cancelled": true}})
 	Expect(err).NotTo(HaveOccurred())
@@ -221,7 +219,7 @@ func (t *team) cancel(ctx context.Context, p *sent) {
 	}).Should(Succeed())
 }
 
-// all reads what has become of the team's posts.
+// all returns the team's current posts, by name.
 func (t *team) all(ctx context.Context) (out map[string]*v1alpha1.Post, err error) {
 	var list v1alpha1.PostList
 	if err := k8s.List(ctx, &list, client.InNamespace(t.namespace)); err != nil {
@@ -234,8 +232,8 @@ func (t *team) all(ctx context.Context) (out map[string]*v1alpha1.Post, err erro
 	return out, nil
 }
 
-// unsettled names the posts of which something is left to be done. One that is
-// given up waits for a person, and is none of them.
+// unsettled returns the names of posts with remaining work. A post that is given up waits for a person and does not
+// count.
 func (t *team) unsettled(ctx context.Context) (names []string, err error) {
 	all, err := t.all(ctx)
 	for name, p := range all {
@@ -261,7 +259,7 @@ func settled(p *v1alpha1.Post) bool {
 	}
 }
 
-// standing tells how the posts stand that are not finished.
+// standing describes the state of the unfinished posts.
 func standing(ctx context.Context, posts []*sent) string {
 	var out strings.Builder
 	for _, p := range posts {
@@ -279,7 +277,7 @@ func standing(ctx context.Context, posts []*sent) string {
 	return out.String()
 }
 
-// over reports whether nothing is left to be done for a post.
+// over reports whether a post has no remaining work.
 func over(ctx context.Context, p *sent) bool {
 	var now v1alpha1.Post
 	return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &now) == nil && settled(&now)

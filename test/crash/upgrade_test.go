@@ -26,18 +26,17 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The campaign of an upgrade in full. With every change some posts go to X alone, where a
-// call is in doubt for the shortest time, and managers alone are killed.
+// The full campaign of an upgrade. For every change only a few posts go to X, where an outcome is unknown for the
+// shortest time, and only managers are killed.
 const (
 	manyUpgradePosts, manyUpgradeKills, manyUpgradeTeams = 600, 120, 2
 	someUpgradePosts, someUpgradeKills                   = 20, 4
 )
 
-// definitions is the folder with the resource definitions of this version.
+// definitions is the folder with this version's CRDs.
 var definitions = filepath.Join(repository, "config", "crd", "bases")
 
-// install brings the resource definitions in a folder into the API server, as an
-// upgrade or a rollback of the chart does.
+// install applies the CRDs of a folder, as an upgrade or a rollback of the chart does.
 func install(folder string) {
 	GinkgoHelper()
 	Eventually(func() error {
@@ -46,17 +45,16 @@ func install(folder string) {
 	}).Should(Succeed())
 }
 
-// takeTurns lets a manager of the other version start in the place of each that
-// is killed, and returns what ends that.
+// takeTurns makes the two versions alternate when a manager is killed. end reverts that.
 func takeTurns(a, b *version) (end func()) {
 	a.next, b.next = b, a
 	return func() { a.next, b.next = a, b }
 }
 
-// Between two versions of Herald. The earlier one is built by `make test-upgrade`.
+// Upgrades between two versions of Herald. `make test-upgrade` builds the earlier one.
 var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 	previous := &version{configuration: "manager.yaml"}
-	var earlier string // the folder of its resource definitions
+	var earlier string // folder of its CRDs
 	var c *campaign
 	var before map[v1alpha1.Platform]int
 
@@ -110,7 +108,8 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		}
 	})
 
-	// rolledBack has this version begin all kinds of posts, kills it in the middle, and lets the earlier one do the rest.
+	// rolledBack starts posts of all kinds with this version, kills it in mid-delivery, and lets the earlier version
+	// finish.
 	rolledBack := func(ctx SpecContext, meanwhile func()) {
 		GinkgoHelper()
 		c.end()
@@ -119,7 +118,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		Expect(platform.ClearFaults(ctx)).To(Succeed())
 		t := c.teams[rand.IntN(len(c.teams))]
 		for _, on := range c.onto {
-			// Answers that take long are still awaited when the manager dies.
+			// Slow responses are still open when the manager dies.
 			Expect(platform.Fault(ctx, sandboxtest.Fault{
 				Platform: string(on), Account: t.accounts[on].ID, Operation: "publish", Kind: "delay", DelayMS: 1500, Times: 3,
 			})).To(Succeed())
@@ -162,7 +161,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		c.judge(ctx, "upgrade from "+previous.name, before)
 	})
 
-	// What a later version will have added to the status, an earlier one does not know.
+	// An earlier version lacks the status fields that a later one adds.
 	It("loses fields of the status that the earlier version does not know, and nothing else", func(ctx SpecContext) {
 		const added = "addedLater"
 		install(definitions)
@@ -190,7 +189,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 	})
 })
 
-// extend adds a field to the status of a post's targets, as a later version of the definition does.
+// extend adds a field to the status of a post's targets, as a later CRD does.
 func extend(ctx SpecContext, field string) {
 	GinkgoHelper()
 	Eventually(func() error {
@@ -204,19 +203,19 @@ func extend(ctx SpecContext, field string) {
 	}).Should(Succeed())
 }
 
-// write enters a value into a field of the first target that Herald's types lack.
+// write sets a field of the first target that Herald's types lack.
 func write(ctx SpecContext, p *sent, field string) {
 	defer GinkgoRecover()
 	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/status/targets/0/" + field, "value": "kept"}})
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func(g Gomega) {
 		g.Expect(k8s.Status().Patch(ctx, p.DeepCopy(), client.RawPatch(types.JSONPatchType, patch))).To(Succeed())
-		// A definition takes effect a moment after it is stored.
+		// The API server serves a changed CRD after a short delay.
 		g.Expect(targetOf(ctx, p)).To(HaveKeyWithValue(field, "kept"))
 	}).Should(Succeed())
 }
 
-// targetOf is the status of a post's first target as it is stored.
+// targetOf returns the stored status of a post's first target.
 func targetOf(ctx SpecContext, p *sent) map[string]any {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))

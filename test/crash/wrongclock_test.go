@@ -27,25 +27,25 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
-// With wrong clocks:
+// The specs with wrong clocks use these offsets.
 const (
-	// wrongBy is how wrong they are from the start: more than the age at which a new object is taken for restored.
+	// wrongBy is the initial error: more than the age at which a new object counts as restored.
 	wrongBy = 7 * time.Minute
-	// setBy is by how much one is set later.
+	// setBy is the change of a clock during a spec.
 	setBy = 20 * time.Minute
-	// dueIn is how far ahead a post is scheduled that is to go out while a spec runs, and laterIn one that is to stay: it
-	// would be due if the clock that is set was believed.
+	// dueIn is the delay of a post that is published during a spec. laterIn is the delay of a post that must stay
+	// scheduled: by the changed clock it would be due.
 	dueIn, laterIn = 5 * time.Second, 15 * time.Minute
-	// measuredTo is how exactly a clock is known: the answers of the Kubernetes API name a second, so that the middle
-	// is off by half of one and half of what an answer takes. A post may go out early by as much.
+	// measuredTo is the accuracy of a measured clock: the Kubernetes API's responses have a resolution of a second, so
+	// the middle is off by half a second and half of the response time. A post may be published early by this amount.
 	measuredTo = 2 * time.Second
 )
 
-// wrong is a process whose machine's clock is wrong.
+// wrong is a process with a wrong clock.
 type wrong struct {
 	*process
 
-	// name is that of the log, offset is in the file from which the process reads by how much its clock is ahead.
+	// name is the name of the log, and offset the file from which the process reads the error of its clock.
 	name            string
 	offset          string
 	health, metrics string
@@ -59,14 +59,14 @@ func newWrong(kind string, ahead time.Duration) *wrong {
 	return w
 }
 
-// set sets the clock of the process, also while it runs.
+// set sets the clock of the process, also of a running one.
 func (w *wrong) set(ahead time.Duration) {
 	GinkgoHelper()
 	Expect(os.WriteFile(w.offset+".new", []byte(ahead.String()), 0o600)).To(Succeed())
 	Expect(os.Rename(w.offset+".new", w.offset)).To(Succeed())
 }
 
-// run starts the process with a configuration. Its log is its own.
+// run starts the process with a configuration and a separate log.
 func (w *wrong) run(command string, config interface{ Shared() *configv1alpha1.Common }, flags ...string) {
 	GinkgoHelper()
 	common := config.Shared()
@@ -79,7 +79,7 @@ func (w *wrong) run(command string, config interface{ Shared() *configv1alpha1.C
 		append([]string{command, "--kubeconfig", inFolder("kubeconfig"), "--config", file}, flags...)...)
 }
 
-// ready expects that the process can work.
+// ready waits until the process is ready.
 func (w *wrong) ready(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func() error {
@@ -90,7 +90,7 @@ func (w *wrong) ready(ctx context.Context) {
 
 var skewLine = regexp.MustCompile(`(?m)^herald_clock_skew_seconds (\S+)$`)
 
-// skew is how far ahead the process says that the clock of its machine is.
+// skew returns the clock skew that the process reports in its metrics.
 func (w *wrong) skew(ctx context.Context) (time.Duration, error) {
 	text, err := read(ctx, "http://"+w.metrics+"/metrics")
 	if err != nil {
@@ -104,7 +104,7 @@ func (w *wrong) skew(ctx context.Context) (time.Duration, error) {
 	return time.Duration(math.Round(seconds * float64(time.Second))), err
 }
 
-// tells expects that the process says by how much its clock is wrong, and works nevertheless.
+// tells expects that the process reports this skew and works nevertheless.
 func (w *wrong) tells(ctx context.Context, ahead time.Duration) {
 	GinkgoHelper()
 	Eventually(w.skew).WithArguments(ctx).Should(BeNumerically("~", ahead, measuredTo), "%s measures how far it is ahead", w.name)
@@ -122,7 +122,7 @@ func (w *wrong) tells(ctx context.Context, ahead time.Duration) {
 	w.ready(ctx)
 }
 
-// read is what a server answers, if it is 200.
+// read returns the body of a response with status 200.
 func read(ctx context.Context, address string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
@@ -144,7 +144,7 @@ func do(req *http.Request, want int) (string, error) {
 	return string(data), err
 }
 
-// installed is a manager and an apiserver on machines of their own, and a team with a key.
+// installed is a manager and an apiserver on separate machines, and a team with a key.
 type installed struct {
 	manager, apiserver *wrong
 	site               string
@@ -152,7 +152,7 @@ type installed struct {
 	token              string
 }
 
-// newInstalled starts both processes, whose clocks are ahead by so much.
+// newInstalled starts both processes with these clock errors.
 func newInstalled(ctx context.Context, manager, apiserver time.Duration) *installed {
 	GinkgoHelper()
 	i := &installed{manager: newWrong("manager", manager), apiserver: newWrong("apiserver", apiserver), site: ports.ForTest(GinkgoT())}
@@ -181,7 +181,7 @@ func newInstalled(ctx context.Context, manager, apiserver time.Duration) *instal
 	return i
 }
 
-// ask sends a request about posts with the key of the team.
+// ask sends a request about posts with the team's key.
 func (i *installed) ask(ctx context.Context, method string, want int, body any) (string, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -196,14 +196,14 @@ func (i *installed) ask(ctx context.Context, method string, want int, body any) 
 	return do(req, want)
 }
 
-// said is a post that was made by HTTP.
+// said is a post that was created by the REST API.
 type said struct {
 	caption string
-	// due is when it may go out, by the clock of the API server.
+	// due is its due time by the API server's clock.
 	due time.Time
 }
 
-// says has the team say something, at once if in is zero.
+// says creates a post, due immediately if in is zero.
 func (i *installed) says(ctx context.Context, caption string, in time.Duration) said {
 	GinkgoHelper()
 	p := said{fmt.Sprintf("%s %d", caption, serial.Add(1)), time.Now().Add(in)}
@@ -218,7 +218,8 @@ func (i *installed) says(ctx context.Context, caption string, in time.Duration) 
 	return p
 }
 
-// is expects that a post comes to a phase, and returns its id on the platform. One whose outcome is unknown comes to none.
+// is expects that a post reaches a phase, and returns its id on the platform. A post with an unknown outcome reaches
+// none.
 func (i *installed) is(ctx context.Context, p said, phase v1alpha1.PostPhase) (id string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -237,7 +238,7 @@ func (i *installed) is(ctx context.Context, p said, phase v1alpha1.PostPhase) (i
 	return id
 }
 
-// published expects that a post goes out once, and not before its time.
+// published expects that a post is published once and not before its due time.
 func (i *installed) published(ctx context.Context, p said) {
 	GinkgoHelper()
 	id := i.is(ctx, p, v1alpha1.PhasePosted)
@@ -258,10 +259,11 @@ var _ = Describe("Processes whose clocks are wrong", func() {
 			i.published(ctx, now)
 			i.published(ctx, due)
 		},
-		// Uncorrected, the apiserver dates what is published now 7 minutes ago, so that it is taken for restored from a backup, and
-		// the manager publishes early.
+		// Without correction the apiserver dates an immediate post 7 minutes in the past, so that it counts as restored
+		// from a backup, and the manager publishes early.
 		Entry("the manager is ahead and the apiserver behind", wrongBy, -wrongBy),
-		// Uncorrected, the apiserver refuses what is due in a moment, as if that was past, and the manager takes nothing for due that is.
+		// Without correction the apiserver rejects a post that is due in a moment as past, and the manager does not
+		// consider due posts due.
 		Entry("the manager is behind and the apiserver ahead", -wrongBy, wrongBy),
 	)
 

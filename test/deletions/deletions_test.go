@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// gone is set once an object does not exist any more.
+// gone reports whether an object has been deleted.
 func gone(ctx context.Context, object client.Object) func() (bool, error) {
 	return func() (bool, error) {
 		err := admin.Get(ctx, client.ObjectKeyFromObject(object), object)
@@ -41,7 +41,7 @@ var _ = Describe("A namespace of a team that is deleted with everything in it", 
 		for want, p := range posts {
 			Eventually(phase(ctx, p)).Should(Equal(want))
 		}
-		// Of these, one is refused for good, one waits for a connection, and one may be out.
+		// One of these is refused for good, one waits for a connection, and one may be published.
 		t.fault(ctx, "publish", "status", 1)
 		t.post(ctx, "not now")
 		t.post(ctx, "to nobody", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "nobody" })
@@ -106,7 +106,7 @@ var _ = Describe("What belongs to an object", func() {
 		token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: key.Status.Tokens[0].SecretRef.Name}}
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(token), token)).To(Succeed())
 
-		// As the manager keeps what carries authority over an upload.
+		// The Secret as the manager stores it for an upload session.
 		p := t.post(ctx, "with an upload", at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 		upload := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{

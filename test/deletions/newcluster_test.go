@@ -29,8 +29,8 @@ import (
 	"github.com/herald-social/herald/test/managertest"
 )
 
-// Kubernetes' controller of quotas learns of new kinds each half minute, and counts again what it could not count after five. It
-// refuses what it has not counted.
+// Kubernetes' quota controller discovers new kinds every 30 seconds, and recalculates a quota that it could not count
+// after five minutes. Until then it rejects uncounted objects.
 var _ = Describe("A cluster to which Herald has just come", func() {
 	It("takes a team and all of its objects at once, long before Kubernetes would count by itself", func(ctx SpecContext) {
 		fresh, err := envtest.Start(envtest.Empty(), envtest.ControllerManager())
@@ -48,7 +48,7 @@ var _ = Describe("A cluster to which Herald has just come", func() {
 
 		Expect(fresh.InstallKinds()).To(Succeed())
 		Expect(cluster.ApplyFolders(ctx, fresh.Client, filepath.Join(envtest.Root(), "config", "rbac"))).To(Succeed())
-		// A bucket belongs to one cluster, so this one has none.
+		// A bucket belongs to one cluster, so this cluster has none.
 		here := managertest.Installation{Env: fresh, Program: installation.Program, SandboxURL: installation.SandboxURL}
 		here.Manager(GinkgoT(), here.Config(GinkgoT()))
 
@@ -59,7 +59,7 @@ var _ = Describe("A cluster to which Herald has just come", func() {
 			err := fresh.Client.Get(ctx, client.ObjectKeyFromObject(bounds), bounds)
 			return bounds.Status.Hard, client.IgnoreNotFound(err)
 		}).ShouldNot(BeEmpty())
-		// It stays so for seconds at least: the manager does not ask at once.
+		// This state lasts for seconds, because the manager does not check immediately.
 		wasUncounted := slices.ContainsFunc(slices.Collect(maps.Keys(bounds.Status.Hard)), func(kind corev1.ResourceName) bool {
 			_, isCounted := bounds.Status.Used[kind]
 			return !isCounted
@@ -87,7 +87,7 @@ var _ = Describe("A cluster to which Herald has just come", func() {
 	})
 })
 
-// applied applies files of config/samples/set, and returns what was refused.
+// applied applies files of config/samples/set and returns the rejections.
 func applied(ctx context.Context, c client.Client, names string) error {
 	GinkgoHelper()
 	var refused []error
@@ -101,7 +101,7 @@ func applied(ctx context.Context, c client.Client, names string) error {
 	return errors.Join(refused...)
 }
 
-// theSet are the objects of files of config/samples/set, in their order.
+// theSet returns the objects in files of config/samples/set, in order.
 func theSet(names string) (objects []*unstructured.Unstructured) {
 	GinkgoHelper()
 	files, err := filepath.Glob(filepath.Join(envtest.Root(), "config", "samples", "set", names))

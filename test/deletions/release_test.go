@@ -24,11 +24,11 @@ import (
 	"github.com/herald-social/herald/test/managertest"
 )
 
-// foreign is a finalizer that is not Herald's.
+// foreign is another program's finalizer.
 const foreign = "example.com/kept"
 
-// hook stores the manager's Deployment, and what an uninstall of the chart stores before it runs its Job. It returns the
-// arguments of the Job's command.
+// hook creates the manager's Deployment and the objects that an uninstall of the chart creates before its Job. It
+// returns the arguments of the Job's command.
 func hook(ctx context.Context) (args []string) {
 	GinkgoHelper()
 	objects, err := chart.Render(ctx, "herald", managertest.Namespace, "minimal-values.yaml")
@@ -49,7 +49,7 @@ func hook(ctx context.Context) (args []string) {
 	return args
 }
 
-// released runs `herald release` to its end, and returns its exit code and what it wrote.
+// released runs `herald release` to its end, and returns its exit code and log.
 func released(args ...string) (code int, log string) {
 	GinkgoHelper()
 	p := installation.Release(GinkgoT(), args...)
@@ -63,7 +63,7 @@ func finalizers(ctx context.Context, object client.Object) func() ([]string, err
 	}
 }
 
-// work is what a team has when its manager stops.
+// work is a team's unfinished work when its manager stops.
 type work struct {
 	*team
 
@@ -72,14 +72,14 @@ type work struct {
 	file                               *v1alpha1.Media
 }
 
-// newWork waits until the manager has done what it can, for now.
+// newWork creates the posts and waits until the manager has done all that is possible for now.
 func newWork(ctx context.Context) *work {
 	GinkgoHelper()
 	w := &work{team: newTeam(ctx)}
 	w.itself = &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
 	w.posted = w.post(ctx, "out")
 	Eventually(phase(ctx, w.posted)).Should(Equal(v1alpha1.PhasePosted))
-	// As the API makes it: with the finalizer from the beginning.
+	// As the API creates it: with the finalizer.
 	w.scheduled = w.post(ctx, "later", at(time.Hour), func(p *v1alpha1.Post) { p.Finalizers = []string{v1alpha1.DeliveryFinalizer, foreign} })
 	Eventually(phase(ctx, w.scheduled)).Should(Equal(v1alpha1.PhaseScheduled))
 	w.draft = w.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft, p.Finalizers = true, []string{v1alpha1.DeliveryFinalizer} })
@@ -94,7 +94,7 @@ func newWork(ctx context.Context) *work {
 	return w
 }
 
-// held is what Herald's finalizers keep while it runs.
+// held returns the objects that Herald's finalizers protect while it runs.
 func (w *work) held() map[client.Object]string {
 	return map[client.Object]string{
 		w.posted: v1alpha1.DeliveryFinalizer, w.doubtful: v1alpha1.DeliveryFinalizer, w.file: v1alpha1.MediaFileFinalizer,
@@ -102,7 +102,7 @@ func (w *work) held() map[client.Object]string {
 	}
 }
 
-// published is how many posts the account has on the platform.
+// published returns the number of the account's posts on the platform.
 func (w *work) published(ctx context.Context) int {
 	GinkgoHelper()
 	found, err := platform.Posts(ctx, "x", w.account.ID)
@@ -225,7 +225,7 @@ var _ = Describe("A manager that comes back while finalizers are taken off", fun
 		args := hook(ctx)
 		w := newWork(ctx)
 		manager.Stop()
-		// More than the first page of a list.
+		// More than one page of a list.
 		var drafts []*v1alpha1.Post
 		for range 60 {
 			drafts = append(drafts, w.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft, p.Finalizers = true, []string{v1alpha1.DeliveryFinalizer} }))
@@ -238,7 +238,7 @@ var _ = Describe("A manager that comes back while finalizers are taken off", fun
 			}
 			return count
 		}
-		// A first page takes some seconds.
+		// The first page takes some seconds.
 		process := installation.Release(GinkgoT(), append(args, "--namespace="+w.name, "--rate=10")...)
 		Eventually(held).Should(BeNumerically("<", len(drafts)))
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: managertest.Namespace, Name: "herald-manager"}}

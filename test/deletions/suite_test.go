@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deletions_test deletes what Herald looks after in a control plane that deletes as a cluster does: with the
-// controllers of namespaces and of garbage. Everything has to end, however the rest of the world is. The controller of quotas
-// runs beside them, and counts what the budgets of teams bound.
+// Package deletions_test deletes Herald's objects in a control plane with the namespace and garbage collection
+// controllers, as in a cluster. Every deletion must complete, whatever the state of other components. The quota
+// controller runs as well, and counts the teams' budgets.
 package deletions_test
 
 import (
@@ -41,13 +41,13 @@ var (
 	serial   atomic.Int64
 
 	installation managertest.Installation
-	// manager runs while a spec does, unless that stops it.
+	// manager runs during a spec unless the spec stops it.
 	manager *managertest.Process
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(GinkgoLogr)
-	// The controller of namespaces looks again every eight seconds at one that is not empty.
+	// The namespace controller rechecks a namespace that is not empty every eight seconds.
 	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	env, err := envtest.Start(envtest.ControllerManager())
@@ -68,7 +68,7 @@ func startManager() {
 	manager = installation.Manager(GinkgoT(), installation.Config(GinkgoT()))
 }
 
-// team is a team with an account of X.
+// team is a team with an account on X.
 type team struct {
 	name    string
 	account sandboxtest.Account
@@ -90,7 +90,7 @@ func newTeam(ctx context.Context, change ...func(*v1alpha1.Team)) *team {
 	return t
 }
 
-// make makes a team in its namespace, and connects the account.
+// make creates the team in its namespace, and connects the account.
 func (t *team) make(ctx context.Context, made *v1alpha1.Team) {
 	GinkgoHelper()
 	Expect(admin.Create(ctx, made)).To(Succeed())
@@ -140,7 +140,8 @@ func phase(ctx context.Context, p *v1alpha1.Post) func() (v1alpha1.PostPhase, er
 	}
 }
 
-// inDoubt is a post whose answer was lost, and about which the platform does not answer: for an hour, it would be asked.
+// inDoubt creates a post whose response was lost, on a platform that does not answer lookups. Herald would look it up
+// for an hour.
 func (t *team) inDoubt(ctx context.Context) *v1alpha1.Post {
 	GinkgoHelper()
 	t.fault(ctx, "publish", "drop_after", 1)
@@ -154,7 +155,7 @@ func (t *team) inDoubt(ctx context.Context) *v1alpha1.Post {
 	return p
 }
 
-// events are the messages of those with a reason in a namespace.
+// events returns the messages of events with a reason in a namespace.
 func events(ctx context.Context, namespace, reason string) func() ([]string, error) {
 	return func() ([]string, error) {
 		var found corev1.EventList

@@ -20,10 +20,10 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// launch is a post under a name that another one had.
+// launch gives a post the name of an earlier one.
 func launch(p *v1alpha1.Post) { p.Name = "launch" }
 
-// kept is what the bucket has.
+// kept opens the archive in the bucket.
 func kept() *archive.Archive {
 	GinkgoHelper()
 	bucket, err := store.New(installation.Store)
@@ -31,7 +31,7 @@ func kept() *archive.Archive {
 	return archive.New(bucket)
 }
 
-// recordOf reads the record that a Team has of the post launch.
+// recordOf returns a Team's record of the post launch.
 func (t *team) recordOf(ctx context.Context, owner string) (*record.Record, error) {
 	data, err := kept().Get(ctx, archive.Team{Namespace: t.name, Name: owner}, "launch")
 	if err != nil {
@@ -40,15 +40,15 @@ func (t *team) recordOf(ctx context.Context, owner string) (*record.Record, erro
 	return record.Decode(data)
 }
 
-// teamNamed is a Team that owns the namespace.
+// teamNamed returns a Team that owns the namespace.
 func (t *team) teamNamed(name string) *v1alpha1.Team {
 	return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TeamSpec{
 		Namespace: t.name, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionActive},
 	}}
 }
 
-// lose has the Team go, and its namespace with all in it, while no manager is there that removes the records: after an
-// uninstall, or as all goes with a cluster.
+// lose deletes the Team and its namespace while no manager runs that would remove the records: as after an uninstall,
+// or the loss of a cluster.
 func (t *team) lose(ctx context.Context) {
 	GinkgoHelper()
 	args := hook(ctx)
@@ -84,7 +84,7 @@ var _ = DescribeTable("A post that comes under a name which an earlier Team's po
 		owner = t.name
 	}
 	t.make(ctx, t.teamNamed(owner))
-	second := t.post(ctx, "hello once more", launch) // X refuses the same words twice.
+	second := t.post(ctx, "hello once more", launch) // X rejects a duplicate text.
 	Eventually(phase(ctx, second)).Should(Equal(v1alpha1.PhasePosted))
 	Expect(second.UID).NotTo(Equal(uid))
 	published, err := platform.Posts(ctx, "x", t.account.ID)
@@ -124,7 +124,7 @@ var _ = It("A Team that another one has taken the namespace of finds its records
 	Eventually(gone(ctx, namespace)).Should(BeTrue())
 
 	t.make(ctx, t.teamNamed(t.name))
-	second := t.post(ctx, "hello once more", launch) // X refuses the same words twice.
+	second := t.post(ctx, "hello once more", launch) // X rejects a duplicate text.
 	Eventually(phase(ctx, second)).Should(Equal(v1alpha1.PhasePosted))
 	Expect(meta.FindStatusCondition(second.Status.Conditions, v1alpha1.ConditionAdopted)).NotTo(BeNil())
 })
@@ -133,7 +133,7 @@ var _ = It("A post of the API that is deleted before a manager saw it leaves the
 	t := newTeam(ctx)
 	manager.Stop()
 	p := t.post(ctx, "never seen", func(p *v1alpha1.Post) {
-		p.Finalizers = []string{v1alpha1.DeliveryFinalizer} // as the apiserver makes it
+		p.Finalizers = []string{v1alpha1.DeliveryFinalizer} // as the apiserver creates it
 		p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 		p.Annotations = map[string]string{v1alpha1.RequestAnnotation: "v1:abc", v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()}
 	})

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs_test holds what the pages for people lead to: files, headings and pictures of this repository.
+// Package docs_test checks the links of the documentation: files, headings and pictures of this repository.
 package docs_test
 
 import (
@@ -17,9 +17,9 @@ import (
 
 const (
 	root = "../.."
-	// published is where the pages of the chart find those of the repository.
+	// published is the address of the repository in the chart's pages.
 	published = "https://github.com/herald-social/herald/"
-	// maxPicture is what a picture may take, in bytes, so that a page stays quick and the repository small.
+	// maxPicture limits the size of a picture, in bytes, so that pages load quickly and the repository stays small.
 	maxPicture = 150_000
 )
 
@@ -27,12 +27,12 @@ var (
 	fence  = regexp.MustCompile("(?s)\n *```.*?\n *```")
 	target = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	title  = regexp.MustCompile(`(?m)^#+ +(.+?)\s*$`)
-	// label and dropped make an anchor of a heading, as GitHub does.
+	// label and dropped turn a heading into an anchor, as GitHub does.
 	label   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
 )
 
-// pages are the texts of all pages, by their paths in the repository.
+// pages returns the texts of all pages, by their paths in the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -57,7 +57,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// anchors are the headings of a page, as addresses name them: the second of the same words has a number.
+// anchors returns the anchors of a page's headings. A repeated heading has a number.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, heading := range title.FindAllStringSubmatch(text, -1) {
@@ -72,7 +72,7 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-// inRepository is the path that an address of a page leads to, and the heading there; ok is false for other sites.
+// inRepository returns the path that a page's link leads to, and the heading there; ok is false for other sites.
 func inRepository(page, address string) (file, anchor string, ok bool) {
 	for _, kind := range []string{"blob/main/", "tree/main/"} {
 		if rest, found := strings.CutPrefix(address, published+kind); found {

@@ -17,10 +17,10 @@ import (
 
 var update = flag.Bool("update", false, "write the table of odd files into docs/media.md")
 
-// leastOddFiles is how many files the table has at least.
+// leastOddFiles is the minimum number of files in the table.
 const leastOddFiles = 120
 
-// TestOddFiles compares the table of docs/media.md with the files that test/oddfiles sends.
+// TestOddFiles compares the table of docs/media.md with the files of test/oddfiles.
 func TestOddFiles(t *testing.T) {
 	rows, names := oddfiles.Rows(), map[string]bool{}
 	for i := range rows {

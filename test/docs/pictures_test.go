@@ -22,13 +22,13 @@ import (
 
 var pictures = flag.String("pictures", "", "folder that takes the pictures of the pages")
 
-// TestPictures makes the pictures that the pages show, from the whole stack, when it is asked to: `make pictures`.
+// TestPictures takes the screenshots of the documentation from the whole stack. It runs in `make pictures` only.
 func TestPictures(t *testing.T) {
 	if *pictures == "" {
 		t.Skip("make pictures asks for them")
 	}
 	site := signedIn(t)
-	// A day of its own each, so that the calendar has room for all.
+	// One day each, so that the calendar has room for all.
 	plans := map[int]string{1: "The new menu", 2: "Meet the bakers", 4: "Friday: live music", 5: "We open at ten", 8: "A look behind the counter"}
 	for days, text := range plans {
 		do(t, site.Compose(web.Draft{Kind: web.Text, Targets: accounts("X", "Threads"), Text: text}))
@@ -81,7 +81,7 @@ func do(t *testing.T, err error) {
 	}
 }
 
-// accounts are those of the demo team on platforms.
+// accounts returns the demo team's accounts on platforms.
 func accounts(titles ...string) []web.Target {
 	out := make([]web.Target, 0, len(titles))
 	for _, title := range titles {
@@ -90,7 +90,7 @@ func accounts(titles ...string) []web.Target {
 	return out
 }
 
-// seaside draws a photo for the post: flat colours take little room.
+// seaside draws a photo for the post: flat colours compress well.
 func seaside(t *testing.T) string {
 	t.Helper()
 	photo := image.NewRGBA(image.Rect(0, 0, 1200, 900))
@@ -116,8 +116,8 @@ func seaside(t *testing.T) string {
 	return file
 }
 
-// keep takes a picture of a page from its top, small enough for a page about it: three bits fewer of each colour are hardly
-// seen, and halve what it takes.
+// keep takes a screenshot from the top of a page, small enough for the documentation: three bits less of each colour
+// are hardly visible and halve its size.
 func keep(t *testing.T, page *chrome.Page, name string) {
 	t.Helper()
 	_, err := chrome.Eval[any](page, "scrollTo(0, 0)")

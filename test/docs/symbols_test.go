@@ -15,13 +15,14 @@ import (
 	"testing"
 )
 
-// symbolLink finds links whose label is one symbol in code, such as [`delivery.Decide`](decide.go).
+// symbolLink matches links whose label is one symbol in code, such as [`delivery.Decide`](decide.go).
 var symbolLink = regexp.MustCompile("\\[`([^`]+)`\\]\\(([^)\\s]+\\.go)(#[^)\\s]*)?\\)")
 
-// goLink finds every link to a Go file.
+// goLink matches every link to a Go file.
 var goLink = regexp.MustCompile(`\]\([^)\s]+\.go(#[^)\s]*)?\)`)
 
-// TestSymbols resolves links to the code: a symbol is declared in the file that its link names. Lines move, so a link names none.
+// TestSymbols resolves links to the code: the linked file must declare the symbol. Links have no line numbers, since
+// lines move.
 func TestSymbols(t *testing.T) {
 	declared := map[string]map[string]bool{}
 	found := 0
@@ -34,7 +35,7 @@ func TestSymbols(t *testing.T) {
 		for _, link := range symbolLink.FindAllStringSubmatch(text, -1) {
 			file, _, ok := inRepository(page, link[2])
 			if !ok || strings.HasSuffix(link[1], ".go") {
-				continue // a path, which TestLinks opens
+				continue // a path, which TestLinks checks
 			}
 			found++
 			if declared[file] == nil {
@@ -50,13 +51,13 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// nameOf is the name in an expression such as `pkg.Name`, `r.method` or `Name()`.
+// nameOf returns the name in an expression such as `pkg.Name`, `r.method` or `Name()`.
 func nameOf(expression string) string {
 	name := strings.TrimSuffix(expression, "()")
 	return strings.TrimPrefix(path.Ext("."+name), ".")
 }
 
-// declarations are the names that a Go file declares: functions, methods, types, constants, variables and fields.
+// declarations returns the names that a Go file declares: functions, methods, types, constants, variables and fields.
 func declarations(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))

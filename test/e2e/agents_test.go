@@ -18,13 +18,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// agentCallback is where the agent gets its answer. Nothing listens there: the visitor reads the address that the consent leads to.
+// agentCallback is the agent's redirect address. No server listens there: the visitor reads the code from the redirect.
 const agentCallback = "http://127.0.0.1:9/callback"
 
-// consentField finds what the consent page carries sealed.
+// consentField matches the sealed field of the consent page.
 var consentField = regexp.MustCompile(`name="consent" value="([^"]+)"`)
 
-// allow consents to what an agent asks for, and returns the answer that goes to it.
+// allow approves an agent's request and returns the answer for the agent.
 func (v *visitor) allow(ctx context.Context, address, level string) url.Values {
 	GinkgoHelper()
 	asked := v.open(ctx, address)
@@ -43,10 +43,11 @@ func (v *visitor) allow(ctx context.Context, address, level string) url.Values {
 	return to.Query()
 }
 
-// byAnAgent is what an agent does in a trial that knows nothing but its address: it asks the person who is signed in, and posts.
+// byAnAgent acts as an agent in a trial that has only Herald's address: it requests the signed-in user's consent, and
+// posts.
 func byAnAgent(ctx context.Context, v *visitor) {
 	GinkgoHelper()
-	// Programs have no cookies of the person.
+	// Programs do not have the user's cookies.
 	agent := http.Client{Transport: v.client.Transport}
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: agentCallback, Client: &agent,

@@ -20,9 +20,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// decodes has files decoded by the process apart that the manager starts for each: its pod
-// has no rights, no capability and a root file system that is read only, and what the
-// runtime's filter of system calls leaves must suffice for Herald to set its own.
+// decodes uploads files that the manager decodes in a separate process each. The pod has no rights, no capabilities and
+// a read-only root file system, and the runtime's seccomp filter must permit Herald to install its own.
 func decodes(ctx context.Context) {
 	GinkgoHelper()
 	restarts := leader(ctx).Status.ContainerStatuses[0].RestartCount
@@ -55,14 +54,14 @@ func decodes(ctx context.Context) {
 	}
 }
 
-// transparent is a drawing, as a PNG.
+// transparent returns a transparent PNG.
 func transparent() []byte {
 	var out bytes.Buffer
 	Expect(png.Encode(&out, image.NewNRGBA(image.Rect(0, 0, 400, 400)))).To(Succeed())
 	return out.Bytes()
 }
 
-// put applies a Media and sends its file to the address in its status.
+// put applies a Media and uploads its file to the address in the status.
 func put(ctx context.Context, name string, mimeType v1alpha1.MimeType, data []byte) {
 	GinkgoHelper()
 	media := &v1alpha1.Media{
@@ -77,7 +76,7 @@ func put(ctx context.Context, name string, mimeType v1alpha1.MimeType, data []by
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, media.Status.UploadURL, bytes.NewReader(data))
 	Expect(err).NotTo(HaveOccurred())
 	request.Header.Set("Content-Type", string(mimeType))
-	// The address is signed for the host that clients know.
+	// The address is signed for the clients' host name.
 	forwarded, err := url.Parse(forward(ctx, one(ctx, "store"), 9000))
 	Expect(err).NotTo(HaveOccurred())
 	request.Host, request.URL.Host = request.URL.Host, forwarded.Host

@@ -22,13 +22,13 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 )
 
-// helm runs Helm on the release's namespace.
+// helm runs Helm in the release's namespace.
 func helm(ctx context.Context, args ...string) {
 	GinkgoHelper()
 	command(ctx, repository, filepath.Join(repository, "bin", "helm"), append(args, "--namespace", home)...)
 }
 
-// values are those of an evaluation with the images of a version.
+// values returns the Helm values of an evaluation with a version's images.
 func values(version string) []string {
 	out := []string{"--set", "evaluation.enabled=true,image.tag=" + version, "--wait", "--timeout", "5m"}
 	if registry != "" {
@@ -44,7 +44,7 @@ func install(ctx context.Context, chart, version string, more ...string) {
 	sayf("installed %s in %s", version, time.Since(begun).Round(100*time.Millisecond))
 }
 
-// keep marks the simulated platforms and the store as what Helm leaves when it uninstalls.
+// keep annotates the simulated platforms and the store, so that Helm keeps them on uninstall.
 const keep = `function out() {
 	if (doc ~ /component: (sandbox|store)\n/) sub(/metadata:\n/, "metadata:\n  annotations: {helm.sh/resource-policy: keep}\n", doc)
 	printf "%s", doc; doc = ""
@@ -53,12 +53,12 @@ const keep = `function out() {
 { doc = doc $0 "\n" }
 END { out() }`
 
-// keeping are arguments that have the platforms and the store outlive the release, as those of an earnest installation do:
-// they know what was published. Each install and upgrade needs them.
+// keeping returns the arguments that keep the platforms and the store after an uninstall, as in a production
+// installation: they have the published posts. Each install and upgrade needs them.
 func keeping() []string { return []string{"--post-renderer", "awk", "--post-renderer-args", keep} }
 
-// begin applies what an evaluation begins with, as the notes of the chart say, and waits
-// until all accounts are connected.
+// begin applies the objects of an evaluation, as the chart's notes describe, and waits until all accounts are
+// connected.
 func begin(ctx context.Context) {
 	GinkgoHelper()
 	var shipped corev1.ConfigMap
@@ -66,7 +66,7 @@ func begin(ctx context.Context) {
 	objects, err := cluster.ParseObjects([]byte(shipped.Data["demo.yaml"]))
 	Expect(err).NotTo(HaveOccurred())
 	for _, object := range objects {
-		// Kubernetes refuses what it has not counted yet, for some seconds after the kinds were installed.
+		// For some seconds after the CRDs are installed, Kubernetes rejects objects whose quota it has not counted.
 		Eventually(func() error {
 			return k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner("e2e"), client.ForceOwnership)
 		}).WithContext(ctx).Should(Succeed())
@@ -80,7 +80,7 @@ func begin(ctx context.Context) {
 		}
 		g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: demo, Name: "demo-token"}, &corev1.Secret{})).To(Succeed())
 	}).WithContext(ctx).Should(Succeed())
-	// Threads takes 250 posts a day of an account, and Instagram 50.
+	// Threads allows 250 posts per account and day, and Instagram 50.
 	var connections v1alpha1.ConnectionList
 	Expect(k8s.List(ctx, &connections, client.InNamespace(demo))).To(Succeed())
 	sandbox := platforms(ctx)
@@ -90,7 +90,7 @@ func begin(ctx context.Context) {
 	}
 }
 
-// rolledOut waits until a Deployment has nothing but new pods.
+// rolledOut waits until a Deployment has only new pods.
 func rolledOut(ctx context.Context, name string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -103,7 +103,7 @@ func rolledOut(ctx context.Context, name string) {
 	}).WithContext(ctx).Should(Succeed(), "%s is rolled out", name)
 }
 
-// checkout puts a version of this repository into a folder of its own.
+// checkout puts a version of this repository into a separate folder.
 func checkout(ctx context.Context, version string) string {
 	GinkgoHelper()
 	dir := filepath.Join(repository, "bin", "e2e", version)

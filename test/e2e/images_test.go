@@ -15,15 +15,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// made are the images that an evaluation needs; beside them those of the manager that takes
-// thumbnails out of films, and of the client.
+// made are the images of an evaluation. The others are the manager's image with ffmpeg for thumbnails, and the
+// client's.
 const (
 	made   = "herald herald-sandbox herald-store"
 	films  = "herald-ffmpeg"
 	helper = "herald-e2e-client"
 )
 
-// command runs a program and returns what it prints.
+// command runs a program and returns its output.
 func command(ctx context.Context, dir, name string, args ...string) string {
 	GinkgoHelper()
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -33,8 +33,8 @@ func command(ctx context.Context, dir, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// build makes the images of a checkout and brings them into the cluster; version is what
-// they are tagged with, that of the checkout if empty. It returns the tag.
+// build builds a checkout's images and loads them into the cluster. version is their tag, by default the checkout's
+// version. It returns the tag.
 func build(ctx context.Context, checkout, version string) string {
 	GinkgoHelper()
 	load := loadCommand(ctx)
@@ -53,7 +53,7 @@ func build(ctx context.Context, checkout, version string) string {
 	return version
 }
 
-// architecture is that of the cluster's nodes.
+// architecture returns the architecture of the cluster's nodes.
 func architecture(ctx context.Context) string {
 	nodes, err := typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	Expect(err).NotTo(HaveOccurred())
@@ -61,8 +61,7 @@ func architecture(ctx context.Context) string {
 	return nodes.Items[0].Status.NodeInfo.Architecture
 }
 
-// loadCommand is how an archive comes into the cluster. The tools for local clusters have
-// a command for it.
+// loadCommand returns the command that loads an image archive into the cluster. The tools for local clusters have one.
 func loadCommand(context.Context) string {
 	GinkgoHelper()
 	if loader != "" {

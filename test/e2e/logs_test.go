@@ -17,11 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// logs is where the logs of all pods go.
+// logs is the folder for the logs of all pods.
 var logs = filepath.Join(repository, "bin", "e2e", "logs")
 
-// followLogs keeps what every container of the release logs, until the specs end: pods
-// that are gone take their logs with them.
+// followLogs stores the logs of every container of the release until the specs end, because a deleted pod's log is
+// lost.
 func followLogs() {
 	GinkgoHelper()
 	Expect(os.MkdirAll(logs, 0o755)).To(Succeed())
@@ -33,7 +33,7 @@ func followLogs() {
 		for ctx.Err() == nil {
 			list, err := typed.CoreV1().Pods(home).List(ctx, metav1.ListOptions{})
 			if err != nil {
-				list = &corev1.PodList{} // it may be away, as it is asked again
+				list = &corev1.PodList{} // the API may be unavailable, and the list is retried
 			}
 			for i := range list.Items {
 				for _, container := range list.Items[i].Status.ContainerStatuses {
@@ -49,7 +49,7 @@ func followLogs() {
 	}()
 }
 
-// follow copies the log of a pod's container into a file until that ends.
+// follow copies the log of a pod's container to a file until the log ends.
 func follow(ctx context.Context, pod, file string) {
 	defer GinkgoRecover()
 	log, err := typed.CoreV1().Pods(home).GetLogs(pod, &corev1.PodLogOptions{Follow: true}).Stream(ctx)

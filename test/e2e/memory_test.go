@@ -14,14 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory tells how much memory each pod of the release uses, as the kubelet counts it for
-// limits.
+// memory prints the memory use of each pod of the release, as the kubelet counts it for limits.
 func memory(ctx context.Context, when string) {
 	GinkgoHelper()
 	for _, component := range []string{"manager", "apiserver"} {
 		for _, pod := range pods(ctx, component) {
 			var used uint64
-			// The kubelet looks every ten seconds or so.
+			// The kubelet measures about every ten seconds.
 			Eventually(func(g Gomega) {
 				var err error
 				used, err = workingSet(ctx, &pod)
@@ -33,8 +32,8 @@ func memory(ctx context.Context, when string) {
 	}
 }
 
-// workingSet is how much memory the containers of a pod use, in bytes, as its node counts
-// it; 0 before it has looked.
+// workingSet returns the memory use of a pod's containers in bytes, as its node counts it; 0 before the first
+// measurement.
 func workingSet(ctx context.Context, pod *corev1.Pod) (uint64, error) {
 	raw, err := typed.CoreV1().RESTClient().Get().Resource("nodes").Name(pod.Spec.NodeName).SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
 	if err != nil {

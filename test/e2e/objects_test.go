@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// condition is the reason of a condition, which lies in the object's status; empty while it is not there.
+// condition returns the reason of a condition in the object's status; empty if it is absent.
 func condition(ctx context.Context, object client.Object, in *[]metav1.Condition, kind string) func() (string, error) {
 	return func() (string, error) {
 		err := k8s.Get(ctx, client.ObjectKeyFromObject(object), object)
@@ -33,7 +33,7 @@ func condition(ctx context.Context, object client.Object, in *[]metav1.Condition
 	}
 }
 
-// online reports whether a post is online everywhere.
+// online reports whether a post is published on all its targets.
 func online(ctx context.Context, post *v1alpha1.Post) func(g Gomega) bool {
 	return func(g Gomega) bool {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), post)).To(Succeed())
@@ -41,7 +41,7 @@ func online(ctx context.Context, post *v1alpha1.Post) func(g Gomega) bool {
 	}
 }
 
-// gone reports whether an object does not exist any more.
+// gone reports whether an object has been deleted.
 func gone(ctx context.Context, object client.Object) func() (bool, error) {
 	return func() (bool, error) {
 		err := k8s.Get(ctx, client.ObjectKeyFromObject(object), object)
@@ -56,7 +56,7 @@ func finalizers(ctx context.Context, object client.Object) func() ([]string, err
 	}
 }
 
-// namespacesWith are those about which an event of a reason was written as they ended.
+// namespacesWith returns the namespaces with an event of this reason, written while they were terminating.
 func namespacesWith(ctx context.Context, reason string) func() ([]string, error) {
 	return func() (found []string, err error) {
 		var events corev1.EventList
@@ -70,7 +70,7 @@ func namespacesWith(ctx context.Context, reason string) func() ([]string, error)
 	}
 }
 
-// changeTeam merges fields into the spec of the team of a trial.
+// changeTeam patches the spec of the trial's team.
 func changeTeam(ctx context.Context, spec map[string]any) {
 	GinkgoHelper()
 	patch, err := json.Marshal(map[string]any{"spec": spec})
@@ -79,7 +79,7 @@ func changeTeam(ctx context.Context, spec map[string]any) {
 	Expect(k8s.Patch(ctx, team, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 }
 
-// scale has a part of the release run in so many pods, and waits until those are ready and others have ended.
+// scale sets the replicas of a Deployment of the release, and waits until they are ready and the others have ended.
 func scale(ctx context.Context, component string, replicas int32) {
 	GinkgoHelper()
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"replicas": replicas}})
@@ -94,13 +94,13 @@ func scale(ctx context.Context, component string, replicas int32) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// kubectl runs kubectl as a person does.
+// kubectl runs kubectl as a user does.
 func kubectl(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	return command(ctx, repository, filepath.Join(repository, "bin", "kubectl"), args...)
 }
 
-// manifest writes a post into a file, as it stands in Git.
+// manifest writes a post to a file, as it would be stored in Git.
 func manifest(post *v1alpha1.Post) (file string) {
 	GinkgoHelper()
 	content, err := json.Marshal(map[string]any{

@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// pods are those of a part of the release that are not being deleted.
+// pods returns the pods of a component of the release that are not being deleted.
 func pods(ctx context.Context, component string) []corev1.Pod {
 	GinkgoHelper()
 	var list corev1.PodList
@@ -39,7 +39,7 @@ func pods(ctx context.Context, component string) []corev1.Pod {
 	return out
 }
 
-// names are those of pods, in their order.
+// names returns the names of pods, in order.
 func names(pods []corev1.Pod) (out []string) {
 	for i := range pods {
 		out = append(out, pods[i].Name)
@@ -48,7 +48,7 @@ func names(pods []corev1.Pod) (out []string) {
 	return out
 }
 
-// leader is the pod of the manager that holds the lease.
+// leader returns the manager's pod that holds the lease.
 func leader(ctx context.Context) *corev1.Pod {
 	GinkgoHelper()
 	var found *corev1.Pod
@@ -68,26 +68,24 @@ func leader(ctx context.Context) *corev1.Pod {
 	return found
 }
 
-// remove deletes a pod without any grace: its processes are told to stop, and killed a
-// moment later.
+// remove deletes a pod without a grace period: its processes receive SIGTERM and are killed a moment later.
 func remove(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	Expect(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
 }
 
-// kill kills the process of a pod on its node, as kill -9 does. The pod, with what lies in
-// its volumes, starts another one.
+// kill kills a pod's process on its node, as kill -9 does. The pod restarts it and keeps its volumes.
 func kill(ctx context.Context, pod *corev1.Pod, program string) {
 	GinkgoHelper()
 	uid := string(pod.UID)
-	// The names of control groups have underscores where systemd makes them.
+	// With systemd, the names of control groups contain underscores.
 	killed := onTheNode(ctx, "sh", "-c", `for p in /proc/[0-9]*; do
 		if [ "$(cat "$p/comm" 2>/dev/null)" = "$0" ] && grep -q -e "$1" -e "$2" "$p/cgroup" 2>/dev/null; then kill -9 "${p#/proc/}" && echo killed; fi
 	done`, program, uid, strings.ReplaceAll(uid, "-", "_"))
 	Expect(killed).To(Equal("killed"), "one process of pod %s", pod.Name)
 }
 
-// one is the only pod of a part of the release.
+// one returns the only pod of a component of the release.
 func one(ctx context.Context, component string) *corev1.Pod {
 	GinkgoHelper()
 	running := pods(ctx, component)
@@ -95,8 +93,7 @@ func one(ctx context.Context, component string) *corev1.Pod {
 	return &running[0]
 }
 
-// forward makes a port of a pod reachable here and returns its address. The spec's end
-// ends it.
+// forward forwards a port of a pod until the spec ends, and returns its local address.
 func forward(ctx context.Context, pod *corev1.Pod, port int) string {
 	GinkgoHelper()
 	transport, upgrader, err := spdy.RoundTripperFor(config)
@@ -121,7 +118,7 @@ func forward(ctx context.Context, pod *corev1.Pod, port int) string {
 	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local)
 }
 
-// platforms is the sandbox.
+// platforms returns a client of the sandbox.
 func platforms(ctx context.Context) sandboxtest.Client {
 	GinkgoHelper()
 	return sandboxtest.Client{URL: forward(ctx, one(ctx, "sandbox"), 9100)}

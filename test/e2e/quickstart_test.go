@@ -20,13 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// block is a block of commands in a page.
+// block matches a block of commands on a page.
 var block = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// published is where the page takes the chart from.
+// published is the chart's address on the page.
 const published = "oci://ghcr.io/herald-social/charts/herald"
 
-// trial is the namespace that the page installs into.
+// trial is the namespace of the page's installation.
 const trial = "herald"
 
 // The page creates and deletes its own namespaces.
@@ -38,7 +38,7 @@ var _ = Describe("The quickstart", func() {
 		script.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n")
 		for _, commands := range block.FindAllStringSubmatch(string(page), -1) {
 			script.WriteString(commands[1])
-			// What the page waits for last before it shows the platforms is the first post.
+			// The page waits for the first post last, before it shows the platforms.
 			if strings.Contains(commands[1], "post/hello") {
 				script.WriteString("echo >&2 published\n")
 			}
@@ -51,7 +51,7 @@ var _ = Describe("The quickstart", func() {
 		}
 		text = strings.Replace(text, published, arguments, 1)
 		DeferCleanup(func(ctx SpecContext) {
-			// What is left of it if it failed.
+			// Remove the remains of a failed run.
 			deleteData(ctx)
 			command(ctx, repository, filepath.Join(repository, "bin", "helm"), "uninstall", "herald", "--namespace", trial, "--ignore-not-found")
 			deleteNamespace(ctx, trial)
@@ -77,7 +77,7 @@ var _ = Describe("The quickstart", func() {
 	})
 })
 
-// marks notes when a line is written.
+// marks records when a line is written.
 type marks struct {
 	of    string
 	begun time.Time

@@ -16,15 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// api is the REST API of one replica, under the team's key.
+// api is the REST API of one replica, with the team's key.
 type api struct{ url, key string }
 
-// told is an answer of the API.
+// told is a response of the API.
 type told struct {
 	header http.Header
-	// body is the whole of it.
+	// body is the whole response body.
 	body string
-	// id and status are those of a post.
+	// id and status are the post's.
 	id, status string
 }
 
@@ -40,7 +40,7 @@ func (a api) get(ctx context.Context, path string) told {
 	return a.do(ctx, http.MethodGet, path, "", nil)
 }
 
-// post makes something under an Idempotency-Key.
+// post creates an object with an Idempotency-Key.
 func (a api) post(ctx context.Context, path, key string, body any) told {
 	GinkgoHelper()
 	content, err := json.Marshal(body)
@@ -69,7 +69,7 @@ func (a api) do(ctx context.Context, method, path, key string, body []byte) (out
 			Status string `json:"status"`
 		} `json:"data"`
 	}
-	// A list has no post of its own.
+	// A list response has no single post.
 	_ = json.Unmarshal(read, &one)
 	return told{response.Header, string(read), one.Data.ID, one.Data.Status}
 }

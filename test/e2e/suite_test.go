@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e_test installs the chart in a real cluster and uses it: posts of every
-// category by kubectl and from another pod, pods that are killed, a network that is cut,
-// roll-outs, an upgrade and the way back, and an uninstall. `make test-e2e` runs it on
-// the cluster of the current kubeconfig; docs/testing.md says what it needs.
+// Package e2e_test installs the chart in a real cluster and uses it: posts of every category by kubectl and from
+// another pod, killed pods, network partitions, rollouts, an upgrade and a rollback, and an uninstall. `make test-e2e`
+// runs it on the cluster of the current kubeconfig; docs/testing.md lists the requirements.
 package e2e_test
 
 import (
@@ -33,32 +32,32 @@ import (
 )
 
 const (
-	// release is the name of the Helm release, and home its namespace. Neither is the
-	// chart's own name, so that nothing works by accident.
+	// release is the name of the Helm release, and home its namespace. They differ from the chart's name, so that
+	// nothing works by accident.
 	release = "outreach"
 	home    = "herald-e2e"
 	// clients is the namespace of the pods that use the API.
 	clients = "herald-e2e-clients"
-	// demo is the namespace of the team that an evaluation begins with.
+	// demo is the namespace of an evaluation's team.
 	demo = "herald-demo"
-	// outlet is the name of a team that is deleted with its namespace of the same name.
+	// outlet is the name of a team that is deleted together with its namespace, which has the same name.
 	outlet = "herald-e2e-outlet"
 )
 
 // repository is the root of this repository.
 var repository, _ = filepath.Abs(filepath.Join("..", ".."))
 
-// What the environment says; docs/testing.md lists it for those who run it.
+// The environment variables of the suite; docs/testing.md documents them.
 var (
-	// short leaves out what takes minutes.
+	// short skips specs that take minutes.
 	short = os.Getenv("SHORT") != ""
-	// loader is the command that brings an OCI archive into the cluster.
+	// loader is the command that loads an OCI archive into the cluster.
 	loader = os.Getenv("E2E_LOAD")
-	// onNode is the command that runs another one on the node.
+	// onNode is the command that runs another command on the node.
 	onNode = os.Getenv("E2E_NODE")
-	// registry and tag name images that the cluster can pull; then none are built.
+	// registry and tag name images that the cluster can pull. If they are set, no images are built.
 	registry, tag = os.Getenv("E2E_REGISTRY"), os.Getenv("E2E_TAG")
-	// previous is the version before, a tag of this repository.
+	// previous is the previous version, a tag of this repository.
 	previous = os.Getenv("E2E_PREVIOUS")
 )
 
@@ -67,11 +66,11 @@ var (
 	k8s      client.Client
 	typed    *kubernetes.Clientset
 	resource *discovery.DiscoveryClient
-	// kubeconfig is what the command line tools are called with.
+	// kubeconfig is the client configuration of the command line tools.
 	kubeconfig clientcmd.ClientConfig
 )
 
-// TestE2E needs a cluster, and says so where there is none.
+// TestE2E needs a cluster, and is skipped without one.
 func TestE2E(t *testing.T) {
 	kubeconfig = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	var err error
@@ -79,7 +78,7 @@ func TestE2E(t *testing.T) {
 		t.Skipf("there is no cluster; set KUBECONFIG to one that can be filled and emptied: %v", err)
 	}
 	config.QPS, config.Burst = -1, 0
-	// An inventory lists kinds that are on their way out.
+	// An inventory also lists deprecated kinds.
 	config.WarningHandler = rest.NoWarnings{}
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -111,7 +110,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}
 })
 
-// createNamespaces makes the namespaces of a run. What is not restricted cannot run in them.
+// createNamespaces creates the namespaces of a run. They enforce the restricted pod security standard.
 func createNamespaces(ctx context.Context) {
 	for _, name := range []string{home, clients} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -121,7 +120,7 @@ func createNamespaces(ctx context.Context) {
 	}
 }
 
-// deleteNamespace deletes a namespace and waits for its end.
+// deleteNamespace deletes a namespace and waits until it is gone.
 func deleteNamespace(ctx context.Context, name string) {
 	err := k8s.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	Expect(client.IgnoreNotFound(err)).To(Succeed())
@@ -130,7 +129,7 @@ func deleteNamespace(ctx context.Context, name string) {
 	}).WithContext(ctx).Should(BeTrue(), "namespace %s ends", name)
 }
 
-// sayf tells a figure to the person who runs it.
+// sayf prints a measurement.
 func sayf(format string, args ...any) {
 	GinkgoHelper()
 	fmt.Printf("e2e: "+format+"\n", args...)

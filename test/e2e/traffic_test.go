@@ -25,14 +25,14 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// traffic is posts that a pod makes by the REST API.
+// traffic are the posts that a pod creates by the REST API.
 type traffic struct {
 	marker string
 	posts  int
 	pod    *corev1.Pod
 }
 
-// accepted is what the client prints of a post.
+// accepted is the client's output for a post.
 type accepted struct {
 	ID     string    `json:"id"`
 	Marker string    `json:"marker"`
@@ -40,7 +40,7 @@ type accepted struct {
 	Due    time.Time `json:"due"`
 }
 
-// files puts what posts show, and the key, where the client's pod finds them.
+// files creates the files and the key for the client's pod.
 func files(ctx context.Context) {
 	GinkgoHelper()
 	picture, err := mediatest.Picture(color.RGBA{R: 200, A: 255})
@@ -59,7 +59,7 @@ func files(ctx context.Context) {
 	}
 }
 
-// send starts a pod that makes posts.
+// send starts a pod that creates posts.
 func send(ctx context.Context, marker string, posts int, over, ahead time.Duration) *traffic {
 	GinkgoHelper()
 	image := "ghcr.io/herald-social/" + helper + ":" + tag
@@ -97,14 +97,14 @@ func send(ctx context.Context, marker string, posts int, over, ahead time.Durati
 	return &traffic{marker: marker, posts: posts, pod: pod}
 }
 
-// running reports whether the client still makes posts.
+// running reports whether the client still creates posts.
 func (t *traffic) running(ctx context.Context) bool {
 	GinkgoHelper()
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(t.pod), t.pod)).To(Succeed())
 	return t.pod.Status.Phase == corev1.PodPending || t.pod.Status.Phase == corev1.PodRunning
 }
 
-// all waits for the client and returns what was accepted.
+// all waits for the client and returns the accepted posts.
 func (t *traffic) all(ctx context.Context) (out []accepted) {
 	GinkgoHelper()
 	Eventually(t.running).WithContext(ctx).WithTimeout(10 * time.Minute).Should(BeFalse())
@@ -121,12 +121,13 @@ func (t *traffic) all(ctx context.Context) (out []accepted) {
 	return out
 }
 
-// verdict is what became of posts.
+// verdict counts the outcomes of posts.
 type verdict struct {
 	posts, targets, tries, twice, lost, givenUp int
-	// askable are those given up on platforms that can be asked what became of a call, and unseen those that are not shown.
+	// askable counts the targets given up on platforms whose lookup can decide an outcome, and unseen those given up
+	// and not published.
 	askable, unseen int
-	// after is how late the posts went out, by category and platform.
+	// after are the delays of publication, by category and platform.
 	after map[string][]time.Duration
 }
 
@@ -144,8 +145,7 @@ func (v *verdict) String() string {
 	return out.String()
 }
 
-// settled waits until nothing is left to be done for the posts, and compares them with
-// what the platforms show.
+// settled waits until the posts are settled, and compares them with the platforms.
 func (t *traffic) settled(ctx context.Context) *verdict {
 	GinkgoHelper()
 	sent := t.all(ctx)
@@ -178,10 +178,10 @@ func (t *traffic) settled(ctx context.Context) *verdict {
 	return v
 }
 
-// place is where a text shows.
+// place is where a text appears.
 type place struct{ platform, text string }
 
-// shown is when each text of this traffic was published, by place.
+// shown returns when each text of this traffic was published, by place.
 func (t *traffic) shown(ctx context.Context) map[place][]time.Time {
 	GinkgoHelper()
 	var connections v1alpha1.ConnectionList
@@ -201,7 +201,7 @@ func (t *traffic) shown(ctx context.Context) map[place][]time.Time {
 	return out
 }
 
-// judge compares one post with what is shown of it.
+// judge compares one post with the platforms.
 func (v *verdict) judge(post *v1alpha1.Post, sent accepted, shown map[place][]time.Time) {
 	for i := range post.Status.Targets {
 		target := &post.Status.Targets[i]
@@ -247,7 +247,7 @@ func (v *verdict) judge(post *v1alpha1.Post, sent accepted, shown map[place][]ti
 	}
 }
 
-// expectWhole expects that nothing was lost and nothing published twice.
+// expectWhole expects that no post was lost or published twice.
 func expectWhole(v *verdict, posts int) {
 	GinkgoHelper()
 	Expect(v.posts).To(Equal(posts), "posts that were accepted")

@@ -88,8 +88,8 @@ var _ = Describe("An evaluation", Ordered, func() {
 		if short {
 			posts = 40
 		}
-		// As long as each thing takes to happen once. A request may have to be repeated for as long as a network is cut, and a post
-		// cannot be scheduled for the past.
+		// Long enough for each failure to happen once. During a partition requests are repeated, and a post cannot be
+		// scheduled for the past.
 		const over = 100 * time.Second
 		now, later := send(ctx, "at once", posts, over, 0), send(ctx, "scheduled", posts/4, over, 2*time.Minute)
 		trouble(ctx, now)
@@ -101,7 +101,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		}
 	})
 
-	// As fast as one account on TikTok takes its share: calls to an account follow one another.
+	// The fastest rate for one account on TikTok: calls to an account are sequential.
 	posts, pace := 1000, 300*time.Millisecond
 	if short {
 		posts = 100
@@ -143,7 +143,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 	})
 })
 
-// postTo makes a post for platforms; the accounts of an evaluation are named after them.
+// postTo returns a post for platforms. The connections of an evaluation have the platforms' names.
 func postTo(name string, category v1alpha1.Category, on ...v1alpha1.Platform) *v1alpha1.Post {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: name}, Spec: v1alpha1.PostSpec{Category: category}}
 	for _, platform := range on {
@@ -159,8 +159,7 @@ func postTo(name string, category v1alpha1.Category, on ...v1alpha1.Platform) *v
 	return post
 }
 
-// applied are posts of every category for every platform that takes it, with files that
-// were uploaded before.
+// applied creates posts of every category for every platform that accepts it, with files that were uploaded earlier.
 func applied(ctx context.Context) map[v1alpha1.Category]*v1alpha1.Post {
 	GinkgoHelper()
 	var uploaded v1alpha1.MediaList
@@ -188,9 +187,9 @@ func applied(ctx context.Context) map[v1alpha1.Category]*v1alpha1.Post {
 	}
 }
 
-// cleanUp leaves the cluster as it was: what holds data goes too.
+// cleanUp restores the cluster to its initial state, without any data.
 func cleanUp(ctx SpecContext) {
-	// With the manager away nothing takes its finalizers off.
+	// Without a manager no process removes Herald's finalizers.
 	deleteData(ctx)
 	command(ctx, repository, filepath.Join(repository, "bin", "helm"), "uninstall", release, "--namespace", home, "--ignore-not-found", "--wait")
 	for _, namespace := range []string{home, clients} {

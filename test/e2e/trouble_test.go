@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// restartEvery is how often a roll-out begins.
+	// restartEvery is the interval of rollouts.
 	restartEvery = 10 * time.Second
-	// cutFor is how long a network is cut.
+	// cutFor is the duration of a network partition.
 	cutFor = 25 * time.Second
-	// scheduledAhead is how long before its time a post is made, and for how long its request can be repeated.
+	// scheduledAhead is the time between a post's creation and its due time, in which its request can be repeated.
 	scheduledAhead = 20 * time.Second
-	// between is the pause between two troubles.
+	// between is the pause between two failures.
 	between = 3 * time.Second
 )
 
-// pass lets a time go by, of which the cluster makes something.
+// pass waits in real time while the cluster reacts.
 func pass(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -38,8 +38,8 @@ func pass(ctx context.Context, d time.Duration) {
 	}
 }
 
-// trouble kills pods of each kind and cuts networks, one after another, until the client
-// has made its posts and each thing has happened.
+// trouble kills pods of each kind and partitions networks, one after another, until the client has created its posts
+// and each failure has happened.
 func trouble(ctx context.Context, sent *traffic) {
 	GinkgoHelper()
 	nodes, err := typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -91,13 +91,13 @@ func trouble(ctx context.Context, sent *traffic) {
 	}
 }
 
-// onTheNode runs a command there and returns what it prints.
+// onTheNode runs a command on the node and returns its output.
 func onTheNode(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	return command(ctx, repository, "sh", append([]string{"-c", onNode + ` "$@"`, "sh"}, args...)...)
 }
 
-// partition cuts a pod off from everything while something is waited for.
+// partition cuts a pod off from the network while meanwhile runs.
 func partition(ctx context.Context, pod *corev1.Pod, meanwhile func()) {
 	GinkgoHelper()
 	mend := func() {
@@ -105,7 +105,7 @@ func partition(ctx context.Context, pod *corev1.Pod, meanwhile func()) {
 			onTheNode(context.WithoutCancel(ctx), "sh", "-c", `iptables -D "$0" -s "$1" -j DROP 2>/dev/null || true`, chain, pod.Status.PodIP)
 		}
 	}
-	// Also if the spec is interrupted.
+	// Also after an interrupt of the spec.
 	DeferCleanup(mend)
 	for _, chain := range []string{"INPUT", "FORWARD"} {
 		onTheNode(ctx, "iptables", "-I", chain, "-s", pod.Status.PodIP, "-j", "DROP")
@@ -114,8 +114,8 @@ func partition(ctx context.Context, pod *corev1.Pod, meanwhile func()) {
 	mend()
 }
 
-// restart rolls out both processes again and again while the client makes posts, as
-// `kubectl rollout restart` does, and says how often.
+// restart rolls out both Deployments repeatedly while the client creates posts, as `kubectl rollout restart` does, and
+// returns how often.
 func restart(ctx context.Context, sent *traffic) (n int) {
 	GinkgoHelper()
 	for ; sent.running(ctx); n++ {

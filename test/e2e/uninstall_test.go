@@ -30,10 +30,10 @@ type item struct{ resource, namespace, name string }
 
 func (i item) String() string { return i.resource + " " + i.namespace + "/" + i.name }
 
-// inventory is every object of the cluster by its UID.
+// inventory has every object of the cluster by its UID.
 type inventory map[types.UID]item
 
-// takeInventory lists everything that can be listed.
+// takeInventory lists every object of every listable kind.
 func takeInventory(ctx context.Context) inventory {
 	GinkgoHelper()
 	lists, err := resource.ServerPreferredResources()
@@ -47,7 +47,7 @@ func takeInventory(ctx context.Context) inventory {
 		for _, kind := range list.APIResources {
 			objects, err := reader.Resource(version.WithResource(kind.Name)).List(ctx, metav1.ListOptions{})
 			if err != nil {
-				// A definition that has just gone, or one that the API server does not serve to this user.
+				// A CRD that was just deleted, or a resource that the API server does not serve to this user.
 				continue
 			}
 			for i := range objects.Items {
@@ -69,7 +69,7 @@ func (i inventory) without(other inventory) inventory {
 	return out
 }
 
-// withoutKept leaves out what Helm was told to keep, with the addresses of its Services.
+// withoutKept returns the inventory without the objects that Helm keeps, and without the IPAddresses of their Services.
 func (i inventory) withoutKept(ctx context.Context) inventory {
 	GinkgoHelper()
 	ours := func(name string) bool {
@@ -92,20 +92,20 @@ func (i inventory) withoutKept(ctx context.Context) inventory {
 	return out
 }
 
-// left is what is neither a definition nor data, nor what the cluster makes of itself.
+// left returns the objects other than CRDs, data and the cluster's own objects.
 func (i inventory) left() (out []string) {
 	for _, found := range i {
 		_, group, _ := strings.Cut(found.resource, ".")
 		switch {
 		case group == v1alpha1.GroupVersion.Group:
-		// The definitions, and what the API server makes of them.
+		// The CRDs, and the API server's objects for them.
 		case found.resource == "customresourcedefinitions.apiextensions.k8s.io" && strings.HasSuffix(found.name, "."+v1alpha1.GroupVersion.Group):
 		case found.resource == "apiservices.apiregistration.k8s.io" && strings.HasSuffix(found.name, "."+v1alpha1.GroupVersion.Group):
 		case found.resource == "namespaces" && found.name == demo, found.namespace == clients:
 		case found.namespace == demo && found.resource == "secrets":
-		// What was counted there tells the next installation that the cluster was not put back.
+		// The count in this lease shows the next installation that the cluster was not rolled back.
 		case found.resource == "leases.coordination.k8s.io" && found.name == release+"-clock":
-		// Who may use the team's pages was applied with the team, and is not the release's.
+		// The RoleBinding for the team's pages was applied with the team and is not part of the release.
 		case found.namespace == demo && found.resource == "rolebindings.rbac.authorization.k8s.io" && found.name == "herald-link":
 		case found.name == "kube-root-ca.crt", found.resource == "serviceaccounts" && found.name == "default":
 		case found.resource == "events", group == "events.k8s.io", group == "metrics.k8s.io":
@@ -118,8 +118,7 @@ func (i inventory) left() (out []string) {
 	return out
 }
 
-// deleteData deletes teams with their namespaces. Finalizers that no manager takes off are
-// taken off.
+// deleteData deletes teams with their namespaces. It removes the finalizers itself where no manager does.
 func deleteData(ctx context.Context) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(k8s.DeleteAllOf(ctx, &v1alpha1.Team{}))).To(Or(Succeed(), MatchError(ContainSubstring("no matches"))))
@@ -128,7 +127,7 @@ func deleteData(ctx context.Context) {
 	} {
 		found, err := unstructuredOf(ctx, list)
 		if err != nil {
-			continue // the definitions were never there
+			continue // the CRDs were never installed
 		}
 		for i := range found {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
@@ -140,7 +139,7 @@ func deleteData(ctx context.Context) {
 	}
 }
 
-// unstructuredOf lists all objects of the kind of a list.
+// unstructuredOf lists all objects of a list's kind.
 func unstructuredOf(ctx context.Context, list client.ObjectList) ([]unstructured.Unstructured, error) {
 	kinds, _, err := k8s.Scheme().ObjectKinds(list)
 	if err != nil {
@@ -154,7 +153,7 @@ func unstructuredOf(ctx context.Context, list client.ObjectList) ([]unstructured
 	return out.Items, nil
 }
 
-// deleteDefinitions deletes Herald's definitions.
+// deleteDefinitions deletes Herald's CRDs.
 func deleteDefinitions(ctx context.Context) {
 	GinkgoHelper()
 	Expect(apiextensionsv1.AddToScheme(k8s.Scheme())).To(Succeed())

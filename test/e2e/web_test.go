@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// Where a browser finds what a trial consists of.
+// Addresses of a trial, as a browser uses them.
 const (
 	site          = "http://127.0.0.1:8080"
 	sandboxSite   = "http://127.0.0.1:9100"
@@ -31,13 +31,13 @@ const (
 	secondAccount = "1500000000000000002"
 )
 
-// visitor does what a browser without scripts does for a person: it keeps cookies, follows redirects and sends forms. What is
-// forwarded from the addresses of a trial may have other ports here.
+// visitor is a browser without scripts: it keeps cookies, follows redirects and submits forms. The ports forwarded for
+// a trial's addresses may differ here.
 type visitor struct {
 	client http.Client
 }
 
-// answer is a page with the address that it came from in the end.
+// answer is a page and its final address after redirects.
 type answer struct {
 	status int
 	header http.Header
@@ -60,7 +60,7 @@ func newVisitor(ctx context.Context) *visitor {
 	}}}
 }
 
-// do sends a request as a page of the site does.
+// do sends a request as the site's pages do.
 func (v *visitor) do(ctx context.Context, method, address, contentType string, body io.Reader) answer {
 	GinkgoHelper()
 	r, err := http.NewRequestWithContext(ctx, method, address, body)
@@ -92,7 +92,7 @@ func (v *visitor) signIn(ctx context.Context) {
 	GinkgoHelper()
 	link := kubectl(ctx, "exec", "--namespace", home, "deploy/"+release+"-apiserver", "--", "/herald", "signin-link")
 	Expect(link).To(HavePrefix(site + "/signin/link/"))
-	// A replica learns of a new link a moment later.
+	// Each replica learns of a new link after a short delay.
 	Eventually(func() int { return v.open(ctx, link).status }).WithContext(ctx).Should(Equal(http.StatusOK))
 	Expect(v.open(ctx, teamPages).from.Path).To(Equal("/signin"), "opening a link signs nobody in")
 	home := v.send(ctx, link, nil)
@@ -102,7 +102,7 @@ func (v *visitor) signIn(ctx context.Context) {
 	Expect(v.send(ctx, link, nil).status).To(Equal(http.StatusGone), "the link is used up")
 }
 
-// connect lets Herald into an account, by the platform's page of consent, and returns the connection's name.
+// connect grants Herald access to an account on the platform's consent page, and returns the connection's name.
 func (v *visitor) connect(ctx context.Context, platform, account string) string {
 	GinkgoHelper()
 	asked := v.send(ctx, teamPages+"connections/connect", url.Values{"platform": {platform}})
@@ -111,7 +111,7 @@ func (v *visitor) connect(ctx context.Context, platform, account string) string 
 	asked = v.open(ctx, consent)
 	Expect(asked.status).To(Equal(http.StatusOK), asked.body)
 	Expect(asked.from.String()).To(HavePrefix(sandboxSite+"/"), "the platform asks the person")
-	// The page leads to an account by a link to itself that names it.
+	// The page links to itself with the account as a parameter.
 	query := asked.from.Query()
 	query.Set("account", account)
 	asked.from.RawQuery = query.Encode()
@@ -140,7 +140,7 @@ func (v *visitor) upload(ctx context.Context, name, mimeType string, data []byte
 	return place.ID
 }
 
-// inPages is what a person does in a trial, from the link on. No API key is used.
+// inPages performs a user's steps in a trial, from the sign-in link. It uses no API key.
 func inPages(ctx context.Context) {
 	GinkgoHelper()
 	_, err := platforms(ctx).Account(ctx, "x", secondAccount, nil)

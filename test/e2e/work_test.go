@@ -19,22 +19,22 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// oftenEnough is for how many requests a fault lasts until it is lifted.
+// oftenEnough is the number of requests of a fault that lasts until it is cleared.
 const oftenEnough = 100_000
 
-// outletAccounts are the accounts of the outlet, by platform.
+// outletAccounts are the outlet's accounts, by platform.
 var outletAccounts = map[v1alpha1.Platform]string{v1alpha1.PlatformX: "1500000000000000077", v1alpha1.PlatformThreads: "24000000000000077"}
 
-// work is what a team has when Herald is taken away from it.
+// work is a team's unfinished work when Herald is removed.
 type work struct {
 	team *v1alpha1.Team
-	// published is out. Of half, one target is, and the other platform wants to be left alone. The answer to the call for
-	// doubtful was lost, and its platform does not say what it has.
+	// published is published. half is published on one platform and rate limited on the other. The response to the call
+	// for doubtful was lost, and its platform does not answer lookups.
 	published, half, doubtful, scheduled, draft *v1alpha1.Post
 	file                                        *v1alpha1.Media
 }
 
-// newWork waits until the manager has done what it can, for now.
+// newWork creates the posts and waits until the manager has done all that is possible for now.
 func newWork(ctx context.Context, namespace, name string) *work {
 	GinkgoHelper()
 	made := func(kind string, change func(*v1alpha1.Post), on ...v1alpha1.Platform) *v1alpha1.Post {
@@ -81,7 +81,7 @@ func newWork(ctx context.Context, namespace, name string) *work {
 	return w
 }
 
-// fault has a platform misbehave towards the account of this team.
+// fault injects a fault for the account of this team.
 func (w *work) fault(ctx context.Context, on v1alpha1.Platform, operation, kind string, times int) {
 	GinkgoHelper()
 	account := account(ctx, w.scheduled.Namespace, on)
@@ -90,18 +90,18 @@ func (w *work) fault(ctx context.Context, on v1alpha1.Platform, operation, kind 
 	})).To(Succeed())
 }
 
-// calm lifts all faults.
+// calm clears all faults.
 func (*work) calm(ctx context.Context) {
 	GinkgoHelper()
 	Expect(platforms(ctx).ClearFaults(ctx)).To(Succeed())
 }
 
-// all are the objects that have to stay.
+// all returns the objects that must remain.
 func (w *work) all() []client.Object {
 	return []client.Object{w.team, w.published, w.half, w.doubtful, w.scheduled, w.draft, w.file}
 }
 
-// expectReleased expects each object to be there without a finalizer of Herald, and none of them to be another one.
+// expectReleased expects each object to exist, with its original UID and without a finalizer of Herald.
 func (w *work) expectReleased(ctx context.Context) {
 	GinkgoHelper()
 	for _, list := range []client.ObjectList{&v1alpha1.PostList{}, &v1alpha1.MediaList{}, &v1alpha1.TeamList{}} {
@@ -119,7 +119,7 @@ func (w *work) expectReleased(ctx context.Context) {
 	}
 }
 
-// goesOn expects the manager to take up what was left, and to publish all that is wanted, once.
+// goesOn expects that the manager resumes the work and publishes every remaining post once.
 func (w *work) goesOn(ctx context.Context) {
 	GinkgoHelper()
 	w.calm(ctx)
@@ -135,7 +135,7 @@ func (w *work) goesOn(ctx context.Context) {
 	Eventually(finalizers(ctx, w.team)).WithContext(ctx).Should(ContainElement(v1alpha1.RecordsFinalizer))
 }
 
-// openOutlet makes another team, with accounts as those of the trial are called.
+// openOutlet creates another team, with accounts named as the trial's.
 func openOutlet(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: outlet}, Spec: v1alpha1.TeamSpec{
@@ -155,7 +155,7 @@ func openOutlet(ctx context.Context) {
 	}
 }
 
-// account is the id of a team's account on a platform.
+// account returns the id of a team's account on a platform.
 func account(ctx context.Context, namespace string, on v1alpha1.Platform) string {
 	GinkgoHelper()
 	connection := &v1alpha1.Connection{}
@@ -163,7 +163,7 @@ func account(ctx context.Context, namespace string, on v1alpha1.Platform) string
 	return connection.Spec.AccountID
 }
 
-// shows is how often each target of a post shows on its platform.
+// shows returns how often each target of a post is published.
 func shows(ctx context.Context, post *v1alpha1.Post) (times []int) {
 	GinkgoHelper()
 	for i := range post.Spec.Targets {
@@ -179,7 +179,7 @@ func shows(ctx context.Context, post *v1alpha1.Post) (times []int) {
 	return times
 }
 
-// texts are those of all that an account shows.
+// texts returns the texts of an account's posts.
 func texts(ctx context.Context, on v1alpha1.Platform, account string) (out []string) {
 	GinkgoHelper()
 	published, err := platforms(ctx).Posts(ctx, string(on), account)

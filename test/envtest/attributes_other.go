@@ -7,5 +7,5 @@ package envtest
 
 import "syscall"
 
-// attributes cannot ask these systems to kill the program with the test.
+// attributes are empty: these systems cannot kill the program when the test ends.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -24,21 +24,21 @@ import (
 	"github.com/herald-social/herald/hack/local/processes"
 )
 
-// ControllerManager starts a kube-controller-manager beside the API server: what is in a namespace that is deleted goes, what belongs to
-// an object that is deleted goes, and quotas are counted. It is taken from KUBEBUILDER_ASSETS or, where that lacks it, from bin/ of the
-// checkout. Arguments after those of processes.ControllerManagerArgs may name other controllers.
+// ControllerManager also starts a kube-controller-manager: it empties deleted namespaces, collects the dependents of
+// deleted objects, and counts quotas. The program comes from KUBEBUILDER_ASSETS or else from the checkout's bin/. The
+// arguments are appended to processes.ControllerManagerArgs and may select other controllers.
 func ControllerManager(more ...string) Option {
 	return func(e *Environment) { e.controllers = &controllerManager{more: more} }
 }
 
-// Times of the program: generous, for a busy machine.
+// Timeout and polling interval of the start; generous, for a busy machine.
 const (
 	controllersStart = 2 * time.Minute
 	controllersPoll  = 50 * time.Millisecond
 	controllersStop  = 10 * time.Second
 )
 
-// controllerManager is a kube-controller-manager that runs.
+// controllerManager is a running kube-controller-manager.
 type controllerManager struct {
 	more    []string
 	folder  string
@@ -46,7 +46,7 @@ type controllerManager struct {
 	ended   chan struct{}
 }
 
-// start starts the program as an administrator of the API server. It returns when the controllers run.
+// start starts the program as an administrator of the API server, and returns when the controllers run.
 func (c *controllerManager) start(e *Environment, assets string) (err error) {
 	program := filepath.Join(assets, processes.KubeControllerManager)
 	if _, err := os.Stat(program); err != nil {
@@ -96,14 +96,14 @@ func (c *controllerManager) start(e *Environment, assets string) (err error) {
 	c.ended = make(chan struct{})
 	go func() {
 		defer close(c.ended)
-		_ = c.command.Wait() // its log tells how it ended
+		_ = c.command.Wait() // its log shows how it ended
 	}()
 	return c.waitReady("https://" + address + "/healthz")
 }
 
 func (c *controllerManager) log() string { return filepath.Join(c.folder, "log") }
 
-// waitReady asks until the program answers. Its certificate is one that it has made for itself.
+// waitReady polls until the program answers. Its certificate is self-signed.
 func (c *controllerManager) waitReady(address string) error {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
@@ -120,7 +120,7 @@ func (c *controllerManager) waitReady(address string) error {
 		}
 		answer, err := client.Do(request)
 		if err != nil {
-			return false, nil //nolint:nilerr // it does not listen yet
+			return false, nil //nolint:nilerr // not listening yet
 		}
 		return answer.StatusCode == http.StatusOK, answer.Body.Close()
 	})
@@ -131,10 +131,10 @@ func (c *controllerManager) waitReady(address string) error {
 	return nil
 }
 
-// stop ends the program, and removes what it has written.
+// stop stops the program and removes its files.
 func (c *controllerManager) stop() error {
 	if c.ended != nil {
-		_ = c.command.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = c.command.Process.Signal(syscall.SIGTERM) // it may have ended already
 		select {
 		case <-c.ended:
 		case <-time.After(controllersStop):

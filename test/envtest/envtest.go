@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package envtest starts an API server with Herald's CRDs for the suites that
-// need one. It is for tests only.
+// Package envtest starts an API server with Herald's CRDs for suites. It is for tests only.
 package envtest
 
 import (
@@ -25,11 +24,11 @@ import (
 
 // Environment is a running API server.
 type Environment struct {
-	// Config is how an administrator reaches it, without client-side limits.
+	// Config is an administrator's client configuration, without client-side rate limits.
 	Config *rest.Config
-	// Client reads from and writes to it directly.
+	// Client is an uncached client with Config.
 	Client client.Client
-	// Scheme knows Kubernetes' own kinds and Herald's.
+	// Scheme has the kinds of Kubernetes and of Herald.
 	Scheme *kruntime.Scheme
 
 	env         *envtest.Environment
@@ -38,18 +37,17 @@ type Environment struct {
 	temp        string
 }
 
-// startLimit bounds the start of etcd, and that of kube-apiserver.
+// startLimit is the timeout for the start of etcd, and of kube-apiserver.
 const startLimit = 3 * time.Minute
 
-// Option is what an Environment has beside etcd and kube-apiserver.
+// Option configures an Environment.
 type Option func(*Environment)
 
-// Empty is a cluster that has never had Herald: its kinds are not there before InstallKinds, and are new to all that runs in it.
+// Empty starts a cluster without Herald's CRDs, which are missing until InstallKinds and new to every component then.
 func Empty() Option { return func(e *Environment) { e.isEmpty = true } }
 
-// Start starts etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS
-// names, and installs the CRDs of config/crd/bases, unless it is to be Empty. An etcd that was built
-// under its module's name, "server", is taken as well.
+// Start starts etcd and kube-apiserver from the folder in KUBEBUILDER_ASSETS, and installs the CRDs of
+// config/crd/bases, unless the option Empty is set. It also accepts an etcd with its module's name, "server".
 func Start(options ...Option) (*Environment, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
@@ -76,7 +74,7 @@ func (e *Environment) start(assets string) error {
 	e.env = &envtest.Environment{
 		Scheme:                e.Scheme,
 		BinaryAssetsDirectory: folder,
-		// A machine that does much else at once starts an API server in a minute, not in a second.
+		// A busy machine starts an API server in a minute instead of a second.
 		ControlPlaneStartTimeout: startLimit,
 	}
 	if !e.isEmpty {
@@ -89,14 +87,14 @@ func (e *Environment) start(assets string) error {
 	if e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme}); err != nil || e.controllers == nil {
 		return err
 	}
-	// It finds the resources that there are when it starts, and the next ones half a minute later.
+	// It discovers the existing resources at its start, and later ones only after 30 seconds.
 	return e.controllers.start(e, assets)
 }
 
-// kinds are the folders with Herald's CRDs.
+// kinds returns the folders with Herald's CRDs.
 func kinds() []string { return []string{filepath.Join(Root(), "config", "crd", "bases")} }
 
-// InstallKinds brings Herald's CRDs into a cluster that was Empty. It returns when the API server serves them.
+// InstallKinds installs Herald's CRDs in a cluster that was Empty, and returns when the API server serves them.
 func (e *Environment) InstallKinds() error {
 	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{Paths: kinds(), ErrorIfPathMissing: true}); err != nil {
 		return fmt.Errorf("cannot install the CRDs of config/crd/bases: %w", err)
@@ -104,8 +102,8 @@ func (e *Environment) InstallKinds() error {
 	return nil
 }
 
-// Kubeconfig returns a kubeconfig with which a process acts as a user, whose rights
-// are those that roles give to the name, and whose namespace is the context's.
+// Kubeconfig returns a kubeconfig for a user. RBAC rules for its name determine its rights, and namespace is the
+// context's.
 func (e *Environment) Kubeconfig(user, namespace string) ([]byte, error) {
 	added, err := e.env.AddUser(envtest.User{Name: user}, nil)
 	if err != nil {
@@ -123,7 +121,7 @@ func (e *Environment) Kubeconfig(user, namespace string) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// Stop ends what Start started.
+// Stop stops the processes of Start.
 func (e *Environment) Stop() error {
 	var err error
 	if e.controllers != nil {
@@ -138,8 +136,7 @@ func (e *Environment) Stop() error {
 	return err
 }
 
-// binaries returns a folder in which both programs have the names that envtest
-// looks for.
+// binaries returns a folder with both programs under the names that envtest expects.
 func (e *Environment) binaries(assets string) (string, error) {
 	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
 		return "", fmt.Errorf("KUBEBUILDER_ASSETS=%s has no kube-apiserver: %w", assets, err)
@@ -167,5 +164,5 @@ func (e *Environment) binaries(assets string) (string, error) {
 	return temp, nil
 }
 
-// Root is the root of the checkout.
+// Root returns the root of the checkout.
 func Root() string { return checkout.Root() }

@@ -12,14 +12,14 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 )
 
-// The accounts of Herald's processes, as config/rbac has them.
+// The service accounts of Herald's processes, as in config/rbac.
 const (
 	ManagerAccount   = "system:serviceaccount:herald-system:herald-manager"
 	APIServerAccount = "system:serviceaccount:herald-system:herald-apiserver"
 )
 
-// Installed applies config/rbac, and returns how an account reaches the API server: with the rights that it is installed
-// with, held by the policies that it is installed with.
+// Installed applies config/rbac and returns the client configuration of a service account, with the rights and the
+// admission policies of an installation.
 func (e *Environment) Installed(ctx context.Context, account string) (*rest.Config, error) {
 	if err := cluster.ApplyFolders(ctx, e.Client, filepath.Join(Root(), "config", "rbac")); err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a package with one Environment for all of them, and returns the exit code. It is for tests
-// without Ginkgo, whose suites have a place for this.
+// Main runs a package's tests with one shared Environment and returns the exit code. It is for tests without Ginkgo,
+// whose suites have hooks for this.
 func Main(m *testing.M, env **Environment, options ...Option) int {
 	var err error
 	if *env, err = Start(options...); err != nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-// Team makes a namespace, and a Team of the same name that owns it, for suites in which no
-// team controller runs.
+// Team creates a namespace, and a Team of the same name that owns it, for suites without the team controller.
 func (e *Environment) Team(ctx context.Context, namespace string) error {
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{v1alpha1.TeamLabel: namespace}}}
 	if err := e.Client.Create(ctx, made); err != nil {
@@ -27,8 +26,7 @@ func (e *Environment) Team(ctx context.Context, namespace string) error {
 	return Own(ctx, e.Client, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: v1alpha1.TeamSpec{Namespace: namespace}})
 }
 
-// Own creates a Team, and says in its status that it has its namespace, as the team
-// controller does.
+// Own creates a Team and sets its status as the owner of its namespace, as the team controller does.
 func Own(ctx context.Context, c client.Client, team *v1alpha1.Team) error {
 	if err := c.Create(ctx, team); err != nil {
 		return fmt.Errorf("cannot make a team: %w", err)
@@ -42,12 +40,12 @@ func Own(ctx context.Context, c client.Client, team *v1alpha1.Team) error {
 	return nil
 }
 
-// EveryNamespace is owned, for suites that are not about teams.
+// EveryNamespace reports every namespace as owned, for suites that are not about teams.
 func EveryNamespace(context.Context, string) (bool, error) { return true, nil }
 
-// Passes notes how long the passes of a controller may take.
+// Passes records the deadlines of a controller's reconciliations.
 type Passes struct {
-	// Owned is asked in each pass.
+	// Owned is called in each reconciliation.
 	Owned func(ctx context.Context, namespace string) (bool, error)
 
 	mu      sync.Mutex
@@ -55,7 +53,7 @@ type Passes struct {
 	endless bool
 }
 
-// Ask is Owned, which notes the deadline of the pass that asks.
+// Ask calls Owned and records the deadline of the calling reconciliation.
 func (p *Passes) Ask(ctx context.Context, namespace string) (bool, error) {
 	end, ok := ctx.Deadline()
 	p.mu.Lock()
@@ -65,7 +63,8 @@ func (p *Passes) Ask(ctx context.Context, namespace string) (bool, error) {
 	return p.Owned(ctx, namespace)
 }
 
-// Longest is what the passes had left at most when they asked; zero if one had no end, or none asked.
+// Longest returns the longest time that a reconciliation had left when it called Ask; zero if one had no deadline or
+// none called.
 func (p *Passes) Longest() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

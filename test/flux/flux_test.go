@@ -27,7 +27,7 @@ import (
 // made counts the teams of the suite.
 var made int
 
-// aTeam applies a namespace, a Team and an account on X, as somebody did before, and returns the namespace and the account.
+// aTeam applies a namespace, a Team and an account on X, and returns the namespace and the account.
 func aTeam(ctx context.Context) (namespace, account string) {
 	GinkgoHelper()
 	team, account := nextTeam()
@@ -50,7 +50,7 @@ func nextTeam() (team, account string) {
 	return fmt.Sprintf("flux-%d", made), fmt.Sprintf("77100000000000%05d", made)
 }
 
-// teamFile is what docs/gitops.md has a platform team write for a new team.
+// teamFile returns the manifest for a new team from docs/gitops.md.
 func teamFile(ctx context.Context, team, account string) string {
 	GinkgoHelper()
 	granted, err := platform.Account(ctx, "x", account, nil)
@@ -89,7 +89,7 @@ spec:
 `)
 }
 
-// postFile is a Post in Git, with more lines of its spec and its metadata.
+// postFile returns a Post's manifest, with additional lines in its spec and metadata.
 func postFile(namespace, name, caption string, more ...string) string {
 	spec, metadata := "", ""
 	for _, line := range more {

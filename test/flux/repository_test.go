@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// repository serves archives, as source-controller does with what it has fetched.
+// repository serves archives, as source-controller does for fetched sources.
 type repository struct {
 	url string
 
@@ -42,14 +42,14 @@ func serveRepository() *repository {
 			http.NotFound(w, request)
 			return
 		}
-		_, _ = w.Write(data) // the client may have gone
+		_, _ = w.Write(data) // the client may have closed the connection
 	}))
 	DeferCleanup(server.Close)
 	r.url = server.URL
 	return r
 }
 
-// pack makes an archive of files and returns its path and its digest.
+// pack creates an archive of files and returns its path and its digest.
 func (r *repository) pack(files map[string]string) (path, digest string, size int) {
 	GinkgoHelper()
 	var b bytes.Buffer
@@ -75,13 +75,13 @@ var (
 	kustomizations  = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
 )
 
-// kustomization is a repository with a Kustomization that applies it.
+// kustomization is a GitRepository and the Kustomization that applies it.
 type kustomization struct {
 	name   string
 	pushes int
 }
 
-// newSync makes a GitRepository and a Kustomization that waits and prunes, with more fields of its spec.
+// newSync creates a GitRepository and a Kustomization that waits and prunes, with additional fields in its spec.
 func newSync(ctx context.Context, name string, spec map[string]any) *kustomization {
 	GinkgoHelper()
 	s := &kustomization{name: name}
@@ -134,7 +134,7 @@ func (s *kustomization) push(ctx context.Context, files map[string]string) (revi
 	return revision
 }
 
-// state is what a Kustomization says of itself.
+// state is the status of a Kustomization.
 type state struct {
 	Ready, Reason, Message, Applied, Attempted string
 }
@@ -157,13 +157,13 @@ func (s *kustomization) state(ctx context.Context) state {
 	return found
 }
 
-// expectReady waits until a revision is applied and all of it is ready.
+// expectReady waits until a revision is applied and all its objects are ready.
 func (s *kustomization) expectReady(ctx context.Context, revision string) {
 	GinkgoHelper()
 	Eventually(func() state { return s.state(ctx) }).Should(And(HaveField("Ready", "True"), HaveField("Applied", revision)), "Kustomization %s", s.name)
 }
 
-// reconcile asks Flux for another sync of the revision that is there, and waits for its end.
+// reconcile requests another reconciliation of the current revision, and waits for its end.
 func (s *kustomization) reconcile(ctx context.Context) {
 	GinkgoHelper()
 	at := time.Now().UTC().Format(time.RFC3339Nano)

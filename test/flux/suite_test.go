@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flux_test has docs/gitops.md judged by Flux itself: its kustomize-controller runs against a real API server, with
-// Herald's webhook in front of it and its manager behind, and syncs archives that the suite serves in the place of Git.
+// Package flux_test tests docs/gitops.md with Flux itself: its kustomize-controller runs against a real API server with
+// Herald's webhook and manager, and syncs archives that the suite serves instead of Git.
 package flux_test
 
 import (
@@ -39,14 +39,14 @@ func TestFlux(t *testing.T) {
 	RunSpecs(t, "Flux's kustomize-controller")
 }
 
-// system is the namespace of Flux, and of the sources and Kustomizations of the suite.
+// system is the namespace of Flux and of the suite's sources and Kustomizations.
 const system = "flux-system"
 
 var (
 	admin    client.Client
 	platform sandboxtest.Client
 	git      *repository
-	// manager is that of the spec, which may stop it, and start another one by start.
+	// manager is the spec's manager. A spec may stop it and start another one with start.
 	manager *managertest.Process
 	start   func() *managertest.Process
 )
@@ -80,8 +80,8 @@ func startManager(installation managertest.Installation, settings *configv1alpha
 	return installation.Manager(GinkgoT(), settings)
 }
 
-// define installs the kinds of Flux: those of kustomize-controller from its own module, and the sources, of which it reads the
-// status alone.
+// define installs Flux's CRDs: kustomize-controller's from its own module, and those for the sources, whose status is
+// all it reads.
 func define(ctx context.Context) {
 	GinkgoHelper()
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/fluxcd/kustomize-controller")
@@ -136,7 +136,7 @@ func sourceDefinition(kind, plural, version string) *apiextensionsv1.CustomResou
 	}
 }
 
-// startController runs kustomize-controller until the suite ends. Its log is shown if the suite fails.
+// startController runs kustomize-controller until the suite ends. A failure of the suite prints its log.
 func startController(ctx context.Context, kubeconfig []byte) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
@@ -150,7 +150,7 @@ func startController(ctx context.Context, kubeconfig []byte) {
 	program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	Expect(program.Start()).To(Succeed(), "make bin/kustomize-controller builds it")
 	DeferCleanup(func() {
-		_ = program.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = program.Process.Signal(syscall.SIGTERM) // it may have ended already
 		_ = program.Wait()
 		if CurrentSpecReport().Failed() || GinkgoT().Failed() {
 			AddReportEntry("the log of kustomize-controller", log.String())
@@ -158,7 +158,7 @@ func startController(ctx context.Context, kubeconfig []byte) {
 	})
 }
 
-// Each spec has a manager of its own, since a process ends with the spec that starts it.
+// Each spec has a new manager, since a process ends with the spec that starts it.
 var _ = BeforeEach(func() { manager = start() })
 
 var _ = JustAfterEach(func() {

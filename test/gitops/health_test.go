@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitops shows that GitOps tools judge posts as docs/posts.md says.
+// Package gitops checks that GitOps tools assess the health of posts as docs/posts.md documents.
 package gitops
 
 import (
@@ -40,7 +40,7 @@ func scheduled(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(now.A
 func cancelled(s *v1alpha1.PostSpec) { scheduled(s); s.Cancelled = true }
 func atOnce(*v1alpha1.PostSpec)      {}
 
-// blocked is a target that is due and waits for something.
+// blocked returns a target that is due and blocked.
 func blocked(reason string) v1alpha1.TargetStatus {
 	return v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(now), Blocked: &v1alpha1.Blocked{Reason: reason, Problem: "it is away"}}
 }
@@ -69,7 +69,7 @@ var states = []state{
 	{"cancelled", cancelled, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{}},
 }
 
-// post is the post that a row tells of, as the manager describes it.
+// post returns the row's post, with the conditions that the manager sets.
 func (s *state) post(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	p := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: "post", Namespace: "team", Generation: 1}}
@@ -95,7 +95,7 @@ func (s *state) post(t *testing.T) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// row is what the table says of a post.
+// row formats the table row of a post.
 func row(t *testing.T, name string, p *unstructured.Unstructured) string {
 	t.Helper()
 	var typed v1alpha1.Post
@@ -128,8 +128,8 @@ func row(t *testing.T, name string, p *unstructured.Unstructured) string {
 	return "| " + strings.Join(append(cells, judged.Status.String(), health), " | ") + " |"
 }
 
-// TestStates holds the table of docs/posts.md against what kstatus, which kubectl and
-// Flux follow, and Argo CD make of each state.
+// TestStates compares the table of docs/posts.md with the results of Argo CD and of kstatus, which kubectl and Flux
+// use, for each state.
 func TestStates(t *testing.T) {
 	page, err := os.ReadFile("../../docs/posts.md")
 	if err != nil {
@@ -155,7 +155,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// argo runs the health script of config/gitops as Argo CD does, by the same interpreter.
+// argo runs the health script of config/gitops in Argo CD's Lua interpreter.
 func argo(p *unstructured.Unstructured) (string, error) {
 	script, err := os.ReadFile("../../config/gitops/argocd-health.lua")
 	if err != nil {
@@ -174,7 +174,7 @@ func argo(p *unstructured.Unstructured) (string, error) {
 	return health.RawGetString("status").String(), nil
 }
 
-// table is a value of JSON in Lua.
+// table converts a JSON value to Lua.
 func table(l *lua.LState, value any) lua.LValue {
 	switch v := value.(type) {
 	case map[string]any:
@@ -202,9 +202,8 @@ func table(l *lua.LState, value any) lua.LValue {
 	}
 }
 
-// TestFluxExpressions evaluates the expressions of config/gitops by CEL, in the order in
-// which Flux does (its RFC 0009): what is in progress, failed, current; none of them is
-// in progress.
+// TestFluxExpressions evaluates the CEL expressions of config/gitops in Flux's order (its RFC 0009): in progress,
+// failed, current. A post that matches none is in progress.
 func TestFluxExpressions(t *testing.T) {
 	var file struct {
 		HealthCheckExprs []struct{ APIVersion, Kind, Current, Failed, InProgress string }

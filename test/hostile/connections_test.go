@@ -12,18 +12,18 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// ownFiles is how many files and sockets the process has for other purposes than to serve.
+// ownFiles is the number of the process's files and sockets that do not serve clients.
 const ownFiles = 100
 
-// connections has strangers open connections and keep them. 20 KiB of a header are refused; what is sent here is less, and never
-// ends.
+// connections attacks with connections that stay open. The server rejects headers of 20 KiB; the ones here are shorter
+// and never complete.
 func connections(t *testing.T, under *target) {
 	limits := configv1alpha1.DefaultAPIServer()
 	for _, tc := range []struct {
 		name, reason    string
 		addresses, each int
 		say             string
-		// most is how many connections may be left.
+		// most is the largest number of connections that may remain.
 		most int
 	}{
 		{"idle", "one address asks once on each, and stays", 1, sized(2000, 15_000), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnectionsPerAddress},
@@ -60,7 +60,7 @@ func connections(t *testing.T, under *target) {
 	}
 }
 
-// hold says something on a connection, and reads the beginning of the answer if the request is whole.
+// hold writes to a connection, and reads the start of the response if the request is complete.
 func hold(c net.Conn, say string) error {
 	if _, err := io.WriteString(c, say); err != nil {
 		return err

@@ -12,25 +12,25 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// form is the type of forms.
+// form is the media type of forms.
 const form = "application/x-www-form-urlencoded"
 
-// door is a request without a good key, token or session.
+// door is a request without valid credentials.
 type door struct {
 	reason, method, path string
 	header               http.Header
 	body                 string
-	// first is the status of the first answer.
+	// first is the status of the first response.
 	first int
-	// most is how many are answered before 429; zero for the limit of strangers.
+	// most is the number of responses before 429; zero means the limit for unauthenticated clients.
 	most int
-	// open is a door at which nobody is refused.
+	// open is set if no request is rejected.
 	open bool
 }
 
 func with(name, value string) http.Header { return http.Header{name: {value}} }
 
-// allDoors are all ways in.
+// allDoors are all entry points.
 var allDoors = []door{
 	{reason: "REST without a key", method: http.MethodGet, path: "/api/v1/posts", first: 401},
 	{reason: "REST with a made-up key", method: http.MethodGet, path: "/api/v1/posts", header: with("Authorization", "Bearer herald_made_up"), first: 401},
@@ -74,7 +74,7 @@ var allDoors = []door{
 	{reason: "the health, for load balancers", method: http.MethodGet, path: "/health", first: 200, open: true},
 }
 
-// doors has one stranger after the other ask at a door, longer than anybody may.
+// doors sends requests from many unauthenticated clients to each entry point, beyond the limit of one client.
 func doors(t *testing.T, under *target) {
 	limit := configv1alpha1.DefaultAPIServer().RequestsPerMinute
 	for i, d := range allDoors {
@@ -87,7 +87,7 @@ func doors(t *testing.T, under *target) {
 			}
 			by, answered := client(t, from), map[int]int{}
 			var refused *answer
-			// Meanwhile some come back, ten in a second.
+			// Meanwhile the limit recovers by ten requests per second.
 			for range most + most/5 + 100 {
 				got, err := ask(t.Context(), by, d.method, "http://"+under.Site+d.path, d.header, d.body)
 				must(t, err)
@@ -104,7 +104,7 @@ func doors(t *testing.T, under *target) {
 					own++
 				}
 			}
-			// One for each status, and again if a minute ended meanwhile.
+			// One for each status, and again if a minute has passed meanwhile.
 			if own > 2*(len(answered)+1) {
 				t.Errorf("a stranger left %d lines in the log", own)
 			}
@@ -114,7 +114,7 @@ func doors(t *testing.T, under *target) {
 	signedIn(t, under)
 }
 
-// judge looks at the answers, by status, and at the last refusal; nil if there is none.
+// judge checks the counts by status, and the last rejection; nil if there is none.
 func (d *door) judge(t *testing.T, answered map[int]int, refused *answer, most int) {
 	t.Helper()
 	t.Logf("answered %v", answered)
@@ -132,15 +132,15 @@ func (d *door) judge(t *testing.T, answered map[int]int, refused *answer, most i
 	}
 }
 
-// signedIn expects that somebody who is signed in sees pages, behind an address whose strangers are refused.
+// signedIn expects that a signed-in user sees pages at an address whose unauthenticated clients are limited.
 func signedIn(t *testing.T, under *target) {
 	t.Helper()
-	const from = 20_007 // the start was asked for from there
+	const from = 20_007 // the door "the start" used this address up
 	by := client(t, from)
 	link, err := under.running.SignInLink(t.Context())
 	must(t, err)
 	site := "http://" + under.Site
-	// The link is opened elsewhere: behind this address nobody signs in just now.
+	// The link is used from another address, because this one is at its limit.
 	got, err := ask(t.Context(), client(t, 30_000), http.MethodPost, strings.Replace(link, under.running.Site(), site, 1), with("Content-Type", form), "")
 	must(t, err)
 	if len(got.cookies) == 0 {

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostile_test attacks a running apiserver as strangers do: at each of its doors, at the port of its metrics, with
-// connections and with sources that trickle. It looks at what the process takes, what it asks of the Kubernetes API, what it logs,
-// and whether everybody else is served. What a team can do to others is the subject of test/perf (B-HOSTILE).
+// Package hostile_test attacks a running apiserver without credentials: at each entry point, at the metrics port, with
+// connections, and with slow sources. It checks the process's memory, its requests to the Kubernetes API, its log, and
+// whether it still serves other clients. test/perf (B-HOSTILE) covers one team's effects on others.
 package hostile_test
 
 import (
@@ -29,13 +29,13 @@ import (
 	"github.com/herald-social/herald/test/browser/stack"
 )
 
-// maxResident is what the apiserver may take at most while it is attacked, in bytes.
+// maxResident limits the apiserver's resident memory during an attack, in bytes.
 const maxResident = 200 << 20
 
-// patience bounds one step of an attack, so that a test ends whatever becomes of the process.
+// patience is the timeout of one step of an attack, so that a test ends whatever the process does.
 const patience = 2 * time.Minute
 
-// target is what is attacked: an apiserver with the limits that an installation has.
+// target is the attacked apiserver, with the limits of an installation.
 type target struct {
 	*stack.Replica
 
@@ -44,7 +44,7 @@ type target struct {
 	log        string
 }
 
-// TestHostile attacks one process after another way. -short takes fewer strangers.
+// TestHostile runs the attacks against one process. -short uses fewer clients.
 func TestHostile(t *testing.T) {
 	under := start(t)
 	for _, attack := range []struct {
@@ -60,7 +60,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// start starts Herald, and one apiserver more.
+// start starts Herald and an additional apiserver.
 func start(t *testing.T) *target {
 	t.Helper()
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
@@ -69,7 +69,7 @@ func start(t *testing.T) *target {
 	if assets == "" {
 		assets = filepath.Join(checkout, "bin")
 	}
-	dir, err := os.MkdirTemp("", "hostile") //nolint:usetesting // the paths of sockets must be short
+	dir, err := os.MkdirTemp("", "hostile") //nolint:usetesting // paths of sockets must be short
 	must(t, err)
 	others, err := os.Create(filepath.Join(t.ArtifactDir(), "others.log"))
 	must(t, err)
@@ -91,7 +91,8 @@ func start(t *testing.T) *target {
 	return under
 }
 
-// memory returns what the process takes now and the most since it was last asked for, in bytes; the number of its sockets and files.
+// memory returns the process's resident memory and its peak since the last call, in bytes, and the number of its
+// sockets and files.
 func (u *target) memory(t *testing.T) (now, peak int64, files int) {
 	t.Helper()
 	process, err := procfs.NewProc(u.PID())
@@ -105,7 +106,7 @@ func (u *target) memory(t *testing.T) (now, peak int64, files int) {
 	return int64(status.VmRSS), int64(status.VmHWM), files
 }
 
-// logged returns what the process has logged since it had logged so much.
+// logged returns the log lines after the offset since, and the new offset.
 func (u *target) logged(t *testing.T, since int64) (lines [][]byte, now int64) {
 	t.Helper()
 	text, err := os.ReadFile(u.log)
@@ -113,12 +114,12 @@ func (u *target) logged(t *testing.T, since int64) (lines [][]byte, now int64) {
 	return bytes.Split(bytes.TrimSpace(text[since:]), []byte("\n")), int64(len(text))
 }
 
-// stranger is the client behind an address of this machine, the nth.
+// stranger returns a dialer with the nth loopback address of this machine.
 func stranger(nth int) *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(nth>>8), byte(nth))}, Timeout: patience}
 }
 
-// client is an HTTP client behind the nth address.
+// client returns an HTTP client with the nth address.
 func client(t *testing.T, nth int) *http.Client {
 	t.Helper()
 	transport := &http.Transport{DialContext: stranger(nth).DialContext, MaxIdleConnsPerHost: 4}
@@ -126,16 +127,16 @@ func client(t *testing.T, nth int) *http.Client {
 	return &http.Client{Transport: transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// answer is one without its body.
+// answer is a response without its body.
 type answer struct {
 	status  int
 	header  http.Header
 	cookies []*http.Cookie
-	// closed says that the server closes the connection.
+	// closed reports that the server closes the connection.
 	closed bool
 }
 
-// ask sends a request and returns its answer.
+// ask sends a request and returns the response.
 func ask(ctx context.Context, by *http.Client, method, url string, header http.Header, body string) (answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -150,7 +151,7 @@ func ask(ctx context.Context, by *http.Client, method, url string, header http.H
 	return answer{response.StatusCode, response.Header, response.Cookies(), response.Close}, errors.Join(err, response.Body.Close())
 }
 
-// served expects that somebody with a key, behind an address of their own, is served.
+// served expects that a client with a key and another address is served.
 func (u *target) served(t *testing.T, nth int) {
 	t.Helper()
 	header := http.Header{"Authorization": {"Bearer " + u.running.Variable("HERALD_API_KEY")}}
@@ -161,7 +162,7 @@ func (u *target) served(t *testing.T, nth int) {
 	}
 }
 
-// sized takes the smaller number of a short run.
+// sized returns short in a short run, and full otherwise.
 func sized(short, full int) int {
 	if testing.Short() {
 		return short

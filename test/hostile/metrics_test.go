@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxReviews is how many questions about made-up tokens of one address the Kubernetes API may get: those of a minute, and of what
-// comes back while the test runs.
+// maxReviews limits the TokenReviews for made-up tokens of one address: one minute's limit, and what recovers during
+// the test.
 const maxReviews = 60
 
-// metrics has a stranger show made-up tokens at the port of the metrics.
+// metrics sends made-up tokens to the metrics port.
 func metrics(t *testing.T, under *target) {
 	header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"x"}`))
 	for i, tc := range []struct {
@@ -35,7 +35,7 @@ func metrics(t *testing.T, under *target) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			by := client(t, 40_000+i)
-			by.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // it is signed by itself
+			by.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // self-signed
 			before, answered := reviews(t, under), map[int]int{}
 			_, logged := under.logged(t, 0)
 			asked := sized(1000, 8000)
@@ -61,7 +61,7 @@ func metrics(t *testing.T, under *target) {
 	under.served(t, 40_100)
 }
 
-// reviews returns how many TokenReviews the Kubernetes API has been asked for.
+// reviews returns the number of TokenReviews that the Kubernetes API has received.
 func reviews(t *testing.T, under *target) (count float64) {
 	t.Helper()
 	by, err := rest.HTTPClientFor(under.kubernetes)

@@ -19,9 +19,9 @@ import (
 	"github.com/herald-social/herald/internal/media/fetch"
 )
 
-// sources has files fetched from servers that send a byte now and then, or nothing at all. The manager connects to public addresses
-// alone, so its client is tried here without the manager, and with less patience. What teams notice of one another's sources is the
-// subject of TestTurns in controllers/media.
+// sources fetches files from servers that send a byte now and then, or nothing at all. The manager connects only to
+// public addresses, so the test uses its client alone, with a shorter timeout. TestTurns in controllers/media covers
+// the effect of teams' sources on each other.
 func sources(t *testing.T, _ *target) {
 	for _, tc := range []struct {
 		name, reason string
@@ -57,7 +57,7 @@ func sources(t *testing.T, _ *target) {
 	}
 }
 
-// trickle answers with a byte after each pause, for as long as somebody listens.
+// trickle writes one byte after each pause until the client disconnects.
 func trickle(w http.ResponseWriter, r *http.Request, pause time.Duration) {
 	w.Header().Set("Content-Length", "1000000000")
 	ticker := time.NewTicker(pause)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install_test installs what the chart and config/default render into a real API server, as GitOps tools do, and
-// compares their configuration files with what the programs read.
+// Package install_test installs the rendered chart and config/default in a real API server, as GitOps tools do, and
+// compares their configuration files with the programs' configuration types.
 package install_test
 
 import (
@@ -40,7 +40,7 @@ func TestInstall(t *testing.T) {
 
 var (
 	admin client.Client
-	// warnings are what the API server says about requests that it takes.
+	// warnings are the API server's warnings on accepted requests.
 	warnings recorder
 	herald   string
 )
@@ -67,7 +67,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 })
 
-// values writes a file of values.
+// values writes a values file.
 func values(text string) string {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "values.yaml")
@@ -75,7 +75,7 @@ func values(text string) string {
 	return file
 }
 
-// apply applies an object by server-side apply, without force, and returns it as it is stored.
+// apply applies an object by server-side apply, without force, and returns the stored object.
 func apply(ctx context.Context, object *unstructured.Unstructured, owner string) *unstructured.Unstructured {
 	GinkgoHelper()
 	applied := object.DeepCopy()
@@ -87,7 +87,7 @@ func apply(ctx context.Context, object *unstructured.Unstructured, owner string)
 	return stored
 }
 
-// told is an object without what the API server notes about the request.
+// told returns an object without the fields that the API server sets for each request.
 func told(object *unstructured.Unstructured) map[string]any {
 	copied := object.DeepCopy()
 	copied.SetManagedFields(nil)
@@ -95,7 +95,7 @@ func told(object *unstructured.Unstructured) map[string]any {
 	return copied.Object
 }
 
-// isPlain reports whether an API server without extensions knows the object's kind.
+// isPlain reports whether an API server without CRDs serves the object's kind.
 func isPlain(object *unstructured.Unstructured) bool {
 	return !slices.Contains([]string{"cert-manager.io", "monitoring.coreos.com", "gateway.networking.k8s.io"}, object.GroupVersionKind().Group)
 }
@@ -104,15 +104,15 @@ var _ = DescribeTable("Applied by one tool, and then by another, nothing changes
 	objects, err := render(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !isPlain(o) })
-	// The chart has no namespace, since Helm makes it.
+	// The chart has no Namespace, since Helm creates it.
 	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))).To(Succeed())
 	warnings.texts = nil
 	for _, object := range objects {
 		first := apply(ctx, object, "flux")
 		switch object.GetKind() {
-		case "CustomResourceDefinition": // the API server completes it
+		case "CustomResourceDefinition": // the API server sets defaults
 			continue
-		case "FlowSchema", "PriorityLevelConfiguration": // the API server writes their status by itself
+		case "FlowSchema", "PriorityLevelConfiguration": // the API server writes their status itself
 			again := apply(ctx, object, "flux")
 			Expect(again.GetGeneration()).To(Equal(first.GetGeneration()), "%s %s was written again", object.GetKind(), object.GetName())
 			other := apply(ctx, object, "argocd")
@@ -140,7 +140,7 @@ var _ = DescribeTable("Applied by one tool, and then by another, nothing changes
 	}),
 )
 
-// fileOf is the configuration file of a process in what was rendered.
+// fileOf returns a process's configuration file from the rendered objects.
 func fileOf(objects []*unstructured.Unstructured, name string) string {
 	GinkgoHelper()
 	for _, object := range objects {
@@ -169,29 +169,29 @@ var _ = DescribeTable("The programs take the files of the chart with", func(ctx 
 	Entry("a trial", "evaluation-values.yaml"),
 )
 
-// The chart's defaults are written down in values.yaml, so that they can be read there; they must be the programs' own.
+// values.yaml spells out the chart's defaults for its readers. They must equal the programs' defaults.
 var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	objects, err := chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml")
 	Expect(err).NotTo(HaveOccurred())
 	manager, apiserver := configv1alpha1.DefaultManager(), configv1alpha1.DefaultAPIServer()
 	manager.Platforms.Facebook, apiserver.Platforms.Facebook = &configv1alpha1.Platform{}, &configv1alpha1.Platform{}
 	apiserver.SiteURL = "https://herald.example.com"
-	// The image for thumbnails is another one.
+	// Thumbnails need another image.
 	manager.Thumbnails.FFmpeg = ""
-	// A pod of the chart has a volume for them.
+	// The chart's pod has a volume for unsaved tokens.
 	manager.Credentials.Unsaved = configv1alpha1.Unsaved{Directory: "/var/lib/herald/unsaved", KeyFile: "/etc/herald/unsaved-key/key"}
-	// A file that does not say the level leaves it to --log-level, whose default is info.
+	// Without a level in the file, --log-level applies, whose default is info.
 	manager.Log.Level, apiserver.Log.Level = "info", "info"
 	var gotManager configv1alpha1.ManagerConfiguration
 	var gotAPIServer configv1alpha1.APIServerConfiguration
 	Expect(yaml.UnmarshalStrict([]byte(fileOf(objects, "herald-manager")), &gotManager)).To(Succeed())
 	Expect(yaml.UnmarshalStrict([]byte(fileOf(objects, "herald-apiserver")), &gotAPIServer)).To(Succeed())
-	// A list that is written down as empty is none.
+	// An explicitly empty list equals no list.
 	Expect(cmp.Diff(manager, &gotManager, cmpopts.EquateEmpty())).To(BeEmpty())
 	Expect(cmp.Diff(apiserver, &gotAPIServer, cmpopts.EquateEmpty())).To(BeEmpty())
 })
 
-// What a process can be told, the chart can say: a new field of the configuration wants a value, or a reason here.
+// The chart can set every field of the configuration: a new field needs a value in the chart, or a reason here.
 var _ = It("knows each field of the configuration", func(ctx SpecContext) {
 	elsewhere := map[string]string{
 		"apiVersion": "of the file", "kind": "of the file", "releaseName": "fullnameOverride", "siteURL": "siteURL", "namespaces": "namespaces",
@@ -227,7 +227,7 @@ func fieldsOf(kind reflect.Type) []string {
 	return names
 }
 
-// The team of a trial is connected to the accounts that the sandbox has from the start.
+// A trial's team uses the accounts that exist in the sandbox from the start.
 var _ = It("connects the accounts of the sandbox", func() {
 	data, err := os.ReadFile(filepath.Join("..", "..", "charts", "herald", "files", "demo.yaml"))
 	Expect(err).NotTo(HaveOccurred())

@@ -1,8 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package issuertest is an OpenID Connect provider for tests (OpenID Connect Core 1.0, section 3.1; RFC 7636). It is strict where a
-// client could be careless: the exact redirect address, state, nonce and PKCE, one use of a code, the client's secret, the verifier.
+// Package issuertest is an OpenID Connect provider for tests (OpenID Connect Core 1.0, section 3.1; RFC 7636). It is
+// strict where a client could be careless: it checks the exact redirect address, state, nonce, PKCE and its verifier,
+// the client's secret, and that a code is used once.
 package issuertest
 
 import (
@@ -26,7 +27,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 )
 
-// What the provider knows of its one client.
+// The provider's only client.
 const (
 	ClientID     = "herald"
 	ClientSecret = "s3cr3t"
@@ -38,19 +39,21 @@ const (
 	idLife  = time.Minute
 )
 
-// signingKey is that of all providers of a test program: a key takes a while to make.
+// signingKey is shared by all providers of a test binary, because generating a key is slow.
 var signingKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, keyBits) })
 
-// Issuer is the provider. Set its fields before it serves. It can be used as a handler, or on a loopback address after Start.
+// Issuer is the provider. Set its fields before it serves. It can be used as a handler, or on a loopback address after
+// Start.
 type Issuer struct {
-	// URL is how it calls itself: the address under which it is served. Start sets it.
+	// URL is its issuer URL, where it is served. Start sets it.
 	URL string
-	// RedirectURI is the only address to which people are sent back.
+	// RedirectURI is the only accepted redirect address.
 	RedirectURI string
-	// Claims are those of the one person whom it lets in without asking, beside what every ID token has; they may replace that.
+	// Claims are the claims of the only user, who is signed in without a prompt. They are added to the standard claims
+	// of an ID token and may replace them.
 	Claims map[string]any
-	// People are the claims of each of several people, by the names on a page on which a person chooses who to be. The claim "sub" is
-	// that name. They take effect where Claims is nil.
+	// People are the claims of several users, by the name on the page that chooses between them. The claim "sub" is
+	// that name. They are used if Claims is nil.
 	People map[string]map[string]any
 
 	server *httptest.Server
@@ -59,7 +62,7 @@ type Issuer struct {
 	asked  []url.Values
 }
 
-// grant is what a code stands for. A code has no end of its own: what comes too late must be refused by the client itself.
+// grant is the data of an authorization code. A code does not expire: the client itself must reject a late response.
 type grant struct {
 	claims map[string]any
 	asked  url.Values
@@ -71,10 +74,10 @@ func (i *Issuer) Start() {
 	i.URL = i.server.URL
 }
 
-// Close ends what Start began.
+// Close stops the server of Start.
 func (i *Issuer) Close() { i.server.Close() }
 
-// Asked are the queries of all requests to sign in.
+// Asked returns the queries of all sign-in requests.
 func (i *Issuer) Asked() []url.Values {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -114,7 +117,7 @@ func (i *Issuer) discovery() map[string]any {
 	}
 }
 
-// authorize lets the one person in, or asks a person who to be.
+// authorize signs in the only user, or lets the user choose.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	i.mu.Lock()
@@ -138,7 +141,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, i.back(query, url.Values{"code": {i.issue(claims, query)}}), http.StatusSeeOther)
 }
 
-// wrong says what is wrong with a request to sign in, or nothing.
+// wrong returns the problem of a sign-in request, or "".
 func (i *Issuer) wrong(query url.Values) string {
 	for name, want := range map[string]string{
 		"client_id": ClientID, "redirect_uri": i.RedirectURI, "response_type": "code", "code_challenge_method": "S256",
@@ -155,7 +158,7 @@ func (i *Issuer) wrong(query url.Values) string {
 	return ""
 }
 
-// choose shows a link for each person, back to the same address with the parameter "as", and a link to refuse.
+// choose shows a link for each user, back to the same address with the parameter "as", and a link to deny.
 func (i *Issuer) choose(w http.ResponseWriter, query url.Values) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	fmt.Fprint(w, `<!doctype html><html lang="en"><title>Provider</title><link rel="icon" href="data:,"><main><h1>Who are you?</h1><ul>`)
@@ -167,7 +170,7 @@ func (i *Issuer) choose(w http.ResponseWriter, query url.Values) {
 	fmt.Fprintf(w, `</ul><a href="%s">Nobody</a></main>`, html.EscapeString(refuse))
 }
 
-// back is the client's address with an answer.
+// back returns the client's redirect address with the answer.
 func (i *Issuer) back(asked, answer url.Values) string {
 	answer.Set("state", asked.Get("state"))
 	answer.Set("iss", i.URL)
@@ -185,7 +188,7 @@ func (i *Issuer) issue(claims map[string]any, asked url.Values) string {
 	return code
 }
 
-// redeem takes a code away. One that was tried is used up.
+// redeem removes a code and returns its grant. Any use invalidates a code.
 func (i *Issuer) redeem(code string) (grant, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -221,7 +224,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request, key *rsa.PrivateK
 	}
 }
 
-// claims are those of the ID token for a code.
+// claims returns the claims of the ID token for a grant.
 func (i *Issuer) claims(of grant) map[string]any {
 	now := time.Now()
 	claims := map[string]any{
@@ -235,5 +238,5 @@ func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have closed the connection
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logtest keeps the log of what is tested, and decodes its lines.
+// Package logtest records the log of the code under test, and decodes its lines.
 package logtest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// Log keeps a log that several goroutines write. The zero Log is empty.
+// Log is a buffer for a log with concurrent writers. The zero Log is empty.
 type Log struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -27,20 +27,20 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// String returns the log as it was written.
+// String returns the raw log.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-// Line is a line of a log in JSON.
+// Line is a log line in JSON.
 type Line map[string]any
 
-// Message is the message of a line.
+// Message returns the message of a line.
 func (l Line) Message() string { return l.Text(slog.MessageKey) }
 
-// Text is a field of a line in words; empty if it is absent.
+// Text returns a field of a line as text; empty if it is absent.
 func (l Line) Text(field string) string {
 	value, ok := l[field]
 	if !ok {
@@ -49,7 +49,7 @@ func (l Line) Text(field string) string {
 	return fmt.Sprint(value)
 }
 
-// Lines decodes the log. A line that is no JSON object, or has a field twice, is an error.
+// Lines decodes the log. A line that is not a JSON object, or has a duplicate field, is an error.
 func (l *Log) Lines() (lines []Line, err error) {
 	for text := range strings.Lines(l.String()) {
 		line, wrong := decode(text)
@@ -72,7 +72,7 @@ func (l *Log) With(message string) (found []Line) {
 	return found
 }
 
-// decode decodes a line token by token: a map would hide that a field stands in it twice.
+// decode decodes a line token by token, because decoding to a map would hide a duplicate field.
 func decode(text string) (Line, error) {
 	line := Line{}
 	decoder := json.NewDecoder(strings.NewReader(text))

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managertest runs `herald manager` for suites, as a process of its own with the rights that config/rbac gives it. It
-// is for tests only.
+// Package managertest runs `herald manager` for suites, as a separate process with the rights of config/rbac. It is for
+// tests only.
 package managertest
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/logtest"
 )
 
-// TB is what a test lends: *testing.T and Ginkgo's GinkgoT() both do.
+// TB is the common part of *testing.T and Ginkgo's GinkgoT().
 type TB interface {
 	Helper()
 	TempDir() string
@@ -33,27 +33,27 @@ type TB interface {
 	Logf(format string, args ...any)
 }
 
-// The namespace of the installation, and the accounts of the two processes in it.
+// The namespace of the installation, and the service accounts of the two processes.
 const (
 	Namespace        = "herald-system"
 	ManagerAccount   = "system:serviceaccount:" + Namespace + ":herald-manager"
 	APIServerAccount = "system:serviceaccount:" + Namespace + ":herald-apiserver"
-	// ReleaseAccount has rights only where the chart's hook has given them.
+	// ReleaseAccount has only the rights that the chart's hook grants it.
 	ReleaseAccount = "system:serviceaccount:" + Namespace + ":herald-release"
 )
 
-// Installation is where processes run: the API server, the program, and what stands outside.
+// Installation is the environment of the processes: the API server, the program, and the external services.
 type Installation struct {
 	Env *envtest.Environment
-	// Program is the path of herald.
+	// Program is the path of the herald binary.
 	Program string
 	// SandboxURL is the address of the simulated platforms.
 	SandboxURL string
-	// Store keeps media files.
+	// Store is the store for media files.
 	Store store.Config
 }
 
-// Build builds herald into a folder of the test and returns its path.
+// Build builds herald into a folder of the test and returns the path of the binary.
 func Build(t TB) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "herald")
@@ -65,8 +65,8 @@ func Build(t TB) string {
 	return program
 }
 
-// Config is a manager's configuration, which listens on free ports of the loopback. Its lease is short, so that the next
-// manager need not wait for the end of one that was killed.
+// Config returns a manager's configuration with free loopback ports. Its lease is short, so that the next manager does
+// not wait long after a kill.
 func (i *Installation) Config(t TB) *configv1alpha1.ManagerConfiguration {
 	t.Helper()
 	c := configv1alpha1.DefaultManager()
@@ -77,7 +77,7 @@ func (i *Installation) Config(t TB) *configv1alpha1.ManagerConfiguration {
 	return c
 }
 
-// common is what both processes have.
+// common returns the part of the configuration that both processes share.
 func (i *Installation) common(t TB) configv1alpha1.Common {
 	t.Helper()
 	folder := t.TempDir()
@@ -104,7 +104,7 @@ func (i *Installation) common(t TB) configv1alpha1.Common {
 	return c
 }
 
-// Process is a process of Herald.
+// Process is a running Herald process.
 type Process struct {
 	command *exec.Cmd
 	done    chan struct{}
@@ -112,13 +112,13 @@ type Process struct {
 	log     *logtest.Log
 }
 
-// Manager starts a manager with a configuration. It is ended with the test, whose failure shows its log.
+// Manager starts a manager with a configuration. It stops with the test, whose failure prints its log.
 func (i *Installation) Manager(t TB, c *configv1alpha1.ManagerConfiguration) *Process {
 	t.Helper()
 	return i.start(t, ManagerAccount, c, "manager", "--leader-identity", "test")
 }
 
-// APIServerConfig is an apiserver's configuration, which listens on free ports of the loopback.
+// APIServerConfig returns an apiserver's configuration with free loopback ports.
 func (i *Installation) APIServerConfig(t TB) *configv1alpha1.APIServerConfiguration {
 	t.Helper()
 	c := configv1alpha1.DefaultAPIServer()
@@ -132,7 +132,7 @@ func (i *Installation) APIServer(t TB, c *configv1alpha1.APIServerConfiguration)
 	return i.start(t, APIServerAccount, c, "apiserver")
 }
 
-// Release starts `herald release` with its other arguments. It ends by itself.
+// Release starts `herald release` with additional arguments. It ends by itself.
 func (i *Installation) Release(t TB, args ...string) *Process {
 	t.Helper()
 	return i.launch(t, ReleaseAccount, append([]string{"release"}, args...)...)
@@ -177,16 +177,16 @@ func (i *Installation) launch(t TB, account string, args ...string) *Process {
 	return p
 }
 
-// Stop asks the process to end, and waits until it has.
+// Stop sends SIGTERM and waits for the end of the process.
 func (p *Process) Stop() {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended already
 	<-p.done
 }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// ExitCode is that of a process which has ended: 0 if it was asked to.
+// ExitCode waits for the process's end and returns its exit code: 0 after Stop.
 func (p *Process) ExitCode() int {
 	<-p.done
 	if exit, ok := errors.AsType[*exec.ExitError](p.err); ok {
@@ -195,7 +195,7 @@ func (p *Process) ExitCode() int {
 	return 0
 }
 
-// Log is what the process has written so far.
+// Log returns the process's log so far.
 func (p *Process) Log() string { return p.log.String() }
 
 func writeFile(t TB, path string, data []byte) {

@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// patience is for how long a request is repeated.
+	// patience limits how long a request is retried.
 	patience = 2 * time.Minute
-	// pause lies between two tries.
+	// pause is the pause between two tries.
 	pause = 200 * time.Millisecond
-	// callWithin bounds one request.
+	// callWithin is the timeout of one request.
 	callWithin = 15 * time.Second
 )
 
-// api is the REST API under a key.
+// api is the REST API with a key.
 type api struct {
 	url, token string
 	http       http.Client
-	// store sends files, whatever host their addresses name.
+	// store uploads files, whatever host their addresses name.
 	store http.Client
 }
 
-// storeAt reaches the store at a host and port of the cluster. The addresses that files go to are for browsers, which
-// reach it by another way, and they are signed: so the address stays, and the connection is made elsewhere.
+// storeAt returns a client that connects to the store at a host and port of the cluster. The upload addresses are
+// signed for the host that browsers use, so the client keeps the address and changes only the connection.
 func storeAt(address string) http.Client {
 	if address == "" {
 		return http.Client{}
@@ -46,7 +46,7 @@ func storeAt(address string) http.Client {
 	}}}
 }
 
-// refused is an answer that another try does not change.
+// refused is a response that a retry does not change.
 type refused struct {
 	status int
 	body   string
@@ -54,7 +54,7 @@ type refused struct {
 
 func (r refused) Error() string { return fmt.Sprintf("HTTP %d: %s", r.status, r.body) }
 
-// call makes one request and decodes the answer's data.
+// call sends one request and decodes the data of the response.
 func (a *api) call(ctx context.Context, method, path, key string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -88,8 +88,7 @@ func (a *api) call(ctx context.Context, method, path, key string, in, out any) e
 	}{out})
 }
 
-// again repeats a request while the answer may be another one next time, and says how
-// often it was made.
+// again retries a request while a retry may succeed, and returns the number of tries.
 func (a *api) again(ctx context.Context, method, path, key string, in, out any) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -98,7 +97,7 @@ func (a *api) again(ctx context.Context, method, path, key string, in, out any) 
 		if err == nil {
 			return tries, nil
 		}
-		if r, ok := err.(refused); ok && r.status < 500 && r.status != http.StatusTooManyRequests && r.status != http.StatusConflict { //nolint:errorlint // call wraps none
+		if r, ok := err.(refused); ok && r.status < 500 && r.status != http.StatusTooManyRequests && r.status != http.StatusConflict { //nolint:errorlint // call wraps no error
 			return tries, err
 		}
 		timer := time.NewTimer(pause)
@@ -111,7 +110,7 @@ func (a *api) again(ctx context.Context, method, path, key string, in, out any) 
 	}
 }
 
-// prepare uploads the files and finds the accounts.
+// prepare uploads the files and looks up the accounts.
 func (a *api) prepare(ctx context.Context, picture, film string) (content, error) {
 	c := content{connections: map[string]string{}}
 	var connections []struct{ ID, Platform string }
@@ -129,7 +128,7 @@ func (a *api) prepare(ctx context.Context, picture, film string) (content, error
 	return c, err
 }
 
-// upload returns the id of a file that it uploads to the signed address.
+// upload uploads a file to the signed address and returns its id.
 func (a *api) upload(ctx context.Context, file, mimeType string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -162,7 +161,7 @@ func (a *api) upload(ctx context.Context, file, mimeType string) (string, error)
 	return place.MediaID, nil
 }
 
-// create makes a post that is due in a while.
+// create creates a post that is due after ahead.
 func (a *api) create(ctx context.Context, body map[string]any, marker string, ahead time.Duration) (accepted, error) {
 	done := accepted{Marker: marker, Due: time.Now().Add(ahead).UTC()}
 	if ahead > 0 {

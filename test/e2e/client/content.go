@@ -5,13 +5,13 @@ package main
 
 import "fmt"
 
-// content is what posts are made of: the accounts by platform, and the ids of two files.
+// content is the material of the posts: the connections by platform, and the ids of two files.
 type content struct {
 	connections   map[string]string
 	picture, film string
 }
 
-// kinds are the categories with the platforms that they go to. Text is the most usual.
+// kinds are the categories and their platforms. Text is the most frequent.
 var kinds = []struct {
 	category  string
 	platforms []string
@@ -28,8 +28,7 @@ var kinds = []struct {
 	{"video", []string{"tiktok", "x", "threads"}},
 }
 
-// body is that of the request for the post number i. Each of its captions begins with
-// the marker.
+// body returns the request body of post number i. Each caption starts with the marker.
 func (c content) body(i int, marker string) map[string]any {
 	kind := kinds[i%len(kinds)]
 	body := map[string]any{"category": kind.category}

@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command client posts by the REST API, as a careful client does, from a pod of the
-// end-to-end tests. It uploads a picture and a film, makes posts of every category at an
-// even pace, repeats what failed under the same Idempotency-Key, and prints one JSON
-// object for each post that was accepted.
+// Command client creates posts by the REST API from a pod of the end-to-end tests, as a careful client does. It uploads
+// a picture and a film, creates posts of every category at an even pace, retries failures with the same
+// Idempotency-Key, and prints one JSON object for each accepted post.
 package main
 
 import (
@@ -20,14 +19,14 @@ import (
 	"time"
 )
 
-// accepted is what is printed of a post.
+// accepted is the output for a post.
 type accepted struct {
-	// ID is the post's, and Marker stands in each of its captions.
+	// ID is the post's id. Marker is part of each of its captions.
 	ID     string `json:"id"`
 	Marker string `json:"marker"`
-	// Tries is how many requests it took.
+	// Tries is the number of requests.
 	Tries int `json:"tries"`
-	// Due is when it is to go out.
+	// Due is the due time.
 	Due time.Time `json:"due"`
 }
 
@@ -41,7 +40,7 @@ func main() {
 	}
 }
 
-// load is what the flags ask for.
+// load is the configuration from the flags.
 type load struct {
 	posts  int
 	over   time.Duration
@@ -77,7 +76,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return l.post(ctx, &a, c, json.NewEncoder(out))
 }
 
-// post makes the posts, each in its time whatever became of those before it.
+// post creates the posts at their times, independently of each other's results.
 func (l load) post(ctx context.Context, a *api, c content, out *json.Encoder) error {
 	var printing sync.Mutex
 	var posting sync.WaitGroup
