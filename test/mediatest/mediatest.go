@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mediatest makes media files that every platform takes.
+// Package mediatest creates media files that every platform accepts.
 package mediatest
 
 import (
@@ -16,7 +16,7 @@ import (
 // side is the width and the height of a picture, in pixels.
 const side = 720
 
-// Picture is a JPEG of one colour.
+// Picture returns a JPEG of one colour.
 func Picture(of color.Color) ([]byte, error) {
 	picture := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{of})
 	var out bytes.Buffer
@@ -24,8 +24,8 @@ func Picture(of color.Color) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Film is a small MP4: ten seconds of 720 × 1280 pixels, 30 frames a second, H.264 and AAC.
-// repository is the path to the root of the repository.
+// Film returns a small MP4: ten seconds of 720 × 1280 pixels, 30 frames a second, H.264 and AAC. repository is the path
+// to the root of the repository.
 func Film(repository string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(repository, "internal", "media", "probe", "testdata", "tenseconds.mp4"))
 }

@@ -10,7 +10,7 @@ import (
 	"runtime"
 )
 
-// Join puts strings and bytes after one another. Nil is nothing.
+// Join concatenates strings and bytes. Nil is empty.
 func Join(parts ...any) []byte {
 	out := []byte{}
 	for _, part := range parts {
@@ -27,7 +27,7 @@ func Join(parts ...any) []byte {
 	return out
 }
 
-// Words are numbers of 32 bits, as MP4 and PNG have them.
+// Words encodes 32-bit numbers in big-endian order, as MP4 and PNG do.
 func Words(values ...uint32) []byte {
 	out := make([]byte, 0, 4*len(values))
 	for _, value := range values {
@@ -36,19 +36,19 @@ func Words(values ...uint32) []byte {
 	return out
 }
 
-// Box is a part of an MP4 file (ISO 14496-12, section 4.2).
+// Box encodes a box of an MP4 file (ISO 14496-12, section 4.2).
 func Box(kind string, parts ...any) []byte {
 	body := Join(parts...)
 	return Join(Words(uint32(len(body)+8)), kind, body)
 }
 
-// Chunk is a part of a PNG file (third edition, section 5.3).
+// Chunk encodes a chunk of a PNG file (third edition, section 5.3).
 func Chunk(kind string, parts ...any) []byte {
 	data := Join(parts...)
 	return Join(Words(uint32(len(data))), kind, data, Words(crc32.ChecksumIEEE(Join(kind, data))))
 }
 
-// Allocated runs f and returns how many bytes the process allocated meanwhile.
+// Allocated runs f and returns the number of bytes that the process allocated meanwhile.
 func Allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -8,10 +8,9 @@ import (
 	"encoding/binary"
 )
 
-// Scans is a progressive JPEG of one colour whose last scan, which changes nothing, comes so
-// many times more. Each is some bytes long and walks over every block, so that a decoder
-// works far longer than a file of that size lets expect (ITU-T T.81, G.1.2.2, runs of ends
-// of band).
+// Scans returns a progressive JPEG of one colour whose last scan, which changes nothing, is repeated several times.
+// Each scan is a few bytes long and visits every block, so that decoding takes far longer than the file size suggests
+// (ITU-T T.81, G.1.2.2, end-of-band runs).
 func Scans(width, height, times int) []byte {
 	const (
 		block       = 8
@@ -23,7 +22,7 @@ func Scans(width, height, times int) []byte {
 	out.Write([]byte{0xff, 0xd8})
 	segment := func(marker byte, data []byte) {
 		out.Write([]byte{0xff, marker})
-		_ = binary.Write(&out, binary.BigEndian, uint16(len(data)+2)) // a buffer takes everything
+		_ = binary.Write(&out, binary.BigEndian, uint16(len(data)+2)) // writing to a buffer never fails
 		out.Write(data)
 	}
 	segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{1}, quantiser)...))
@@ -44,8 +43,8 @@ func Scans(width, height, times int) []byte {
 	return out.Bytes()
 }
 
-// endOfBand is the entropy-coded part of a scan that has nothing but so many of the longest
-// runs: the code 0, and fourteen ones.
+// endOfBand returns the entropy-coded part of a scan that consists of maximal end-of-band runs: the code 0, and
+// fourteen ones.
 func endOfBand(runs int) []byte {
 	const run, bitsOfRun = 0x3fff, 15
 	var (

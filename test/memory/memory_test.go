@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory_test stores as many large posts as one team can in a minute, and measures
-// what a process takes that reads or caches them: bytes that are alive, and the most that
-// was resident. No time is measured.
+// Package memory_test stores as many large posts as one team can in a minute, and measures the memory of a process that
+// reads or caches them: live bytes and peak resident memory. It does not measure time.
 package memory_test
 
 import (
@@ -39,18 +38,18 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// How this program is told that it is to be measured, and of which cluster.
+// Environment variables that select the measurement and the cluster in a child process.
 const (
 	modeVariable   = "HERALD_MEMORY_MODE"
 	configVariable = "HERALD_MEMORY_KUBECONFIG"
-	// olderVariable, set to 1, measures posts and ways of the version before too.
+	// olderVariable, set to 1, also measures posts and code of the previous version.
 	olderVariable = "HERALD_MEMORY_OLDER"
 )
 
 const stored = 500
 
-// sizes are what is stored: the largest that is admitted now, and what an earlier version
-// took, as far as the definition takes it still.
+// sizes are the stored posts: the largest that is admitted now, and the largest of an earlier version that the schema
+// still accepts.
 var sizes = map[string]func(i int) *v1alpha1.Post{
 	"largest": func(i int) *v1alpha1.Post {
 		post := draft(i)
@@ -81,15 +80,15 @@ func draft(i int) *v1alpha1.Post {
 	}
 }
 
-// measured is what a child tells.
+// measured is a child's result.
 type measured struct{ aliveMiB, peakMiB float64 }
 
-// modes are what the children do; bound says of each how much it may take.
+// modes are the measurements of the children; bound is the limit of each.
 var modes = []struct {
 	name  string
 	do    func(ctx context.Context, config *rest.Config) (any, error)
 	bound measured
-	// older marks what an earlier version did, for figures beside those of this one.
+	// older marks the behaviour of an earlier version, for comparison.
 	older bool
 }{
 	{name: "the manager's cache", do: cacheAll(cachetransform.Transform), bound: measured{24, 128}},
@@ -172,12 +171,12 @@ func feedAll(ctx context.Context, config *rest.Config) (any, error) {
 func scheme() *kruntime.Scheme {
 	s := kruntime.NewScheme()
 	if err := v1alpha1.AddToScheme(s); err != nil {
-		panic(err) // the types are those of this program
+		panic(err) // the types are this program's own
 	}
 	return s
 }
 
-// TestChild is what the children run.
+// TestChild is the entry point of the children.
 func TestChild(t *testing.T) {
 	mode, err := strconv.Atoi(os.Getenv(modeVariable))
 	if err != nil {
@@ -202,7 +201,7 @@ func TestChild(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// peak is the most that was resident of this process, in bytes.
+// peak returns the peak resident memory of this process, in bytes.
 func peak(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -263,7 +262,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// write stores how to reach the cluster.
+// write writes a kubeconfig for the cluster and returns its path.
 func write(t *testing.T, config *rest.Config) string {
 	t.Helper()
 	out := clientcmdapi.NewConfig()
@@ -281,7 +280,7 @@ func write(t *testing.T, config *rest.Config) string {
 	return path
 }
 
-// child measures a mode in a process of its own.
+// child measures a mode in a separate process.
 func child(t *testing.T, mode int, config string) (got measured) {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.v")

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Dashboard is what of config/grafana/herald.json is tested.
+// Dashboard is the tested part of config/grafana/herald.json.
 type Dashboard struct {
 	UID           string  `json:"uid"`
 	Title         string  `json:"title"`
@@ -20,7 +20,7 @@ type Dashboard struct {
 	} `json:"templating"`
 }
 
-// Variable is what a person chooses at the top.
+// Variable is a selector at the top of the dashboard.
 type Variable struct {
 	Name       string     `json:"name"`
 	Type       string     `json:"type"`
@@ -29,13 +29,13 @@ type Variable struct {
 	Datasource Datasource `json:"datasource"`
 }
 
-// Datasource says where data comes from.
+// Datasource is the source of a panel's data.
 type Datasource struct {
 	Type string `json:"type"`
 	UID  string `json:"uid"`
 }
 
-// Panel is a graph, a table, a number, or the heading of some.
+// Panel is a graph, a table, a number, or a row heading.
 type Panel struct {
 	ID          int        `json:"id"`
 	Type        string     `json:"type"`
@@ -62,7 +62,7 @@ type Panel struct {
 	Targets []Target `json:"targets"`
 }
 
-// Target is one query of a panel.
+// Target is a query of a panel.
 type Target struct {
 	RefID        string     `json:"refId"`
 	Expr         string     `json:"expr"`
@@ -73,7 +73,7 @@ type Target struct {
 	Datasource   Datasource `json:"datasource"`
 }
 
-// ReadDashboard reads the dashboard of a checkout.
+// ReadDashboard reads a checkout's dashboard.
 func ReadDashboard(checkout string) (*Dashboard, error) {
 	text, err := os.ReadFile(filepath.Join(checkout, "config", "grafana", "herald.json"))
 	if err != nil {

@@ -24,7 +24,7 @@ var (
 	ofLabel      = regexp.MustCompile(`\{\{(\w+)\}\}`)
 )
 
-// documented are the metrics of docs/metrics.md, with those that a histogram is scraped as.
+// documented returns the metrics of docs/metrics.md, with a histogram's series.
 func documented(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(checkout, "docs", "metrics.md"))
@@ -43,7 +43,7 @@ func documented(t *testing.T) map[string]bool {
 	return all
 }
 
-// TestRulesAreAboutWhatIsThere: a rule about a metric that does not exist never fires.
+// TestRulesAreAboutWhatIsThere checks that the rules use existing metrics: a rule about another one never fires.
 func TestRulesAreAboutWhatIsThere(t *testing.T) {
 	groups, err := Groups(checkout)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestRulesAreAboutWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestDashboard holds the dashboard to what Grafana and its readers want.
+// TestDashboard checks the dashboard's requirements, from Grafana and for readers.
 func TestDashboard(t *testing.T) {
 	d, err := ReadDashboard(checkout)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Panel) overlaps(o *Panel) bool {
 	return a.X < b.X+b.W && b.X < a.X+a.W && a.Y < b.Y+b.H && b.Y < a.Y+a.H
 }
 
-// check holds a panel to what its readers want.
+// check checks a panel's requirements.
 func (p *Panel) check(t *testing.T, metrics map[string]bool, known []string) {
 	t.Helper()
 	if g := &p.GridPos; g.X < 0 || g.W < 1 || g.H < 1 || g.X+g.W > columns {

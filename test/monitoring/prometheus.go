@@ -18,8 +18,7 @@ import (
 	"time"
 )
 
-// Program finds a program of Prometheus: that of Debian's package, unpacked into bin/prometheus of a checkout, or one in
-// PATH.
+// Program finds one of Prometheus's programs: Debian's, unpacked into bin/prometheus of a checkout, or else in PATH.
 func Program(checkout, name string) (string, error) {
 	if path, err := exec.LookPath(filepath.Join(checkout, "bin", "prometheus", "usr", "bin", name)); err == nil {
 		return filepath.Abs(path)
@@ -31,17 +30,17 @@ func Program(checkout, name string) (string, error) {
 	return path, nil
 }
 
-// Server is a Prometheus that runs, at its address.
+// Server is a running Prometheus.
 type Server struct{ URL string }
 
-// Result is one series of an answer: its labels, and points as pairs of a time and a value in quotes.
+// Result is one series of a response: its labels, and points as pairs of a time and a quoted value.
 type Result struct {
 	Metric map[string]string `json:"metric"`
 	Value  []any             `json:"value"`
 	Values [][]any           `json:"values"`
 }
 
-// Ready asks whether it answers queries.
+// Ready returns an error until Prometheus answers queries.
 func (s Server) Ready(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/-/ready", http.NoBody)
 	if err != nil {
@@ -105,7 +104,7 @@ func firstOf(all ...error) error {
 	return nil
 }
 
-// Numbers are the points of a series, by when they are.
+// Numbers returns the points of a series, by Unix time.
 func (r *Result) Numbers() (map[int64]float64, error) {
 	points := r.Values
 	if len(r.Value) > 0 {
@@ -124,7 +123,7 @@ func (r *Result) Numbers() (map[int64]float64, error) {
 	return numbers, nil
 }
 
-// Name is the series as Prometheus writes it, but for the address of the process, whose pod is named.
+// Name returns the series in Prometheus's notation without the label instance; the pod identifies the process.
 func (r *Result) Name() string {
 	var pairs []string
 	for _, label := range slices.Sorted(maps.Keys(r.Metric)) {
@@ -135,7 +134,7 @@ func (r *Result) Name() string {
 	return r.Metric["__name__"] + "{" + strings.Join(pairs, ",") + "}"
 }
 
-// Record takes what a query finds out of a Prometheus.
+// Record reads the results of a query from a Prometheus.
 func (s Server) Record(ctx context.Context, query string, from, to time.Time, step time.Duration) (*Recording, error) {
 	results, err := s.QueryRange(ctx, query, from, to, step)
 	if err != nil {

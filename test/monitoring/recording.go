@@ -17,17 +17,17 @@ import (
 	"time"
 )
 
-// Recording is what Prometheus scraped of a run: for each series a value every Step, from From on. A series is written as
-// Prometheus writes it, name and labels.
+// Recording is the data that Prometheus scraped during a run: for each series a value every Step, starting at From. A
+// series is identified in Prometheus's notation, name and labels.
 type Recording struct {
 	From   time.Time
 	Step   time.Duration
 	Series map[string][]float64
-	// Absent tells at which steps a series had no value.
+	// Absent has the steps at which a series has no value.
 	Absent map[string]map[int]bool
 }
 
-// Steps is how many values each series has, absent ones included.
+// Steps returns the number of values of a series, including absent ones.
 func (r *Recording) Steps() (n int) {
 	for _, values := range r.Series {
 		n = max(n, len(values))
@@ -35,7 +35,7 @@ func (r *Recording) Steps() (n int) {
 	return n
 }
 
-// To is when the recording ends.
+// To returns the end of the recording.
 func (r *Recording) To() time.Time { return r.From.Add(time.Duration(r.Steps()-1) * r.Step) }
 
 const (
@@ -43,7 +43,7 @@ const (
 	absent = "_"
 )
 
-// Write writes the recording. Equal values that follow each other are written once, with their number: 3*12.
+// Write writes the recording. Consecutive equal values are written once, with their number: 3*12.
 func (r *Recording) Write(out io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, head, r.From.UTC().Format(time.RFC3339), r.Step)
@@ -67,7 +67,7 @@ func (r *Recording) Write(out io.Writer) error {
 	return err
 }
 
-// words are the values of a series as text.
+// words returns the values of a series as text.
 func (r *Recording) words(series string) (words []string) {
 	for i, value := range r.Series[series] {
 		if r.Absent[series][i] {
@@ -79,12 +79,12 @@ func (r *Recording) words(series string) (words []string) {
 	return words
 }
 
-// number writes a value to three decimals.
+// number formats a value with three decimals.
 func number(value float64) string {
 	return strconv.FormatFloat(math.Round(value*1000)/1000, 'g', -1, 64)
 }
 
-// Read reads what Write has written.
+// Read reads the output of Write.
 func Read(in io.Reader) (*Recording, error) {
 	r := &Recording{Series: map[string][]float64{}, Absent: map[string]map[int]bool{}}
 	lines := bufio.NewScanner(in)
@@ -132,7 +132,7 @@ func (r *Recording) add(series string, words []string) error {
 	return nil
 }
 
-// OpenMetrics writes the recording as promtool reads it.
+// OpenMetrics writes the recording in promtool's input format.
 func (r *Recording) OpenMetrics(out io.Writer) error {
 	var text strings.Builder
 	for _, series := range slices.Sorted(maps.Keys(r.Series)) {

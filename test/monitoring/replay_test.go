@@ -23,7 +23,7 @@ import (
 
 const (
 	recorded = "testdata/recorded.txt"
-	// rateInterval is what Grafana takes for $__rate_interval where scrapes are ten seconds apart, rounded up.
+	// rateInterval is Grafana's $__rate_interval for a scrape interval of ten seconds, rounded up.
 	rateInterval = "1m"
 	allTeams     = ".*"
 )
@@ -42,10 +42,11 @@ func recording(t *testing.T) *Recording {
 	return r
 }
 
-// unrecorded has no series in any run: the simulated platforms answer no error that Herald does not know.
+// unrecorded has no series in any run: the simulated platforms return no error that Herald does not list.
 const unrecorded = "herald_platform_unlisted_errors_total"
 
-// TestRecordingIsOfTheseMetrics: a run that was recorded before a metric got its name proves nothing about it.
+// TestRecordingIsOfTheseMetrics checks that the recording has the current metrics: a run from before a renaming proves
+// nothing about a metric.
 func TestRecordingIsOfTheseMetrics(t *testing.T) {
 	r, metrics := recording(t), documented(t)
 	seen := map[string]bool{}
@@ -63,7 +64,7 @@ func TestRecordingIsOfTheseMetrics(t *testing.T) {
 	}
 }
 
-// TestEachPanelDraws plays the recorded run to a real Prometheus and asks it what each panel asks.
+// TestEachPanelDraws loads the recorded run into a real Prometheus and runs each panel's queries.
 func TestEachPanelDraws(t *testing.T) {
 	d, err := ReadDashboard(checkout)
 	if err != nil {
@@ -84,7 +85,7 @@ func TestEachPanelDraws(t *testing.T) {
 	}
 }
 
-// TestEachTeamHasItsOwn: what is shown for one team is not that of the others.
+// TestEachTeamHasItsOwn checks that one team's panels do not show another team's data.
 func TestEachTeamHasItsOwn(t *testing.T) {
 	d, err := ReadDashboard(checkout)
 	if err != nil {
@@ -111,15 +112,15 @@ func TestEachTeamHasItsOwn(t *testing.T) {
 	}
 }
 
-// filled is a query as Grafana sends it.
+// filled returns a query as Grafana sends it.
 func (q *Target) filled(r *Recording, team string) string {
 	return strings.NewReplacer(
 		"$namespace", team, "$__rate_interval", rateInterval, "$__range", r.To().Sub(r.From).String(),
 	).Replace(q.Expr)
 }
 
-// draws asks a query and says what is wrong with the answer, or "". A panel that shows zeros alone would look the same if
-// it were about nothing.
+// draws runs a query and returns the problem of its result, or "". A panel with only zeros would look the same with a
+// wrong query.
 func (q *Target) draws(t *testing.T, server Server, r *Recording, team string) string {
 	t.Helper()
 	ask := func() ([]Result, error) {
@@ -155,8 +156,8 @@ func (q *Target) draws(t *testing.T, server Server, r *Recording, team string) s
 	}
 }
 
-// calm reports whether a query is about nothing but trouble that the run does not have: that its series are there is all
-// that can be shown.
+// calm reports whether a query covers only failures that the run does not have. The test can then only check that its
+// series exist.
 func (q *Target) calm() bool {
 	names := heraldMetric.FindAllString(q.Expr, -1)
 	for _, name := range names {
@@ -170,7 +171,7 @@ func (q *Target) calm() bool {
 	return len(names) > 0
 }
 
-// replay starts a Prometheus that holds a recording, until the test ends.
+// replay starts a Prometheus with a recording until the test ends.
 func replay(t *testing.T, r *Recording) Server {
 	t.Helper()
 	promtool, prometheus := program(t, "promtool"), program(t, "prometheus")
@@ -188,7 +189,7 @@ func replay(t *testing.T, r *Recording) Server {
 	config := filepath.Join(folder, "prometheus.yaml")
 	write(t, config, map[string]any{"global": map[string]any{}})
 	address := ports.ForTest(t)
-	// It ends before the folder is removed, and not with the test's context, which is over by then.
+	// It stops before the folder is removed. The test's context is cancelled too early for that.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	server := exec.CommandContext(ctx, prometheus, "--config.file="+config, "--storage.tsdb.path="+data,
 		"--storage.tsdb.retention.time=100y", "--web.listen-address="+address, "--log.level=error")
@@ -199,7 +200,7 @@ func replay(t *testing.T, r *Recording) Server {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = server.Wait() // it was told to end
+		_ = server.Wait() // killed by the test
 	})
 	s := Server{URL: "http://" + address}
 	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring proves that alerts and the dashboard work, with Prometheus itself: alerts fire for what their rows say, and each
-// panel of the dashboard draws what a run of the real processes left.
+// Package monitoring tests the alerts and the dashboard with Prometheus itself: each alert fires for its test cases,
+// and each panel of the dashboard draws data from a recorded run of the real processes.
 package monitoring
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Alert is a rule of config/prometheus.
+// Alert is an alerting rule of config/prometheus.
 type Alert struct {
 	Alert       string            `json:"alert"`
 	Expr        string            `json:"expr"`
@@ -23,7 +23,7 @@ type Alert struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// Group is a group of rules, as Prometheus reads it.
+// Group is a group of rules in Prometheus's format.
 type Group struct {
 	Name  string  `json:"name"`
 	Rules []Alert `json:"rules"`

@@ -18,17 +18,17 @@ import (
 
 const checkout = "../.."
 
-// row is one case of one alert.
+// row is a test case of one alert.
 type row struct {
 	reason string
 	alert  string
-	// series are in promtool's notation, a value each minute.
+	// series are in promtool's notation, with a value per minute.
 	series []string
-	// at is when the alert is looked at, and fires how many of it fire then.
+	// at is the evaluation time, and fires the number of firing alerts then.
 	at    string
 	fires int
-	// labels are those of the alert, and value is what its annotations say for the value; both empty where only the number
-	// counts.
+	// labels are the alert's labels, and value replaces the value in its annotations; both are empty where only the
+	// number matters.
 	labels, value string
 }
 
@@ -258,7 +258,7 @@ var rows = []row{
 	{"the rate was low for a moment", "HeraldUploadsLate", []string{`herald_late_uploads{namespace="acme",platform="youtube"} 1x3 0x20`}, "6m", 0, "", ""},
 }
 
-// TestAlerts has promtool play each row against the rules.
+// TestAlerts runs each case against the rules with promtool.
 func TestAlerts(t *testing.T) {
 	promtool := program(t, "promtool")
 	groups, err := Groups(checkout)
@@ -299,7 +299,7 @@ func TestAlerts(t *testing.T) {
 	run(t, promtool, "test", "rules", file)
 }
 
-// test is the row as promtool reads it. ALERTS is the series that Prometheus makes of each alert.
+// test returns the row in promtool's format. ALERTS is Prometheus's series for alerts.
 func (r *row) test(rule *Alert) any {
 	series := []any{}
 	for _, s := range r.series {
@@ -319,10 +319,10 @@ func (r *row) test(rule *Alert) any {
 	return test
 }
 
-// inWords finds the value in an annotation, as it is or turned into words.
+// inWords matches the value in an annotation, plain or formatted.
 var inWords = regexp.MustCompile(`\{\{ \$value( \| \w+)? \}\}`)
 
-// alertOf is the alert that the row wants, with its annotations in full.
+// alertOf returns the expected alert with its expanded annotations.
 func (r *row) alertOf(rule *Alert) any {
 	labels := maps.Clone(rule.Labels)
 	annotations := map[string]string{}
@@ -340,7 +340,7 @@ func (r *row) alertOf(rule *Alert) any {
 	return map[string]any{"exp_labels": labels, "exp_annotations": annotations}
 }
 
-// program finds a program of Prometheus, or skips the test.
+// program finds one of Prometheus's programs, or skips the test.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if path := filepath.Join(checkout, "bin", "prometheus", "usr", "bin", name); exists(path) {

@@ -19,7 +19,7 @@ const (
 	runbookList = "README.md"
 )
 
-// pages are the runbooks, by name.
+// pages returns the runbooks, by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
@@ -37,7 +37,7 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// TestEachAlertHasItsPage: who is woken at night finds what to do, and no page is about what does not exist.
+// TestEachAlertHasItsPage checks that every alert has a runbook, and every runbook an alert.
 func TestEachAlertHasItsPage(t *testing.T) {
 	groups, err := Groups(checkout)
 	if err != nil {
@@ -85,7 +85,7 @@ var (
 	comment = regexp.MustCompile(`\s+#.*$`)
 )
 
-// TestQueriesOfRunbooks has Prometheus evaluate each query of each page: a mistake in one shows when there is no time for it.
+// TestQueriesOfRunbooks evaluates each query of each runbook in Prometheus: an incident leaves no time to repair one.
 func TestQueriesOfRunbooks(t *testing.T) {
 	r := recording(t)
 	server := replay(t, r)

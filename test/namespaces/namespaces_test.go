@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaces_test runs both processes with the rights that the chart gives an installation for single namespaces:
-// whatever they read or write elsewhere is forbidden.
+// Package namespaces_test runs both processes with the RBAC rights of the chart's installation for single namespaces:
+// reads and writes in other namespaces are forbidden.
 package namespaces_test
 
 import (
@@ -46,7 +46,7 @@ func TestNamespaces(t *testing.T) {
 	RunSpecs(t, "an installation for single namespaces")
 }
 
-// served are the namespaces of the installation, and foreign is a team's that another one serves.
+// served are the namespaces of the installation, and foreign is a namespace of another installation.
 var served = configv1alpha1.Namespaces{"team-acme", "team-beta"}
 
 const foreign = "team-other"
@@ -58,13 +58,13 @@ var (
 
 	installation       managertest.Installation
 	manager, apiserver *managertest.Process
-	// address is where the apiserver listens.
+	// address is the apiserver's listen address.
 	address string
-	// tokens are those of the API keys, by namespace.
+	// tokens are the tokens of the API keys, by namespace.
 	tokens = map[string]string{}
 )
 
-// installed are the kinds of the chart's objects that the processes need from a cluster without nodes.
+// installed are the kinds of the chart's objects that the processes need in a cluster without nodes.
 var installed = []string{
 	"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Secret", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 }
@@ -91,7 +91,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	for _, namespace := range append([]string{foreign}, served...) {
 		Expect(admin.Create(ctx, team(namespace))).To(Succeed())
 	}
-	// The installation that serves the other namespace makes its Team ready.
+	// The installation for the other namespace sets its Team ready.
 	other := team(foreign)
 	Expect(admin.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
 	conditions.Apply(&other.Status.Conditions, conditions.Summary{Ready: true, Reason: v1alpha1.ReasonNamespaceReady}, other.Generation, time.Now())
@@ -109,7 +109,7 @@ func start() {
 	apiserver = installation.APIServer(GinkgoT(), door)
 }
 
-// condition is the reason of the condition Ready of a Team.
+// condition returns the reason of a Team's condition Ready.
 func condition(ctx context.Context, of *v1alpha1.Team) func() string {
 	return func() string {
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
@@ -119,7 +119,7 @@ func condition(ctx context.Context, of *v1alpha1.Team) func() string {
 	}
 }
 
-// install applies what the chart renders for the two namespaces.
+// install applies the chart's objects for the two namespaces.
 func install(ctx context.Context) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "values.yaml")
@@ -140,7 +140,7 @@ func team(namespace string) *v1alpha1.Team {
 	}}
 }
 
-// post is a text post to the account of its namespace, as kubectl applies it.
+// post returns a text post for the account of its namespace, as kubectl applies it.
 func post(namespace, name string) *v1alpha1.Post {
 	return &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -158,7 +158,7 @@ func ready(ctx context.Context, object client.Object, conditions *[]metav1.Condi
 	}).Should(Succeed())
 }
 
-// connect connects an account of X in a namespace, and returns once it is ready.
+// connect connects an account on X in a namespace, and waits until it is ready.
 func connect(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	account, err := platform.Account(ctx, "x", fmt.Sprintf("19%08d", slices.Index(served, namespace)), nil)
@@ -170,7 +170,7 @@ func connect(ctx context.Context, namespace string) {
 	ready(ctx, conn, &conn.Status.Conditions)
 }
 
-// key makes an API key and returns its token.
+// key creates an API key and returns its token.
 func key(ctx context.Context, namespace string) string {
 	GinkgoHelper()
 	made := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ci"}}
@@ -182,13 +182,13 @@ func key(ctx context.Context, namespace string) string {
 	return string(secret.Data[v1alpha1.APIKeyTokenKey])
 }
 
-// answer is that of the apiserver.
+// answer is a response of the apiserver.
 type answer struct {
 	Status int
 	Body   string
 }
 
-// ask sends a request with a token. Its status is zero while the apiserver has not opened its port.
+// ask sends a request with a token. The status is zero until the apiserver listens.
 func ask(ctx context.Context, token, method, path, body string) answer {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, method, address+rest.Prefix+path, bytes.NewBufferString(body))

@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// A film is made of boxes (ISO 14496-12, section 4.2). The offsets of its frames count from the start of the file, so that
-// they change with what is put before the frames.
+// A film consists of boxes (ISO 14496-12, section 4.2). The offsets of its frames are relative to the start of the
+// file, so they change when boxes are inserted before the frames.
 
 var (
 	words = mediatest.Words
@@ -19,7 +19,7 @@ var (
 	chunk = mediatest.Chunk
 )
 
-// top are the boxes of a file, each with its kind.
+// top returns the top-level boxes of a file.
 func top(data []byte) (all [][]byte) {
 	for len(data) >= 8 {
 		n := int(binary.BigEndian.Uint32(data))
@@ -34,7 +34,7 @@ func top(data []byte) (all [][]byte) {
 
 func kindOf(box []byte) string { return string(box[4:8]) }
 
-// shifted moves the offsets of all frames.
+// shifted changes the offsets of all frames.
 func shifted(data []byte, by int) []byte {
 	data = bytes.Clone(data)
 	for at := 0; ; at += 4 {
@@ -50,13 +50,13 @@ func shifted(data []byte, by int) []byte {
 	}
 }
 
-// preceded puts boxes before all others, and before the first one of a file without its ftyp.
+// preceded inserts boxes at the start of the file.
 func preceded(boxes ...[]byte) func([]byte) []byte {
 	first := bytes.Join(boxes, nil)
 	return func(data []byte) []byte { return append(bytes.Clone(first), shifted(data, len(first))...) }
 }
 
-// unbranded drops the box that names the brand.
+// unbranded removes the box with the brand.
 func unbranded(data []byte) []byte {
 	n := len(top(data)[0])
 	return shifted(data[n:], -n)
@@ -70,7 +70,7 @@ func branded(brand string) func([]byte) []byte {
 	}
 }
 
-// indexLast moves the description behind the frames, as cameras write it.
+// indexLast moves the movie box behind the frames, as cameras write it.
 func indexLast(data []byte) []byte {
 	var before, index []byte
 	for _, b := range top(data) {
@@ -83,7 +83,7 @@ func indexLast(data []byte) []byte {
 	return append(before, shifted(index, -len(index))...)
 }
 
-// described puts boxes behind those that describe a film whose description precedes its frames.
+// described appends boxes to the movie box of a film that starts with it.
 func described(boxes ...[]byte) func([]byte) []byte {
 	more := bytes.Join(boxes, nil)
 	return func(data []byte) []byte {
@@ -115,7 +115,7 @@ func put(kind string, distance int, value []byte, all bool) func([]byte) []byte 
 	}
 }
 
-// compressed makes the description of a film a compressed one (QuickTime File Format, "Compressed Movie Resources").
+// compressed compresses the movie box of a film (QuickTime File Format, "Compressed Movie Resources").
 func compressed(data []byte) []byte {
 	var out []byte
 	for _, b := range top(indexLast(data)) {
@@ -127,8 +127,7 @@ func compressed(data []byte) []byte {
 	return out
 }
 
-// recorded adds a track of samples of a kind that show nothing, such as those that a camera records of where it is. All of
-// it is one sample.
+// recorded adds an invisible track, such as a camera's recording of its location. The track has one sample.
 func recorded(handler, format string, sample []byte) func([]byte) []byte {
 	track := func(offset int) []byte {
 		description := box(format, make([]byte, 6), []byte{0, 1})

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// multiPicture makes a JPEG with a second one behind it, as cameras write stereo pictures, previews and the maps of HDR
-// (CIPA DC-007).
+// multiPicture appends a second picture to a JPEG, as cameras store stereo pictures, previews and HDR maps (CIPA
+// DC-007).
 func multiPicture(data []byte) []byte {
 	le := binary.LittleEndian
 	const partLength = 90
@@ -25,7 +25,7 @@ func multiPicture(data []byte) []byte {
 	return append(whole, data...)
 }
 
-// cameraJPEGs are JPEGs with something beside the pixels, or with pixels that are not all there.
+// cameraJPEGs returns JPEGs with additional data or with missing pixels.
 func cameraJPEGs() []Row {
 	p3 := displayP3()
 	little, big := binary.LittleEndian, binary.BigEndian

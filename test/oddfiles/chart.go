@@ -10,11 +10,11 @@ import (
 	"math"
 )
 
-// chartWidth and chartHeight make a picture that Instagram takes standing and lying.
+// chartWidth and chartHeight have a ratio that Instagram accepts in portrait and in landscape.
 const chartWidth, chartHeight = 400, 320
 
-// chart is the picture that images show: red grows to the right and green downwards, so that each way to turn it looks
-// different, with a white and a black block on it.
+// chart returns the picture of the test images: red grows to the right and green downwards, with a white and a black
+// block, so that each orientation looks different.
 func chart() *image.NRGBA { return charted(chartWidth, chartHeight) }
 
 func charted(width, height int) *image.NRGBA {
@@ -34,7 +34,7 @@ func charted(width, height int) *image.NRGBA {
 	return picture
 }
 
-// glass is the chart, less and less transparent to the right.
+// glass returns the chart with transparency that decreases to the right.
 func glass() *image.NRGBA {
 	picture := chart()
 	for y := range chartHeight {
@@ -45,7 +45,7 @@ func glass() *image.NRGBA {
 	return picture
 }
 
-// mapped returns a picture with other colours, by a function of the parts of light of a channel, from 0 to 1.
+// mapped returns a picture with other colours, by a function of a channel's value from 0 to 1.
 func mapped(picture *image.NRGBA, value func(float64) float64) *image.NRGBA {
 	out := image.NewNRGBA(picture.Rect)
 	var table [256]uint8
@@ -60,7 +60,7 @@ func mapped(picture *image.NRGBA, value func(float64) float64) *image.NRGBA {
 	return out
 }
 
-// light is how much light a value of sRGB is (IEC 61966-2-1).
+// light converts an sRGB value to linear light (IEC 61966-2-1).
 func light(v float64) float64 {
 	if v <= 0.04045 {
 		return v / 12.92

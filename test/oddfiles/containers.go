@@ -5,7 +5,7 @@ package oddfiles
 
 import "bytes"
 
-// containers are films whose boxes are in rare orders, or say less than usual.
+// containers returns films whose boxes have a rare order or lack usual fields.
 func containers() []Row {
 	free := box("free", make([]byte, 16))
 	uuid := box("uuid", bytes.Repeat([]byte{0xa5}, 16), make([]byte, 40))
@@ -46,7 +46,7 @@ func containers() []Row {
 	return rows
 }
 
-// longSizes gives the box with the frames a size of 64 bits.
+// longSizes gives the frames' box a 64-bit size.
 func longSizes(data []byte) []byte {
 	const more = 8
 	var out []byte
@@ -59,7 +59,7 @@ func longSizes(data []byte) []byte {
 	return out
 }
 
-// trailers are films with something behind them.
+// trailers returns films with trailing data.
 func trailers() []Row {
 	packet := append([]byte("<?xpacket begin=\"\"?>"), xmp(false, 500)...)
 	var rows []Row

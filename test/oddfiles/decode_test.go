@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/oddfiles"
 )
 
-// unchanged compares a file from which the place was taken with its source: each pixel or frame is the same.
+// unchanged compares a file without its location with its source: each pixel or frame is the same.
 func (o *trial) unchanged(ctx context.Context, got []byte) error {
 	if !o.row.IsVideo() {
 		before, err := o.decode(ctx, o.source)
@@ -44,7 +44,7 @@ func (o *trial) unchanged(ctx context.Context, got []byte) error {
 	return err
 }
 
-// streams returns hashes of the frames and the sound of a film as they are stored; "" without ffmpeg.
+// streams returns hashes of a film's encoded frames and sound; "" without ffmpeg.
 func (o *trial) streams(ctx context.Context, film []byte) (string, error) {
 	if o.kit.FFmpeg() == "" {
 		return "", nil
@@ -65,7 +65,7 @@ func run(command *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
-// decode returns the pixels of an image as they are stored, by ffmpeg; without it, by Go.
+// decode returns the stored pixels of an image, decoded by ffmpeg if it is installed, or else by Go.
 func (o *trial) decode(ctx context.Context, data []byte) (*image.NRGBA, error) {
 	if o.kit.FFmpeg() == "" {
 		decoded, _, err := image.Decode(bytes.NewReader(data))
@@ -93,8 +93,8 @@ func (o *trial) decode(ctx context.Context, data []byte) (*image.NRGBA, error) {
 	return &image.NRGBA{Pix: []byte(pixels), Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}, nil
 }
 
-// shown compares a rendition for a platform with what its source shows: its shape, its colours, what is transparent and that
-// it lies as it is shown.
+// shown compares a rendition for a platform with its source as displayed: the shape, the colours, the transparency and
+// the orientation.
 func (o *trial) shown(ctx context.Context, on oddfiles.Platform, got []byte) error {
 	if turn := oddfiles.TurnOf(got); turn > 1 {
 		return fmt.Errorf("the rendition is to be turned again (%d)", turn)
@@ -121,13 +121,13 @@ func (o *trial) shown(ctx context.Context, on oddfiles.Platform, got []byte) err
 	return want.compare(on, rendition, bytes.HasPrefix(got, []byte("\x89PNG")))
 }
 
-// view is a picture that is to be turned to be shown.
+// view is a picture with an orientation.
 type view struct {
 	picture *image.NRGBA
 	turn    int
 }
 
-// size returns the size as it is shown.
+// size returns the displayed size.
 func (v view) size() image.Point {
 	size := v.picture.Rect.Size()
 	if v.turn >= 5 {
@@ -136,7 +136,7 @@ func (v view) size() image.Point {
 	return size
 }
 
-// at returns where the colour of a point as it is shown is stored (EXIF 2.32, section 4.6.4).
+// at returns the stored colour of a displayed point (EXIF 2.32, section 4.6.4).
 func (v view) at(x, y int) []uint8 {
 	last := v.picture.Rect.Size().Sub(image.Pt(1, 1))
 	at := map[int]image.Point{
@@ -150,22 +150,23 @@ func (v view) at(x, y int) []uint8 {
 }
 
 const (
-	// cells is into how many parts across and down pictures are divided to be compared, so that they may have different
-	// sizes.
+	// cells is the number of cells across and down into which pictures are divided for the comparison, so that their
+	// sizes may differ.
 	cells = 32
-	// jpegBlock is how many pixels each part has across and down at least: JPEG mixes those that are next to each other.
+	// jpegBlock is the minimum size of a cell in pixels: JPEG mixes adjacent pixels.
 	jpegBlock = 8
-	// mostDifference is how much the parts of a channel may differ on average, of 255, and mostAtOnce how much one part may.
+	// mostDifference limits the average difference of a channel's cells, of 255, and mostAtOnce the difference of one
+	// cell.
 	mostDifference, mostAtOnce = 2, 24
-	// leastWhite is how white bars are.
+	// leastWhite is the minimum value of white bars.
 	leastWhite = 250
-	// longestSide is how long a side of a rendition is at most.
+	// longestSide limits the sides of a rendition.
 	longestSide = 4096
 )
 
-// mean returns the mean colour of a part, on white, and how opaque it is.
+// mean returns the mean colour of a cell on white, and its opacity.
 func (v view) mean(part image.Rectangle) (mean [4]float64) {
-	// Of a large part some points suffice.
+	// Sample large cells.
 	const points = 24
 	stepX, stepY := max(part.Dx()/points, 1), max(part.Dy()/points, 1)
 	count := 0.0
@@ -186,7 +187,7 @@ func (v view) mean(part image.Rectangle) (mean [4]float64) {
 	return mean
 }
 
-// cell is one of the parts of a rectangle, of so many across and down.
+// cell returns a cell of a rectangle that is divided into across × down cells.
 func cell(in image.Rectangle, x, y, across, down int) image.Rectangle {
 	size := in.Size()
 	return image.Rect(size.X*x/across, size.Y*y/down, size.X*(x+1)/across, size.Y*(y+1)/down).Add(in.Min)
@@ -224,7 +225,7 @@ func (v view) compare(on oddfiles.Platform, rendition *image.NRGBA, transparent 
 	return got.bars(inner)
 }
 
-// layout returns where the picture is in a rendition, between bars; the error says what is wrong with its size.
+// layout returns the picture's rectangle between the bars of a rendition. The error describes a wrong size.
 func layout(on oddfiles.Platform, shown, canvas image.Point) (image.Rectangle, error) {
 	least, most := 0.0, math.Inf(1)
 	width, height := longestSide, longestSide
@@ -242,7 +243,7 @@ func layout(on oddfiles.Platform, shown, canvas image.Point) (image.Rectangle, e
 	}
 	aspect := float64(canvas.X) / float64(canvas.Y)
 	scale := min(float64(canvas.X)/float64(shown.X), float64(canvas.Y)/float64(shown.Y))
-	// The canvas has bars where the picture is too wide or too high.
+	// The canvas has bars if the picture is too wide or too high.
 	withBars := image.Pt(max(shown.X, int(float64(shown.Y)*least)), max(shown.Y, int(float64(shown.X)/most)))
 	expected := min(1, float64(width)/float64(withBars.X), float64(height)/float64(withBars.Y))
 	const about = 0.02
@@ -255,7 +256,7 @@ func layout(on oddfiles.Platform, shown, canvas image.Point) (image.Rectangle, e
 		return image.Rectangle{}, fmt.Errorf("%v pixels show %v, scaled by %.3f instead of %.3f", canvas, shown, scale, expected)
 	}
 	size := image.Pt(max(int(math.Round(float64(shown.X)*scale)), 1), max(int(math.Round(float64(shown.Y)*scale)), 1))
-	// Rounding the shorter side of a strip changes its shape by more than a pixel of the longer one.
+	// Rounding the shorter side of a strip changes the aspect ratio by more than a pixel of the longer side.
 	rounded := math.Abs(float64(canvas.X)-float64(shown.X*canvas.Y)/float64(shown.Y)) <= 1 || math.Abs(float64(canvas.Y)-float64(shown.Y*canvas.X)/float64(shown.X)) <= 1
 	switch barred := withBars != shown; {
 	case rounded:
@@ -267,7 +268,7 @@ func layout(on oddfiles.Platform, shown, canvas image.Point) (image.Rectangle, e
 	return image.Rectangle{Min: corner, Max: corner.Add(size)}, nil
 }
 
-// bars reports what is not white around the picture.
+// bars returns an error if the bars around the picture are not white.
 func (v view) bars(inner image.Rectangle) error {
 	canvas := v.picture.Rect
 	for _, bar := range []image.Rectangle{

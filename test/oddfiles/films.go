@@ -8,25 +8,25 @@ import (
 	"slices"
 )
 
-// shot says how ffmpeg makes a film. What is left out is ordinary: 360 × 640 pixels, 30 frames a second, four seconds, H.264
-// and AAC.
+// shot configures ffmpeg for a film. The defaults are ordinary: 360 × 640 pixels, 30 frames a second, four seconds,
+// H.264 and AAC.
 type shot struct {
 	size, rate   string
 	seconds      float64
 	codec, audio []string
 	ending       string
-	// input is what is encoded in the place of a test picture, and more are arguments behind all others.
+	// input is encoded instead of a test picture, and more are the last arguments.
 	input, more []string
 }
 
 var (
 	x264 = []string{"-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"}
 	aac  = []string{"-c:a", "aac", "-b:a", "64k"}
-	// silent leaves the sound out.
+	// silent removes the sound.
 	silent = []string{"-an"}
 )
 
-// film makes a film.
+// film returns a Maker for the film.
 func (s shot) film() Maker {
 	if s.size == "" {
 		s.size = "360x640"
@@ -59,7 +59,7 @@ func (s shot) film() Maker {
 	return func(k *Kit) ([]byte, error) { return k.encode(s.ending, nil, args...) }
 }
 
-// repeated makes a film that plays for so many seconds, of copies of a shorter one.
+// repeated makes a film of this length from copies of a shorter one.
 func repeated(seconds int, from Maker) Maker {
 	return func(k *Kit) ([]byte, error) {
 		data, err := from(k)
@@ -70,7 +70,7 @@ func repeated(seconds int, from Maker) Maker {
 	}
 }
 
-// turnedFilm makes a film that is to be turned when it is shown.
+// turnedFilm makes a film with a rotation for its display.
 func turnedFilm(degrees int, from Maker) Maker {
 	return func(k *Kit) ([]byte, error) {
 		data, err := from(k)
@@ -81,12 +81,12 @@ func turnedFilm(degrees int, from Maker) Maker {
 	}
 }
 
-// mirrored makes a film mirrored, by the matrix of its track, which lies behind ten fields of its header.
+// mirrored mirrors a film by its track matrix, at an offset of ten fields in the track header.
 func mirrored(data []byte) []byte {
 	return put("tkhd", 40, words(0xffff0000), false)(data)
 }
 
-// codecs are films by what their frames and sounds are encoded as.
+// codecs returns films by their codecs.
 func codecs() []Row {
 	needs := func(encoder string) []string { return []string{encoder, "libx264"} }
 	byCodec := refused("is encoded as")
@@ -119,14 +119,14 @@ func codecs() []Row {
 	}
 }
 
-// subtitled makes a film with a track of subtitles that say so.
+// subtitled makes a film with a track of subtitles with this text.
 func subtitled(says string) Maker {
 	text := []byte("1\n00:00:00,500 --> 00:00:03,000\n" + says + "\n")
 	args := []string{"-f", "lavfi", "-i", "testsrc2=size=360x640:rate=30:duration=4", "-f", "srt", "-i", "input", "-map", "0:v", "-map", "1:s", "-c:s", "mov_text"}
 	return func(k *Kit) ([]byte, error) { return k.encode(".mp4", text, append(args, x264...)...) }
 }
 
-// shapes are films by their size, their length and their frames.
+// shapes returns films by their size, length and frame rate.
 func shapes() []Row {
 	var rows []Row
 	add := func(name, reason string, s shot, want Want, short bool) {

@@ -24,18 +24,18 @@ import (
 
 const (
 	pollEvery = 250 * time.Millisecond
-	// deliveredWithin is generous: many files are on their way, and the machine may be busy.
+	// deliveredWithin is generous: many files are in delivery, and the machine may be busy.
 	deliveredWithin = 10 * time.Minute
 )
 
-// herald is the API of Herald, and what the simulated platforms have got.
+// herald is a client of Herald's API and of the simulated platforms.
 type herald struct {
 	base, key, sandbox string
-	// connections are the accounts, by platform.
+	// connections are the ids of the connections, by platform.
 	connections map[oddfiles.Platform]string
 }
 
-// refusal is an answer with a status of the client's fault.
+// refusal is the error for a 4xx response.
 type refusal struct {
 	status  int
 	message string
@@ -56,7 +56,7 @@ func newHerald(ctx context.Context, s *stack.Stack) (*herald, error) {
 	return h, err
 }
 
-// call sends a request; the error is a *refusal if Herald refuses it.
+// call sends a request. The error is a *refusal if Herald rejects it.
 func (h *herald) call(ctx context.Context, method, path string, body, into any) error {
 	var sent io.Reader = http.NoBody
 	if body != nil {
@@ -90,7 +90,7 @@ func (h *herald) call(ctx context.Context, method, path string, body, into any) 
 	return json.Unmarshal(answer.Data, into)
 }
 
-// upload sends a file, and returns its id.
+// upload uploads a file and returns its id.
 func (h *herald) upload(ctx context.Context, row *oddfiles.Row, data []byte) (string, error) {
 	var answer struct {
 		ID  string `json:"media_id"`
@@ -115,7 +115,7 @@ func (h *herald) upload(ctx context.Context, row *oddfiles.Row, data []byte) (st
 	return answer.ID, errors.Join(err, response.Body.Close())
 }
 
-// delivery is a post as far as it goes.
+// delivery is the part of a post that the tests read.
 type delivery struct {
 	ID        string `json:"id"`
 	Status    string `json:"status"`
@@ -126,7 +126,7 @@ type delivery struct {
 	} `json:"platforms"`
 }
 
-// create makes a post of a file for some platforms.
+// create creates a post with a file for some platforms.
 func (h *herald) create(ctx context.Context, row *oddfiles.Row, media string, to []oddfiles.Platform, draft bool) (delivery, error) {
 	post := map[string]any{"draft": draft, "category": "image", "media_ids": []string{media}}
 	if row.IsVideo() {
@@ -146,7 +146,7 @@ func (h *herald) create(ctx context.Context, row *oddfiles.Row, media string, to
 	return made, err
 }
 
-// delivered waits until a post is out everywhere, or is not.
+// delivered waits until a post is published or failed on all platforms.
 func (h *herald) delivered(ctx context.Context, id string) (d delivery, err error) {
 	err = wait.PollUntilContextTimeout(ctx, pollEvery, deliveredWithin, true, func(ctx context.Context) (bool, error) {
 		d = delivery{}
@@ -159,7 +159,7 @@ func (h *herald) delivered(ctx context.Context, id string) (d delivery, err erro
 	return d, err
 }
 
-// arrived returns the files that the platforms have got in posts of a file.
+// arrived returns the files that the platforms received in posts of a media file.
 func (h *herald) arrived(ctx context.Context, media string) (map[oddfiles.Platform][]byte, error) {
 	var answer struct {
 		Data []sandboxtest.Post `json:"data"`

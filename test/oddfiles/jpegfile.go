@@ -9,21 +9,21 @@ import (
 	"math"
 )
 
-// A JPEG that package image/jpeg does not write: other channels, samplings and orders (ITU-T T.81).
+// JPEGs that package image/jpeg does not write: other channels, samplings and orders (ITU-T T.81).
 
-// jpegChannel is one of the channels of a JPEG: its number in the file, how many of its values a unit has across and down,
-// and its value for a colour.
+// jpegChannel is a channel of a JPEG: its number in the file, its values per unit across and down, and its value for a
+// colour.
 type jpegChannel struct {
 	id, across, down int
 	value            func(r, g, b float64) float64
 }
 
-// jpegFile says how a picture is stored.
+// jpegFile describes the encoding of a picture.
 type jpegFile struct {
 	channels []jpegChannel
-	// parts lie before the frame.
+	// parts precede the frame.
 	parts []byte
-	// every is after how many units a restart mark stands; zero for none.
+	// every is the restart interval in units; zero means no restart markers.
 	every int
 	// progressive stores the picture in several scans.
 	progressive bool
@@ -33,16 +33,16 @@ func luma(r, g, b float64) float64     { return 0.299*r + 0.587*g + 0.114*b }
 func blueness(r, g, b float64) float64 { return 128 - 0.168736*r - 0.331264*g + 0.5*b }
 func redness(r, g, b float64) float64  { return 128 + 0.5*r - 0.418688*g - 0.081312*b }
 
-// ycc are the usual channels, with brightness stored for so many points and colours for others.
+// ycc returns the usual channels, with these sampling factors for brightness and for colours.
 func ycc(across, down, colorAcross, colorDown int) []jpegChannel {
 	return []jpegChannel{{1, across, down, luma}, {2, colorAcross, colorDown, blueness}, {3, colorAcross, colorDown, redness}}
 }
 
 const (
 	jpegBlock = 8
-	// jpegStep is by which each coefficient is divided. It is small, so that little is lost.
+	// jpegStep is the divisor of each coefficient. It is small, for a low loss.
 	jpegStep = 3
-	// jpegValues is how many a block has.
+	// jpegValues is the number of values in a block.
 	jpegValues = jpegBlock * jpegBlock
 )
 
@@ -52,7 +52,7 @@ var zigzag = [jpegValues]int{
 	35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 }
 
-// The code lengths and values of the usual Huffman tables for brightness (T.81, tables K.3 and K.5).
+// The code lengths and values of the standard Huffman tables for brightness (T.81, tables K.3 and K.5).
 var (
 	dcLengths = [16]byte{0, 1, 5, 1, 1, 1, 1, 1, 1}
 	dcValues  = []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
@@ -61,12 +61,12 @@ var (
 		"\x83\x84\x85\x86\x87\x88\x89\x8a\x92\x93\x94\x95\x96\x97\x98\x99\x9a\xa2\xa3\xa4\xa5\xa6\xa7\xa8\xa9\xaa\xb2\xb3\xb4\xb5\xb6\xb7\xb8\xb9\xba\xc2\xc3\xc4\xc5\xc6\xc7\xc8\xc9\xca\xd2\xd3\xd4\xd5\xd6\xd7\xd8\xd9\xda\xe1\xe2\xe3\xe4\xe5\xe6\xe7\xe8\xe9\xea\xf1\xf2\xf3\xf4\xf5\xf6\xf7\xf8\xf9\xfa")
 )
 
-// jpegPart is a part of a JPEG with its marker and its length.
+// jpegPart encodes a segment of a JPEG with its marker and its length.
 func jpegPart(marker byte, data ...byte) []byte {
 	return append(binary.BigEndian.AppendUint16([]byte{0xff, marker}, uint16(len(data)+2)), data...)
 }
 
-// encode writes a picture.
+// encode encodes a picture.
 func (f *jpegFile) encode(picture image.Image) []byte {
 	w := &jpegWriter{jpegFile: f, picture: picture}
 	for _, c := range f.channels {
@@ -91,11 +91,11 @@ func (f *jpegFile) encode(picture image.Image) []byte {
 	return append(w.out, 0xff, 0xd9)
 }
 
-// jpegWriter is a JPEG that is being written.
+// jpegWriter writes a JPEG.
 type jpegWriter struct {
 	*jpegFile
 	picture image.Image
-	// across and down are how many blocks a unit has of the channel with the most values.
+	// across and down are the blocks of a unit in the channel with the most values.
 	across, down, unitsAcross, unitsDown int
 	// blocks are the coefficients of each channel, by rows of blocks.
 	blocks [][][jpegValues]int
@@ -135,7 +135,7 @@ func (w *jpegWriter) head(size image.Point) {
 	}
 }
 
-// plane is the values of a channel, as many as its blocks have.
+// plane returns the values of a channel, padded to whole blocks.
 func (w *jpegWriter) plane(c jpegChannel) (values []float64, width, height int) {
 	width, height = w.unitsAcross*c.across*jpegBlock, w.unitsDown*c.down*jpegBlock
 	values = make([]float64, width*height)
@@ -152,7 +152,7 @@ func (w *jpegWriter) plane(c jpegChannel) (values []float64, width, height int) 
 	return values, width, height
 }
 
-// cosines are those of the transform (T.81, section A.3.3).
+// cosines is the table of the transform (T.81, section A.3.3).
 var cosines = func() (table [jpegBlock][jpegBlock]float64) {
 	for u := range jpegBlock {
 		scale := 0.5
@@ -193,8 +193,8 @@ func (w *jpegWriter) transform(c jpegChannel) [][jpegValues]int {
 	return blocks
 }
 
-// scan writes the coefficients from first to last of channels. One channel alone is stored by rows of its blocks that the
-// picture needs, and several by units (T.81, section A.2).
+// scan writes the coefficients from first to last of channels. A single channel is stored by rows of the blocks that
+// the picture needs, and several channels by units (T.81, section A.2).
 func (w *jpegWriter) scan(first, last int, channels ...int) {
 	head := []byte{byte(len(channels))}
 	for _, i := range channels {
@@ -241,7 +241,7 @@ func (w *jpegWriter) scan(first, last int, channels ...int) {
 	w.flush()
 }
 
-// block writes coefficients of a block (T.81, section F.1.2).
+// block writes the coefficients of a block (T.81, section F.1.2).
 func (w *jpegWriter) block(b *[jpegValues]int, first, last int, before *int) {
 	if first == 0 {
 		difference := b[0] - *before
@@ -314,7 +314,7 @@ func (w *jpegWriter) write(bits uint32, n int) {
 	}
 }
 
-// flush fills the last byte with ones.
+// flush pads the last byte with ones.
 func (w *jpegWriter) flush() {
 	for w.count > 0 {
 		w.write(1, 1)

@@ -12,38 +12,38 @@ import (
 	"image/jpeg"
 )
 
-// plainJPEG is the chart as Go writes it.
+// plainJPEG is the chart as Go's encoder writes it.
 func plainJPEG() []byte { return goJPEG(chart()) }
 
 func goJPEG(picture image.Image) []byte {
 	if opaque, ok := picture.(*image.NRGBA); ok {
-		// Go is quicker with this type, which is the same for a picture that hides what is behind it.
+		// Go encodes this type faster, and for an opaque picture it is equivalent.
 		picture = &image.RGBA{Pix: opaque.Pix, Stride: opaque.Stride, Rect: opaque.Rect}
 	}
 	var out bytes.Buffer
-	// A buffer takes everything.
+	// Writing to a buffer never fails.
 	_ = jpeg.Encode(&out, picture, &jpeg.Options{Quality: 92})
 	return out.Bytes()
 }
 
-// storedJPEG is the chart with its channels stored in another way.
+// storedJPEG makes the chart with another encoding of its channels.
 func storedJPEG(f jpegFile) Maker { return fixed(func() []byte { return f.encode(chart()) }) }
 
-// marked puts parts behind the mark that begins a JPEG.
+// marked inserts segments after the JPEG's start marker.
 func marked(parts ...[]byte) func([]byte) []byte {
 	return func(data []byte) []byte {
 		return bytes.Join([][]byte{data[:2], bytes.Join(parts, nil), data[2:]}, nil)
 	}
 }
 
-// app1 has EXIF, and xmpPart XMP.
+// app1 returns a segment with EXIF, and xmpPart one with XMP.
 func app1(exif []byte) []byte { return jpegPart(0xe1, append([]byte("Exif\x00\x00"), exif...)...) }
 
 func xmpPart(packet []byte) []byte {
 	return jpegPart(0xe1, append([]byte("http://ns.adobe.com/xap/1.0/\x00"), packet...)...)
 }
 
-// iccParts are a profile in so many parts.
+// iccParts splits a profile into count segments.
 func iccParts(profile []byte, count int) [][]byte {
 	var parts [][]byte
 	length := (len(profile) + count - 1) / count
@@ -54,12 +54,12 @@ func iccParts(profile []byte, count int) [][]byte {
 	return parts
 }
 
-// adobe says how four channels, or three, were transformed.
+// adobe returns the segment with the colour transform of three or four channels.
 func adobe(transform byte) []byte {
 	return jpegPart(0xee, append([]byte("Adobe\x00\x64\x00\x00\x00\x00"), transform)...)
 }
 
-// frameChanged changes the frame of a JPEG: its marker, and how many bits a channel has.
+// frameChanged changes a JPEG's frame: its marker, and the bits per channel.
 func frameChanged(marker, bits byte) func([]byte) []byte {
 	return func(data []byte) []byte {
 		at := bytes.Index(data, []byte{0xff, 0xc0})
@@ -68,7 +68,7 @@ func frameChanged(marker, bits byte) func([]byte) []byte {
 	}
 }
 
-// inks returns the value of an ink; both kinds are stored the other way round, as Adobe does it.
+// inks returns the channels of a CMYK picture. Both variants are inverted, as Adobe stores them.
 func inks(transformed bool) []jpegChannel {
 	black := func(r, g, b float64) float64 { return max(r, g, b) }
 	rest := func(pick func(r, g, b float64) float64) func(r, g, b float64) float64 {
@@ -85,7 +85,7 @@ func inks(transformed bool) []jpegChannel {
 	if !transformed {
 		return []jpegChannel{{'C', 1, 1, cyan}, {'M', 1, 1, magenta}, {'Y', 1, 1, yellow}, {'K', 1, 1, black}}
 	}
-	// The transformed inks are those that are not inverted, and black is.
+	// The transform applies to the inks that are not inverted, but black is inverted.
 	of := func(f func(r, g, b float64) float64) func(r, g, b float64) float64 {
 		return func(r, g, b float64) float64 {
 			return f(255-cyan(r, g, b), 255-magenta(r, g, b), 255-yellow(r, g, b))
@@ -94,7 +94,7 @@ func inks(transformed bool) []jpegChannel {
 	return []jpegChannel{{1, 1, 1, of(luma)}, {2, 1, 1, of(blueness)}, {3, 1, 1, of(redness)}, {4, 1, 1, black}}
 }
 
-// turned has a row for each way to turn a JPEG.
+// turned returns a row for each orientation of a JPEG.
 func turned() []Row {
 	reasons := map[int]string{
 		1: "a phone that was held upright", 2: "front cameras that mirror", 3: "a phone upside down", 4: "scanners of slides",
@@ -117,7 +117,7 @@ func turned() []Row {
 	return rows
 }
 
-// jpegs are JPEGs whose pixels are stored in rare ways.
+// jpegs returns JPEGs with rare encodings.
 func jpegs() []Row {
 	rgb := []jpegChannel{
 		{'R', 1, 1, func(r, _, _ float64) float64 { return r }},

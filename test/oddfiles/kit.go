@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// The types that files are declared as.
+// The declared media types of files.
 const (
 	jpegType  = "image/jpeg"
 	pngType   = "image/png"
@@ -24,23 +24,23 @@ const (
 	quickTime = "video/quicktime"
 )
 
-// types are those of the endings of names.
+// types maps file extensions to media types.
 var types = map[string]string{
 	".jpg": jpegType, ".jpeg": jpegType, ".jfif": jpegType, ".png": pngType, ".webp": webpType, ".mp4": mp4, ".m4v": mp4, ".mov": quickTime,
 }
 
 func typeOf(name string) string { return types[strings.ToLower(filepath.Ext(name))] }
 
-// Kit makes files of samples and by ffmpeg.
+// Kit makes files from samples and with ffmpeg.
 type Kit struct {
 	repository, scratch, ffmpeg string
 	encoders                    string
-	// made has what ffmpeg has made, by its arguments: rows share films that they edit.
+	// made has ffmpeg's results, by arguments: rows share the films that they edit.
 	mu   sync.Mutex
 	made map[string]func() ([]byte, error)
 }
 
-// NewKit returns one that finds samples in a repository, and puts what is on its way into the folder scratch.
+// NewKit returns a Kit with the samples of a repository. It stores temporary files in the folder scratch.
 func NewKit(ctx context.Context, repository, scratch string) (*Kit, error) {
 	k := &Kit{repository: repository, scratch: scratch, made: map[string]func() ([]byte, error){}}
 	path, err := exec.LookPath("ffmpeg")
@@ -55,10 +55,10 @@ func NewKit(ctx context.Context, repository, scratch string) (*Kit, error) {
 	return k, err
 }
 
-// ffmpegItself is the need of a row for ffmpeg with what every build of it has.
+// ffmpegItself is the need for ffmpeg with the features of every build.
 const ffmpegItself = "ffmpeg"
 
-// Lacks returns which of the needs of a row are not there; "" if all are.
+// Lacks returns the first need of a row that is missing; "" if there is none.
 func (k *Kit) Lacks(needs []string) string {
 	for _, need := range needs {
 		if k.ffmpeg == "" {
@@ -71,16 +71,16 @@ func (k *Kit) Lacks(needs []string) string {
 	return ""
 }
 
-// FFmpeg returns the path of the program; "" where it is missing.
+// FFmpeg returns the path of ffmpeg; "" if it is missing.
 func (k *Kit) FFmpeg() string { return k.ffmpeg }
 
-// sample returns a sample of the tests of the probe.
+// sample returns a sample from the probe's tests.
 func (k *Kit) sample(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(k.repository, "internal", "media", "probe", "testdata", name))
 }
 
-// encode lets ffmpeg write a file with this ending, once for all rows that want the same. An input "chart.png" in the
-// arguments is the chart, and "input" what is given as input.
+// encode runs ffmpeg to write a file with this extension, once for all rows with equal arguments. An input "chart.png"
+// in the arguments is the chart, and "input" is the parameter input.
 func (k *Kit) encode(ending string, input []byte, args ...string) ([]byte, error) {
 	key := fmt.Sprintf("%s %q %x", ending, args, sum(input))
 	k.mu.Lock()
@@ -117,7 +117,7 @@ func (k *Kit) run(ending string, input []byte, args []string) ([]byte, error) {
 	return data, errors.Join(err, os.RemoveAll(folder))
 }
 
-// edit makes a file by changes of another one.
+// edit returns a Maker that changes another one's file.
 func edit(from Maker, changes ...func([]byte) []byte) Maker {
 	return func(k *Kit) ([]byte, error) {
 		data, err := from(k)
@@ -130,10 +130,10 @@ func edit(from Maker, changes ...func([]byte) []byte) Maker {
 	}
 }
 
-// sampled makes a copy of a sample.
+// sampled returns a Maker for a sample.
 func sampled(name string) Maker { return func(k *Kit) ([]byte, error) { return k.sample(name) } }
 
-// fixed is the Make of a row that returns the same bytes each time.
+// fixed returns a Maker with a constant result.
 func fixed(data func() []byte) Maker { return func(*Kit) ([]byte, error) { return data(), nil } }
 
 // followed appends bytes to a file.
@@ -141,12 +141,12 @@ func followed(by ...[]byte) func([]byte) []byte {
 	return func(data []byte) []byte { return append(data, bytes.Join(by, nil)...) }
 }
 
-// endless cuts so many bytes off the end.
+// endless removes the last n bytes.
 func endless(n int) func([]byte) []byte {
 	return func(data []byte) []byte { return data[:len(data)-n] }
 }
 
-// Keep writes a file that other programs can read, and returns its path.
+// Keep writes a file for other programs and returns its path.
 func (k *Kit) Keep(data []byte) (string, error) {
 	file, err := os.CreateTemp(k.scratch, "kept")
 	if err != nil {

@@ -3,17 +3,17 @@
 
 package oddfiles
 
-// brandedImage is the beginning of an image in boxes, as HEIC and AVIF have it.
+// brandedImage makes the start of an image in boxes, such as HEIC or AVIF.
 func brandedImage(brand string) Maker {
 	return fixed(func() []byte {
 		return append(box("ftyp", []byte(brand+"\x00\x00\x00\x00mif1"+brand)), box("meta", make([]byte, 400))...)
 	})
 }
 
-// tenSeconds is a film that every platform takes, with its description before its frames.
+// tenSeconds makes a film that every platform accepts, with its movie box before its frames.
 var tenSeconds = sampled("tenseconds.mp4")
 
-// labels are files that are called something else than what they are.
+// labels returns files with a wrong name or type.
 func labels() []Row {
 	sound := sampled("audio.mp4")
 	gif := sampled("picture.gif")

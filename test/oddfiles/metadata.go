@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// The place that files tell is the main station of Zürich, in the forms of EXIF, XMP and films.
+// The location in the files is the main station of Zürich, in the formats of EXIF, XMP and films.
 const (
 	degreesNorth, minutesNorth, hundredthsNorth = 47, 22, 4113
 	degreesEast, minutesEast, hundredthsEast    = 8, 32, 2450
@@ -20,7 +20,7 @@ const (
 	iso6709                                     = "+47.3781+008.5401+408.000/"
 )
 
-// Needles are bytes by which files tell the place. None of them may arrive.
+// Needles returns the byte sequences of the location in the files. None of them may be published.
 func Needles() [][]byte {
 	return [][]byte{
 		[]byte(xmpLatitude), []byte(xmpLongitude), []byte(iso6709), fixedPoint(latitude), gpmfPlace(),
@@ -28,7 +28,7 @@ func Needles() [][]byte {
 	}
 }
 
-// TellsPlace reports whether a file tells the place.
+// TellsPlace reports whether a file contains the location.
 func TellsPlace(data []byte) bool {
 	for _, needle := range Needles() {
 		if bytes.Contains(data, needle) {
@@ -54,20 +54,19 @@ func east(order binary.ByteOrder) []byte {
 	return longs(order, degreesEast, 1, minutesEast, 1, hundredthsEast, 100)
 }
 
-// fixedPoint is a number with 16 bits behind the point, as films have it.
+// fixedPoint encodes a number with 16 fractional bits, as films do.
 func fixedPoint(v float64) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(math.Round(v*(1<<16))))
 }
 
-// tag is an entry of a directory of EXIF (EXIF 2.32, section 4.6.2). Its data lies behind the directory if it has more than
-// four bytes.
+// tag is an entry of an EXIF directory (EXIF 2.32, section 4.6.2). Data of more than four bytes follows the directory.
 type tag struct {
 	number, kind uint16
 	count        uint32
 	data         []byte
 }
 
-// The types of tags, and their numbers.
+// The types of tags, and the tags' numbers.
 const (
 	kindText, kindShort, kindLong, kindRational = 2, 3, 4, 5
 
@@ -75,7 +74,7 @@ const (
 	tagThumbnail, tagThumbnailLength = 0x0201, 0x0202
 )
 
-// directoryLength is how long a directory is with the data behind it.
+// directoryLength returns the length of a directory with the data that follows it.
 func directoryLength(tags []tag) int {
 	n := 2 + 12*len(tags) + 4
 	for _, t := range tags {
@@ -86,7 +85,7 @@ func directoryLength(tags []tag) int {
 	return n
 }
 
-// directory writes a directory at an offset; next is where the following one is.
+// directory encodes a directory at an offset; next is the offset of the following one.
 func directory(order binary.ByteOrder, at int, tags []tag, next int) []byte {
 	out := make([]byte, 2+12*len(tags)+4, directoryLength(tags))
 	order.PutUint16(out, uint16(len(tags)))
@@ -110,7 +109,7 @@ func short(order binary.ByteOrder, v int) []byte {
 	return order.(binary.AppendByteOrder).AppendUint16(nil, uint16(v))
 }
 
-// exif says how a picture is to be turned, and where it was taken, and has a thumbnail; each if it is asked for.
+// exif returns EXIF data with an orientation, a location and a thumbnail; each is optional.
 func exif(order binary.ByteOrder, turn int, place bool, thumbnail []byte) []byte {
 	const start = 8
 	main := []tag{
@@ -154,7 +153,7 @@ func exif(order binary.ByteOrder, turn int, place bool, thumbnail []byte) []byte
 	return out
 }
 
-// xmp is a packet of metadata; with the place, or without.
+// xmp returns an XMP packet with or without the location.
 func xmp(place bool, padding int) []byte {
 	where := ""
 	if place {
@@ -164,8 +163,8 @@ func xmp(place bool, padding int) []byte {
 		`<rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:CreatorTool="Oddcam"%s/></rdf:RDF></x:xmpmeta>%s<?xpacket end="w"?>`, where, strings.Repeat(" ", padding))
 }
 
-// profile is an ICC profile of version 2 for a screen with these primaries, as columns of XYZ for D50, and this gamma
-// (ICC.1:2001-04).
+// profile returns an ICC profile, version 2, for a screen with these primaries, as columns of XYZ for D50, and this
+// gamma (ICC.1:2001-04).
 func profile(name string, gamma float64, red, green, blue [3]float64) []byte {
 	xyz := func(v [3]float64) []byte {
 		return append([]byte("XYZ \x00\x00\x00\x00"), longs(binary.BigEndian, uint32(math.Round(v[0]*(1<<16))), uint32(math.Round(v[1]*(1<<16))), uint32(math.Round(v[2]*(1<<16))))...)
@@ -211,7 +210,7 @@ func adobeRGB() []byte {
 	return profile("Adobe RGB (1998)", 2.19921875, [3]float64{0.6097, 0.3111, 0.0195}, [3]float64{0.2053, 0.6257, 0.0609}, [3]float64{0.1492, 0.0632, 0.7446})
 }
 
-// TurnOf returns how a JPEG or a PNG is to be turned to be shown, by a tag of its EXIF; zero if it has none.
+// TurnOf returns the EXIF orientation of a JPEG or a PNG; zero if it has none.
 func TurnOf(image []byte) int {
 	for head, order := range map[string]binary.ByteOrder{"II*\x00": binary.LittleEndian, "MM\x00*": binary.BigEndian} {
 		for _, prefix := range []string{"Exif\x00\x00", "eXIf"} {

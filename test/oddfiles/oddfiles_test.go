@@ -20,8 +20,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// TestOddFiles uploads each file, makes a draft of it and a post to each platform that takes its kind, and compares what
-// arrives with what its row says. -short takes a part of the files.
+// TestOddFiles uploads each file, creates a draft and a post for each platform that accepts its kind, and compares the
+// published files with the row. -short uses only some of the files.
 func TestOddFiles(t *testing.T) {
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
 	must(t, err)
@@ -29,7 +29,7 @@ func TestOddFiles(t *testing.T) {
 	if assets == "" {
 		assets = filepath.Join(checkout, "bin")
 	}
-	dir, err := os.MkdirTemp("", "oddfiles") //nolint:usetesting // the paths of sockets must be short
+	dir, err := os.MkdirTemp("", "oddfiles") //nolint:usetesting // paths of sockets must be short
 	must(t, err)
 	kit, err := oddfiles.NewKit(t.Context(), checkout, t.TempDir())
 	must(t, err)
@@ -39,7 +39,7 @@ func TestOddFiles(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, errors.Join(running.Stop(), log.Close(), os.RemoveAll(dir))) })
 	for _, account := range sandbox.DemoAccounts() {
-		// The platforms' own times would be waited for with every file.
+		// The platforms' default processing times would add up for all files.
 		_, err := (sandboxtest.Client{URL: running.Sandbox()}).Account(t.Context(), account.Platform, account.ID, map[string]any{"processing_ms": 0, "listing_lag_ms": 0})
 		must(t, err)
 	}
@@ -60,7 +60,7 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// trial sends one file.
+// trial tests one file.
 type trial struct {
 	row    *oddfiles.Row
 	kit    *oddfiles.Kit
@@ -113,11 +113,11 @@ func (o *trial) run(t *testing.T) {
 	o.compare(t, to)
 }
 
-// named matches a platform where a refusal says what it takes.
+// named matches a platform in an error about accepted files.
 var named = regexp.MustCompile(`\b(x|instagram|threads|tiktok|facebook|youtube) (?:takes|does not take)`)
 
-// create makes a post of the file, or a draft, for the platforms that take it. It returns what each of the others is refused
-// with: an answer refuses the platforms that it names, or all of them if it names none.
+// create creates a post with the file, or a draft, for the platforms that accept it. It returns the errors for the
+// others: an error applies to the platforms that it names, or to all if it names none.
 func (o *trial) create(t *testing.T, draft bool) (made delivery, refused map[oddfiles.Platform]string) {
 	t.Helper()
 	refused = map[oddfiles.Platform]string{}
@@ -131,7 +131,7 @@ func (o *trial) create(t *testing.T, draft bool) (made delivery, refused map[odd
 		if !errors.As(err, &answer) || answer.status != http.StatusBadRequest {
 			t.Fatal(err)
 		}
-		// Each sentence is about one platform, behind the field that it is about.
+		// Each sentence is about one platform and follows the name of its field.
 		for sentence := range strings.SplitSeq(answer.message, "; media_id") {
 			if found := named.FindStringSubmatch(sentence); found != nil {
 				refused[oddfiles.Platform(found[1])] += sentence
@@ -149,7 +149,7 @@ func (o *trial) create(t *testing.T, draft bool) (made delivery, refused map[odd
 	return made, refused
 }
 
-// compare holds what has arrived against the file that was sent.
+// compare compares the published files with the uploaded one.
 func (o *trial) compare(t *testing.T, on []oddfiles.Platform) {
 	t.Helper()
 	arrived, err := o.api.arrived(t.Context(), o.media)

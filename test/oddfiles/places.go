@@ -9,19 +9,19 @@ import (
 	"slices"
 )
 
-// international is a text in a box of QuickTime (QuickTime File Format, "User Data Text Strings").
+// international encodes a text in a box of QuickTime (QuickTime File Format, "User Data Text Strings").
 func international(kind, text string) []byte {
 	const undetermined = 0x55c4
 	head := binary.BigEndian.AppendUint16(nil, uint16(len(text)))
 	return box(kind, binary.BigEndian.AppendUint16(head, undetermined), []byte(text))
 }
 
-// loci is a place as 3GPP has it (TS 26.244, section 8.8).
+// loci encodes a location as 3GPP does (TS 26.244, section 8.8).
 func loci() []byte {
 	return box("loci", words(0), []byte{0x55, 0xc4}, []byte("Main station\x00\x00"), fixedPoint(longitude), fixedPoint(latitude), fixedPoint(408), []byte("earth\x00\x00"))
 }
 
-// keyed is a value of QuickTime's metadata (QuickTime File Format, "Metadata").
+// keyed encodes a value of QuickTime's metadata (QuickTime File Format, "Metadata").
 func keyed(key, value string) []byte {
 	return box("meta",
 		box("hdlr", words(0, 0), []byte("mdta"), words(0, 0, 0), []byte{0}),
@@ -29,13 +29,13 @@ func keyed(key, value string) []byte {
 		box("ilst", append(words(uint32(8+16+len(value)), 1), box("data", words(1, 0), []byte(value))...)))
 }
 
-// gpmfPlace is latitude and longitude as GoPro records them, in units of a ten-millionth of a degree.
+// gpmfPlace encodes latitude and longitude as GoPro does, in units of a ten-millionth of a degree.
 func gpmfPlace() []byte {
 	const unit = 1e7
 	return words(uint32(math.Round(latitude*unit)), uint32(math.Round(longitude*unit)))
 }
 
-// gpmf is what a GoPro records: a place in GPS5 (GPMF, "GoPro Metadata Format").
+// gpmf encodes a GoPro's recording: a location in GPS5 (GPMF, "GoPro Metadata Format").
 func gpmf() []byte {
 	entry := func(key string, kind byte, size int, count uint16, data []byte) []byte {
 		out := append([]byte(key), kind, byte(size), byte(count>>8), byte(count))
@@ -46,7 +46,7 @@ func gpmf() []byte {
 	return entry("DEVC", 0, 1, uint16(len(stream)), stream)
 }
 
-// places are films that tell where they were taken.
+// places returns films with a location.
 func places() []Row {
 	uuid := []byte("\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac")
 	rows := []Row{

@@ -14,28 +14,29 @@ import (
 // The colour types of a PNG (third edition, section 11.2.1).
 const pngGrey, pngColor, pngPalette, pngGreyAlpha, pngColorAlpha = 0, 2, 3, 4, 6
 
-// pngFile says how a picture is stored.
+// pngFile describes the encoding of a picture.
 type pngFile struct {
 	picture     *image.NRGBA
 	depth, kind int
 	interlaced  bool
-	// before and behind are chunks before the pixels and behind them.
+	// before and behind are chunks before and after the pixels.
 	before, behind [][]byte
 }
 
-// pngSignature begins each PNG.
+// pngSignature is the first bytes of every PNG.
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
 func zipped(data []byte) []byte {
 	var out bytes.Buffer
 	w := zlib.NewWriter(&out)
-	// A buffer takes everything.
+	// Writing to a buffer never fails.
 	_, _ = w.Write(data)
 	_ = w.Close()
 	return out.Bytes()
 }
 
-// passes are the parts of an interlaced picture: where each begins, and how far its points are apart (section 8.1).
+// passes are the passes of an interlaced picture: the first point of each, and the distance between its points (section
+// 8.1).
 var passes = [][4]int{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
 
 func (f *pngFile) encode() []byte {
@@ -66,7 +67,7 @@ func (f *pngFile) encode() []byte {
 	return append(out, chunk("IEND", nil)...)
 }
 
-// row is a row of pixels behind its filter, which is none.
+// row encodes a row of pixels with the filter type none.
 func (f *pngFile) row(from, step, y int) []byte {
 	out := []byte{0}
 	bits, count := uint(0), 0
@@ -107,8 +108,8 @@ func (f *pngFile) row(from, step, y int) []byte {
 	return out
 }
 
-// paletteIndex is the entry for a colour: of the palette of 256, three bits of red and green, two of blue; of that of 16,
-// one bit of each, and one of transparency.
+// paletteIndex returns the entry for a colour: in the palette of 256 with three bits of red and green and two of blue,
+// in the palette of 16 with one bit each and one of transparency.
 func paletteIndex(c color.NRGBA, depth int) uint8 {
 	if depth == 8 {
 		return c.R&0xe0 | c.G>>3&0x1c | c.B>>6
@@ -116,7 +117,7 @@ func paletteIndex(c color.NRGBA, depth int) uint8 {
 	return c.R>>7<<3 | c.G>>7<<2 | c.B>>7<<1 | c.A>>7
 }
 
-// palette is the palette, with how transparent its entries are.
+// palette returns the chunks of the palette and of its transparency.
 func (f *pngFile) palette() []byte {
 	var colors, alphas []byte
 	for i := range 1 << f.depth {

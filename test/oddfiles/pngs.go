@@ -14,28 +14,28 @@ import (
 	"slices"
 )
 
-// storedPNG is a picture stored in a way, with chunks before and behind its pixels.
+// storedPNG makes a picture with an encoding and additional chunks before its pixels.
 func storedPNG(picture func() *image.NRGBA, depth, kind int, before ...[]byte) Maker {
 	return fixed(func() []byte {
 		return (&pngFile{picture: picture(), depth: depth, kind: kind, before: before}).encode()
 	})
 }
 
-// plainPNG is the chart with chunks before its pixels.
+// plainPNG makes the chart with chunks before its pixels.
 func plainPNG(before ...[]byte) Maker { return storedPNG(chart, 8, pngColor, before...) }
 
-// behindPNG is the chart with chunks behind its pixels.
+// behindPNG makes the chart with chunks after its pixels.
 func behindPNG(behind ...[]byte) Maker {
 	return fixed(func() []byte { return (&pngFile{picture: chart(), depth: 8, kind: pngColor, behind: behind}).encode() })
 }
 
-// spoiled is a chunk with a wrong checksum.
+// spoiled returns a chunk with a wrong checksum.
 func spoiled(chunk []byte) []byte {
 	chunk[len(chunk)-1] ^= 1
 	return chunk
 }
 
-// spoilt changes the checksum of the first chunk of a kind.
+// spoilt breaks the checksum of the first chunk of a kind.
 func spoilt(kind string) func([]byte) []byte {
 	return func(data []byte) []byte {
 		at := bytes.Index(data, []byte(kind))
@@ -44,7 +44,7 @@ func spoilt(kind string) func([]byte) []byte {
 	}
 }
 
-// lit is the chart as light, for which gAMA is 1, or to a power.
+// lit returns the chart in linear light, for a gAMA of 1, or to the power gamma.
 func lit(gamma float64) func() *image.NRGBA {
 	return func() *image.NRGBA {
 		return mapped(chart(), func(v float64) float64 { return math.Pow(light(v), gamma) })
@@ -59,7 +59,7 @@ func iccp(profile []byte) []byte {
 	return chunk("iCCP", append([]byte("P3\x00\x00"), zipped(profile)...))
 }
 
-// logo is white letters on nothing.
+// logo returns white letters on a transparent background.
 func logo() *image.NRGBA {
 	picture := chart()
 	for y := range chartHeight {
@@ -74,7 +74,7 @@ func logo() *image.NRGBA {
 	return picture
 }
 
-// animatedPNG is the chart with a second frame behind it, as APNG.
+// animatedPNG returns the chart with a second frame, as APNG.
 func animatedPNG() []byte {
 	control := func(number uint32) []byte {
 		data := longs(binary.BigEndian, number, chartWidth, chartHeight, 0, 0)
@@ -86,13 +86,13 @@ func animatedPNG() []byte {
 	return f.encode()
 }
 
-// magickProfile is a text of ImageMagick with EXIF.
+// magickProfile returns ImageMagick's text chunk with EXIF.
 func magickProfile(exif []byte) []byte {
 	text := fmt.Sprintf("\nexif\n%8d\n%s\n", len(exif), hex.EncodeToString(exif))
 	return chunk("zTXt", append([]byte("Raw profile type exif\x00\x00"), zipped([]byte(text))...))
 }
 
-// onPNG is what becomes of a PNG: two platforms take none.
+// onPNG is the outcome for a PNG: two platforms do not accept the format.
 var onPNG = asSent.but(rendition, Instagram, TikTok)
 
 func pngs() []Row {
@@ -150,12 +150,12 @@ func pngs() []Row {
 	return slices.Concat(rows, placedPNGs(), []Row{small}, models())
 }
 
-// xmpText is a chunk of XMP, with a place or without one.
+// xmpText returns a chunk with XMP, with or without the location.
 func xmpText(place bool) []byte {
 	return chunk("iTXt", append([]byte("XML:com.adobe.xmp\x00\x00\x00\x00\x00"), xmp(place, 0)...))
 }
 
-// placedPNGs have a row for each way to store where a picture was taken.
+// placedPNGs returns a row for each way to store the location in a PNG.
 func placedPNGs() []Row {
 	big, little := binary.BigEndian, binary.LittleEndian
 	withPlace := withoutPlace.but(rendition, Instagram, TikTok)
@@ -167,7 +167,7 @@ func placedPNGs() []Row {
 	}
 }
 
-// models has a row for each way to store the pixels of a PNG.
+// models returns a row for each way to store the pixels of a PNG.
 func models() []Row {
 	var rows []Row
 	for _, m := range []struct {

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oddfiles has media files that are odd and not wrong, as phones, cameras and tools write them, and what becomes of
-// each on each platform. Programs make the files: code of this package from the small samples of the repository, and ffmpeg.
-// The tests send them through the whole stack, and decode what arrives by another decoder than Herald's.
+// Package oddfiles has unusual but valid media files, as phones, cameras and tools write them, and their expected
+// outcome on each platform. The package generates the files from the repository's small samples and with ffmpeg. The
+// tests send them through the whole stack, and decode the published files with a decoder other than Herald's.
 package oddfiles
 
 import (
@@ -12,10 +12,10 @@ import (
 	"slices"
 )
 
-// Platform is one that Herald posts to, as the API names it.
+// Platform is the name of a platform in the API.
 type Platform string
 
-// The platforms.
+// The platforms' names.
 const (
 	X         Platform = "x"
 	Instagram Platform = "instagram"
@@ -25,36 +25,36 @@ const (
 	YouTube   Platform = "youtube"
 )
 
-// ImagePlatforms take images, and VideoPlatforms videos, in the order of the columns of the table.
+// ImagePlatforms accept images and VideoPlatforms videos, in the order of the table's columns.
 var (
 	ImagePlatforms = []Platform{X, Instagram, Threads, TikTok, Facebook}
 	VideoPlatforms = []Platform{X, Instagram, Threads, TikTok, YouTube}
 )
 
-// Kind is what becomes of a file.
+// Kind is the kind of an outcome.
 type Kind string
 
-// The kinds.
+// The kinds of outcomes.
 const (
-	// AsSent is a file that arrives byte by byte.
+	// AsSent files are published unchanged.
 	AsSent Kind = "as sent"
-	// WithoutPlace is one that arrives without the place where it was taken, and else as sent: the length, the pixels and
-	// the frames are the same.
+	// WithoutPlace files are published without their location and otherwise unchanged: the length, the pixels and the
+	// frames are the same.
 	WithoutPlace Kind = "without the place"
-	// Rendered is an image that arrives as a rendition.
+	// Rendered images are published as renditions.
 	Rendered Kind = "rendition"
-	// Refused is a file that a post to the platform is refused for when it is made.
+	// Refused files cause the rejection of a post to the platform at its creation.
 	Refused Kind = "refused"
 )
 
-// Outcome is what becomes of a file on a platform.
+// Outcome is the expected outcome of a file on a platform.
 type Outcome struct {
 	Kind Kind
-	// Says is what the refusal must say.
+	// Says is a part of the expected error.
 	Says string
 }
 
-// String returns the outcome as the table has it.
+// String returns the outcome in the format of the table.
 func (o Outcome) String() string {
 	if o.Kind == Refused {
 		return fmt.Sprintf("refused: %q", o.Says)
@@ -64,15 +64,15 @@ func (o Outcome) String() string {
 
 func refused(says string) Outcome { return Outcome{Kind: Refused, Says: says} }
 
-// Want says what becomes of a file on each platform.
+// Want has the expected outcomes of a file.
 type Want struct {
-	// All is for the platforms that Except does not name. A file that All refuses is refused whatever the platform, since
-	// it was found to be unusable.
+	// All is the outcome on the platforms that are not in Except. If All is Refused, the file is unusable on every
+	// platform.
 	All    Outcome
 	Except map[Platform]Outcome
 }
 
-// On returns what becomes of the file on a platform.
+// On returns the expected outcome on a platform.
 func (w Want) On(p Platform) Outcome {
 	if o, ok := w.Except[p]; ok {
 		return o
@@ -80,7 +80,7 @@ func (w Want) On(p Platform) Outcome {
 	return w.All
 }
 
-// but returns the same with another outcome on some platforms.
+// but returns a copy with another outcome on some platforms.
 func (w Want) but(o Outcome, on ...Platform) Want {
 	except := map[Platform]Outcome{}
 	maps.Copy(except, w.Except)
@@ -97,41 +97,40 @@ var (
 	rendition    = Outcome{Kind: Rendered}
 )
 
-// unusable is a file that no post may have.
+// unusable returns the outcome of a file that every post rejects.
 func unusable(says string) Want { return Want{All: refused(says)} }
 
 // Row is one file.
 type Row struct {
-	// Name is the name of the file, and tells what is odd about it.
+	// Name is the file name, and describes what is unusual about the file.
 	Name string
-	// Reason says who writes such files, or where they were reported.
+	// Reason names the writer of such files, or a bug report.
 	Reason string
-	// Make makes the file.
+	// Make generates the file.
 	Make Maker
-	// Needs are what the file needs beside Go: "ffmpeg", or an encoder of it. The simulated platforms read what the headers
-	// of a film do not say by ffprobe, which comes with it.
+	// Needs are requirements besides Go: "ffmpeg", or one of its encoders. The simulated platforms use ffprobe, which
+	// is part of ffmpeg, for what a film's headers lack.
 	Needs []string
-	// Want is what becomes of it.
+	// Want has the expected outcomes.
 	Want Want
-	// Short is set for the files of the short form.
+	// Short is set for the files of a short run.
 	Short bool
-	// Type is what the upload declares; "" for what the name says.
+	// Type is the declared type of the upload; "" derives it from the name.
 	Type string
-	// Turn is how the picture of the file is to be turned to be shown (EXIF 2.32, section 4.6.4); zero for not at all.
+	// Turn is the EXIF orientation of the picture (EXIF 2.32, section 4.6.4); zero for none.
 	Turn int
-	// Shows makes an image that shows what this one shows, for other decoders that ignore what is odd about it; nil for the
-	// file itself.
+	// Shows makes an image that looks the same, for decoders that do not support this file; nil for the file itself.
 	Shows Maker
-	// Profile says that the file has a profile of its colours, which its renditions must have as well.
+	// Profile reports that the file has a colour profile, which its renditions must have as well.
 	Profile bool
-	// Place says that the file tells the place where it was taken.
+	// Place reports that the file contains the location.
 	Place bool
 }
 
-// Maker makes a file.
+// Maker generates a file.
 type Maker func(k *Kit) ([]byte, error)
 
-// Declares returns the type that the upload of the file declares.
+// Declares returns the declared type of the upload.
 func (r *Row) Declares() string {
 	if r.Type != "" {
 		return r.Type
@@ -139,10 +138,10 @@ func (r *Row) Declares() string {
 	return typeOf(r.Name)
 }
 
-// IsVideo reports whether it is uploaded as a video.
+// IsVideo reports whether the file is uploaded as a video.
 func (r *Row) IsVideo() bool { return r.Declares() == mp4 || r.Declares() == quickTime }
 
-// Platforms returns those that take what the file is declared to be.
+// Platforms returns the platforms that accept the declared type.
 func (r *Row) Platforms() []Platform {
 	if r.IsVideo() {
 		return VideoPlatforms

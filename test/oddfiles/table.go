@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// titles are the names of the platforms for people.
+// titles are the display names of the platforms.
 var titles = map[Platform]string{X: "X", Instagram: "Instagram", Threads: "Threads", TikTok: "TikTok", Facebook: "Facebook", YouTube: "YouTube"}
 
-// Table returns the files as tables in Markdown: images, and videos.
+// Table returns the files as Markdown tables: images, and videos.
 func Table() string {
 	var b strings.Builder
 	for _, videos := range []bool{false, true} {
@@ -34,7 +34,7 @@ func Table() string {
 	return b.String() + "\n"
 }
 
-// words says what becomes of a file on these platforms: the most frequent outcome first, and then those that differ.
+// words describes the outcomes on these platforms: the most frequent one first, and then the exceptions.
 func (w Want) words(on []Platform) string {
 	if w.All.Kind == Refused {
 		return w.All.String()

@@ -8,7 +8,7 @@ import (
 	"encoding/binary"
 )
 
-// riffChunk is a part of a WebP, whose length is even (RFC 9649, section 2.3).
+// riffChunk encodes a chunk of a WebP, padded to an even length (RFC 9649, section 2.3).
 func riffChunk(kind string, data []byte) []byte {
 	out := binary.LittleEndian.AppendUint32([]byte(kind), uint32(len(data)))
 	out = append(out, data...)
@@ -18,15 +18,15 @@ func riffChunk(kind string, data []byte) []byte {
 	return out
 }
 
-// What the first chunk of an extended WebP announces (RFC 9649, section 2.7).
+// The flags in the first chunk of an extended WebP (RFC 9649, section 2.7).
 const webpXMP, webpEXIF, webpAlpha, webpICC = 1 << 2, 1 << 3, 1 << 4, 1 << 5
 
-// extended makes a WebP of one picture an extended one, with chunks before its picture and behind it. Its picture has this
-// size, and alpha if flags say so.
+// extended converts a simple WebP to an extended one, with chunks before and after its picture. The picture has this
+// size, and alpha if it is in flags.
 func extended(flags byte, width, height int, before, behind []byte) func([]byte) []byte {
 	return func(data []byte) []byte {
 		content := data[12:]
-		if string(content[:4]) == "VP8X" { // ffmpeg writes one for transparent pictures.
+		if string(content[:4]) == "VP8X" { // ffmpeg writes one for transparent pictures
 			flags |= content[8]
 			content = content[18:]
 		}
@@ -36,7 +36,7 @@ func extended(flags byte, width, height int, before, behind []byte) func([]byte)
 	}
 }
 
-// libwebp encodes a picture.
+// libwebp makes a WebP from a picture.
 func libwebp(picture Maker, args ...string) Maker {
 	return func(k *Kit) ([]byte, error) {
 		data, err := picture(k)
@@ -47,7 +47,7 @@ func libwebp(picture Maker, args ...string) Maker {
 	}
 }
 
-// onWebP is what becomes of a WebP: three platforms take none.
+// onWebP is the outcome for a WebP: three platforms do not accept the format.
 var onWebP = asSent.but(rendition, Instagram, Threads, Facebook)
 
 func webps() []Row {

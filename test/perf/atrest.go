@@ -12,13 +12,13 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// atRest is what the control plane takes for objects to which nothing happens, in bytes: etcd's database without its
-// history, and what the API server has on its heap after a collection.
+// atRest is the size of unchanging objects in the control plane, in bytes: etcd's database without its history, and the
+// API server's heap after a garbage collection.
 type atRest struct {
 	etcd, kubeAPIServer float64
 }
 
-// atRest measures what the control plane takes for all of its objects.
+// atRest measures the size of all objects in the control plane.
 func (s *session) atRest(ctx context.Context) (atRest, error) {
 	stored, err := s.stack.StoredBytes(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *session) atRest(ctx context.Context) (atRest, error) {
 	if err != nil {
 		return atRest{}, err
 	}
-	// To ask for this profile has the garbage collected first.
+	// The query runs a garbage collection first.
 	if _, err := get(ctx, client, s.stack.Config.Host+"/debug/pprof/heap?gc=1"); err != nil {
 		return atRest{}, err
 	}
@@ -40,7 +40,7 @@ func (s *session) atRest(ctx context.Context) (atRest, error) {
 	return atRest{float64(stored), heap}, err
 }
 
-// perObject is what came since before for each of so many objects.
+// perObject returns the increase since before, for each of n objects.
 func (a atRest) perObject(before atRest, objects int) atRest {
 	return atRest{(a.etcd - before.etcd) / float64(objects), (a.kubeAPIServer - before.kubeAPIServer) / float64(objects)}
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The goals of B2: the share of the bare loop's rate, and writes to the Kubernetes API for a post from its due time on.
+// The goals of B2: the share of the bare loop's rate, and the writes to the Kubernetes API for a post from its due
+// time on.
 const (
 	goalB2       = 0.8
 	goalB2Writes = 2.0
@@ -30,31 +31,32 @@ const (
 const (
 	notFinished = "status.finished!=true,metadata.namespace!=canary"
 	notPosted   = "status.phase!=posted,metadata.namespace!=canary"
-	// leadMargin is left between the last acceptance and the due time.
+	// leadMargin is the minimum time between the last acceptance and the due time.
 	leadMargin = 5 * time.Second
-	// leadTries is how often a round begins, each time with twice the lead.
+	// leadTries limits the tries of a round. Each retry doubles the lead.
 	leadTries = 3
-	// listedAtOnce is how many posts are read at once.
+	// listedAtOnce is the page size of lists of posts.
 	listedAtOnce = 500
-	// preparedEvery paces the question whether all posts are prepared, which costs the API server something.
+	// preparedEvery is the polling interval for the preparation of posts, whose queries load the API server.
 	preparedEvery = 2 * time.Second
-	// eventsLag is how long no event is written before all have been: Herald spreads the last words on a burst over minutes.
+	// eventsLag is the time without a new event after which all events count as written: Herald spreads the last events
+	// of a burst over minutes.
 	eventsLag = 5 * time.Second
 )
 
-// b2 compares delivering posts that are all due at one instant with a bare loop that makes the same writes and calls.
+// b2 compares the delivery of posts that are all due at once with a bare loop that makes the same writes and calls.
 type b2 struct {
 	*session
 	*content
 	id     string
 	sample *delivered
-	// until is how long before their due time a round begins to create posts.
+	// until is the lead: the time from the creation of a round's posts to their due time.
 	until  time.Duration
 	writes []measure.Writes
 	count  []float64
-	// early counts what was written to a post between its creation and its time.
+	// early are the writes per post between its creation and its due time.
 	early []float64
-	// published is how many calls that publish there were before the round.
+	// published is the number of publishing calls before the round.
 	published int
 }
 
@@ -93,7 +95,8 @@ func (b *b2) report(ctx context.Context, r *report, what string) error {
 		return err
 	}
 	c.Goal, c.Met, c.Posts, c.InFlight = goalB2, c.Ratio >= goalB2, b.b2Posts, b.inFlight
-	// Two results that come more than 100 ms apart are written apart: rounding leaves room for one post in two hundred.
+	// Two results that arrive more than 100 ms apart are written separately: rounding ignores one such post in two
+	// hundred.
 	writes := measure.Rounded(measure.Median(b.count), 2)
 	last := len(b.writes) - 1
 	events := measure.Rounded(b.writes[last].Of("events")/float64(b.b2Posts), 3)
@@ -115,7 +118,7 @@ func (b *b2) report(ctx context.Context, r *report, what string) error {
 	return nil
 }
 
-// roundPosts are the posts of a round: each goes to two accounts of one team, drawn at random but the same in every round.
+// roundPosts returns the posts of a round. Each goes to two accounts of one team, chosen at random with a fixed seed.
 func (b *b2) roundPosts(at time.Time, round string) []*v1alpha1.Post {
 	draw := rand.New(rand.NewPCG(1, 2))
 	posts := make([]*v1alpha1.Post, b.b2Posts)
@@ -165,7 +168,7 @@ func (b *b2) floor(ctx context.Context, round int) (float64, map[string]float64,
 	return float64(b.b2Posts) / result.End.Sub(result.Start).Seconds(), cpu, b.verify(ctx)
 }
 
-// eventsWritten waits until no event is written any more, and returns what was written.
+// eventsWritten waits until no more events are written, and returns all writes.
 func (b *b2) eventsWritten(ctx context.Context) (measure.Writes, error) {
 	after, err := b.session.writes(ctx)
 	for err == nil {
@@ -230,7 +233,7 @@ func (b *b2) herald(ctx context.Context, round int) (float64, map[string]float64
 	return float64(b.b2Posts) / end.Sub(due).Seconds(), cpu, b.verify(ctx)
 }
 
-// schedule creates a round's posts and returns when they are due. All are accepted by then.
+// schedule creates a round's posts and returns their due time. All are accepted by then.
 func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 	for try := range leadTries {
 		begun := time.Now()
@@ -257,7 +260,7 @@ func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("this machine does not accept %d posts within %s; try a smaller BENCH_B2_POSTS", b.b2Posts, b.until/2)
 }
 
-// accepted waits until all posts are accepted; false if that would be too late.
+// accepted waits until all posts are accepted; false if that is too late.
 func (b *b2) accepted(ctx context.Context, due time.Time) (bool, error) {
 	ctx, cancel := context.WithDeadline(ctx, due.Add(-leadMargin/2))
 	defer cancel()
@@ -281,8 +284,8 @@ func (b *b2) restart(ctx context.Context) error {
 	return b.stack.StartHerald(ctx)
 }
 
-// awaitPublished waits until so many posts are published. It asks the platforms, not the API server, whose time is
-// measured.
+// awaitPublished waits until this number of posts is published. It queries the platforms, not the API server, whose
+// time is measured.
 func (b *b2) awaitPublished(ctx context.Context, posts int) error {
 	return until(ctx, pollEvery, fmt.Sprintf("%d calls have come to the platforms", posts), func(ctx context.Context) (bool, error) {
 		calls, err := b.publishCalls(ctx)
@@ -290,7 +293,7 @@ func (b *b2) awaitPublished(ctx context.Context, posts int) error {
 	})
 }
 
-// publishCalls is how many calls that make something visible have come to the platforms so far.
+// publishCalls returns the number of publishing calls that the platforms have received.
 func (b *b2) publishCalls(ctx context.Context) (int, error) {
 	sum := 0
 	for _, platform := range b.platforms {
@@ -303,7 +306,7 @@ func (b *b2) publishCalls(ctx context.Context) (int, error) {
 	return sum, nil
 }
 
-// shown is what the platforms show.
+// shown returns the published posts.
 func (s *session) shown(ctx context.Context, platforms []v1alpha1.Platform) ([]sandboxtest.Post, error) {
 	var all []sandboxtest.Post
 	for _, platform := range platforms {
@@ -343,7 +346,7 @@ func (s *session) whyNot(ctx context.Context) error {
 	return err
 }
 
-// verify fails unless every post reads posted and was published once to each of its accounts.
+// verify fails unless every post has the phase posted and was published once to each of its accounts.
 func (b *b2) verify(ctx context.Context) error {
 	left, err := b.first(ctx, notPosted)
 	if err != nil {
@@ -382,7 +385,7 @@ func (b *b2) awaitPrepared(ctx context.Context) error {
 	})
 }
 
-// unprepared is how many posts are not prepared.
+// unprepared returns the number of posts without a preparation.
 func (s *session) unprepared(ctx context.Context) (left int, err error) {
 	var list v1alpha1.PostList
 	for {

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// goalB3 is how late 99 of a hundred posts may be published, in milliseconds.
+	// goalB3 is the goal for the 99th percentile of the lateness, in milliseconds.
 	goalB3 = 50.0
-	// perMinute is how many posts are due in a minute.
+	// perMinute is the number of posts due per minute.
 	perMinute = 100
 )
 
-// lateness is what B3 measured, in milliseconds: from the scheduled time of a post to its creation on the platform.
+// lateness is the result of B3 in milliseconds, from a post's scheduled time to its creation on the platform.
 type lateness struct {
 	P99   float64 `json:"p99_ms"`
 	Goal  float64 `json:"goal"`
@@ -32,20 +32,20 @@ type lateness struct {
 	P50   float64 `json:"p50_ms"`
 	Max   float64 `json:"max_ms"`
 	Posts int     `json:"posts"`
-	// Prepared is how many of them were prepared before the first was due.
+	// Prepared is the number of posts that were prepared before the first was due.
 	Prepared int `json:"prepared,omitempty"`
 	// Platforms is the 99th percentile on each platform.
 	Platforms map[string]float64 `json:"platforms_p99_ms,omitempty"`
 }
 
-// timely is what B3 and B3M share.
+// timely is the common part of B3 and B3M.
 type timely struct {
 	*session
 	*content
 }
 
-// runB3 schedules posts through the REST API at random milliseconds and reads when the platform published each. B3M does
-// so with posts of a picture, to X and to Threads in turn, which are prepared ahead of their time.
+// runB3 schedules posts through the REST API at random milliseconds and reads when the platforms published them. B3M
+// does the same with posts of a picture, alternating between X and Threads, which are prepared ahead of their time.
 func runB3(ctx context.Context, s *session, r *report, id string) error {
 	var l lateness
 	err := s.prepare(ctx, func() error {
@@ -67,7 +67,7 @@ func runB3(ctx context.Context, s *session, r *report, id string) error {
 	return nil
 }
 
-// measure schedules the posts, waits for them and returns how late they were.
+// measure schedules the posts, waits for them and returns their lateness.
 func (t *timely) measure(ctx context.Context, id string) (lateness, error) {
 	posts := max(int(t.b3Minutes*perMinute), 1)
 	due, begin, err := t.schedule(ctx, posts)
@@ -94,8 +94,8 @@ func (t *timely) measure(ctx context.Context, id string) (lateness, error) {
 	return l, err
 }
 
-// schedule creates posts through the REST API, perMinute for each minute at random milliseconds, spread over all
-// accounts, and returns when each is due by its text, and when the first minute begins.
+// schedule creates perMinute posts for each minute through the REST API, at random milliseconds and spread over all
+// accounts. It returns their due times by text, and the start of the first minute.
 func (t *timely) schedule(ctx context.Context, posts int) (map[string]time.Time, time.Time, error) {
 	type order struct {
 		team stack.Team
@@ -110,7 +110,7 @@ func (t *timely) schedule(ctx context.Context, posts int) (map[string]time.Time,
 		text := fmt.Sprintf("A post that is to be in time, number %d", i)
 		due[text] = at
 		team := t.teams[i%len(t.teams)]
-		// The accounts are in the order of their platforms; each platform gets as many posts.
+		// The accounts are ordered by platform, and each platform receives the same number of posts.
 		nth := i / len(t.teams)
 		accounts := len(team.Connections) / len(t.platforms)
 		to := team.Connections[nth%len(t.platforms)*accounts+nth/len(t.platforms)%accounts]
@@ -138,7 +138,7 @@ func (s *session) createByREST(ctx context.Context, team stack.Team, body []byte
 	return call(ctx, http.MethodPost, s.stack.APIURL("/posts"), team.Token, json.RawMessage(body), nil)
 }
 
-// lateness compares when posts were due with when the platforms created them.
+// lateness compares the due times with the creation times on the platforms.
 func (t *timely) lateness(ctx context.Context, due map[string]time.Time) (lateness, error) {
 	published, err := t.shown(ctx, t.platforms)
 	if err != nil {

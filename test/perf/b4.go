@@ -19,40 +19,40 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The goals of B4: how long 99 of a hundred answers may take, in milliseconds on a quiet machine, or as a multiple of what a bare
-// server of the same bytes takes in the same run, and what a post may take of the apiserver's memory, in bytes.
+// The goals of B4: the 99th percentile of the response time, in milliseconds on a quiet machine, or as a multiple of
+// a bare server's with the same bytes in the same run; and the apiserver's memory per post, in bytes.
 const (
 	goalB4      = 5.0
 	goalB4Ratio = 2.0
 	goalB4Bytes = 1024.0
 )
 
-// isQuick reports whether a listing meets the goal. On a machine that others use too, the bare server is slow as well.
+// isQuick reports whether a listing meets the goal. On a busy machine the bare server is slow as well.
 func (l *listing) isQuick() bool { return l.P99 <= max(goalB4, goalB4Ratio*l.FloorP99) }
 
 const (
-	// pageSize is how many posts a page has by default.
+	// pageSize is the default number of posts per page.
 	pageSize = 20
-	// manyTeams is how many teams share the posts in the second half.
+	// manyTeams is the number of teams that share the posts in the second half.
 	manyTeams = 1000
-	// pageBytes is about what the first page takes.
+	// pageBytes is the approximate size of the first page.
 	pageBytes = 5000
-	// warmAsks come before latencies are measured.
+	// warmAsks is the number of requests before the measurement.
 	warmAsks = 2000
 )
 
-// listing is what B4 measured for one way in which posts are spread over teams.
+// listing is the result of B4 for one distribution of posts over teams.
 type listing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`
-	// P99 is the worst of all pages, each the median of its rounds. FloorP99 is that of a bare HTTP server that sends as
-	// much, asked before and after the apiserver: the worse of both.
+	// P99 is the worst page's, each the median of its rounds. FloorP99 is the worse result of a bare HTTP server that
+	// sends the same number of bytes, measured before and after the apiserver.
 	P99      float64                 `json:"p99_ms"`
 	FloorP99 float64                 `json:"floor_p99_ms"`
 	Pages    map[string]bare.Latency `json:"pages_ms"`
-	// BytesPerPost is resident memory, with the posts less without, after the same requests.
+	// BytesPerPost is the difference in resident memory with and without the posts, after the same requests.
 	BytesPerPost float64 `json:"bytes_per_post"`
-	// Start is from the process's start until it serves.
+	// Start is the time from the process's start until it serves.
 	Start float64 `json:"start_s"`
 }
 
@@ -61,7 +61,7 @@ type b4 struct {
 	sample *delivered
 }
 
-// runB4 lists posts, of one team that has all of them and of many that share them.
+// runB4 lists posts, of one team with all posts and of many teams that share them.
 func runB4(ctx context.Context, s *session, r *report, id string) error {
 	b := &b4{session: s}
 	var teams []stack.Team
@@ -103,7 +103,7 @@ func runB4(ctx context.Context, s *session, r *report, id string) error {
 	return nil
 }
 
-// measure stores posts and measures how the apiserver lists them. It measures the apiserver without posts first.
+// measure stores posts and measures how the apiserver lists them. It first measures the apiserver without posts.
 func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err error) {
 	posts := max(b.b4Posts/len(teams), 1)
 	l = listing{Teams: len(teams), Posts: posts * len(teams), Pages: map[string]bare.Latency{}}
@@ -131,7 +131,7 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 	return l, stored.Remove(ctx)
 }
 
-// bareFloor asks a bare server for as many pages of about as many bytes.
+// bareFloor requests the same number of pages of about the same size from a bare server.
 func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 	server, err := b.bare(ctx, bare.Plain, "", bare.Config{
 		Processor: measure.ServerProcessor, Address: b.stack.Setup.Address(stack.Plain), Reply: pageBytes,
@@ -149,8 +149,8 @@ func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 	return err
 }
 
-// serve starts the apiserver alone, asks for every kind of page, and returns its resident memory after that, in bytes. The
-// latencies go into l, unless that is nil.
+// serve starts the apiserver alone, requests every kind of page, and returns its resident memory after that, in bytes.
+// It stores the latencies in l unless l is nil.
 func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listing) (resident float64, err error) {
 	begun := time.Now()
 	apiserver, err := b.stack.StartAPIServer(ctx)
@@ -189,8 +189,8 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 	return float64(now), nil
 }
 
-// askRepeatedly sends requests in several rounds and returns the medians of the rounds: other programs use the machine as
-// well.
+// askRepeatedly sends requests in several rounds and returns the medians of the rounds, since other programs use the
+// machine as well.
 func (b *b4) askRepeatedly(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	var p50, p99, most []float64
 	for range b.rounds {
@@ -203,7 +203,7 @@ func (b *b4) askRepeatedly(ctx context.Context, requests []bare.Request) (bare.L
 	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}, nil
 }
 
-// ask sends requests in turn and returns how long their answers took.
+// ask sends the requests in order and returns the latency of the responses.
 func (b *b4) ask(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	child, err := b.bare(ctx, bare.Ask, "", bare.Config{
 		Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks, Requests: requests,
@@ -218,16 +218,16 @@ func (b *b4) ask(ctx context.Context, requests []bare.Request) (bare.Latency, er
 	return *result.Latency, nil
 }
 
-// page is a kind of page that is asked for.
+// page is a kind of page.
 type page struct {
 	name  string
 	query url.Values
-	// posts is how many stand on it.
+	// posts is the number of posts on the page.
 	posts int
 }
 
-// pagesOf are the kinds of pages of a team's posts: the first, one in the middle and the last, of all posts and of those
-// that a filter leaves.
+// pagesOf returns the kinds of pages of a team's posts: the first, a middle and the last one, of all posts and with a
+// filter.
 func pagesOf(posts int) []page {
 	var pages []page
 	for _, filter := range []struct {
@@ -259,7 +259,7 @@ func pagesOf(posts int) []page {
 	return pages
 }
 
-// look reads a page once and fails unless the page shows what it should: an empty one would be fast.
+// look reads a page once and checks its content: an empty page would be fast.
 func look(ctx context.Context, page page, asked bare.Request) error {
 	var list struct {
 		Data []json.RawMessage `json:"data"`

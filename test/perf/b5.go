@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The goals of B5, in MiB: the memory of manager and apiserver each without posts, and how much more each may take while a
+// The goals of B5, in MiB: the memory of manager and apiserver each without posts, and the increase of each while a
 // film is uploaded, verified and sent to a platform.
 const (
 	goalIdle   = 64.0
@@ -26,40 +26,40 @@ const (
 )
 
 const (
-	// idleWindow is how long a process at rest is watched: longer than two minutes, after which Go collects garbage in any
-	// case.
+	// idleWindow is the observation time of a process at rest: longer than two minutes, after which Go forces a garbage
+	// collection.
 	idleWindow = 150 * time.Second
-	// idleEvery paces that.
+	// idleEvery is the polling interval of the observation.
 	idleEvery = 500 * time.Millisecond
-	// A process is at rest when its memory has not shrunk for settled, or after settleLimit.
+	// A process is at rest if its memory has not shrunk for settled, or after settleLimit.
 	settled, settleLimit = 5 * time.Second, time.Minute
-	// filmFolder has the small films that large ones are made of.
+	// filmFolder has the small films from which large ones are made.
 	filmFolder = "internal/media/probe/testdata"
-	// leastFilm is the size of a film in a run that is scaled down to nothing, in bytes.
+	// leastFilm is the minimum size of a film in a scaled-down run, in bytes.
 	leastFilm = 1 << 20
 )
 
-// upload is what B5 measured of one film. Times are in seconds.
+// upload is the result of B5 for one film. Times are in seconds.
 type upload struct {
 	Way string  `json:"way"`
 	Put float64 `json:"put_s"`
-	// Done is from the end of the upload until the film is published or verified.
+	// Done is the time from the end of the upload until the film is published or verified.
 	Done float64 `json:"done_s"`
-	// More is how much more resident memory each process had at the most than at rest before, in MiB.
+	// More is the largest increase of each process's resident memory over its memory at rest, in MiB.
 	More map[string]float64 `json:"mib_more"`
 }
 
-// b5 looks at the memory of manager and apiserver.
+// b5 measures the memory of manager and apiserver.
 type b5 struct {
 	*session
 	connection stack.Connection
-	// before is what each takes at rest, in MiB.
+	// before is the memory of each process at rest, in MiB.
 	before map[string]float64
 }
 
-// runB5 measures the memory of both processes without posts, and while the largest films are uploaded: one with its index
-// first, as made for the web, posted by REST and sent on to YouTube; and one with its index last, as cameras write it, for
-// an applied Media.
+// runB5 measures the memory of both processes without posts, and during uploads of the largest films: one with its
+// index first, as for the web, posted by the REST API and sent to YouTube; and one with its index last, as cameras
+// write it, for an applied Media.
 func runB5(ctx context.Context, s *session, r *report, id string) error {
 	b := &b5{session: s}
 	return s.prepare(ctx, func() error {
@@ -110,7 +110,7 @@ func (b *b5) report(r *report, id string, idles map[string]float64, uploads ...u
 	})
 }
 
-// idle waits until both processes are at rest and returns the most that each takes from then on, in MiB.
+// idle waits until both processes are at rest and returns the peak memory of each from then on, in MiB.
 func (b *b5) idle(ctx context.Context) (map[string]float64, error) {
 	most, err := b.rest(ctx)
 	if err != nil {
@@ -129,12 +129,12 @@ func (b *b5) idle(ctx context.Context) (map[string]float64, error) {
 	return most, nil
 }
 
-// rest waits until the memory of both processes stops shrinking, and returns it in MiB. What they hold from their start
-// would hide what an upload takes.
+// rest waits until the memory of both processes stops shrinking, and returns it in MiB. Memory left from their start
+// would hide the effect of an upload.
 func (b *b5) rest(ctx context.Context) (map[string]float64, error) {
 	found := map[string]float64{}
 	for _, p := range b.stack.Herald() {
-		// This collects the garbage first.
+		// The query runs a garbage collection first.
 		if _, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(p.Name)+"/heap?gc=1"); err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (b *b5) rest(ctx context.Context) (map[string]float64, error) {
 	return found, nil
 }
 
-// watched makes a large film from a small one, uploads it, and measures the memory that this takes.
+// watched makes a large film from a small one, uploads it, and measures the memory during that.
 func (b *b5) watched(ctx context.Context, way, source string, send func(context.Context, film) (sent, done float64, err error)) (upload, error) {
 	one := upload{Way: way, More: map[string]float64{}}
 	data, err := os.ReadFile(filepath.Join(b.root, filmFolder, source))
@@ -180,7 +180,8 @@ func (b *b5) watched(ctx context.Context, way, source string, send func(context.
 	return one, b.clear(ctx)
 }
 
-// publish asks for an address, uploads a film, posts it at once, and waits until the platform shows it whole.
+// publish requests an upload address, uploads a film, posts it immediately, and waits until the platform shows it
+// complete.
 func (b *b5) publish(ctx context.Context, f film) (sent, done float64, err error) {
 	token := b.connected[0].Token
 	var address struct {

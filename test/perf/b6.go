@@ -27,9 +27,9 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The goals of B6: how long after its start a manager publishes the first of the posts that are due, in seconds; how long
-// after the earliest moment at which it may ask the last call in doubt is settled, in seconds; and the most memory that it
-// takes until then, in MiB.
+// The goals of B6: the time from a manager's start to the first publication of a due post, in seconds; the time from
+// the earliest possible lookup until the last unknown outcome is settled, in seconds; and the peak memory until then,
+// in MiB.
 const (
 	goalFirst   = 5.0
 	goalSettled = 30.0
@@ -37,28 +37,28 @@ const (
 )
 
 const (
-	// dueOf is which share of the posts is due at the start: 500 of 100,000.
+	// dueOf determines the share of posts due at the start: 500 of 100,000.
 	dueOf = 200
-	// inDoubt is how many calls are under way when the manager is killed: a team alone has as many at a time.
+	// inDoubt is the number of open calls when the manager is killed: the limit of a single team.
 	inDoubt = 128
-	// finishedOver is over how long the finished posts were published.
+	// finishedOver is the period in which the finished posts were published.
 	finishedOver = 30 * 24 * time.Hour
-	// heldFor is how long the platform takes for a call that is cut off: less than a call may take, which is 20 s.
+	// heldFor is the duration of a call that is cut off: less than the timeout of a call, which is 20 s.
 	heldFor = 15 * time.Second
-	// doubtLead is how long before their time the posts are stored whose calls are cut off.
+	// doubtLead is the time between the creation and the due time of posts whose calls are cut off.
 	doubtLead = 15 * time.Second
-	// firstB6 is the first of the numbers of the accounts.
+	// firstB6 is the first account number.
 	firstB6 = firstX + 1_000_000
 )
 
-// b6 starts the manager where a team has posted much.
+// b6 starts the manager for a team with many posts.
 type b6 struct {
 	*session
 	sample   *delivered
 	content  *content
 	team     stack.Team
 	finished *stack.StoredPosts
-	// rest is what the control plane takes for a finished post.
+	// rest is the size of a finished post in the control plane.
 	rest atRest
 }
 
@@ -104,7 +104,7 @@ func runB6(ctx context.Context, s *session, r *report, id string) error {
 	return errors.Join(b.finished.Remove(ctx), b.clear(ctx))
 }
 
-// storeFinished stores finished posts, and measures what the control plane takes for one.
+// storeFinished stores finished posts, and measures the size of one in the control plane.
 func (b *b6) storeFinished(ctx context.Context, posts int) error {
 	b.sayf("  B6: storing %d finished posts of one team", posts)
 	before, err := b.atRest(ctx)
@@ -127,7 +127,7 @@ func (b *b6) storeFinished(ctx context.Context, posts int) error {
 	return nil
 }
 
-// stored is a post to two accounts of the team as it is stored, without a status.
+// stored returns a stored post to two of the team's accounts, without a status.
 func (b *b6) stored(nth int, at time.Time, what string) *v1alpha1.Post {
 	accounts := len(b.team.Connections)
 	post := b.content.post(b.team, nth, nth%accounts, (nth+1)%accounts, at, fmt.Sprintf("%s %d", what, nth))
@@ -142,7 +142,7 @@ func (b *b6) stored(nth int, at time.Time, what string) *v1alpha1.Post {
 	return post
 }
 
-// finishedPost is a post that was published at a time.
+// finishedPost returns a post that was published at a time.
 func (b *b6) finishedPost(nth int, at time.Time) *v1alpha1.Post {
 	post := b.stored(nth, at, "finished")
 	b.sample.posted.DeepCopyInto(&post.Status)
@@ -155,15 +155,15 @@ func (b *b6) finishedPost(nth int, at time.Time) *v1alpha1.Post {
 	return post
 }
 
-// waiting is a post that the manager has accepted.
+// waiting returns a post that the manager has accepted.
 func (b *b6) waiting(nth int, at time.Time, what string) *v1alpha1.Post {
 	post := b.stored(nth, at, what)
 	b.sample.accepted.DeepCopyInto(&post.Status)
 	return post
 }
 
-// restart starts the manager when posts are due, and returns how long after its start the first and the last was
-// published, in seconds.
+// restart starts the manager when posts are due, and returns the times from its start to the first and the last
+// publication, in seconds.
 func (b *b6) restart(ctx context.Context, due int) (first, last float64, err error) {
 	at := time.Now().Add(-time.Second)
 	posts, err := b.stack.StorePosts(ctx, due, func(i int) *v1alpha1.Post { return b.waiting(i, at, "due") })
@@ -184,7 +184,8 @@ func (b *b6) restart(ctx context.Context, due int) (first, last float64, err err
 	return measure.Rounded(first, 2), measure.Rounded(last, 2), errors.Join(b.stack.StopHerald(), posts.Remove(ctx), b.forgetShown(ctx))
 }
 
-// published returns what the platform shows, and fails unless it shows each of so many posts once on each of its accounts.
+// published returns the published posts, and fails unless each of this number of posts is shown once on each of its
+// accounts.
 func (b *b6) published(ctx context.Context, posts int) ([]sandboxtest.Post, error) {
 	shown, err := b.shown(ctx, b.content.platforms)
 	if err != nil {
@@ -200,7 +201,7 @@ func (b *b6) published(ctx context.Context, posts int) ([]sandboxtest.Post, erro
 	return shown, nil
 }
 
-// whyNotIn says why posts of the team that are not finished are not.
+// whyNotIn returns the reasons of the team's unfinished posts.
 func (b *b6) whyNotIn(ctx context.Context) error {
 	open, err := b.unfinished(ctx)
 	for i := range open {
@@ -211,9 +212,9 @@ func (b *b6) whyNotIn(ctx context.Context) error {
 	return err
 }
 
-// doubt kills the manager in the middle of as many calls as a team may have, and starts another one. It returns how long
-// after the earliest moment at which the platform may be asked all are settled, in seconds, and the most memory that the
-// new manager took, in MiB.
+// doubt kills the manager while a team has its maximum of open calls, and starts another one. It returns the time from
+// the earliest possible lookup until all outcomes are settled, in seconds, and the peak memory of the new manager, in
+// MiB.
 func (b *b6) doubt(ctx context.Context) (settled, memory float64, err error) {
 	// A post to two accounts makes two calls.
 	posts := len(b.team.Connections) / 2
@@ -244,7 +245,7 @@ func (b *b6) doubt(ctx context.Context) (settled, memory float64, err error) {
 	return measure.Rounded(settled, 1), memory, errors.Join(b.stack.StopHerald(), stored.Remove(ctx))
 }
 
-// cutOff has the manager begin the calls of posts, and kills it while the platform holds all of them.
+// cutOff lets the manager start the posts' calls, and kills it while the platform blocks all of them.
 func (b *b6) cutOff(ctx context.Context, posts int) (*stack.StoredPosts, error) {
 	if err := b.stack.StartHerald(ctx); err != nil {
 		return nil, err
@@ -274,7 +275,8 @@ func (b *b6) cutOff(ctx context.Context, posts int) (*stack.StoredPosts, error) 
 	return stored, b.stack.KillManager()
 }
 
-// earliest is when the last of so many calls in doubt may be asked about: it could still be under way before.
+// earliest returns the earliest time for a lookup of the last open call: before that, the call could still be in
+// progress.
 func (b *b6) earliest(ctx context.Context, calls int) (earliest time.Time, err error) {
 	limits := x.New(x.Config{}, transport.New(transport.Options{Registerer: prometheus.NewRegistry()})).Capabilities()
 	open, err := b.unfinished(ctx)
@@ -303,7 +305,7 @@ func (b *b6) earliest(ctx context.Context, calls int) (earliest time.Time, err e
 // clockMargin is the default of the manager's delivery.clockMargin.
 const clockMargin = 2 * time.Second
 
-// unfinished are the posts of the team that are not finished.
+// unfinished returns the team's unfinished posts.
 func (b *b6) unfinished(ctx context.Context) ([]v1alpha1.Post, error) {
 	var list v1alpha1.PostList
 	err := b.stack.Kubernetes.List(ctx, &list, client.InNamespace(b.team.Namespace), &client.ListOptions{

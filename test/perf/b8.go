@@ -19,35 +19,36 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The goals of B8: how long 99 of a hundred answers may take, in milliseconds, and what the archived posts may take of the
-// apiserver's memory, in MiB, however many there are.
+// The goals of B8: the 99th percentile of the response time, in milliseconds, and the apiserver's memory for any
+// number of archived posts, in MiB.
 const (
 	goalB8    = 20.0
 	goalB8MiB = 64.0
 )
 
 const (
-	// archiveInFlight is how many requests are in flight: pages of the archive are read by people.
+	// archiveInFlight is the number of concurrent requests: people read the archive's pages.
 	archiveInFlight = 4
-	// scattered is how many pages, spread over the whole list, are asked for in turn, so that most are read of the store.
+	// scattered is the number of pages, spread over the whole list, that are requested in turn, so that most are read
+	// from the store.
 	scattered = 400
 )
 
-// archiveListing is what B8 measured for one way in which archived posts are spread over teams.
+// archiveListing is the result of B8 for one distribution of archived posts over teams.
 type archiveListing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`
-	// P99 is the worst of all pages, each the median of its rounds.
+	// P99 is the worst page's, each the median of its rounds.
 	P99   float64                 `json:"p99_ms"`
 	Pages map[string]bare.Latency `json:"pages_ms"`
-	// MiBMore is the most resident memory after the requests, less that of an apiserver that was asked the same without
-	// archived posts.
+	// MiBMore is the peak resident memory after the requests, less that of an apiserver without archived posts after
+	// the same requests.
 	MiBMore float64 `json:"mib_more"`
 }
 
 type b8 struct{ *session }
 
-// runB8 lists archived posts, of one team that has all of them and of many that share them.
+// runB8 lists archived posts, of one team with all posts and of many teams that share them.
 func runB8(ctx context.Context, s *session, r *report, id string) error {
 	b := &b8{s}
 	var teams []stack.Team
@@ -81,7 +82,7 @@ func runB8(ctx context.Context, s *session, r *report, id string) error {
 	return nil
 }
 
-// measure archives posts and measures how the apiserver lists them. It measures the apiserver without them first.
+// measure archives posts and measures how the apiserver lists them. It first measures the apiserver without them.
 func (b *b8) measure(ctx context.Context, teams []stack.Team) (l archiveListing, err error) {
 	posts := max(b.b8Posts/len(teams), 1)
 	l = archiveListing{Teams: len(teams), Posts: posts * len(teams), Pages: map[string]bare.Latency{}}
@@ -112,7 +113,8 @@ func (b *b8) measure(ctx context.Context, teams []stack.Team) (l archiveListing,
 	return l, err
 }
 
-// archivedPosts are some of two platforms, one in ten of which failed on the second, which one in a thousand goes to alone.
+// archivedPosts returns posts to X and Threads. One in ten failed on Threads. One in a thousand goes to Facebook only,
+// and failed.
 func archivedPosts(n int) []lists.Entry {
 	at := time.Now().Add(-90 * 24 * time.Hour)
 	target := func(p v1alpha1.Platform, s v1alpha1.PostPhase) lists.Target {
@@ -142,7 +144,7 @@ func archivedPosts(n int) []lists.Entry {
 	return out
 }
 
-// countOfArchived is how many of so many archived posts a filter leaves.
+// countOfArchived returns how many of these archived posts match a filter.
 func countOfArchived(posts int, rare bool) int {
 	if rare {
 		return (posts + 999) / 1000
@@ -150,8 +152,8 @@ func countOfArchived(posts int, rare bool) int {
 	return posts
 }
 
-// serve starts the apiserver alone, asks for every kind of page, and returns its resident memory after that, in bytes. The
-// latencies go into l, unless that is nil: then no post is archived, and all pages are the first.
+// serve starts the apiserver alone, requests every kind of page, and returns its resident memory after that, in bytes.
+// It stores the latencies in l. If l is nil, no post is archived and all pages are first pages.
 func (b *b8) serve(ctx context.Context, teams []stack.Team, posts int, l *archiveListing) (resident float64, err error) {
 	apiserver, err := b.stack.StartAPIServer(ctx)
 	defer func() { err = errors.Join(err, b.stack.StopHerald()) }()
@@ -184,7 +186,7 @@ func (b *b8) serve(ctx context.Context, teams []stack.Team, posts int, l *archiv
 	return float64(now), nil
 }
 
-// askPages asks for pages of teams in turn, in several rounds, and returns the medians.
+// askPages requests pages of the teams in turn, in several rounds, and returns the medians.
 func (b *b8) askPages(ctx context.Context, teams []stack.Team, numbers []int, query string) (bare.Latency, error) {
 	var requests []bare.Request
 	for i := range max(len(teams), len(numbers)) {

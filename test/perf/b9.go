@@ -23,8 +23,8 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The goals of B9: what the apiserver allocates for one hostile body and how much more memory it takes when many come at once, in MiB,
-// and the processor time of one, in milliseconds.
+// The goals of B9: the apiserver's allocations for one hostile body and its memory increase for many concurrent ones,
+// in MiB, and the processor time of one, in milliseconds.
 const (
 	goalOne  = 8.0
 	goalMany = 128.0
@@ -32,31 +32,34 @@ const (
 )
 
 const (
-	// hostileBytes is the size of the bodies: the most that is read.
+	// hostileBytes is the size of the bodies: the request limit.
 	hostileBytes = 1 << 20
-	// oneByOne is how many are sent one after another to measure one, and atOnce how many at once.
+	// oneByOne is the number of sequential requests in the measurement of one body, and atOnce the number of concurrent
+	// ones.
 	oneByOne, atOnce = 16, 64
 )
 
-// b9 sends bodies that are made to cost much.
+// b9 sends bodies that are expensive to process.
 type b9 struct {
 	*session
 	pid int
 }
 
-// hostile is what one kind of body costs.
+// hostile is the cost of one kind of body.
 type hostile struct {
-	// One is what the apiserver allocates for one, and Many how much more resident memory it takes for many at once, in MiB.
+	// One is the apiserver's allocation for one body, and Many the increase of its resident memory for many concurrent
+	// ones, in MiB.
 	One  float64 `json:"mib_one"`
 	Many float64 `json:"mib_64"`
-	// CPU is the processor time of one, in milliseconds, and Ratio how many times that of an honest body of the same size it is.
+	// CPU is the processor time of one body, in milliseconds, and Ratio its multiple of the time of an honest body of
+	// the same size.
 	CPU   float64 `json:"cpu_ms"`
 	Ratio float64 `json:"cpu_ratio"`
-	// Refused are those of many at once that were answered 429.
+	// Refused is the number of concurrent requests with status 429.
 	Refused int `json:"refused"`
 }
 
-// runB9 measures what bodies of 1 MiB cost: one by one, and 64 at once.
+// runB9 measures the cost of bodies of 1 MiB: sequential ones, and 64 concurrent ones.
 func runB9(ctx context.Context, s *session, r *report, id string) error {
 	b := &b9{session: s}
 	return s.prepare(ctx, func() error {
@@ -120,7 +123,7 @@ func (b *b9) measure(ctx context.Context, body []byte, before, honest float64) (
 	return found, err
 }
 
-// one returns what a body takes by itself: MiB allocated, and milliseconds of a processor.
+// one returns the cost of a single body: MiB allocated, and milliseconds of processor time.
 func (b *b9) one(ctx context.Context, body []byte) (mib, cpu float64, err error) {
 	begun, err := b.allocated(ctx)
 	if err != nil {
@@ -137,7 +140,7 @@ func (b *b9) one(ctx context.Context, body []byte) (mib, cpu float64, err error)
 	return measure.Rounded(float64(ended-begun)/oneByOne/(1<<20), 1), measure.Rounded(cpu, 1), err
 }
 
-// send sends a body with the key of one of the teams, which it must not be taken from.
+// send sends a body with the key of one of the teams. The API must reject it.
 func (b *b9) send(ctx context.Context, body []byte, turn int) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.stack.APIURL("/posts"), bytes.NewReader(body))
 	if err != nil {
@@ -157,7 +160,7 @@ func (b *b9) send(ctx context.Context, body []byte, turn int) (status int, err e
 	return answer.StatusCode, err
 }
 
-// allocated is how many bytes the apiserver has allocated since it began.
+// allocated returns the bytes that the apiserver has allocated since its start.
 func (b *b9) allocated(ctx context.Context) (int64, error) {
 	text, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(processes.APIServer)+"/heap?debug=1")
 	if err != nil {
@@ -173,19 +176,19 @@ func (b *b9) allocated(ctx context.Context) (int64, error) {
 	return 0, errors.New("the profile does not say how much was allocated")
 }
 
-// honestBody is a post as a person means it, as large as a body may be: it is refused for its size.
+// honestBody returns a realistic post of the largest size. It is rejected for its size.
 func honestBody() []byte {
 	const words = "The quick brown fox jumps over the lazy dog. "
 	return []byte(`{"category":"text","draft":true,"targets":[` + filled(`{"connection_id":"page","caption":"`+strings.Repeat(words, 200)+`"}`, 200) + `]}`)
 }
 
-// filled repeats an item, with commas, up to the size of the bodies.
+// filled repeats an item, separated by commas, up to the size of the bodies.
 func filled(item string, around int) string {
 	n := (hostileBytes - around - len(item)) / (len(item) + 1)
 	return strings.Repeat(item+",", n) + item
 }
 
-// hostileBodies are full of what costs most to decode, to judge or to refuse.
+// hostileBodies returns bodies that are expensive to decode, to validate or to reject.
 func hostileBodies() map[string][]byte {
 	names := func() string {
 		var b strings.Builder

@@ -20,7 +20,7 @@ import (
 )
 
 // apply creates a Media, uploads its file to the address in its status, and waits until the manager has verified it. It
-// returns how long both took, in seconds.
+// returns the duration of both steps, in seconds.
 func (s *session) apply(ctx context.Context, namespace, name string, mime v1alpha1.MimeType, content io.Reader, size int64) (sent, verified float64, err error) {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -44,7 +44,7 @@ func (s *session) apply(ctx context.Context, namespace, name string, mime v1alph
 	return sent, verified, err
 }
 
-// awaitMedia reads a Media until done returns true.
+// awaitMedia polls a Media until done returns true.
 func (s *session) awaitMedia(ctx context.Context, media *v1alpha1.Media, done func() bool) error {
 	return until(ctx, pollEvery, "the manager has looked at the Media "+media.Name, func(ctx context.Context) (bool, error) {
 		err := s.stack.Kubernetes.Get(ctx, client.ObjectKeyFromObject(media), media)
@@ -52,8 +52,8 @@ func (s *session) awaitMedia(ctx context.Context, media *v1alpha1.Media, done fu
 	})
 }
 
-// call sends a request, with an API key and with a body as JSON if there are any, and reads the answer as JSON into out,
-// unless that is nil.
+// call sends a request with an optional API key and an optional JSON body, and decodes the JSON response into out
+// unless out is nil.
 func call(ctx context.Context, method, url, key string, in, out any) error {
 	var body io.Reader = http.NoBody
 	if in != nil {
@@ -76,7 +76,7 @@ func call(ctx context.Context, method, url, key string, in, out any) error {
 	return json.Unmarshal(answer, out)
 }
 
-// put uploads a file, and returns how long that took, in seconds.
+// put uploads a file and returns the duration, in seconds.
 func put(ctx context.Context, url string, mime v1alpha1.MimeType, content io.Reader, size int64) (float64, error) {
 	begun := time.Now()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, content)
@@ -89,7 +89,7 @@ func put(ctx context.Context, url string, mime v1alpha1.MimeType, content io.Rea
 	return secondsSince(begun), err
 }
 
-// get reads a page.
+// get returns the body of a page.
 func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -98,7 +98,7 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return send(client, request)
 }
 
-// send sends a request and returns the body of the answer, which must be a success.
+// send sends a request and returns the response body. The status must be a success.
 func send(client *http.Client, request *http.Request) ([]byte, error) {
 	response, err := client.Do(request)
 	if err != nil {

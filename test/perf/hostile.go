@@ -19,38 +19,39 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// hostileID is the run of a hostile team. It runs alone: it has the limits on requests that an installation has, and the other
-// benchmarks none.
+// hostileID is the benchmark with a hostile team. It runs alone, because it has the request limits of an installation,
+// and the other benchmarks have none.
 const hostileID = "B-HOSTILE"
 
-// The goals of a hostile team's neighbours, and of the processes that both share.
+// The goals for a hostile team's neighbours, and for the processes that they share.
 const (
 	goalHostileLateness = 250.0
 	goalHostileMiB      = 512.0
 	hostileMinutes      = 10
-	// besideEvery is how often a neighbour posts at once and lists, besides what it has scheduled.
+	// besideEvery is the interval of a neighbour's posts a few seconds ahead and lists, in addition to its scheduled
+	// posts.
 	besideEvery = 2 * time.Second
 )
 
-// hostility is what became of a hostile team and its neighbours.
+// hostility is the result for a hostile team and its neighbours.
 type hostility struct {
 	lateness
 	Lost  int `json:"lost"`
 	Twice int `json:"twice"`
-	// Refused are the neighbours' requests that were not answered with a success, of all that they made.
+	// Refused is the number of the neighbours' requests without a success, of all their requests.
 	Refused  int `json:"refused"`
 	Requests int `json:"requests"`
-	// ManagerMiB and APIServerMiB are the most that the kernel counted.
+	// ManagerMiB and APIServerMiB are the peaks of memory that the kernel counted.
 	ManagerMiB   float64 `json:"manager_mib"`
 	APIServerMiB float64 `json:"apiserver_mib"`
-	// EtcdMiB is by how much what etcd stores has grown, history aside; BudgetMiB is what the team may store.
+	// EtcdMiB is the growth of etcd's data without history. BudgetMiB is the team's storage budget.
 	EtcdMiB   float64 `json:"etcd_mib"`
 	BudgetMiB float64 `json:"budget_mib"`
-	// Attacks counts the answers to each attack, by their status or error.
+	// Attacks counts the responses to each attack, by status or error.
 	Attacks map[string]map[string]int `json:"attacks"`
 }
 
-// runHostile lets a team do its worst beside others for a while, within the limits that every team has.
+// runHostile runs a hostile team together with neighbours for some time, within the limits of every team.
 func runHostile(ctx context.Context, s *session, r *report, id string) error {
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err
@@ -72,7 +73,7 @@ func runHostile(ctx context.Context, s *session, r *report, id string) error {
 	return nil
 }
 
-// beset runs the attacks and the neighbours, and measures.
+// beset runs the attacks and the neighbours, and measures their effects.
 func (s *session) beset(ctx context.Context) (hostility, error) {
 	enemy, err := s.newEnemy(ctx)
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *session) beset(ctx context.Context) (hostility, error) {
 	return h, errors.Join(err, h.count(ctx, s, n.due))
 }
 
-// settled waits until the neighbours' posts are published, or a minute has passed since the last was due.
+// settled waits until the neighbours' posts are published, or until a minute after the last was due.
 func (s *session) settled(ctx context.Context, end time.Time, due map[string]time.Time) error {
 	return until(ctx, time.Second, "the neighbours' posts are published", func(ctx context.Context) (bool, error) {
 		published, err := s.shown(ctx, []v1alpha1.Platform{v1alpha1.PlatformX})
@@ -139,7 +140,7 @@ func (s *session) settled(ctx context.Context, end time.Time, due map[string]tim
 	})
 }
 
-// count compares when the neighbours' posts were due with when they were published.
+// count compares the due times of the neighbours' posts with their publication.
 func (h *hostility) count(ctx context.Context, s *session, due map[string]time.Time) error {
 	published, err := s.shown(ctx, []v1alpha1.Platform{v1alpha1.PlatformX})
 	if err != nil {
@@ -167,14 +168,14 @@ func (h *hostility) count(ctx context.Context, s *session, due map[string]time.T
 	return nil
 }
 
-// neighbour uses Herald as people do while the hostile team is at work: it lists its posts, and schedules some a moment ahead.
+// neighbour is an ordinary client during the attacks: it lists its posts, and schedules some a few seconds ahead.
 type neighbour struct {
 	*session
 	due               map[string]time.Time
 	refused, requests int
 }
 
-// use schedules a post and lists.
+// use schedules a post and lists posts.
 func (n *neighbour) use(ctx context.Context, nth int) {
 	const ahead = 5 * time.Second
 	team := n.connected[nth%len(n.connected)]
@@ -189,7 +190,7 @@ func (n *neighbour) use(ctx context.Context, nth int) {
 	}
 	listed := call(ctx, http.MethodGet, n.stack.APIURL("/posts"), team.Token, nil, nil)
 	if ctx.Err() != nil {
-		return // the run ended, and with it the request
+		return // the end of the run cancelled the request
 	}
 	n.requests++
 	if err := errors.Join(posted, listed); err != nil {
@@ -198,10 +199,10 @@ func (n *neighbour) use(ctx context.Context, nth int) {
 	}
 }
 
-// keepOn calls once again and again, with pauses, until the context ends.
+// keepOn calls once repeatedly, with pauses, until the context ends.
 func keepOn(ctx context.Context, pause time.Duration, once func(nth int)) {
 	for nth := 0; ctx.Err() == nil; nth++ {
 		once(nth)
-		_ = waitUntil(ctx, time.Now().Add(pause)) // the loop ends with the context too
+		_ = waitUntil(ctx, time.Now().Add(pause)) // the loop also ends with the context
 	}
 }

@@ -25,7 +25,7 @@ import (
 // firstHostile is the first number of the hostile team's accounts.
 const firstHostile = 1_900_000_000
 
-// enemy is a team that has one key, some accounts, and no good intention.
+// enemy is a hostile team with one key and some accounts.
 type enemy struct {
 	*session
 	team      stack.Team
@@ -52,7 +52,8 @@ func (s *session) newEnemy(ctx context.Context) (*enemy, error) {
 	if e.threads, err = s.stack.Connect(ctx, v1alpha1.PlatformThreads, e.team.Namespace, firstHostile, accountsOfEnemy); err != nil {
 		return nil, err
 	}
-	// What X says of an app whose credits are used up, and of tokens that have ended, for the hostile team's accounts alone.
+	// X returns errors for an app without credits, for revoked tokens or for a rate limit, for the hostile team's
+	// accounts only.
 	for i, c := range e.team.Connections {
 		fault := sandboxtest.Fault{Platform: string(v1alpha1.PlatformX), Account: c.AccountID, Operation: "*", Times: endless, Kind: "status", Status: http.StatusPaymentRequired}
 		switch i % 3 {
@@ -69,18 +70,18 @@ func (s *session) newEnemy(ctx context.Context) (*enemy, error) {
 }
 
 const (
-	// accountsOfEnemy is how many accounts the hostile team has on each platform.
+	// accountsOfEnemy is the number of the hostile team's accounts on each platform.
 	accountsOfEnemy = 9
-	// endless is how often a fault happens.
+	// endless is more than the number of calls in a run.
 	endless = 1 << 30
-	// atOnceOfEnemy is how many requests of each attack are under way at once.
+	// atOnceOfEnemy is the number of concurrent requests of each attack.
 	atOnceOfEnemy = 4
-	// breath is between two requests of one sender. What asks comes at hundreds of requests a second, far beyond the limit of a
-	// team, and leaves something of the processors to those who answer: they are on the same machine.
+	// breath is the pause between two requests of one sender. Together the senders make hundreds of requests a second,
+	// far above a team's limit, and leave processor time for the servers on the same machine.
 	breath = 50 * time.Millisecond
 )
 
-// attack begins all attacks. They end with the context.
+// attack starts all attacks. They end with the context.
 func (e *enemy) attack(ctx context.Context, all *sync.WaitGroup) {
 	attacks := map[string]func(ctx context.Context, nth int) (int, error){
 		"drafts of the largest size":     e.largeDraft,
@@ -121,7 +122,7 @@ func (e *enemy) note(name string, status int, err error) {
 	e.answers[name][word]++
 }
 
-// send sends a body with a token, and returns the status.
+// send sends a body with a token and returns the status.
 func (e *enemy) send(ctx context.Context, method, url, token string, body []byte, out any) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
@@ -142,7 +143,7 @@ func (e *enemy) send(ctx context.Context, method, url, token string, body []byte
 	return answer.StatusCode, err
 }
 
-// largeDraft keeps a draft of 240 KiB.
+// largeDraft stores a draft of 240 KiB.
 func (e *enemy) largeDraft(ctx context.Context, nth int) (int, error) {
 	const cards, each = 48, 5000
 	tree := make([]map[string]string, cards)
@@ -159,7 +160,7 @@ func (e *enemy) largeDraft(ctx context.Context, nth int) (int, error) {
 	return e.send(ctx, http.MethodPost, e.stack.APIURL("/posts"), e.team.Token, body, nil)
 }
 
-// body sends the same text again and again.
+// body sends the same body repeatedly.
 func (e *enemy) body(path string, of func() string) func(context.Context, int) (int, error) {
 	text := []byte(of())
 	url := e.stack.APIURL(path)
@@ -171,10 +172,10 @@ func (e *enemy) body(path string, of func() string) func(context.Context, int) (
 	}
 }
 
-// mebibyte is the largest body.
+// mebibyte is the size of the largest body.
 const mebibyte = 1 << 20
 
-// repeated fills a mebibyte.
+// repeated returns a text of one mebibyte.
 func repeated(head, unit, tail string) string {
 	return head + strings.Repeat(unit, (mebibyte-len(head)-len(tail)-len(unit))/len(unit)) + unit[:len(unit)-1] + tail
 }
@@ -200,14 +201,14 @@ func manyFiles() string {
 	return `{"category":"image","targets":[{"connection_id":"none"}],"media_ids":[` + strings.Join(files, ",") + `]}`
 }
 
-// brokenAccount posts to an account that the platform refuses, each in its way.
+// brokenAccount posts to an account that the platform refuses, for one of several reasons.
 func (e *enemy) brokenAccount(ctx context.Context, nth int) (int, error) {
 	to := e.team.Connections[nth%len(e.team.Connections)]
 	body := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":%q,"caption":"nothing good %d"}]}`, to.Name, nth)
 	return e.send(ctx, http.MethodPost, e.stack.APIURL("/posts"), e.team.Token, []byte(body), nil)
 }
 
-// uploadOf is what an upload answers.
+// uploadOf is the response to an upload request.
 type uploadOf struct {
 	Data struct {
 		MediaID   string `json:"media_id"`
@@ -215,13 +216,14 @@ type uploadOf struct {
 	} `json:"data"`
 }
 
-// address asks for an address to upload a gigabyte to, and does not.
+// address requests an upload address for a gigabyte, and does not use it.
 func (e *enemy) address(ctx context.Context, nth int) (int, error) {
 	body := fmt.Sprintf(`{"name":"film-%d.mp4","mime_type":"video/mp4","size_bytes":%d}`, nth, v1alpha1.MaxVideoBytes)
 	return e.send(ctx, http.MethodPost, e.stack.APIURL("/media/upload-url"), e.team.Token, []byte(body), nil)
 }
 
-// picture uploads a picture whose decoding takes as long as a picture's may, and posts it where it has to be converted.
+// picture uploads a picture with the longest permitted decoding time, and posts it to a platform that requires a
+// conversion.
 func (e *enemy) picture(ctx context.Context, nth int) (int, error) {
 	file := mediatest.Scans(5600, 5600, 60+nth%60)
 	var made uploadOf
@@ -246,7 +248,7 @@ func (e *enemy) longAddress(ctx context.Context, _ int) (int, error) {
 	return e.send(ctx, http.MethodGet, e.stack.APIURL("/"+strings.Repeat("a", long)), "", nil, nil)
 }
 
-// tally writes how often there was which answer.
+// tally formats the number of each response.
 func tally(answers map[string]int) string {
 	words := slices.Sorted(maps.Keys(answers))
 	for i, word := range words {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command perf measures Herald against its floor, the Kubernetes API itself, and prints one table; docs/performance.md
-// says what is measured and how. `make bench` runs it. A missed goal is no failure.
+// describes the benchmarks. `make bench` runs it. A missed goal is no failure.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 }
 
 func start() int {
-	// The libraries log retries. An error that lasts comes back as an error.
+	// The libraries log retries. A permanent error is also returned.
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -51,7 +51,7 @@ func start() int {
 	}
 }
 
-// bench runs the benchmarks that are wanted, prints the table and writes bin/bench.json.
+// bench runs the selected benchmarks, prints the table and writes bin/bench.json.
 func bench(ctx context.Context) (err error) {
 	set, err := readSettings(os.Getenv)
 	if err != nil {
@@ -88,7 +88,7 @@ func bench(ctx context.Context) (err error) {
 	return report.write(filepath.Join(root, "bin", "bench.json"))
 }
 
-// benchmark is one line of the table, or some.
+// benchmark is one or more lines of the table.
 type benchmark struct {
 	id, title string
 	run       func(ctx context.Context, s *session, r *report, id string) error

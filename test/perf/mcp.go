@@ -15,21 +15,21 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// goalMCP is how many times the processor time of a REST request a tool call may take.
+// goalMCP is the goal for a tool call's processor time, as a multiple of a REST request's.
 const goalMCP = 3.0
 
-// mcpPosts are listed; a page has pageSize of them.
+// mcpPosts is the number of listed posts; a page has pageSize of them.
 const mcpPosts = 1000
 
-// calls is the apiserver's processor time for one request of a kind, in milliseconds: the medians of the rounds.
+// calls has the apiserver's processor time per request of each kind, in milliseconds: the medians of the rounds.
 type calls struct {
 	REST float64 `json:"rest_ms"`
 	MCP  float64 `json:"mcp_ms"`
-	// Ping is a call that does nothing: the SDK's part, with the reading of the body and HTTP.
+	// Ping is a call without effect: the costs of the SDK, of reading the body and of HTTP.
 	Ping float64 `json:"ping_ms"`
 }
 
-// runMCP compares a page of posts by a tool with the same page by REST.
+// runMCP compares a page of posts from a tool with the same page from REST.
 func runMCP(ctx context.Context, s *session, r *report, id string) error {
 	b := &b4{session: s}
 	err := s.prepare(ctx, func() (err error) {
@@ -61,7 +61,7 @@ func runMCP(ctx context.Context, s *session, r *report, id string) error {
 	return nil
 }
 
-// callTools asks for each kind of request in turn, round after round.
+// callTools sends each kind of request in turn, in several rounds.
 func (b *b4) callTools(ctx context.Context) (c calls, err error) {
 	apiserver, err := b.stack.StartAPIServer(ctx)
 	defer func() { err = errors.Join(err, b.stack.StopHerald()) }()

@@ -16,8 +16,7 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// mix is how many posts of twenty have which phase. A team that has used Herald for long has mostly posts that are
-// done.
+// mix is the number of posts in each phase, of twenty. Most posts of an established team are finished.
 var mix = []struct {
 	phase v1alpha1.PostPhase
 	posts int
@@ -27,7 +26,7 @@ var mix = []struct {
 
 const mixed = 20
 
-// countOf is how many of a team's posts a filter leaves; an empty value filters nothing.
+// countOf returns how many of a team's posts match a filter; an empty value matches all.
 func countOf(posts int, phase v1alpha1.PostPhase, platform v1alpha1.Platform) int {
 	count := 0
 	for nth := range posts {
@@ -38,13 +37,13 @@ func countOf(posts int, phase v1alpha1.PostPhase, platform v1alpha1.Platform) in
 	return count
 }
 
-// secondOf is the other platform of a post, beside X.
+// secondOf returns the second platform of a post; the first is X.
 func secondOf(nth int) v1alpha1.Platform {
 	return []v1alpha1.Platform{v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}[nth%2]
 }
 
-// postMix makes posts as Herald leaves them: of every phase, to two platforms, X and every second time Threads or
-// Facebook. They are spread evenly over teams and over time.
+// postMix generates posts as Herald leaves them: in every phase, to X and alternately to Threads or Facebook. They are
+// spread evenly over teams and over time.
 type postMix struct {
 	sample *delivered
 	from   *content
@@ -52,17 +51,17 @@ type postMix struct {
 	begin  time.Time
 }
 
-// between is the time between two posts, of all teams together.
+// between is the time between two posts, of all teams combined.
 const between = time.Second
 
 func newPostMix(sample *delivered, from *content, teams []stack.Team, posts int) *postMix {
 	return &postMix{sample: sample, from: from, teams: teams, begin: time.Now().Add(-time.Duration(posts) * between).Truncate(time.Second)}
 }
 
-// post makes the post of a number, counted from zero.
+// post returns the post with a number, counted from zero.
 func (f *postMix) post(i int) *v1alpha1.Post {
 	at := f.begin.Add(time.Duration(i) * between)
-	nth := i / len(f.teams) // of its team
+	nth := i / len(f.teams) // within its team
 	post := f.from.post(f.from.teams[0], 0, 0, 1, at, fmt.Sprint(i))
 	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
 	post.Namespace = f.teams[i%len(f.teams)].Namespace
@@ -99,7 +98,7 @@ func (f *postMix) post(i int) *v1alpha1.Post {
 	return post
 }
 
-// phaseOf is the phase of a number's post.
+// phaseOf returns the phase of the post with a number.
 func phaseOf(n int) v1alpha1.PostPhase {
 	n %= mixed
 	for _, part := range mix {

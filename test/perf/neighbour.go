@@ -25,25 +25,25 @@ import (
 const (
 	neighbourNamespace = "neighbour"
 	neighbourAccount   = "system:serviceaccount:" + neighbourNamespace + ":operator"
-	// neighbourObjects is how many ConfigMaps of neighbourBytes the neighbour lists with each request.
+	// neighbourObjects is the number of ConfigMaps of neighbourBytes in each list of the neighbour.
 	neighbourObjects, neighbourBytes = 200, 4 << 10
-	// queueEvery paces the samples of the queue.
+	// queueEvery is the sampling interval of the queue.
 	queueEvery = 2 * time.Second
 )
 
-// operator is another operator in the cluster, which keeps the priority level workload-low busy.
+// operator is another operator in the cluster that keeps the priority level workload-low busy.
 type operator struct {
 	answered, rejected atomic.Int64
-	// queued is the most of its requests that a sample found waiting in the API server.
+	// queued is the largest number of its requests that a sample found queued in the API server.
 	queued atomic.Int64
 	stop   context.CancelFunc
 	all    sync.WaitGroup
 }
 
-// startNeighbour starts an operator with as many requests in flight as the settings say; nil if they say none.
+// startNeighbour starts an operator with the configured number of concurrent requests; it returns nil if that is zero.
 func (s *session) startNeighbour(ctx context.Context) (*operator, error) {
 	if s.neighbour == 0 {
-		return nil, nil //nolint:nilnil // nil is no neighbour
+		return nil, nil
 	}
 	for _, object := range neighbourObjectsOf() {
 		if err := client.IgnoreAlreadyExists(s.stack.Kubernetes.Create(ctx, object)); err != nil {
@@ -65,7 +65,7 @@ func (s *session) startNeighbour(ctx context.Context) (*operator, error) {
 	return o, nil
 }
 
-// list lists ConfigMaps again and again.
+// list lists ConfigMaps repeatedly.
 func (o *operator) list(ctx context.Context, api kubernetes.Interface) {
 	for ctx.Err() == nil {
 		_, err := api.CoreV1().ConfigMaps(neighbourNamespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
@@ -78,7 +78,7 @@ func (o *operator) list(ctx context.Context, api kubernetes.Interface) {
 	}
 }
 
-// sample records how many requests wait at the neighbour's priority level.
+// sample records the number of queued requests at the neighbour's priority level.
 func (o *operator) sample(ctx context.Context, s *session) {
 	ticks := time.NewTicker(queueEvery)
 	defer ticks.Stop()
@@ -94,7 +94,8 @@ func (o *operator) sample(ctx context.Context, s *session) {
 	}
 }
 
-// report ends the neighbour and adds its row. That Herald kept its lease is checked with each round: a manager that loses it ends.
+// report stops the neighbour and adds its row. Each round checks that Herald kept its lease: a manager that loses it
+// ends.
 func (o *operator) report(r *report, id string) {
 	if o == nil {
 		return
@@ -104,7 +105,7 @@ func (o *operator) report(r *report, id string) {
 		fmt.Sprintf("%d, %d, %d", o.answered.Load(), o.rejected.Load(), o.queued.Load()), "some wait", o.queued.Load() > 0)
 }
 
-// end ends the neighbour, if there is one.
+// end stops the neighbour, if there is one.
 func (o *operator) end() {
 	if o != nil {
 		o.stop()
@@ -112,7 +113,7 @@ func (o *operator) end() {
 	}
 }
 
-// queued is how many requests wait at a priority level of the API server.
+// queued returns the number of queued requests at a priority level of the API server.
 func (s *session) queued(ctx context.Context, level string) (float64, error) {
 	page, err := s.metrics(ctx)
 	if err != nil {
@@ -121,7 +122,7 @@ func (s *session) queued(ctx context.Context, level string) (float64, error) {
 	return measure.Sum(page, "apiserver_flowcontrol_current_inqueue_requests", map[string]string{"priority_level": level})
 }
 
-// neighbourObjectsOf are the namespace of the neighbour, its rights, and what it lists.
+// neighbourObjectsOf returns the neighbour's namespace, RBAC objects and ConfigMaps.
 func neighbourObjectsOf() []client.Object {
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: neighbourNamespace}},

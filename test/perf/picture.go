@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// picturesPerTeam is how many different ones a team has.
+	// picturesPerTeam is the number of different pictures of a team.
 	picturesPerTeam = 4
-	// pictureSide is the width and the height of a picture, in pixels, as people post them.
+	// pictureSide is the width and the height of a picture, in pixels, as usual for posts.
 	pictureSide = 1080
-	// mosaic is the side of a square of one colour, in pixels. With this quality a picture has about 200 KiB.
+	// mosaic is the side of a square of one colour, in pixels. With this size and quality a picture has about 200 KiB.
 	mosaic  = 12
 	quality = 60
 )

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// machine is what figures depend on most.
+// machine has the properties that affect the results most.
 type machine struct {
 	Cores     int     `json:"cores"`
 	MemoryGiB float64 `json:"memory_gib,omitempty"`
@@ -28,7 +28,7 @@ type machine struct {
 	Go        string  `json:"go"`
 }
 
-// report collects the figures: as rows for people, and under their benchmark's id for programs.
+// report collects the results: as rows of the table, and by benchmark id for programs.
 type report struct {
 	machine machine
 	values  map[string]any
@@ -54,10 +54,10 @@ func newReport(set settings, version string) *report {
 	}}
 }
 
-// add stores what a benchmark measured, for programs.
+// add stores the result of a benchmark in the machine-readable report.
 func (r *report) add(id string, values any) { r.values[id] = values }
 
-// compared adds the row of a benchmark that has a floor, and stores it with more values beside.
+// compared adds the row of a benchmark with a floor, and stores it with additional values.
 func (r *report) compared(id, what string, c comparison, more map[string]any) {
 	values := map[string]any{}
 	data, err := json.Marshal(c)
@@ -65,7 +65,7 @@ func (r *report) compared(id, what string, c comparison, more map[string]any) {
 		err = json.Unmarshal(data, &values)
 	}
 	if err != nil {
-		panic(err) // plain numbers and names
+		panic(err) // only numbers and names, which always marshal
 	}
 	maps.Copy(values, more)
 	r.add(id, values)
@@ -76,12 +76,12 @@ func (r *report) compared(id, what string, c comparison, more map[string]any) {
 	r.cpu = append(r.cpu, comparedCPU{id, c.FloorCPU, c.HeraldCPU})
 }
 
-// limit adds the row of a figure that is not compared with a floor but with a limit.
+// limit adds the row of a result that has a limit instead of a floor.
 func (r *report) limit(id, what, herald, goal string, met bool) {
 	r.rows = append(r.rows, row{id: id, what: what, herald: herald, goal: goal, met: met})
 }
 
-// print writes the table for people.
+// print writes the table.
 func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "\n%d cores, %.0f GiB of memory, %s/%s, %s; Herald %s; medians of %v rounds, sizes × %v\n\n",
 		r.machine.Cores, r.machine.MemoryGiB, r.machine.OS, r.machine.Arch, r.machine.Go, r.values["version"], r.values["rounds"], r.values["scale"])
@@ -115,7 +115,7 @@ func inWords(cpu map[string]float64) string {
 	return fmt.Sprintf("%.2f = %s", sum, strings.Join(parts, " + "))
 }
 
-// write stores the figures for programs.
+// write writes the machine-readable report.
 func (r *report) write(path string) error {
 	data, err := json.MarshalIndent(r.values, "", "  ")
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *report) write(path string) error {
 	return workspace.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// memoryGiB is the machine's memory where the system tells it as Linux does, else zero.
+// memoryGiB returns the machine's memory on Linux, and zero elsewhere.
 func memoryGiB() float64 {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {

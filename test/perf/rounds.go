@@ -10,11 +10,11 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// side is one half of a round: the floor or Herald. It returns how many posts a second it did, and what processor time
-// each process took for a post, in milliseconds.
+// side is one half of a round: the floor or Herald. It returns the posts per second, and the processor time of each
+// process per post, in milliseconds.
 type side func(ctx context.Context, round int) (rate float64, cpu map[string]float64, err error)
 
-// comparison is what alternating rounds gave. Rates are in posts a second.
+// comparison is the result of alternating rounds. Rates are in posts per second.
 type comparison struct {
 	Ratio       float64            `json:"ratio"`
 	Goal        float64            `json:"goal"`
@@ -30,9 +30,9 @@ type comparison struct {
 	HeraldCPU   map[string]float64 `json:"herald_cpu_ms_per_post"`
 }
 
-// compare runs floor and Herald in turn, each round in the other order than the one before, so that neither gains from
-// what changes on the machine meanwhile. The ratio is the median of the rounds' own ratios: both halves of a round saw
-// the machine in about the same state.
+// compare alternates floor and Herald and reverses their order in each round, so that neither benefits from changes on
+// the machine. The ratio is the median of the rounds' own ratios: both halves of a round saw about the same state of
+// the machine.
 func (s *session) compare(ctx context.Context, id string, floor, herald side) (comparison, error) {
 	var c comparison
 	for round := range s.rounds {

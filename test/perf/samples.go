@@ -16,12 +16,13 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The floor writes samples of what Herald wrote a moment before, so that both write objects of the same size and shape.
+// The floor writes samples of Herald's recent writes, so that both write objects of the same size and shape.
 
-// sampleTries is how many deliveries are watched for one that was claimed and recorded by one write each.
+// sampleTries limits the deliveries that are observed to find one with a single write each for its claim and its
+// outcome.
 const sampleTries = 5
 
-// acceptedPost creates one post through the REST API and returns it as the manager left it.
+// acceptedPost creates a post through the REST API and returns it with the status that the manager wrote.
 func (s *session) acceptedPost(ctx context.Context, team stack.Team, body []byte) (*v1alpha1.Post, error) {
 	if err := s.createByREST(ctx, team, body); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (s *session) acceptedPost(ctx context.Context, team stack.Team, body []byte
 	return &list.Items[0], nil
 }
 
-// asCreated is a post as it was when it was created.
+// asCreated returns a post as it was at its creation.
 func asCreated(post *v1alpha1.Post) *v1alpha1.Post {
 	return &v1alpha1.Post{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"},
@@ -50,7 +51,7 @@ func asCreated(post *v1alpha1.Post) *v1alpha1.Post {
 	}
 }
 
-// delivered are the statuses through which a delivery goes.
+// delivered has the successive statuses of a delivery.
 type delivered struct{ accepted, claimed, posted v1alpha1.PostStatus }
 
 // deliveredPost lets Herald deliver a post to two accounts and returns the last statuses that it wrote. Herald must be

@@ -32,39 +32,39 @@ import (
 )
 
 const (
-	// setupAtOnce is how many requests prepare or tidy up at once.
+	// setupAtOnce is the number of concurrent requests in setup and cleanup.
 	setupAtOnce = 32
-	// pollEvery paces the question whether all posts are done. It bounds how exactly the end of a round is known.
+	// pollEvery is the polling interval for the end of a round, and so the resolution of its duration.
 	pollEvery = 50 * time.Millisecond
-	// roundLimit ends a round in which something hangs.
+	// roundLimit is the timeout of a round.
 	roundLimit = 15 * time.Minute
-	// profileFor is how long a CPU profile takes.
+	// profileFor is the duration of a CPU profile.
 	profileFor = 8 * time.Second
 )
 
-// session is one run: what was started, and what all benchmarks use of it.
+// session is one run, with the processes and state that all benchmarks share.
 type session struct {
 	settings
 
-	// root is the checkout.
+	// root is the folder of the checkout.
 	root      string
 	group     *supervisor.Group
 	stack     *stack.Stack
 	posts     metadata.Getter
 	connected []stack.Team
-	// pictured is what pictures has prepared.
+	// pictured is the content that pictures has prepared.
 	pictured *content
 	out      io.Writer
 }
 
 func (s *session) sayf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// open starts everything, with its state in dir, and connects the accounts. Herald is stopped again: each round starts its
-// own.
+// open starts all processes, with their state in dir, and connects the accounts. It stops Herald again, since each
+// round starts its own.
 func (s *session) open(ctx context.Context, dir string) (err error) {
 	s.sayf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.teams)
 	built, bin := filepath.Join(s.root, "bin"), filepath.Join(dir, "bin")
-	// Copies stay what they are when `make` builds meanwhile.
+	// Copies do not change if `make` rebuilds the programs meanwhile.
 	for _, name := range []string{"herald", "herald-store", "herald-sandbox"} {
 		program, err := os.ReadFile(filepath.Join(built, name))
 		if err != nil {
@@ -90,7 +90,7 @@ func (s *session) open(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// version is what the measured Herald calls itself.
+// version returns the version that the measured Herald prints.
 func (s *session) version(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, filepath.Join(s.root, "bin", "herald"), "version").Output()
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *session) connect(ctx context.Context) error {
 	return s.stack.StopHerald()
 }
 
-// prepare does work while Herald runs. It leaves Herald stopped, and no posts.
+// prepare runs work while Herald runs. Afterwards Herald is stopped and there are no posts.
 func (s *session) prepare(ctx context.Context, work func() error) error {
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (s *session) bare(ctx context.Context, program, identity string, config bar
 	return bare.Start(ctx, s.group, program, config)
 }
 
-// awaitNone waits until no post matches a field selector, and returns when that was.
+// awaitNone waits until no post matches a field selector, and returns the time of that.
 func (s *session) awaitNone(ctx context.Context, selector string) (time.Time, error) {
 	err := until(ctx, pollEvery, "no post has "+selector, func(ctx context.Context) (bool, error) {
 		left, err := s.first(ctx, selector)
@@ -149,7 +149,7 @@ func (s *session) awaitNone(ctx context.Context, selector string) (time.Time, er
 	return time.Now(), err
 }
 
-// until calls done, with pauses, until it returns true; an error or roundLimit ends it.
+// until polls done with pauses until it returns true, an error, or roundLimit has passed.
 func until(ctx context.Context, pause time.Duration, what string, done wait.ConditionWithContextFunc) error {
 	if err := wait.PollUntilContextTimeout(ctx, pause, roundLimit, true, done); err != nil {
 		return fmt.Errorf("waiting until %s: %w", what, err)
@@ -166,7 +166,7 @@ func (s *session) first(ctx context.Context, selector string) (string, error) {
 	return list.Items[0].Namespace + "/" + list.Items[0].Name, nil
 }
 
-// waitUntil returns at an instant.
+// waitUntil waits until a time.
 func waitUntil(ctx context.Context, at time.Time) error {
 	select {
 	case <-time.After(time.Until(at)):
@@ -176,7 +176,7 @@ func waitUntil(ctx context.Context, at time.Time) error {
 	}
 }
 
-// clear removes all posts, while Herald is stopped, and what the platforms keep of them.
+// clear removes all posts from the cluster and from the platforms, while Herald is stopped.
 func (s *session) clear(ctx context.Context) error {
 	release := []byte(`{"metadata":{"finalizers":null}}`)
 	for _, team := range s.connected {
@@ -201,12 +201,12 @@ func (s *session) clear(ctx context.Context) error {
 	return s.forgetShown(ctx)
 }
 
-// forgetShown has the platforms forget what they show.
+// forgetShown removes all posts from the platforms.
 func (s *session) forgetShown(ctx context.Context) error {
 	return call(ctx, http.MethodPost, s.stack.Sandbox.URL+"/_control/reset", "", nil, nil)
 }
 
-// inParallel calls work for every item, setupAtOnce at a time.
+// inParallel calls work for every item, with a concurrency of setupAtOnce.
 func inParallel[T any](ctx context.Context, items []T, work func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(setupAtOnce)
@@ -216,7 +216,7 @@ func inParallel[T any](ctx context.Context, items []T, work func(context.Context
 	return group.Wait()
 }
 
-// processorTime is what each process has used so far, by name.
+// processorTime returns the processor time of each process so far, by name.
 func (s *session) processorTime() map[string]time.Duration {
 	used := map[string]time.Duration{}
 	for _, p := range s.stack.Processes() {
@@ -225,7 +225,7 @@ func (s *session) processorTime() map[string]time.Duration {
 	return used
 }
 
-// perPost is what each process has used since before, in milliseconds a post. Others are added as they are.
+// perPost returns the processor time of each process since before, in milliseconds per post, and the others' times.
 func (s *session) perPost(before map[string]time.Duration, posts int, others map[string]time.Duration) map[string]float64 {
 	out := map[string]float64{}
 	add := func(name string, used time.Duration) {
@@ -240,7 +240,7 @@ func (s *session) perPost(before map[string]time.Duration, posts int, others map
 	return out
 }
 
-// writes counts what the API server has written so far.
+// writes returns the API server's counts of writes so far.
 func (s *session) writes(ctx context.Context) (measure.Writes, error) {
 	page, err := s.metrics(ctx)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *session) writes(ctx context.Context) (measure.Writes, error) {
 	return measure.CountWrites(page)
 }
 
-// metrics are those of the API server.
+// metrics returns the API server's metrics.
 func (s *session) metrics(ctx context.Context) (io.Reader, error) {
 	client, err := rest.HTTPClientFor(s.stack.Config)
 	if err != nil {
@@ -259,7 +259,7 @@ func (s *session) metrics(ctx context.Context) (io.Reader, error) {
 	return bytes.NewReader(page), err
 }
 
-// profile begins CPU profiles of Herald's processes if BENCH_PPROF is set. The returned function waits for them.
+// profile starts CPU profiles of Herald's processes if BENCH_PPROF is set. wait waits for them.
 func (s *session) profile(ctx context.Context, id string) (wait func() error) {
 	if s.pprof == "" {
 		return func() error { return nil }

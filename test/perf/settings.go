@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// settings are the sizes of a run, and where it finds and leaves files. The goals are stated for the defaults.
+// settings are the sizes of a run, and its input and output files. The goals apply to the defaults.
 type settings struct {
 	wanted      map[string]bool
 	scale       float64
@@ -34,10 +34,10 @@ type settings struct {
 	assets      string
 }
 
-// restInFlight is how many requests are in flight in B1 and B4.
+// restInFlight is the number of concurrent requests in B1 and B4.
 const restInFlight = 32
 
-// variables are the settings by the names of the environment.
+// variables returns the settings by their environment variables.
 func (s *settings) variables(ids *string) *flag.FlagSet {
 	v := flag.NewFlagSet("", flag.ContinueOnError)
 	common := slices.DeleteFunc(benchmarkIDs(), func(id string) bool { return id == hostileID })
@@ -61,7 +61,7 @@ func (s *settings) variables(ids *string) *flag.FlagSet {
 	return v
 }
 
-// printUsage tells which settings there are, and their defaults.
+// printUsage prints the settings and their defaults.
 func printUsage(out io.Writer) {
 	fmt.Fprint(out, "Usage: make bench, or bin/perf\n\nEnvironment:\n")
 	new(settings).variables(new(string)).VisitAll(func(f *flag.Flag) {
@@ -112,7 +112,7 @@ func readSettings(getenv func(string) string) (s settings, err error) {
 
 func (s *settings) scaled(n int) int { return max(int(float64(n)*s.scale), 1) }
 
-// set reads a setting. Numbers are above zero.
+// set parses a setting. Numbers must be positive.
 func set(f *flag.Flag, text string) error {
 	if err := f.Value.Set(text); err != nil {
 		return fmt.Errorf("%s=%s: %w", f.Name, text, err)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command record runs Herald's processes on this machine, has three teams publish while this and that goes wrong, lets Prometheus
-// scrape the processes, and writes down what it saw. The dashboard is tested with that.
+// Command record runs Herald's processes on this machine, publishes for three teams while various failures occur, and
+// records the data that Prometheus scrapes from the processes. The data is used to test the dashboard.
 //
 //	go run ./test/monitoring/record CHECKOUT FILE
 package main
@@ -36,22 +36,22 @@ import (
 )
 
 const (
-	// step is how often Prometheus scrapes, and a value of each series is kept.
+	// step is the scrape interval, and the step of the recorded series.
 	step = 10 * time.Second
-	// startLimit bounds each preparation.
+	// startLimit is the timeout of each preparation.
 	startLimit = 2 * time.Minute
 	grace      = 10 * time.Second
-	// inCluster is how long finished posts stay in the cluster.
+	// inCluster is the retention of finished posts in the cluster.
 	inCluster = 2 * time.Minute
 
-	// leastSeries tells a run that was scraped from one that was not: 460 is usual.
+	// leastSeries is the minimum of a scraped run: 460 is usual.
 	leastSeries = 300
 
 	prometheusName = "prometheus"
 	namespace      = "herald-system"
 )
 
-// recorded are the series that the dashboard and the alerts are about.
+// recorded selects the series of the dashboard and the alerts.
 const recorded = `{__name__=~"herald_.+|process_resident_memory_bytes|process_cpu_seconds_total|up",job="herald"}`
 
 func main() {
@@ -61,7 +61,7 @@ func main() {
 	klog.SetLogger(logr.Discard())
 	if len(os.Args) != 3 {
 		fmt.Fprintln(os.Stderr, "Usage: record CHECKOUT FILE")
-		os.Exit(2) //nolint:gocritic // nothing has begun
+		os.Exit(2) //nolint:gocritic // nothing has started
 	}
 	if err := record(ctx, os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
@@ -69,7 +69,7 @@ func main() {
 	}
 }
 
-// stage is what runs.
+// stage is the running installation.
 type stage struct {
 	checkout   string
 	setup      *processes.Setup
@@ -130,10 +130,10 @@ func (s *stage) prepare(ctx context.Context, dir string) error {
 		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook},
 		EditManager: func(c *configv1alpha1.ManagerConfiguration) {
 			c.Metrics.Plain, c.Concurrency.Uploads = false, 2
-			// Finished posts leave the cluster within the run.
+			// Finished posts leave the cluster during the run.
 			c.Retention.InCluster, c.Retention.LeastInCluster = metav1.Duration{Duration: inCluster}, metav1.Duration{}
 		},
-		// As in a cluster, metrics are for those who have the right.
+		// As in a cluster, metrics require authorization.
 		EditAPIServer: func(c *configv1alpha1.APIServerConfiguration) { c.Metrics.Plain = false },
 	}
 	if s.setup.Assets == "" {
@@ -154,7 +154,7 @@ func (s *stage) prepare(ctx context.Context, dir string) error {
 	return err
 }
 
-// start starts everything, Prometheus last.
+// start starts all processes, Prometheus last.
 func (s *stage) start(ctx context.Context) error {
 	for _, spec := range []supervisor.Spec{s.setup.Etcd(), s.setup.KubeAPIServer(), s.setup.Store(), s.setup.Sandbox("--log-level", "warn")} {
 		if err := s.children.Start(spec).WaitReady(ctx); err != nil {
@@ -192,8 +192,8 @@ func (s *stage) startManager(ctx context.Context) error {
 	return s.manager.WaitReady(ctx)
 }
 
-// metricsReader returns a token of a ServiceAccount that may read metrics, as Prometheus has it in a cluster. A token of another
-// form is refused before the Kubernetes API is asked.
+// metricsReader returns a token of a ServiceAccount that may read metrics, as Prometheus has in a cluster. A token of
+// another form is rejected without a request to the Kubernetes API.
 func (s *stage) metricsReader(ctx context.Context) (string, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: prometheusName}}
 	if err := s.kubernetes.Create(ctx, account); err != nil {
@@ -213,7 +213,7 @@ func (s *stage) metricsReader(ctx context.Context) (string, error) {
 	return request.Status.Token, nil
 }
 
-// prometheusSpec is a Prometheus that scrapes both processes as the chart's ServiceMonitor has it do.
+// prometheusSpec returns a Prometheus that scrapes both processes as configured by the chart's ServiceMonitor.
 func (s *stage) prometheusSpec(token string) (supervisor.Spec, error) {
 	program, err := monitoring.Program(s.checkout, prometheusName)
 	if err != nil {

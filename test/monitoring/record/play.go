@@ -32,30 +32,31 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The teams: one whose posts go out, one that its platform refuses, and one whose posts wait, or were sent without an answer.
+// The teams: one whose posts are published, one whose posts the platform refuses, and one whose posts wait or have an
+// unknown outcome.
 const (
 	good, refused, stuck = "team-acme", "team-beta", "team-gamma"
 
 	keyName = "record"
-	// forever is more often than anything happens in a run.
+	// forever is more than the number of events in a run.
 	forever = 1 << 20
-	// fast and slow are how long tokens last. Ten days are so few that the dashboard lists the account.
+	// fast and slow are token lifetimes. The dashboard lists an account with only ten days left.
 	fast, slow = 2 * time.Hour, 10 * 24 * time.Hour
 )
 
-// event is what happens at a time of the run, or every so often from then on.
+// event runs at a time of the run, and repeats at an interval if it has one.
 type event struct {
 	at, every time.Duration
 	what      func(context.Context) error
 }
 
-// length is how long the run takes: the manager sweeps five minutes after it was started again.
+// length is the duration of the run: the manager sweeps five minutes after its restart.
 const length = 7 * time.Minute
 
-// eventLimit bounds one event: a run that waits for what does not come ends with words.
+// eventLimit is the timeout of one event, so that a stuck run fails with a message.
 const eventLimit = 2 * time.Minute
 
-// play makes the teams, and lets the run happen.
+// play creates the teams and executes the events.
 func (s *stage) play(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -95,16 +96,16 @@ func (e *event) happens(ctx context.Context) error {
 	return e.what(ctx)
 }
 
-// player acts for teams and platforms.
+// player acts as the teams and the platforms.
 type player struct {
 	*stage
 
-	// keys are those of the teams, and accounts the ids of connections, by namespace/name.
+	// keys are the teams' API keys, and accounts the ids of connections, by namespace/name.
 	keys, accounts map[string]string
 	texts, files   int
 }
 
-// events is the run.
+// events returns the events of the run.
 func (p *player) events() []event {
 	x, threads, images, page := "x", "threads", "images", "page"
 	at := func(seconds int) time.Duration { return time.Duration(seconds) * time.Second }
@@ -116,19 +117,19 @@ func (p *player) events() []event {
 		{at(0), at(3), p.asks},
 		{at(5), at(15), p.signsIn},
 		{at(20), 0, p.pictures(good, images, 3, at(20))},
-		// Without a manager nothing goes out, and what is due then is late.
+		// Without a manager no post is published, and posts that are due meanwhile are late.
 		{at(60), 0, func(context.Context) error { p.manager.Stop(nil); return nil }},
 		{at(85), 0, p.startManager},
 		{at(120), 0, p.fault(refused, x, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: forever})},
-		// The answer is lost, and what a Page does not list may be online all the same.
+		// The response is lost, and a post that a Page does not list may still be online.
 		{at(150), 0, p.fault(stuck, page, sandboxtest.Fault{Operation: "publish", Kind: "drop_before", Times: 1})},
 		{at(151), 0, p.posts(stuck, 0, page)},
-		// The answer is lost, and X cannot be asked.
+		// The response is lost, and X does not answer lookups.
 		{at(180), 0, p.fault(stuck, images, sandboxtest.Fault{Operation: "list", Kind: "status", Status: http.StatusServiceUnavailable, Times: forever})},
 		{at(181), 0, p.fault(stuck, images, sandboxtest.Fault{Operation: "publish", Kind: "drop_after", Times: 1})},
 		{at(182), 0, p.posts(stuck, 0, images)},
 		{at(210), 0, p.fault(stuck, x, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 900, Times: forever})},
-		// A brake, and its end.
+		// A suspension and its end.
 		{at(240), 0, p.suspends(refused, true)},
 		{at(290), 0, p.suspends(refused, false)},
 		{at(300), 0, p.fault(good, images, sandboxtest.Fault{Operation: "upload", Kind: "delay", DelayMS: 20000, Times: forever})},
@@ -136,7 +137,7 @@ func (p *player) events() []event {
 	}
 }
 
-// signsIn is a person who signs in by a link, and then tries it again.
+// signsIn signs in by a link, and then tries the link again.
 func (p *player) signsIn(ctx context.Context) error {
 	config, err := clientcmd.BuildConfigFromFlags("", p.setup.Kubeconfig(processes.Admin))
 	if err != nil {
@@ -170,7 +171,7 @@ func (p *player) signsIn(ctx context.Context) error {
 	return nil
 }
 
-// connectAll makes the teams with a key each and their accounts. One account has lost its tokens.
+// connectAll creates the teams with one key and their accounts each. One account has lost its tokens.
 func (p *player) connectAll(ctx context.Context) error {
 	id := 1700000000
 	for _, team := range []string{good, refused, stuck} {
@@ -244,7 +245,7 @@ func (p *player) fault(team, connection string, f sandboxtest.Fault) func(contex
 	}
 }
 
-// suspends has nothing of a team published, or ends that.
+// suspends sets or clears a team's suspension.
 func (p *player) suspends(name string, suspend bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -253,7 +254,7 @@ func (p *player) suspends(name string, suspend bool) func(context.Context) error
 	}
 }
 
-// posts publishes a text by REST, scheduled for later unless that is zero.
+// posts publishes a text by the REST API, scheduled for later unless later is zero.
 func (p *player) posts(team string, later time.Duration, connections ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		p.texts++
@@ -270,7 +271,7 @@ func (p *player) posts(team string, later time.Duration, connections ...string) 
 	}
 }
 
-// asks lists posts, and asks for one that does not exist.
+// asks lists posts, and requests one that does not exist.
 func (p *player) asks(ctx context.Context) error {
 	if err := p.call(ctx, good, http.MethodGet, "/posts", nil); err != nil {
 		return err
@@ -278,7 +279,7 @@ func (p *player) asks(ctx context.Context) error {
 	return p.call(ctx, good, http.MethodGet, "/posts/none", nil)
 }
 
-// call sends a request. What a platform team sees on a dashboard includes requests that are refused.
+// call sends a request. A rejected request is no error, since the recording must contain some.
 func (p *player) call(ctx context.Context, team, method, path string, in any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -302,7 +303,7 @@ func (p *player) call(ctx context.Context, team, method, path string, in any) er
 	return err
 }
 
-// pictures schedules posts with an image each.
+// pictures schedules posts with one image each.
 func (p *player) pictures(team, connection string, n int, later time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		at := v1alpha1.NewTimePtr(time.Now().Add(later))
@@ -328,7 +329,7 @@ func (p *player) pictures(team, connection string, n int, later time.Duration) f
 	}
 }
 
-// upload puts a picture of noise, about a megabyte, where the manager says.
+// upload uploads a noise picture of about a megabyte to the address from the manager.
 func (p *player) upload(ctx context.Context, team, name string) error {
 	const side = 1000
 	noise := rand.New(rand.NewPCG(uint64(p.files), 1))
