@@ -19,12 +19,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector takes traces by OTLP over HTTP.
+// collector receives traces by OTLP over HTTP.
 type collector struct {
 	*httptest.Server
 
 	mu sync.Mutex
-	// spans are "SERVICE: NAME", by the id of their trace, and text is everything.
+	// spans are "SERVICE: NAME", by trace id, and text is all received data.
 	spans map[string][]string
 	text  strings.Builder
 }
@@ -63,14 +63,14 @@ func (c *collector) take(data *tracepb.TracesData) {
 	}
 }
 
-// of are the spans of a trace.
+// of returns the spans of a trace.
 func (c *collector) of(trace string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans[trace])
 }
 
-// said is all that came.
+// said returns all received data.
 func (c *collector) said() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,12 +38,12 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
-// at is the name of an object of a namespace.
+// at returns the metadata of an object in a namespace.
 func at(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// connect makes an account on X with a connection in a namespace.
+// connect creates an account on X with a connection in a namespace.
 func connect(ctx context.Context, namespace, account string) *v1alpha1.Connection {
 	GinkgoHelper()
 	made, err := sandbox.Account(ctx, "x", account, nil)
@@ -62,7 +62,7 @@ func post(namespace, name, caption string) *v1alpha1.Post {
 	}}
 }
 
-// token gives a key of a namespace a token that no manager has to make.
+// token sets a token for a key in a namespace, without a manager.
 func token(ctx context.Context, namespace string) string {
 	GinkgoHelper()
 	made := apitoken.New(namespace, "ci")
@@ -208,7 +208,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 		untouched := post(elsewhere, "untouched", "not ours")
 		Expect(admin.Create(ctx, untouched)).To(Succeed())
 		foreign := token(ctx, elsewhere)
-		// A post of our own that is out after them shows that there was time for theirs.
+		// When a later post of our own is published, there was time for theirs.
 		later := post(served, "later", "after theirs")
 		Expect(admin.Create(ctx, later)).To(Succeed())
 		Eventually(func() ([]string, error) { return texts(ctx, "1001") }).Should(ContainElement("after theirs"))
@@ -285,7 +285,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 	)
 })
 
-// texts are what an account on X has published.
+// texts returns the published texts of an account on X.
 func texts(ctx context.Context, account string) ([]string, error) {
 	posts, err := sandbox.Posts(ctx, "x", account)
 	var out []string
@@ -299,7 +299,7 @@ var _ = Describe("An apiserver that cannot serve its metrics", func() {
 	It("ends and names the field, instead of running without alerts", func() {
 		config := configv1alpha1.DefaultAPIServer()
 		config.BindAddress, config.Health.BindAddress = ports.ForTest(GinkgoT()), ports.ForTest(GinkgoT())
-		config.Metrics.BindAddress = strings.TrimPrefix(metrics["apiserver"], "https://") // it is taken
+		config.Metrics.BindAddress = strings.TrimPrefix(metrics["apiserver"], "https://") // already in use
 		config.Shutdown.Delay.Duration = 0
 		data, err := yaml.Marshal(config)
 		Expect(err).NotTo(HaveOccurred())

@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release_test runs both of Herald's processes as a release with a name and a
-// namespace of its own, with the rights that the chart gives them and nothing else, for
-// some of the cluster's teams, and without a store of files.
+// Package release_test runs both of Herald's processes as a release with a separate name and namespace, with only the
+// rights of the chart, for some of the cluster's teams, and without a store of files.
 package release_test
 
 import (
@@ -40,8 +39,7 @@ func TestRelease(t *testing.T) {
 	RunSpecs(t, "a release of another name, in another namespace")
 }
 
-// The release, its namespace, that of the team which it serves and that of one which it
-// does not.
+// The release, its namespace, and the namespaces of a team that it serves and of one that it does not.
 const (
 	release   = "outreach"
 	system    = "social"
@@ -53,14 +51,14 @@ var (
 	admin   client.Client
 	sandbox sandboxtest.Client
 	folder  string
-	// site is the address of the API, webhook that of the webhook; healths and metrics
-	// are those of both processes.
+	// site and webhook are the addresses of the API and of the webhook; healths and metrics are the addresses of both
+	// processes' ports.
 	site, webhook    string
 	healths, metrics map[string]string
-	// traces is where both deliver their traces, and logs is what they log.
+	// traces receives the traces of both processes, and logs has their logs.
 	traces = &collector{}
 	logs   = map[string]*gbytes.Buffer{}
-	// configs are their configurations.
+	// configs are the processes' configurations.
 	configs = map[string]interface {
 		Shared() *configv1alpha1.Common
 	}{}
@@ -111,8 +109,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	startHerald("apiserver", apiserver)
 })
 
-// writeChart writes what the chart installs for the release: a folder with all of it but the webhook's configuration, and
-// a file with that. The definitions are there already, and Deployments stay without pods, since nothing runs them here.
+// writeChart writes the chart's objects for the release: a folder with all except the webhook configuration, and a file
+// with that. The CRDs are installed already, and Deployments get no pods, since no controller runs here.
 func writeChart(ctx context.Context) (rights, admission string) {
 	GinkgoHelper()
 	objects, err := chart.Render(ctx, release, system, "minimal-values.yaml")
@@ -145,7 +143,7 @@ func startSandbox() {
 	}).WithContext(context.Background()).Should(Succeed())
 }
 
-// startHerald runs a process with its configuration and waits until it is ready.
+// startHerald starts a process with its configuration and waits until it is ready.
 func startHerald(process string, config any) {
 	GinkgoHelper()
 	file := writeConfig(process, config)
@@ -155,7 +153,7 @@ func startHerald(process string, config any) {
 	Eventually(statusOf).WithArguments(healths[process] + "/readyz").Should(Equal(http.StatusOK))
 }
 
-// writeConfig writes the configuration of a process, in one piece.
+// writeConfig writes the configuration of a process to one file.
 func writeConfig(process string, config any) (file string) {
 	GinkgoHelper()
 	data, err := yaml.Marshal(config)
@@ -192,7 +190,7 @@ func statusOf(url string) (int, error) {
 	return resp.StatusCode, resp.Body.Close()
 }
 
-// createNamespace creates a namespace that no team has.
+// createNamespace creates a namespace without a team.
 func createNamespace(ctx context.Context, name string) {
 	GinkgoHelper()
 	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// acme is the Team of the suite, and richer what its people would like it to be.
+// acme is the Team of the suite, and richer a patch to the largest plan.
 func acme() *v1alpha1.Team {
 	return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}, Spec: v1alpha1.TeamSpec{
 		Namespace: ofTeam, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter},
@@ -29,7 +29,7 @@ func acme() *v1alpha1.Team {
 
 const richer = `{"spec":{"subscription":{"plan":"unlimited"}}}`
 
-// everyRight is what an attacker would like to bind to the account.
+// everyRight returns a binding to cluster-admin, as an attacker would create it.
 func everyRight() *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "mine"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
@@ -37,8 +37,8 @@ func everyRight() *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// What follows is what somebody tries who has the code and the token of a process. The tables beside this file try each
-// step alone, with every role; here it is the roles and the policies together.
+// The attempts of an attacker with the code and the token of a process. The tables in this folder test each step
+// separately, with every role; these tests cover the roles and the policies together.
 var _ = DescribeTable("Somebody who has either process", func(ctx SpecContext, attempt func(context.Context, client.Client) error, words ...string) {
 	for _, who := range []client.Client{manager, apiserver} {
 		outcomeIs(attempt(ctx, who), words...)
@@ -132,7 +132,7 @@ var _ = DescribeTable("Somebody who has the apiserver", func(ctx SpecContext, at
 	Entry("publishes a draft and leaves no name", func(ctx context.Context) error { return change(ctx, apiserver, draft(), `{"spec":{"draft":null}}`) }, policy),
 )
 
-// What is left: it is what the processes are for, and SECURITY.md says so.
+// The remaining rights are what the processes exist for; SECURITY.md lists them.
 var _ = Describe("What is left to somebody who has a process", func() {
 	It("is to write what people and API keys may, in the name of whom they like, with a label by which it is found", func(ctx SpecContext) {
 		for _, planted := range []client.Object{sent(ofTeam), keyOf(newKey, "grace"), connected(ofTeam), grant(ofTeam, func(g *v1alpha1.OAuthGrant) {
@@ -149,7 +149,7 @@ var _ = Describe("What is left to somebody who has a process", func() {
 		Eventually(func() error { return manager.Get(ctx, client.ObjectKeyFromObject(database()), &corev1.Secret{}) }).Should(Succeed())
 	})
 
-	// The API server asks no policy about policies and webhooks: one that is wrong could not be removed.
+	// The API server calls no policy for policies and webhooks, since a broken one could not be removed.
 	It("is, with the manager, to have Herald's webhook asked about other objects, where the manager maintains it", func(ctx SpecContext) {
 		webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: "herald"},

@@ -17,17 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// right is all that an account may do with one resource, or with named objects of it. A right without a reason is one too
-// many: who adds a row says what it is needed for, and what holds it where it says more than that.
+// right has an account's rights to one resource, or to named objects of it. Every row needs a reason: the need for the
+// right, and the policy that restricts it if it is too broad.
 type right struct {
 	// of is "resource.group", or "resource.group name,name".
 	of string
-	// verbs, sorted.
+	// verbs are sorted.
 	verbs string
 	why   string
 }
 
-// Where rights hold: everywhere, in Herald's own namespace beside those, and in the namespaces of teams beside those.
+// rightsOfManager has the rights by scope: everywhere, and in addition in Herald's own namespace and in the teams'
+// namespaces.
 var rightsOfManager = map[string][]right{
 	"everywhere": {
 		{
@@ -137,7 +138,7 @@ var rightsOfManager = map[string][]right{
 	},
 }
 
-// rightsOfAPIServer include those for people and agents.
+// rightsOfAPIServer include the rights for people and agents.
 var rightsOfAPIServer = map[string][]right{
 	"everywhere": {
 		{
@@ -244,7 +245,7 @@ var _ = DescribeTable("The API server lists", func(ctx SpecContext, account stri
 	Entry("what the apiserver may do", "herald-apiserver", rightsOfAPIServer),
 )
 
-// linesOf are rights as listed returns them, each verb of each object apart.
+// linesOf returns rights in the format of listed, one line for each verb and object.
 func linesOf(rights []right) []string {
 	lines := map[string]bool{}
 	for _, r := range rights {
@@ -264,7 +265,8 @@ func linesOf(rights []right) []string {
 	return slices.Sorted(maps.Keys(lines))
 }
 
-// listed is what the API server says that an account of herald-system may do in a namespace: "verb resource.group name".
+// listed returns an account's rights in a namespace from the API server, as "verb resource.group name". The account is
+// in herald-system.
 func listed(ctx context.Context, account, namespace string) (map[string]bool, error) {
 	config := rest.CopyConfig(adminConfig)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:" + account}

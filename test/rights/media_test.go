@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// awaited is the Media that the apiserver makes of an upload, but for the edits.
+// awaited returns the Media that the apiserver creates for an upload, with the edits.
 func awaited(namespace string, edits ...func(*v1alpha1.Media)) *v1alpha1.Media {
 	m := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{
@@ -34,7 +34,7 @@ func awaited(namespace string, edits ...func(*v1alpha1.Media)) *v1alpha1.Media {
 	return m
 }
 
-// pending and verified are Media of the suite: one that is awaited, and one that no post uses.
+// pending and verified are Media of the suite: one that awaits its upload, and one without a post.
 func pending() *v1alpha1.Media {
 	return awaited(ofTeam, func(m *v1alpha1.Media) { m.Name = "m" + strings.Repeat("p", 25) })
 }
@@ -158,7 +158,7 @@ var _ = DescribeTable("With the roles that it is installed with, of a Media the 
 	Entry("makes one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "create no Media"),
 )
 
-// ofHerald are the roles of Herald's own accounts, and not of people.
+// ofHerald are the roles of Herald's own service accounts, which are not for people.
 var ofHerald = []string{"herald-manager", "herald-apiserver", "herald-release"}
 
 var _ = Describe("The address that a file is uploaded to", func() {

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The metadata of what the ResourceQuota counts: without a bound on them, a few thousand objects fill etcd.
+// The metadata of the objects that the ResourceQuota counts: without a limit, a few thousand objects fill etcd.
 var _ = Describe("What is written around an object of a team", Ordered, func() {
 	const kib = 1 << 10
 	much := func(bytes int) map[string]string {
@@ -112,7 +112,7 @@ var _ = Describe("What is written around an object of a team", Ordered, func() {
 				`{"apiVersion":"social.herald.dev/v1alpha1","kind":"Media","metadata":{"name":"large","namespace":"`+ofTeam+`","labels":{"shared":"a"}}}`)),
 				client.FieldOwner(who))
 		}
-		for i := range 15 { // and the one that made it
+		for i := range 15 { // and the initial one
 			Expect(apply(fmt.Sprintf("tool-%d", i))).To(Succeed())
 		}
 		outcomeIs(apply("one-more"), policy, "field managers")
@@ -124,7 +124,7 @@ func policyBinding(name string) *admissionregistrationv1.ValidatingAdmissionPoli
 	return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// withoutPolicy does something while a policy binds nobody.
+// withoutPolicy runs do while a policy has no binding.
 func withoutPolicy(ctx context.Context, name string, do func()) {
 	GinkgoHelper()
 	unbound := policyBinding(name)

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// podOf is a pod of the installation.
+// podOf returns a pod of the installation.
 func podOf(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: name, Labels: map[string]string{"app.kubernetes.io/component": "some"}},
@@ -31,14 +31,15 @@ func podOf(name string) *corev1.Pod {
 	}
 }
 
-// podElsewhere has the name of one of Herald's.
+// podElsewhere returns a pod in another namespace with the name of one of Herald's.
 func podElsewhere() *corev1.Pod {
 	p := podOf("manager-1")
 	p.Namespace = foreign
 	return p
 }
 
-// storePods stores the pods of the suite. That of the manager runs, and somebody else has opened a gate of it.
+// storePods stores the pods of the suite. The manager's pod is running, and another program has set one of its
+// readiness gates.
 func storePods(ctx context.Context) error {
 	for _, p := range []*corev1.Pod{podOf("manager-1"), podOf("apiserver-1"), podElsewhere()} {
 		if err := admin.Create(ctx, p); err != nil {
@@ -49,7 +50,7 @@ func storePods(ctx context.Context) error {
 		`{"status":{"phase":"Running","message":"it runs","podIP":"10.0.0.9","podIPs":[{"ip":"10.0.0.9"}],"conditions":[{"type":"example.com/there","status":"True"}]}}`)))
 }
 
-// in acts as an account by the token of a pod.
+// in acts as an account with the token of a pod.
 func in(account, pod string, groups ...string) client.Client {
 	GinkgoHelper()
 	config := rest.CopyConfig(adminConfig)
@@ -62,12 +63,12 @@ func in(account, pod string, groups ...string) client.Client {
 	return c
 }
 
-// mark changes the status of a pod.
+// mark patches the status of a pod.
 func mark(ctx context.Context, who client.Client, pod *corev1.Pod, patch string) error {
 	return who.Status().Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, []byte(patch)), client.DryRunAll)
 }
 
-// said is the condition by which a pod tells whether its clock agrees.
+// said is the pod condition that reports whether the clock agrees.
 const said = `{"status":{"conditions":[{"type":"social.herald.dev/ClockAgrees","status":"True","reason":"Agrees"}]}}`
 
 var _ = DescribeTable("Either process, with the rights that it is installed with, writes into the status of", func(ctx SpecContext, from string, pod *corev1.Pod, patch string, words ...string) {

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// born is a post as the apiserver makes one, and as a restore does.
+// born returns a post as the apiserver creates it, and as a restore does.
 func born(name string) *v1alpha1.Post {
 	return &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: name, Annotations: map[string]string{

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// levels is a transport that records the FlowSchema and the priority level of the last request,
-// which the API server names in the header of its answer.
+// levels is a transport that records the FlowSchema and the priority level of the last request, from the API server's
+// response headers.
 type levels struct {
 	http.RoundTripper
 
@@ -57,7 +57,8 @@ var _ = DescribeTable("The Kubernetes API serves", func(ctx SpecContext, user st
 	Expect(admin.Get(ctx, client.ObjectKey{Name: schema}, &flow)).To(Succeed())
 	var at flowcontrolv1.PriorityLevelConfiguration
 	Expect(admin.Get(ctx, client.ObjectKey{Name: level}, &at)).To(Succeed())
-	// The API server learns of a FlowSchema a moment after it is stored. Whether the roles allow the request does not matter here.
+	// The API server applies a FlowSchema shortly after it is stored. Whether the roles allow the request does not
+	// matter here.
 	Eventually(func() string {
 		_ = attempt(ctx, c)
 		return seen.schema

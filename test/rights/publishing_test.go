@@ -17,10 +17,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// madePost is a name that the apiserver makes.
+// madePost is a name as the apiserver generates it.
 var madePost = "p" + strings.Repeat("a", 25)
 
-// sent is the post that the apiserver makes for an API key, but for the edits.
+// sent returns the post that the apiserver creates for an API key, with the edits.
 func sent(namespace string, edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -42,7 +42,7 @@ func sent(namespace string, edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	return p
 }
 
-// draft is a post that GitOps applied, and that waits.
+// draft returns a draft that GitOps applied.
 func draft() *v1alpha1.Post {
 	return sent(ofTeam, func(p *v1alpha1.Post) {
 		p.Name, p.Labels, p.Finalizers = "launch", map[string]string{"app": "a"}, []string{"example.com/kept"}
@@ -51,19 +51,19 @@ func draft() *v1alpha1.Post {
 	})
 }
 
-// change merges changes into an object of the suite, and stores nothing.
+// change patches an object of the suite as a dry run.
 func change(ctx context.Context, who client.Client, of client.Object, patch string) error {
 	return who.Patch(ctx, of, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
 }
 
-// changeStatus merges changes into the status of an object of the suite, and stores nothing.
+// changeStatus patches the status of an object of the suite as a dry run.
 func changeStatus(ctx context.Context, who client.Client, of client.Object, patch string) error {
 	return who.Status().Patch(ctx, of, client.RawPatch(types.MergePatchType, []byte(patch)), &client.SubResourcePatchOptions{
 		PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}},
 	})
 }
 
-// signature is what the apiserver notes of a person who changes something.
+// signature is the apiserver's annotation for a user's change.
 const signature = `"metadata":{"annotations":{"social.herald.dev/last-author":"ada"}}`
 
 var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it makes a Post", func(ctx SpecContext, p *v1alpha1.Post, words ...string) {
@@ -131,7 +131,7 @@ var _ = DescribeTable("Whatever roles it has, the policies hold", func(ctx SpecC
 	Entry("the manager: it deletes no Post that is not out", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "delete no Post but one that is finished"),
 )
 
-// finished is a post of the suite that is finished.
+// finished returns a finished post of the suite.
 func finished() *v1alpha1.Post {
 	return sent(ofTeam, func(p *v1alpha1.Post) { p.Name, p.Spec.Draft = "p"+strings.Repeat("o", 25), true })
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// bounding is the ResourceQuota that the manager makes in a namespace, but for the edits.
+// bounding returns the ResourceQuota that the manager creates in a namespace, with the edits.
 func bounding(namespace string, edits ...func(*corev1.ResourceQuota)) *corev1.ResourceQuota {
 	q := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.BudgetQuota},

@@ -14,14 +14,14 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// held is a post of the suite with finalizers of Herald and of somebody else.
+// held returns a post of the suite with finalizers of Herald and of another program.
 func held() *v1alpha1.Post {
 	p := born("held")
 	p.Finalizers = []string{"example.com/kept", v1alpha1.DeliveryFinalizer}
 	return p
 }
 
-// ofRelease is the account of `herald release`, with every right to Herald's kinds.
+// ofRelease acts as the service account of `herald release`, with every right to Herald's kinds.
 var ofRelease client.Client
 
 var _ = Describe("Whatever roles the release has, its policy holds it", Ordered, func() {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights_test checks what Herald's accounts may do in a cluster that has
-// config/rbac as it is shipped: what an attacker gains who has one of the processes.
+// Package rights_test checks the rights of Herald's service accounts in a cluster with config/rbac as shipped: an
+// attacker who controls one of the processes has these rights.
 package rights_test
 
 import (
@@ -35,8 +35,7 @@ func TestRights(t *testing.T) {
 	RunSpecs(t, "rights of the two accounts")
 }
 
-// Namespaces of the suite: that of a team, of another one where a role is bound
-// wrongly already, and one that is no team's.
+// Namespaces of the suite: a team's, another team's with a misused RoleBinding, and one without a team.
 const (
 	ofTeam  = "team-acme"
 	misused = "team-misused"
@@ -45,11 +44,10 @@ const (
 
 var (
 	admin client.Client
-	// adminConfig is how admin reaches the API server.
+	// adminConfig is an administrator's client configuration.
 	adminConfig *rest.Config
-	// manager and apiserver have the rights that they are installed with.
-	// powerful is the manager with every right to the kinds that the policies
-	// are about, so that these alone hold it. So is broken the apiserver.
+	// manager and apiserver have the rights of an installation. powerful acts as the manager with every right to the
+	// kinds that the policies cover, so that only the policies restrict it. broken is the same for the apiserver.
 	manager, powerful, apiserver, broken client.Client
 )
 
@@ -94,7 +92,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	waitForPolicies(ctx)
 })
 
-// as acts as an account of the installation that is in groups.
+// as acts as an account of the installation with these groups.
 func as(account string, groups ...string) client.Client {
 	GinkgoHelper()
 	config := rest.CopyConfig(adminConfig)
@@ -104,7 +102,7 @@ func as(account string, groups ...string) client.Client {
 	return c
 }
 
-// grantAll gives the group "powerful" what RBAC would refuse.
+// grantAll grants the group "powerful" all rights that RBAC would otherwise deny.
 func grantAll(ctx context.Context) {
 	GinkgoHelper()
 	Expect(admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "powerful"}, Rules: []rbacv1.PolicyRule{{
@@ -120,8 +118,7 @@ func grantAll(ctx context.Context) {
 	})).To(Succeed())
 }
 
-// waitForPolicies returns when the API server holds the accounts to every policy: it
-// learns of them a moment after they are stored.
+// waitForPolicies waits until the API server enforces every policy, which it does shortly after they are stored.
 func waitForPolicies(ctx context.Context) {
 	GinkgoHelper()
 	for policy, attempt := range map[string]func() error{
@@ -151,7 +148,7 @@ func waitForPolicies(ctx context.Context) {
 	}
 }
 
-// binding is the one that the manager makes in a namespace, but for the edits.
+// binding returns the RoleBinding that the manager creates in a namespace, with the edits.
 func binding(namespace string, edits ...func(*rbacv1.RoleBinding)) *rbacv1.RoleBinding {
 	b := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "herald-manager-secrets"},
@@ -164,7 +161,7 @@ func binding(namespace string, edits ...func(*rbacv1.RoleBinding)) *rbacv1.RoleB
 	return b
 }
 
-// credentials is the binding that the manager makes for the apiserver, but for the edits.
+// credentials returns the RoleBinding that the manager creates for the apiserver, with the edits.
 func credentials(namespace string, edits ...func(*rbacv1.RoleBinding)) *rbacv1.RoleBinding {
 	return binding(namespace, append([]func(*rbacv1.RoleBinding){func(b *rbacv1.RoleBinding) {
 		b.Name, b.RoleRef.Name, b.Subjects[0].Name = "herald-apiserver-credentials", "herald-team-credentials", "herald-apiserver"
@@ -188,7 +185,7 @@ func secret(namespace string, kind corev1.SecretType) *corev1.Secret {
 	}
 }
 
-// ofAccount is the Secret that the apiserver makes of an account that a person connects, but for the edits.
+// ofAccount returns the Secret that the apiserver creates when a user connects an account, with the edits.
 func ofAccount(namespace string, edits ...func(*corev1.Secret)) *corev1.Secret {
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -204,15 +201,15 @@ func ofAccount(namespace string, edits ...func(*corev1.Secret)) *corev1.Secret {
 	return s
 }
 
-// key is the key that the apiserver reads.
+// key returns the APIKey that the apiserver reads.
 func key() *v1alpha1.APIKey {
 	return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "ci"}}
 }
 
-// newKey is a name that the apiserver makes.
+// newKey is a name as the apiserver generates it.
 var newKey = "k-" + strings.Repeat("a", 16)
 
-// keyOf is a key that a person made in the web application.
+// keyOf returns an APIKey that a user created in the web application.
 func keyOf(name, author string) *v1alpha1.APIKey {
 	return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ofTeam, Name: name,
@@ -220,13 +217,13 @@ func keyOf(name, author string) *v1alpha1.APIKey {
 	}}
 }
 
-// made is the name of a Connection that the apiserver makes, and ofMade begins those of its Secrets.
+// made is a Connection's name as the apiserver generates it, and ofMade the prefix of its Secrets.
 const (
 	made   = "x-aaaaaaaaaaaaaaaa"
 	ofMade = made + "-"
 )
 
-// connected is the Connection that the apiserver makes of an account that a person connects, but for the edits.
+// connected returns the Connection that the apiserver creates when a user connects an account, with the edits.
 func connected(namespace string, edits ...func(*v1alpha1.Connection)) *v1alpha1.Connection {
 	secret := ofMade + strings.Repeat("b", 10)
 	c := &v1alpha1.Connection{
@@ -244,7 +241,7 @@ func connected(namespace string, edits ...func(*v1alpha1.Connection)) *v1alpha1.
 	return c
 }
 
-// useSecret refers to another Secret, which an annotation notes.
+// useSecret refers to another Secret, with the annotation for it.
 func useSecret(name string) func(*v1alpha1.Connection) {
 	return func(c *v1alpha1.Connection) {
 		c.Spec.CredentialsSecretRef.Name = name
@@ -252,7 +249,7 @@ func useSecret(name string) func(*v1alpha1.Connection) {
 	}
 }
 
-// applied is a Connection that people applied.
+// applied returns a Connection that a user applied.
 func applied() *v1alpha1.Connection {
 	return connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.Name, c.Labels, c.Spec.CredentialsSecretRef.Name = "acme-x", map[string]string{"app": "a"}, "acme-x"
@@ -260,23 +257,22 @@ func applied() *v1alpha1.Connection {
 	})
 }
 
-// noted is a Connection that says who changed it last, as the apiserver has it before it
-// disconnects one.
+// noted returns a Connection with its last author, as the apiserver annotates it before disconnecting.
 func noted(namespace string) *v1alpha1.Connection {
 	return connected(namespace, func(c *v1alpha1.Connection) {
 		c.Name, c.Annotations[v1alpha1.LastAuthorAnnotation] = "x-dddddddddddddddd", "ada"
 	})
 }
 
-// patchConnection changes the applied Connection with the apiserver's account, whatever its roles.
+// patchConnection patches the applied Connection as the apiserver, whatever its roles.
 func patchConnection(ctx context.Context, patch string) error {
 	return broken.Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
 }
 
-// planted lists a token in a key.
+// planted is a patch that adds a token to a key.
 var planted = `{"spec":{"tokens":[{"name":"mine","sha256":"` + strings.Repeat("a", 64) + `"}]}}`
 
-// event is about the key.
+// event returns an event about the key.
 func event() *eventsv1.Event {
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "e"}, EventTime: metav1.NewMicroTime(time.Unix(0, 0)), Type: corev1.EventTypeNormal,
@@ -285,17 +281,17 @@ func event() *eventsv1.Event {
 	}
 }
 
-// web is the Secret that the replicas of the apiserver share.
+// web returns the Secret that the apiserver's replicas share.
 func web() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "herald-web"}}
 }
 
-// patchKey changes the key's status with the apiserver's rights.
+// patchKey patches the key's status with the apiserver's rights.
 func patchKey(ctx context.Context, patch string, options ...client.SubResourcePatchOption) error {
 	return apiserver.Status().Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(patch)), options...)
 }
 
-// Who refuses a request: nobody, the roles of the account, or a policy.
+// Expected reasons of a rejection: none, the account's roles, or a policy.
 const (
 	nobody = ""
 	roles  = "cannot"
@@ -303,7 +299,7 @@ const (
 	policy = "ValidatingAdmissionPolicy"
 )
 
-// outcomeIs checks that a request was refused with words of the one who refuses it.
+// outcomeIs checks that a request was rejected with these words, or accepted for nobody.
 func outcomeIs(err error, words ...string) {
 	GinkgoHelper()
 	if words[0] == nobody {

@@ -15,7 +15,7 @@ import (
 	tokens "github.com/herald-social/herald/internal/credentials"
 )
 
-// certificate is the Secret that the manager makes for its webhook, but for the edits.
+// certificate returns the Secret that the manager creates for its webhook, with the edits.
 func certificate(edits ...func(*corev1.Secret)) *corev1.Secret {
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "herald-webhook-certificate"},
@@ -27,7 +27,7 @@ func certificate(edits ...func(*corev1.Secret)) *corev1.Secret {
 	return s
 }
 
-// ownedBy is a Secret in the team's namespace that belongs to an object of Herald.
+// ownedBy returns a Secret in the team's namespace that belongs to an object of Herald.
 func ownedBy(kind, name string, edits ...func(*corev1.Secret)) *corev1.Secret {
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -42,8 +42,8 @@ func ownedBy(kind, name string, edits ...func(*corev1.Secret)) *corev1.Secret {
 	return s
 }
 
-// database is a Secret that something else in the team's namespace uses, account one that
-// people made with the tokens of an account, and uploads one that the manager made.
+// database returns a Secret of another program in the team's namespace, account one that a user created with an
+// account's tokens, and uploads one of the manager.
 func database() *corev1.Secret {
 	return ownedBy("", "database", func(s *corev1.Secret) { s.OwnerReferences, s.Data = nil, map[string][]byte{"password": []byte("a")} })
 }
@@ -55,7 +55,7 @@ func account() *corev1.Secret {
 	})
 }
 
-// copied is the manager's working copy of an account's tokens, but for the edits.
+// copied returns the manager's working copy of an account's tokens, with the edits.
 func copied(account string, edits ...func(*corev1.Secret)) *corev1.Secret {
 	conn := &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: account}}
 	s := ownedBy("", tokens.WorkingName(conn), func(s *corev1.Secret) {

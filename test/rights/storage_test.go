@@ -24,11 +24,11 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// mostName is how many characters the name of an object has at most.
+// mostName is the maximum length of an object's name.
 const mostName = 253
 
-// ownedNames returns what a client can claim to own: one field manager with as many
-// made-up names below a part of the object as take so many bytes.
+// ownedNames returns a managedFields entry as a client can claim it: made-up field names of this total size, below a
+// part of the object.
 func ownedNames(manager string, bytes int, path ...string) metav1.ManagedFieldsEntry {
 	names := map[string]any{}
 	for i := 0; bytes > 0; i++ {
@@ -48,14 +48,14 @@ func ownedNames(manager string, bytes int, path ...string) metav1.ManagedFieldsE
 	}
 }
 
-// room is a part of an object that a person can fill: add fills it with so many bytes.
+// room is a part of an object that a user can fill: add fills it with this number of bytes.
 type room struct {
 	what string
 	add  func(o client.Object, bytes int)
 }
 
-// around returns the ways to enlarge the metadata of an object: each list of ObjectMeta, and
-// names of fields that the object does not have, at every level of managedFields.
+// around returns the ways to enlarge an object's metadata: each list of ObjectMeta, and names of fields that the object
+// lacks, at every level of managedFields.
 func around() []room {
 	owned := func(manager string, path ...string) room {
 		return room{"managedFields " + manager, func(o client.Object, bytes int) {
@@ -94,9 +94,8 @@ func around() []room {
 	}
 }
 
-// fullest creates, in steps, the largest object that a person may: each way of adding to
-// it is taken as far as the API server admits it, to within a kibibyte. It returns the
-// bytes stored.
+// fullest creates, in steps, the largest object that a user can store: each kind of data is extended until the API
+// server rejects more, to within a kibibyte. It returns the stored bytes.
 func fullest(ctx context.Context, c client.Client, o client.Object, rooms []room) int {
 	GinkgoHelper()
 	full := o.DeepCopyObject().(client.Object)
@@ -111,13 +110,13 @@ func fullest(ctx context.Context, c client.Client, o client.Object, rooms []room
 		}
 	}
 	Expect(c.Create(ctx, full)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has its own context
 		full.SetFinalizers(nil)
 		full.SetManagedFields(nil)
 		Expect(admin.Update(ctx, full)).To(Succeed())
 		Expect(client.IgnoreNotFound(admin.Delete(ctx, full))).To(Succeed())
 	})
-	for i := range 4 { // the fields of further managers, which are added to what is there
+	for i := range 4 { // the fields of additional managers, which are added to the existing ones
 		larger := full.DeepCopyObject().(client.Object)
 		larger.SetManagedFields(append(larger.GetManagedFields(), ownedNames(fmt.Sprint("later-", i), 12<<10, "f:spec")))
 		if c.Update(ctx, larger) == nil {
@@ -129,13 +128,13 @@ func fullest(ctx context.Context, c client.Client, o client.Object, rooms []room
 	return len(stored)
 }
 
-// reference is the longest name that refers to an object.
+// reference returns a reference with the longest name.
 func reference(i int) v1alpha1.LocalReference {
 	label := strings.Repeat("a", 59)
 	return v1alpha1.LocalReference{Name: fmt.Sprintf("%s.%s.%s.%s-%013d", label, label, label, label, i)[:mostName]}
 }
 
-// texts fills the captions of a Post to so many targets with a text.
+// texts fills the captions of a Post for this number of targets.
 func texts(targets int, text string) func(client.Object, int) {
 	return func(o client.Object, bytes int) {
 		p := o.(*v1alpha1.Post)
@@ -148,7 +147,7 @@ func texts(targets int, text string) func(client.Object, int) {
 	}
 }
 
-// references fills a draft of a tree with media.
+// references fills a draft of a tree with media references.
 func references(o client.Object, bytes int) {
 	p := o.(*v1alpha1.Post)
 	p.Spec.Category, p.Spec.Draft, p.Spec.Tree = v1alpha1.CategoryTree, true, &v1alpha1.TreeContent{}
@@ -163,8 +162,8 @@ func references(o client.Object, bytes int) {
 	}
 }
 
-// What a team can store is the number of objects that Kubernetes counts, times the largest that one can be. The webhook is not
-// asked here: it only refuses more.
+// A team's storage limit is the number of objects that Kubernetes counts times their largest size. The webhook is not
+// part of this test, since it only rejects more.
 var _ = Describe("What people with each role can store", Ordered, func() {
 	post := func(name string) *v1alpha1.Post {
 		return &v1alpha1.Post{
@@ -226,13 +225,13 @@ var _ = Describe("What people with each role can store", Ordered, func() {
 	})
 })
 
-// documentedSize returns the bytes that the table of docs/plans.md states for the largest object of a kind.
+// documentedSize returns the size of the largest object of a kind in the table of docs/plans.md, in bytes.
 func documentedSize(kind string) int {
 	GinkgoHelper()
 	return documented(`(?m)^\| `+kind+` \| ([0-9]+) KiB \|`) << 10
 }
 
-// documentedBudget returns the bytes that docs/plans.md states for a team's plan.
+// documentedBudget returns the budget of a plan in docs/plans.md, in bytes.
 func documentedBudget(plan string) int64 {
 	GinkgoHelper()
 	return int64(documented(`(?m)^\| `+plan+` \| ([0-9]+) MiB \|`)) << 20

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// counted is a Usage, but for the edits.
+// counted returns a Usage, with the edits.
 func counted(namespace string, edits ...func(*v1alpha1.Usage)) *v1alpha1.Usage {
 	u := &v1alpha1.Usage{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x-posts-2026-12"},
@@ -29,7 +29,7 @@ func counted(namespace string, edits ...func(*v1alpha1.Usage)) *v1alpha1.Usage {
 	return u
 }
 
-// told is an event that a process of Herald writes, but for the edits.
+// told returns an event of a Herald process, with the edits.
 func told(edits ...func(*eventsv1.Event)) *eventsv1.Event {
 	e := event()
 	e.Regarding.APIVersion = v1alpha1.GroupVersion.String()
@@ -39,7 +39,7 @@ func told(edits ...func(*eventsv1.Event)) *eventsv1.Event {
 	return e
 }
 
-// left is the event about a namespace in which there can be no event any more.
+// left returns the event about a namespace that no longer accepts events.
 func left(reason string) *eventsv1.Event {
 	return told(func(e *eventsv1.Event) {
 		e.Namespace, e.Reason, e.ReportingController = metav1.NamespaceDefault, reason, "herald-media"
@@ -47,7 +47,7 @@ func left(reason string) *eventsv1.Event {
 	})
 }
 
-// forged is an event of another program about another object.
+// forged returns an event of another program about another object.
 func forged() *eventsv1.Event {
 	return told(func(e *eventsv1.Event) {
 		e.Namespace, e.ReportingController = "kube-system", "kubelet"
@@ -122,7 +122,7 @@ var _ = DescribeTable("The bytes of a Secret are bounded", func(ctx SpecContext,
 	}, policy, "512 KiB"),
 )
 
-// filled gives a Secret so many bytes.
+// filled sets this number of bytes in a Secret.
 func filled(bytes int) func(*corev1.Secret) {
 	return func(s *corev1.Secret) { s.Data = map[string][]byte{"token": make([]byte, bytes)} }
 }

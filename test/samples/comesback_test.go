@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// manifest writes a post to X as people keep it in Git, into a folder of its own.
+// manifest writes a post to X to a file in a separate folder, as it would be stored in Git.
 func manifest(name, caption string) (file string) {
 	GinkgoHelper()
 	text := fmt.Sprintf(`apiVersion: social.herald.dev/v1alpha1
@@ -42,7 +42,7 @@ spec:
 	return file
 }
 
-// kubectl runs kubectl as an administrator, and returns what it says.
+// kubectl runs kubectl as an administrator and returns its output.
 func kubectl(ctx context.Context, kubeconfig, input string, args ...string) (string, error) {
 	program := exec.CommandContext(ctx, filepath.Join(envtest.Root(), "bin", "kubectl"), append([]string{"--kubeconfig", kubeconfig}, args...)...)
 	program.Stdin = strings.NewReader(input)
@@ -50,7 +50,7 @@ func kubectl(ctx context.Context, kubeconfig, input string, args ...string) (str
 	return string(said), err
 }
 
-// kubectlDoes is kubectl where it has to succeed.
+// kubectlDoes runs kubectl, which must succeed.
 func kubectlDoes(ctx context.Context, kubeconfig, input string, args ...string) string {
 	GinkgoHelper()
 	said, err := kubectl(ctx, kubeconfig, input, args...)
@@ -65,7 +65,7 @@ var _ = Describe("A post that is out and that a tool makes anew", func() {
 		Expect(admin.Get(ctx, client.ObjectKey{Namespace: demo, Name: name}, post)).To(Succeed())
 		return post
 	}
-	// applied has kubectl apply a post, and waits until it is out.
+	// applied applies a post with kubectl and waits until it is published.
 	applied := func(ctx context.Context, kubeconfig, name string) *v1alpha1.Post {
 		GinkgoHelper()
 		kubectlDoes(ctx, kubeconfig, "", "apply", "-f", manifest(name, "A tpyo by "+name))

@@ -29,7 +29,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// gitopsPage is docs/gitops.md.
+// gitopsPage returns docs/gitops.md.
 func gitopsPage() string {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join(envtest.Root(), "docs", "gitops.md"))
@@ -37,7 +37,7 @@ func gitopsPage() string {
 	return string(text)
 }
 
-// blocks are the YAML blocks of the page, moved to the left.
+// blocks returns the YAML blocks of the page without their common indentation.
 func blocks() (found []string) {
 	GinkgoHelper()
 	for _, fence := range fences.FindAllStringSubmatch(gitopsPage(), -1) {
@@ -54,8 +54,8 @@ func blocks() (found []string) {
 	return found
 }
 
-// required are the fields that the kinds of other projects require, as of November 2026: an alternative is separated by "|".
-// There is no API server here that knows them.
+// required are the required fields of other projects' kinds, as of November 2026. Alternatives are separated by "|". No
+// API server here has these kinds.
 var required = map[string][]string{
 	"source.toolkit.fluxcd.io/v1 OCIRepository":    {"spec.interval", "spec.url"},
 	"helm.toolkit.fluxcd.io/v2 HelmRelease":        {"spec.interval", "spec.chartRef.kind|spec.chart.spec.chart", "spec.chartRef.name|spec.chart.spec.sourceRef.name"},
@@ -71,7 +71,7 @@ func has(object *unstructured.Unstructured, path string) bool {
 	return found && err == nil
 }
 
-// judge applies what the API server knows, as a dry run, and checks what it does not.
+// judge applies known kinds as a dry run, and checks the required fields of the others.
 func judge(ctx context.Context, object *unstructured.Unstructured) {
 	GinkgoHelper()
 	kind := object.GetAPIVersion() + " " + object.GetKind()
@@ -118,7 +118,7 @@ var _ = Describe("docs/gitops.md", func() {
 		for _, block := range blocks() {
 			objects, err := cluster.ParseObjects([]byte(block))
 			if err != nil || len(objects) == 0 {
-				// ParseObjects wants kinds; what has none is a file of values.
+				// ParseObjects requires kinds; a block without one is a values file.
 				render(ctx, block)
 				seen["values"] = true
 				continue

@@ -30,7 +30,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// samples are those of config/samples, by its kustomization.
+// samples returns the objects of config/samples, by its kustomization.
 func samples(ctx context.Context) []*unstructured.Unstructured {
 	GinkgoHelper()
 	objects, err := chart.Kustomize(ctx, "samples")
@@ -38,7 +38,7 @@ func samples(ctx context.Context) []*unstructured.Unstructured {
 	return objects
 }
 
-// postsOf are the posts among objects.
+// postsOf returns the posts among objects.
 func postsOf(objects []*unstructured.Unstructured) (posts []*v1alpha1.Post) {
 	GinkgoHelper()
 	for _, object := range objects {
@@ -62,7 +62,7 @@ var _ = It("There is a sample of every kind, category and platform, and each is 
 		}
 	}
 	for name := range admin.Scheme().KnownTypes(v1alpha1.GroupVersion) {
-		// Those that Kubernetes adds to every group have no package of ours. Usage and OAuthGrant are Herald's alone to write.
+		// Types that Kubernetes adds to every group have another package. Only Herald writes Usage and OAuthGrant.
 		if strings.HasPrefix(admin.Scheme().KnownTypes(v1alpha1.GroupVersion)[name].PkgPath(), "github.com/herald-social") && !strings.HasSuffix(name, "List") && name != "Usage" && name != "OAuthGrant" {
 			Expect(kinds).To(ContainElement(name))
 		}
@@ -99,10 +99,10 @@ var _ = It("There is a sample of every kind, category and platform, and each is 
 	}
 })
 
-// files are what is uploaded for the Media of the samples.
+// files are the uploads for the Media of the samples.
 var files = map[string]string{"picture": "picture.jpg", "film": "tenseconds.mp4", "step": "picture.png"}
 
-// fileOf is the content for a Media.
+// fileOf returns the content of a Media.
 func fileOf(media string) []byte {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join(envtest.Root(), "internal", "media", "probe", "testdata", files[media]))
@@ -110,7 +110,7 @@ func fileOf(media string) []byte {
 	return data
 }
 
-// upload sends the file of a Media to the address in its status, as the comments of the samples say.
+// upload uploads the file of a Media to the address in its status, as the samples' comments describe.
 func upload(ctx context.Context, object *unstructured.Unstructured) {
 	GinkgoHelper()
 	media := &v1alpha1.Media{}
@@ -169,7 +169,8 @@ var _ = It("All samples are applied by two tools, and published", func(ctx SpecC
 		again := apply(ctx, object, "flux")
 		Expect(cmp.Diff(declared(first[i]), declared(again))).To(BeEmpty(), "%s %s", object.GetKind(), object.GetName())
 		if object.GetKind() == "Secret" {
-			// stringData is only ever written, so that two owners conflict over it. Nor may a second one put old tokens back.
+			// stringData is write-only, so two owners conflict over it. A second owner must not restore old tokens
+			// either.
 			continue
 		}
 		other := apply(ctx, object, "argocd")
@@ -190,7 +191,7 @@ var _ = It("The webhook's configuration can be applied again under the manager, 
 	Expect(configuration.ResourceVersion).To(Equal(version), "nothing differs")
 })
 
-// published counts what stands on all platforms.
+// published returns the number of posts on all platforms.
 func published(ctx context.Context) (n int) {
 	GinkgoHelper()
 	for _, account := range sandbox.DemoAccounts() {
@@ -201,11 +202,11 @@ func published(ctx context.Context) (n int) {
 	return n
 }
 
-// fences are the blocks of code of a page in Markdown, with their language.
+// fences matches the code blocks of a Markdown page, with their language.
 var fences = regexp.MustCompile("(?s)\n *```([a-z]*)[^\n]*\n(.*?)\n *```")
 
-// TestDefaultsAreNotStated looks through what people copy: `draft: false` and `cancelled: false` are what leaving the field out
-// means, and a tool that applies them owns fields that people and the API set.
+// TestDefaultsAreNotStated checks manifests that users copy: `draft: false` and `cancelled: false` equal the defaults,
+// and a tool that applies them owns fields that users and the API set.
 func TestDefaultsAreNotStated(t *testing.T) {
 	stated := regexp.MustCompile(`\b(draft|cancelled)"?:\s*false\b`)
 	looked := 0

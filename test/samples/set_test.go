@@ -32,8 +32,8 @@ const (
 	posterSource  = "https://www.example.com/poster.jpg"
 )
 
-// aSet copies config/samples/set into a folder, for a team of this name with an account of its own and its tokens in the place of
-// "replace-me". The picture lies at an address that no resolver knows.
+// aSet copies config/samples/set into a folder, for a team with this name and a new account, whose tokens replace
+// "replace-me". The picture's address does not resolve.
 func aSet(ctx context.Context, team, account string) (folder string) {
 	GinkgoHelper()
 	granted, err := platform.Account(ctx, "x", account, nil)
@@ -52,7 +52,7 @@ func aSet(ctx context.Context, team, account string) (folder string) {
 
 func setFolder() string { return filepath.Join(envtest.Root(), "config", "samples", "set") }
 
-// setFiles are the names of the files of the set, in the order in which kubectl takes them.
+// setFiles returns the names of the set's files in kubectl's order.
 func setFiles() (names []string) {
 	GinkgoHelper()
 	entries, err := os.ReadDir(setFolder())
@@ -64,7 +64,7 @@ func setFiles() (names []string) {
 	return names
 }
 
-// administrator writes the kubeconfig of an administrator.
+// administrator writes an administrator's kubeconfig.
 func administrator(ctx context.Context) (file string) {
 	GinkgoHelper()
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "flux"}}
@@ -78,7 +78,7 @@ func administrator(ctx context.Context) (file string) {
 	return file
 }
 
-// flux applies a folder by hack/flux, waits until all of it is ready, and returns what it did with each object.
+// flux applies a folder with hack/flux, waits until all its objects are ready, and returns the action for each.
 func flux(ctx context.Context, kubeconfig, folder string) []string {
 	GinkgoHelper()
 	program := exec.CommandContext(ctx, "go", "run", "-buildvcs=false", ".", kubeconfig, folder, "3m")
@@ -91,8 +91,8 @@ func flux(ctx context.Context, kubeconfig, folder string) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// fetchPoster puts the picture into the store under the key of the Media, as a fetch does whose process ends before it can say so: the next
-// try finds it.
+// fetchPoster stores the picture under the Media's key, as a fetch by a process that ends before it reports success:
+// the next try finds the file.
 func fetchPoster(ctx context.Context, namespace string) {
 	media := &v1alpha1.Media{}
 	Eventually(func(g Gomega) {
@@ -107,7 +107,7 @@ func fetchPoster(ctx context.Context, namespace string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// expectSet expects that the first post of a set is out, once, and that the second waits for its time.
+// expectSet expects that the first post of a set is published once, and that the second is scheduled.
 func expectSet(ctx context.Context, namespace, account string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

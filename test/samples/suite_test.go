@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package samples_test applies what people copy, as GitOps tools do, to a real API server with Herald's webhook in front and
-// its manager behind: config/samples, of which set/ goes through Flux's own library, and the YAML of docs/gitops.md.
+// Package samples_test applies the manifests that users copy, as GitOps tools do, to a real API server with Herald's
+// webhook and manager: config/samples, whose set/ is applied by Flux's library, and the YAML of docs/gitops.md.
 package samples_test
 
 import (
@@ -96,8 +96,8 @@ func applyDemo(ctx context.Context) {
 	}).Should(Succeed())
 }
 
-// apply applies an object by server-side apply as a field owner, without force and with every unknown field refused, and
-// returns it as it is stored.
+// apply applies an object by server-side apply as a field owner, without force and with strict field validation, and
+// returns the stored object.
 func apply(ctx context.Context, object *unstructured.Unstructured, owner string) *unstructured.Unstructured {
 	GinkgoHelper()
 	text, err := json.Marshal(object)
@@ -108,7 +108,8 @@ func apply(ctx context.Context, object *unstructured.Unstructured, owner string)
 	return stored
 }
 
-// declared is what Git can say of an object: all but its status and what the API server and the manager note.
+// declared returns the part of an object that Git can declare: without the status and the metadata of the API server
+// and the manager.
 func declared(object *unstructured.Unstructured) map[string]any {
 	copied := object.DeepCopy()
 	delete(copied.Object, "status")

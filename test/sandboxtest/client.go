@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sandboxtest talks to the control API of a sandbox: tests make
-// accounts, set faults and read what was really published. A Client knows the
-// sandbox only by HTTP, so that it works on one in another process; Start serves
-// one in this process.
+// Package sandboxtest is a client of a sandbox's control API, with which tests create accounts, inject faults and read
+// the published posts. It uses HTTP only, so that it also works with a sandbox in another process; Start serves one in
+// this process.
 package sandboxtest
 
 import (
@@ -18,25 +17,25 @@ import (
 	"time"
 )
 
-// Client is a sandbox as a test sees it.
+// Client is a client of a sandbox.
 type Client struct {
-	// URL is the sandbox's address, without a slash at the end.
+	// URL is the sandbox's address without a trailing slash.
 	URL string
 }
 
-// Account is an account with the tokens that it has now.
+// Account is an account with its current tokens.
 type Account struct {
 	ID           string `json:"id"`
 	Username     string `json:"username"`
 	AccessToken  string `json:"access_token"`
 	RefreshToken string `json:"refresh_token"`
-	// Scopes are what the tokens were granted.
+	// Scopes are the granted scopes of the tokens.
 	Scopes []string `json:"scopes"`
-	// ExpiresAt is when the access token ends; zero if it does not.
+	// ExpiresAt is the expiry of the access token; zero if it does not expire.
 	ExpiresAt time.Time `json:"-"`
 }
 
-// UnmarshalJSON reads an account; the end of a token that does not end is "".
+// UnmarshalJSON decodes an account. An empty expiry means that the token does not expire.
 func (a *Account) UnmarshalJSON(data []byte) error {
 	type plain Account
 	wire := struct {
@@ -51,7 +50,7 @@ func (a *Account) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Post is something that was published.
+// Post is a published post.
 type Post struct {
 	ID        string `json:"id"`
 	Platform  string `json:"platform"`
@@ -60,21 +59,21 @@ type Post struct {
 	Title     string `json:"title"`
 	URL       string `json:"url"`
 	InReplyTo string `json:"in_reply_to"`
-	// Draft is set if it waits in the inbox of the account's app.
+	// Draft is set for a draft in the inbox of the account's app.
 	Draft     bool      `json:"draft"`
 	CreatedAt time.Time `json:"created_at"`
-	// Media are the files that it shows, in their order.
+	// Media are the files of the post, in order.
 	Media []Media `json:"media"`
 }
 
-// Media is a file as it arrived.
+// Media is a file as the platform received it.
 type Media struct {
 	SHA256   string `json:"sha256"`
 	Bytes    int64  `json:"bytes"`
 	MIMEType string `json:"mime_type"`
 }
 
-// Fault is a disturbance; the fields are those of the control API.
+// Fault is an injected fault, with the fields of the control API.
 type Fault struct {
 	Platform  string `json:"platform"`
 	Operation string `json:"operation"`
@@ -85,14 +84,14 @@ type Fault struct {
 	Percent   int    `json:"percent,omitempty"`
 	Seed      uint64 `json:"seed,omitempty"`
 	Refusal   string `json:"refusal,omitempty"`
-	// Body is anything that can be JSON; a string is answered as text.
+	// Body is any JSON value; a string is sent as text.
 	Body        any               `json:"body,omitempty"`
 	Headers     map[string]string `json:"headers,omitempty"`
 	DelayMS     int               `json:"delay_ms,omitempty"`
 	RetryAfterS int               `json:"retry_after_s,omitempty"`
 }
 
-// Account makes an account, or changes the settings of one that exists.
+// Account creates an account, or changes the settings of an existing one.
 func (c Client) Account(ctx context.Context, platform, id string, settings map[string]any) (Account, error) {
 	if settings == nil {
 		settings = map[string]any{}
@@ -102,7 +101,7 @@ func (c Client) Account(ctx context.Context, platform, id string, settings map[s
 	return out.Data, err
 }
 
-// Posts lists what an account published, in order of creation.
+// Posts lists an account's published posts, in order of creation.
 func (c Client) Posts(ctx context.Context, platform, account string) ([]Post, error) {
 	query := url.Values{"platform": {platform}, "account": {account}}
 	var out struct{ Data []Post }
@@ -110,7 +109,7 @@ func (c Client) Posts(ctx context.Context, platform, account string) ([]Post, er
 	return out.Data, err
 }
 
-// Calls counts the requests that arrived, by operation.
+// Calls returns the number of received requests, by operation.
 func (c Client) Calls(ctx context.Context, platform string) (map[string]int, error) {
 	var out struct {
 		Data []struct {
@@ -130,19 +129,19 @@ func (c Client) Calls(ctx context.Context, platform string) (map[string]int, err
 	return counts, nil
 }
 
-// Fault sets a disturbance.
+// Fault injects a fault.
 func (c Client) Fault(ctx context.Context, f Fault) error {
 	return c.call(ctx, http.MethodPost, "/_control/faults", f, nil)
 }
 
-// Faults returns the disturbances that wait, with the times that are left of each.
+// Faults returns the active faults, with their remaining occurrences.
 func (c Client) Faults(ctx context.Context) ([]Fault, error) {
 	var out struct{ Data []Fault }
 	err := c.call(ctx, http.MethodGet, "/_control/faults", nil, &out)
 	return out.Data, err
 }
 
-// ClearFaults removes every disturbance.
+// ClearFaults removes all faults.
 func (c Client) ClearFaults(ctx context.Context) error {
 	return c.call(ctx, http.MethodDelete, "/_control/faults", nil, nil)
 }

@@ -34,7 +34,7 @@ func asTree(s *v1alpha1.PostSpec) {
 	s.Targets[0].Caption = ""
 }
 
-// with makes a post of a category and changes it.
+// with returns an edit to a post of a category, followed by a change.
 func with(category, change func(*v1alpha1.PostSpec)) func(*v1alpha1.Post) {
 	return edit(func(s *v1alpha1.PostSpec) {
 		category(s)
@@ -54,7 +54,7 @@ func cards(c ...v1alpha1.TreeCard) func(*v1alpha1.PostSpec) {
 	return func(s *v1alpha1.PostSpec) { s.Tree.Cards = c }
 }
 
-// drafted makes what another change makes a draft.
+// drafted returns the change for a draft.
 func drafted(change func(*v1alpha1.PostSpec)) func(*v1alpha1.PostSpec) {
 	return func(s *v1alpha1.PostSpec) { change(s); s.Draft = true }
 }
@@ -62,7 +62,7 @@ func drafted(change func(*v1alpha1.PostSpec)) func(*v1alpha1.PostSpec) {
 var yes, no, offset = true, false, int32(1500)
 
 var _ = DescribeTable("the content of a Post at its creation", creates,
-	// The block of the category, and no other.
+	// The block of the category, and no other block.
 	Entry("an image post", with(asImage, nil), ""),
 	Entry("an image draft", with(asImage, drafted(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "" })), ""),
 	Entry("an image post without pictures", with(asImage, func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = nil }), "spec.image.mediaRefs"),
@@ -126,8 +126,7 @@ var _ = DescribeTable("the content of a Post at its creation", creates,
 	Entry("a TikTok draft with a privacy level", with(asVideo, tiktok(v1alpha1.TikTokOptions{Draft: true, PrivacyLevel: v1alpha1.TikTokPublicToEveryone})), "has no privacyLevel"),
 )
 
-// largest fills every list of a tree, so that the rules spend as much as they
-// ever can.
+// largest fills every list of a tree, for the maximum cost of the rules.
 func largest(s *v1alpha1.PostSpec) {
 	s.Targets = nil
 	for i := range 100 {
@@ -198,7 +197,7 @@ var _ = DescribeTable("what a person is shown of a text in doubt", statusOf(asTe
 	Entry("that in more words", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].AnswerProblem = strings.Repeat("é", 1025) }, "answerProblem"),
 )
 
-// listing gives the target candidates, the largest that there may be but for an edit.
+// listing adds candidates of the largest size to the target, with an edit.
 func listing(n int, edit func(*v1alpha1.Candidate)) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		for range n {
@@ -215,14 +214,13 @@ func card(p *v1alpha1.Post, index int32) {
 	t.Cards = append(t.Cards, v1alpha1.CardStatus{Index: index, ExternalID: fmt.Sprintf("card%d", index), PostedAt: future})
 }
 
-// claim opens the next attempt, for a card.
+// claim starts the next attempt, for a card.
 func claim(p *v1alpha1.Post, index int32) {
 	next(p)
 	p.Status.Targets[0].Attempt.Card = index
 }
 
-// carded is a tree whose first n cards are recorded and whose next one is
-// being sent.
+// carded sets a tree whose first n cards are recorded and whose next one is claimed.
 func carded(n int32) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		claimed(p)
@@ -233,8 +231,7 @@ func carded(n int32) func(*v1alpha1.Post) {
 	}
 }
 
-// recorded is a tree whose first n cards are recorded and whose next one is
-// not claimed yet.
+// recorded sets a tree whose first n cards are recorded and whose next one is not claimed.
 func recorded(n int32) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		carded(n)(p)
@@ -254,7 +251,7 @@ var _ = Describe("the order of a tree's first card", func() {
 	})
 })
 
-// referring is a post that refers to a Connection.
+// referring sets a reference to a Connection.
 func referring(name string) func(*v1alpha1.PostSpec) {
 	return func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = name }
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/cachetransform"
 )
 
-// What the manager's cache keeps of a large post lacks its texts. Every way of writing that
-// its clients have is tried with such a copy.
+// The manager's cache strips the texts of a large post. The specs try every way of writing with such a copy.
 var _ = Describe("A copy of a Post that lacks its texts", func() {
 	var post, kept *v1alpha1.Post
 	BeforeEach(func(ctx SpecContext) {
@@ -58,7 +57,7 @@ var _ = Describe("A copy of a Post that lacks its texts", func() {
 		applied := kept.DeepCopy()
 		applied.ResourceVersion, applied.Status = "", v1alpha1.PostStatus{}
 		applied.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
-		refused(k8s.Patch(ctx, applied, client.Apply, client.FieldOwner("herald"), client.ForceOwnership), refusal) //nolint:staticcheck // the oldest way is one too
+		refused(k8s.Patch(ctx, applied, client.Apply, client.FieldOwner("herald"), client.ForceOwnership), refusal) //nolint:staticcheck // the deprecated way is one too
 	})
 	It("is refused as a change of the object", func(ctx SpecContext) {
 		refused(k8s.Patch(ctx, kept.DeepCopy(), client.MergeFrom(post)), refusal)

@@ -18,12 +18,12 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// onceInEachPost is what docs/plans.md counts for each post beside postBytes: conditions, names,
-// times and who owns which field.
+// onceInEachPost is the size that docs/plans.md adds to postBytes for each post: conditions, names, times and managed
+// fields.
 const onceInEachPost = 2 << 10
 
-// postedTo is what stays of a target that was posted: with ids and addresses longer than any
-// platform's, and every time that an attempt can have.
+// postedTo returns the status of a posted target, with ids and addresses longer than any platform's, and with all times
+// of an attempt.
 func postedTo(index int32, cards int) v1alpha1.TargetStatus {
 	now := v1alpha1.NewTime(time.Now())
 	of := strings.Repeat

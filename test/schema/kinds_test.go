@@ -207,7 +207,7 @@ var _ = DescribeTable("a Team when its status is written",
 	Entry("less than nothing is used", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(-1))}, "xPostsThisMonth"),
 )
 
-// counting is a Usage that counts a resource, of an account if one is given.
+// counting returns a Usage for a resource and, optionally, an account.
 func counting(resource, account, period string) *v1alpha1.Usage {
 	return &v1alpha1.Usage{ObjectMeta: meta(), Spec: v1alpha1.UsageSpec{Resource: resource, Account: account, Period: period}}
 }
@@ -238,8 +238,7 @@ var _ = DescribeTable("a Usage when its status is written",
 	Entry("an entry of no post", func(e *v1alpha1.UsageEntry) { e.Post = "" }, "post"),
 )
 
-// outcomeIs expects a write to be refused with a message, or to succeed if
-// that is empty.
+// outcomeIs expects the rejection of a write with a message, or its success if the message is empty.
 func outcomeIs(err error, message string) {
 	GinkgoHelper()
 	if message == "" {

@@ -20,8 +20,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// filledText is a post of text to so many accounts that takes the most bytes that are
-// admitted.
+// filledText returns a text post to this number of accounts with the largest size that is admitted.
 func filledText(targets int) *v1alpha1.Post {
 	post := validPost()
 	post.Spec.Targets = nil
@@ -37,7 +36,7 @@ func filledText(targets int) *v1alpha1.Post {
 	return post
 }
 
-// filledTree is the same of a tree.
+// filledTree returns the same for a tree.
 func filledTree(targets, cards int) *v1alpha1.Post {
 	post := validPost()
 	post.Spec.Category, post.Spec.Tree, post.Spec.Targets = v1alpha1.CategoryTree, &v1alpha1.TreeContent{}, nil
@@ -54,7 +53,7 @@ func filledTree(targets, cards int) *v1alpha1.Post {
 	return post
 }
 
-// applied is what kubectl leaves behind: what was applied stands in an annotation too.
+// applied adds kubectl's annotation with the applied manifest.
 func applied(post *v1alpha1.Post) *v1alpha1.Post {
 	post.Spec.Targets[0].Caption = strings.Repeat("a", 50_000)
 	for i := range post.Spec.Targets[1:] {
@@ -65,8 +64,8 @@ func applied(post *v1alpha1.Post) *v1alpha1.Post {
 	return post
 }
 
-// toldOf is the most that is recorded of a target at once: the words of what is in the
-// way, what was prepared, and the attempt with all its times.
+// toldOf returns the largest status of a target: the messages of a blocked target, a preparation, and an attempt with
+// all its times.
 func toldOf(index int32, cards int) v1alpha1.TargetStatus {
 	now := v1alpha1.NewTime(time.Now())
 	of := strings.Repeat
@@ -92,7 +91,7 @@ func toldOf(index int32, cards int) v1alpha1.TargetStatus {
 	return t
 }
 
-// candidates are as many posts of an account as a target lists, each as large as the schema allows.
+// candidates returns the largest number of candidates of a target, each of the largest size.
 func candidates() (all []v1alpha1.Candidate) {
 	now := v1alpha1.NewTime(time.Now())
 	for range v1alpha1.MostCandidates {
@@ -159,7 +158,7 @@ var _ = DescribeTable("the largest post that is admitted has room for all that i
 	Entry("a tree of a hundred cards to one account", filledTree(1, 100)),
 )
 
-// captionsOf is a post whose captions take so many characters together.
+// captionsOf sets captions with this number of characters in total.
 func captionsOf(characters int) func(*v1alpha1.PostSpec) {
 	return func(s *v1alpha1.PostSpec) {
 		name := s.Targets[0].ConnectionRef
@@ -190,7 +189,7 @@ func longCards(characters int) (made []v1alpha1.TreeCard) {
 }
 
 var _ = Describe("A Post that an earlier version stored, larger than one may be now", Serial, func() {
-	// The definitions of that version lacked the rules about size.
+	// The CRDs of that version lacked the rules for the size.
 	older := func(ctx SpecContext, store func()) {
 		GinkgoHelper()
 		crd := &unstructured.Unstructured{}
@@ -250,7 +249,7 @@ var _ = Describe("A Post that an earlier version stored, larger than one may be 
 	})
 })
 
-// without takes the rules about the size of all texts out of a definition.
+// without removes the rules for the total size of texts from a definition.
 func without(value any) {
 	switch v := value.(type) {
 	case map[string]any:

@@ -20,13 +20,13 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// timing has a window of a minute, and a listing that lags for one.
+// timing has a send window of a minute, and a listing lag of a minute.
 var timing = attempt.Timing{
 	SendWindow: time.Minute, CallTimeout: time.Minute, ClockMargin: time.Second, Lag: time.Minute,
 	LookupTimeout: time.Hour, Authoritative: true,
 }
 
-// step is something that the manager may do to the entry of a target.
+// step is a change that the manager may make to a target's entry.
 type step struct {
 	name string
 	do   func(*v1alpha1.TargetStatus, time.Time) error
@@ -37,8 +37,7 @@ var classes = []platforms.Class{
 	platforms.ClassTransient, platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown,
 }
 
-// steps are all entries that the recorder knows, for a tree of so many cards or,
-// with 0, for anything else.
+// steps returns all steps of the recorder, for a tree with this number of cards or, with 0, for other posts.
 func steps(cards int) []step {
 	record := func(r platforms.Result) func(*v1alpha1.TargetStatus, time.Time) error { return record(r, cards) }
 	list := []step{
@@ -120,9 +119,8 @@ type transition struct {
 	from, to *v1alpha1.TargetStatus
 }
 
-// transitions lets the recorder do everything that it can, one step after the
-// other, from an untouched target. Ledgers that differ in nothing
-// but their times, texts and high numbers count as one.
+// transitions runs all possible steps of the recorder, one after another, from an untouched target. Entries that differ
+// only in times, texts and high numbers count as one.
 func transitions(cards int, attempts int32) []transition {
 	steps := steps(cards)
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
@@ -140,7 +138,7 @@ func transitions(cards int, attempts int32) []transition {
 			for _, later := range []time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour} {
 				to, now := at.target.DeepCopy(), at.now.Add(later)
 				if step.do(to, now) != nil {
-					continue // Nothing is written then.
+					continue // nothing is written then
 				}
 				to = described(to, cards)
 				if edge := key(at.target) + " > " + key(to); !written[edge] {
@@ -157,7 +155,7 @@ func transitions(cards int, attempts int32) []transition {
 	return found
 }
 
-// described is an entry as the manager writes it, with what is derived.
+// described returns an entry as the manager writes it, with the derived fields.
 func described(t *v1alpha1.TargetStatus, cards int) *v1alpha1.TargetStatus {
 	p := validPost()
 	if cards > 0 {
@@ -177,11 +175,11 @@ func key(t *v1alpha1.TargetStatus) string {
 	return k
 }
 
-// targetsAtOnce is how many states one post holds, each in a target of its own.
+// targetsAtOnce is the number of states in one post, each in a separate target.
 const targetsAtOnce = 100
 
-// byState groups transitions by what they begin from, those with the most ways on first, so that states that stand in one
-// post have about as many.
+// byState groups transitions by their initial state, in descending order of their number, so that the states in one
+// post have similar numbers.
 func byState(all []transition) [][]transition {
 	groups := map[*v1alpha1.TargetStatus][]transition{}
 	var order []*v1alpha1.TargetStatus
@@ -199,14 +197,14 @@ func byState(all []transition) [][]transition {
 	return states
 }
 
-// indexed returns a status as that of another target.
+// indexed returns a copy of a status for another target.
 func indexed(t *v1alpha1.TargetStatus, index int) v1alpha1.TargetStatus {
 	out := *t.DeepCopy()
 	out.Index = int32(index)
 	return out
 }
 
-// standing makes a post whose targets stand where the transitions begin.
+// standing creates a post whose targets are in the transitions' initial states.
 func standing(ctx SpecContext, states [][]transition) *v1alpha1.Post {
 	GinkgoHelper()
 	p := validPost()
@@ -220,8 +218,7 @@ func standing(ctx SpecContext, states [][]transition) *v1alpha1.Post {
 }
 
 var _ = Describe("the recorder", func() {
-	// A dry run is judged by every rule and stored by none, so that a post goes on standing where it did and serves for
-	// every way on from there.
+	// Every rule validates a dry run and nothing is stored, so one post serves for all transitions from its state.
 	DescribeTable("writes nothing that the schema refuses", func(ctx SpecContext, cards int, attempts int32) {
 		all := transitions(cards, attempts)
 		reached := map[v1alpha1.AttemptOutcome]bool{}

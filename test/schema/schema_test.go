@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema_test proves the rules that live in the custom resource
-// definitions against a real API server: what they refuse, what they admit,
-// and that they never refuse what the manager writes.
+// Package schema_test tests the validation rules in the CRDs with a real API server: what they reject, what they admit,
+// and that they never reject a write of the manager.
 package schema_test
 
 import (
@@ -70,7 +69,7 @@ func edit(change func(*v1alpha1.PostSpec)) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { change(&p.Spec) }
 }
 
-// refused expects the API server's refusal to name what is wrong, and where.
+// refused expects the API server's rejection with this message.
 func refused(err error, message string) {
 	GinkgoHelper()
 	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "got: %v", err)
@@ -80,7 +79,7 @@ func refused(err error, message string) {
 	}
 }
 
-// causes are those of a refusal, without the one by which Kubernetes says that it has not looked for others.
+// causes returns the causes of a rejection, without Kubernetes' note that it did not check the remaining rules.
 func causes(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -91,7 +90,7 @@ func causes(err error) []metav1.StatusCause {
 	})
 }
 
-// creates makes a post, which is refused with a message unless that is empty.
+// creates stores a post and expects a rejection with a message, or success if it is empty.
 func creates(ctx SpecContext, change func(*v1alpha1.Post), message string) {
 	p := validPost()
 	change(p)
@@ -118,14 +117,14 @@ var _ = DescribeTable("a Post at its creation", creates,
 	}), "spec.targets"),
 )
 
-// withdrawn makes a post one that the manager has recorded as cancelled.
+// withdrawn sets the status of a cancelled post.
 func withdrawn(p *v1alpha1.Post) {
 	p.Spec.Cancelled = true
 	p.Status.Phase, p.Status.Finished, p.Status.CancelledAt = v1alpha1.PhaseCancelled, true, v1alpha1.NewTimePtr(time.Now())
 }
 
-// changes makes a scheduled post and changes it, which is refused with a
-// message unless that is empty.
+// changes creates a scheduled post and changes it, and expects a rejection of the change with a message, or success if
+// it is empty.
 func changes(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
 	p := validPost()
 	p.Spec.ScheduledAt = future
@@ -176,7 +175,7 @@ var _ = It("a published Post refuses an edit once, and names the spec", func(ctx
 	)))
 })
 
-// undecided has a person asked about the target, for which no call was claimed.
+// undecided sets an undecided target without a claimed call.
 func undecided(p *v1alpha1.Post) {
 	p.Status.Phase = v1alpha1.PhaseFailed
 	p.Status.Targets = []v1alpha1.TargetStatus{{Index: 0, Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetUndecided}}
@@ -191,7 +190,7 @@ func claimed(p *v1alpha1.Post) {
 	}}
 }
 
-// second adds the entry of another target to that of a claimed one.
+// second adds the entry of another target to a claimed one.
 func second(index int32) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		if p.Status.Targets == nil {
@@ -209,7 +208,7 @@ func closed(outcome v1alpha1.AttemptOutcome, state v1alpha1.TargetState, id stri
 	}
 }
 
-// stands is a target in a state.
+// stands sets the state of a target.
 func stands(state v1alpha1.TargetState) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		t := &p.Status.Targets[0]
@@ -226,7 +225,7 @@ func stands(state v1alpha1.TargetState) func(*v1alpha1.Post) {
 	}
 }
 
-// stateless is a target as a version of Herald wrote it that recorded no states.
+// stateless removes the state, as written by a version of Herald without states.
 func stateless(then func(*v1alpha1.Post)) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		then(p)
@@ -257,7 +256,7 @@ func operation(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.OperationID = name }
 }
 
-// reopened is an attempt of which the platform is asked by a name.
+// reopened sets an attempt with a name for its lookup.
 func reopened(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		outcome("")(p)
@@ -273,8 +272,8 @@ func prepared(name string) func(*v1alpha1.Post) {
 	}
 }
 
-// statusOf makes a post of a category and writes its status twice; the second
-// time is refused with a message unless that is empty.
+// statusOf creates a post of a category and writes its status twice. It expects a rejection of the second write with a
+// message, or success if it is empty.
 func statusOf(category func(*v1alpha1.PostSpec)) func(SpecContext, func(*v1alpha1.Post), func(*v1alpha1.Post), string) {
 	return func(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
 		p := validPost()
@@ -352,8 +351,8 @@ var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	}, ""),
 )
 
-// others makes an object, and changes it if a change is given; the last of
-// these is refused with a message unless that is empty.
+// others creates an object, and changes it if a change is given. It expects a rejection of the last write with a
+// message, or success if it is empty.
 func others(ctx SpecContext, create client.Object, change func(client.Object), message string) {
 	err := k8s.Create(ctx, create)
 	if change != nil {
@@ -402,7 +401,7 @@ var _ = DescribeTable("the other kinds", others,
 	Entry("a connection with other credentials", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.CredentialsSecretRef.Name = "new" }, ""),
 )
 
-// apiKey is a key with tokens that another party made.
+// apiKey returns a key with externally created tokens.
 func apiKey(tokens ...string) *v1alpha1.APIKey {
 	k := &v1alpha1.APIKey{ObjectMeta: meta()}
 	for _, name := range tokens {
@@ -465,8 +464,7 @@ var _ = DescribeTable("times that people write",
 	Entry("a number", int64(1), false),
 )
 
-// readable expects an object to decode into its Go type: one that did not
-// would break every informer.
+// readable expects an object to decode into its Go type. One that does not would break every informer.
 func readable(ctx context.Context, o client.Object) {
 	GinkgoHelper()
 	var p v1alpha1.Post

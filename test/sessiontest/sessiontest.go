@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sessiontest has the Secret of the web application in memory, for tests without an
-// API server.
+// Package sessiontest has an in-memory Secret of the web application, for tests without an API server.
 package sessiontest
 
 import (
@@ -17,25 +16,25 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Name and Namespace are those of the Secret.
+// Name and Namespace identify the Secret.
 const (
 	Name      = "herald-web"
 	Namespace = "herald-system"
 )
 
-// Secrets is a namespace with at most one Secret. Writes are refused unless they are based on
-// the last version, as by the Kubernetes API.
+// Secrets is a namespace with at most one Secret. Like the Kubernetes API, it rejects writes that are not based on the
+// last version.
 type Secrets struct {
 	mu       sync.Mutex
 	secret   *corev1.Secret
 	version  int
 	watchers []*watch.RaceFreeFakeWatcher
 	fail     func(verb string) error
-	// writes counts creates and updates that succeeded.
+	// writes counts successful creates and updates.
 	writes int
 }
 
-// New returns a namespace with an empty Secret, as it is installed.
+// New returns a namespace with an empty Secret, as in a new installation.
 func New() *Secrets {
 	s := Missing()
 	s.put(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Name}})
@@ -45,7 +44,7 @@ func New() *Secrets {
 // Missing returns a namespace without a Secret.
 func Missing() *Secrets { return &Secrets{fail: func(string) error { return nil }} }
 
-// Fail makes requests fail with what the function returns for their verb; nil ends that.
+// Fail makes requests fail with the function's result for their verb; nil ends that.
 func (s *Secrets) Fail(fail func(verb string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,28 +54,28 @@ func (s *Secrets) Fail(fail func(verb string) error) {
 	}
 }
 
-// Put replaces the data of the Secret, as a person or a tool does.
+// Put replaces the data of the Secret, as a user or a tool does.
 func (s *Secrets) Put(data map[string][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Name}, Data: data})
 }
 
-// Data is what the Secret holds.
+// Data returns the data of the Secret.
 func (s *Secrets) Data() map[string][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.secret.DeepCopy().Data
 }
 
-// Writes is how many creates and updates succeeded.
+// Writes returns the number of successful creates and updates.
 func (s *Secrets) Writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writes
 }
 
-// put stores a Secret and tells those who watch.
+// put stores a Secret and notifies the watches.
 func (s *Secrets) put(secret *corev1.Secret) *corev1.Secret {
 	kind := watch.Modified
 	if s.secret == nil {
@@ -151,7 +150,7 @@ func (s *Secrets) List(_ context.Context, _ metav1.ListOptions) (*corev1.SecretL
 	return list, nil
 }
 
-// Watch implements session.Secrets. Only what comes after is told.
+// Watch implements session.Secrets. It delivers later changes only.
 func (s *Secrets) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

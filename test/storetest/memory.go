@@ -18,32 +18,32 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// ErrCut is that the link was cut; see Memory.Cut.
+// ErrCut is the error of a cut link; see Memory.Cut.
 var ErrCut = errors.New("the link was cut")
 
-// Memory is a store of documents in memory, whose operations may fail.
+// Memory is an in-memory store of documents whose operations can fail.
 type Memory struct {
-	// Files are the documents by their keys.
+	// Files are the documents, by key.
 	Files map[string][]byte
-	// Reads counts documents that were read.
+	// Reads counts the documents read.
 	Reads int
 
 	mu       sync.Mutex
 	modified map[string]time.Time
 	now      func() time.Time
-	// left is how many operations succeed before the link is cut; negative for all. applied
-	// says that the one that is cut takes effect.
+	// left is the number of operations that succeed before the link is cut; negative means all. applied lets the first
+	// failing operation take effect.
 	left    int
 	applied bool
 }
 
-// NewMemory returns an empty store. now is the time at which documents are stored.
+// NewMemory returns an empty store. now is the clock for documents' times.
 func NewMemory(now func() time.Time) *Memory {
 	return &Memory{Files: map[string][]byte{}, modified: map[string]time.Time{}, now: now, left: -1}
 }
 
-// Cut lets so many operations succeed. The next one fails, after it took effect if applied says
-// so, and all others after it fail without one.
+// Cut lets left operations succeed. The next one fails, but takes effect if applied is set, and all later ones fail
+// without effect.
 func (m *Memory) Cut(left int, applied bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +53,7 @@ func (m *Memory) Cut(left int, applied bool) {
 // Mend lets all operations succeed.
 func (m *Memory) Mend() { m.Cut(-1, false) }
 
-// begin says whether an operation takes effect, and what it answers.
+// begin reports whether an operation takes effect, and returns its error.
 func (m *Memory) begin() (effect bool, err error) {
 	if m.left < 0 {
 		return true, nil
@@ -86,7 +86,7 @@ func (m *Memory) ReadDocument(_ context.Context, key, known string, _ int64) (da
 	return slices.Clone(data), etagOf(data), nil
 }
 
-// PutDocument stores a document on a condition, as store.Store does.
+// PutDocument stores a document conditionally, as store.Store does.
 func (m *Memory) PutDocument(_ context.Context, key, _ string, data []byte, etag string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +114,7 @@ func (m *Memory) Delete(_ context.Context, key string) error {
 	return err
 }
 
-// List goes through documents in order.
+// List lists documents in order.
 func (m *Memory) List(_ context.Context, prefix string) iter.Seq2[store.Object, error] {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/checkout"
 )
 
-// TB is what a test lends: *testing.T and Ginkgo's GinkgoT() both do.
+// TB is the common part of *testing.T and Ginkgo's GinkgoT().
 type TB interface {
 	Helper()
 	TempDir() string
@@ -34,14 +34,14 @@ const (
 	bucket    = "herald-media"
 )
 
-// binary builds the program once per process; Go's cache makes that quick.
+// binary builds the program once per process; Go's cache makes repeated builds fast.
 var binary = sync.OnceValues(func() (string, error) {
 	folder := filepath.Join(checkout.Root(), "hack", "store")
 	target := filepath.Join(os.TempDir(), fmt.Sprintf("herald-test-store-%d", os.Getuid()), "herald-store")
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return "", err
 	}
-	// Another package may be running the file that it has just built.
+	// Another package's test may be running the file that it has just built.
 	fresh := fmt.Sprintf("%s.%d", target, os.Getpid())
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", fresh, ".")
 	build.Dir = folder
@@ -54,8 +54,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return target, nil
 })
 
-// Start starts a store with an empty bucket on a port of its own, and ends it
-// with the test.
+// Start starts a store with an empty bucket on a free port, and stops it with the test.
 func Start(t TB) store.Config {
 	t.Helper()
 	program, err := binary()
@@ -81,7 +80,7 @@ func Start(t TB) store.Config {
 		t.Fatalf("cannot start the store: %v", err)
 	}
 	t.Cleanup(func() {
-		_ = server.Process.Kill() // It has ended, or ends now.
+		_ = server.Process.Kill() // it may have ended already
 		_ = server.Wait()
 	})
 	if err := ready("http://" + address + "/health"); err != nil {

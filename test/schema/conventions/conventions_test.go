@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conventions_test holds the custom resource definitions to what the
-// Kubernetes API conventions ask of a type, and to what this project asks of
-// every kind.
+// Package conventions_test checks the CRDs against the Kubernetes API conventions, and against this project's
+// requirements for every kind.
 package conventions_test
 
 import (
@@ -51,7 +50,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s: status is no subresource, so that whoever may write a spec could write it", kind)
 		}
 		for _, want := range []string{"conditions", "observedGeneration"} {
-			if _, ok := status.Properties[want]; !ok && kind != "Usage" && kind != "OAuthGrant" { // which no tool applies
+			if _, ok := status.Properties[want]; !ok && kind != "Usage" && kind != "OAuthGrant" { // no tool applies these
 				t.Errorf("%s: without status.%s a GitOps tool cannot tell whether it is ready", kind, want)
 			}
 		}
@@ -83,8 +82,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// walk visits a field and all that it holds; the items of a list are visited
-// with the path of the list and "[]".
+// walk visits a field and all fields in it. The path of a list's items is the list's path and "[]".
 func walk(path string, s apiextensionsv1.JSONSchemaProps, visit func(string, apiextensionsv1.JSONSchemaProps)) {
 	visit(path, s)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -95,7 +93,7 @@ func walk(path string, s apiextensionsv1.JSONSchemaProps, visit func(string, api
 	}
 }
 
-// problems returns what is wrong with one field, without what it holds.
+// problems returns the problems of one field, without the fields in it.
 func problems(path string, s apiextensionsv1.JSONSchemaProps) []string {
 	var found []string
 	say := func(wrong bool, what string) {

@@ -1,10 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decode_test proves that whatever the custom resource definitions
-// admit, the Go types decode: a single object that they did not would break
-// every informer. The API server's own code decides what is admitted, without
-// an API server.
+// Package decode_test checks that the Go types decode every object that the CRDs admit: a single object that does not
+// decode would break every informer. The API server's own code validates the objects, without an API server.
 package decode_test
 
 import (
@@ -29,8 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// definition is a custom resource definition, ready to judge objects in the
-// way the API server does.
+// definition is a CRD with the API server's validation.
 type definition struct {
 	schema    *schema.Structural
 	validator validation.SchemaValidator
@@ -68,8 +65,7 @@ func load(tb testing.TB, plural string) *definition {
 	}
 }
 
-// create judges a new object, given as JSON. It returns the object as it would
-// be stored, or why it is refused.
+// create validates a new object in JSON. It returns the object as it would be stored, or the reason of its rejection.
 func (d *definition) create(ctx context.Context, data []byte) (map[string]any, error) {
 	object, err := d.prepare(data)
 	if err != nil {
@@ -79,8 +75,7 @@ func (d *definition) create(ctx context.Context, data []byte) (map[string]any, e
 	return object, d.judge(ctx, errs, object, nil)
 }
 
-// writeStatus judges a write of the status of an object that is stored as
-// wire; all else in data is ignored.
+// writeStatus validates a write of the status of an object that is stored as wire; it ignores everything else in data.
 func (d *definition) writeStatus(ctx context.Context, wire, data []byte) error {
 	stored, err := d.prepare(wire)
 	if err != nil {
@@ -99,7 +94,7 @@ func (d *definition) writeStatus(ctx context.Context, wire, data []byte) error {
 	return d.judge(ctx, errs, object, stored)
 }
 
-// prepare decodes, prunes and completes an object.
+// prepare decodes, prunes and defaults an object.
 func (d *definition) prepare(data []byte) (map[string]any, error) {
 	var object map[string]any
 	if err := json.Unmarshal(data, &object); err != nil {

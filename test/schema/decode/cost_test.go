@@ -15,15 +15,16 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// What the rules may allocate in the API server, in KiB, for the two writes that deliver a post to two accounts. Allocation
-// is most of their processor time and, unlike that time, nearly the same on every machine. They take 426 and 570: the
-// rule about cancelled posts and drafts stands at the root, where it can read the status. When they took 497 and 1,051, they were a quarter of all that a status write costs the API server.
+// Limits for the allocations of the rules in the API server, in KiB, for the two writes that deliver a post to two
+// accounts. Allocation is most of their processor time and, unlike that time, nearly the same on every machine. They
+// allocate 426 and 570: the rule about cancelled posts and drafts is at the root, where it can read the status. At 497
+// and 1,051, they were a quarter of the API server's whole cost of a status write.
 const (
 	mostOfClaim  = 440
 	mostOfRecord = 590
 )
 
-// claimedPost is a post of a text to two accounts, which are being called.
+// claimedPost returns a text post to two accounts with claimed attempts.
 func claimedPost() *v1alpha1.Post {
 	post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, ScheduledAt: &at}}
 	post.TypeMeta, post.ObjectMeta = meta("Post")
@@ -66,7 +67,7 @@ func TestRulesCostLittle(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes the rules allocate for one write of a status.
+// allocated returns the bytes that the rules allocate for one write of a status.
 func (d *definition) allocated(t *testing.T, from, to *v1alpha1.Post) uint64 {
 	t.Helper()
 	var objects [2]map[string]any
@@ -82,7 +83,7 @@ func (d *definition) allocated(t *testing.T, from, to *v1alpha1.Post) uint64 {
 	const writes = 20
 	var before, after runtime.MemStats
 	for i := range writes + 1 {
-		if i == 1 { // The first fills pools.
+		if i == 1 { // the first write fills pools
 			runtime.ReadMemStats(&before)
 		}
 		if errs, _ := d.rules.Validate(t.Context(), nil, d.schema, objects[1], objects[0], celconfig.RuntimeCELCostBudget); len(errs) > 0 {

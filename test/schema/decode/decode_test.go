@@ -47,9 +47,8 @@ func subjects(tb testing.TB) []subject {
 	return list
 }
 
-// try changes the sample as the bytes decide, at one path only or anywhere. It
-// reports which paths were changed and whether the result was admitted; what
-// is admitted and does not decode is an error.
+// try changes the sample according to the bytes, at one path only or anywhere. It returns the changed paths, and
+// whether the result was admitted. An admitted object that does not decode is an error.
 func (s *subject) try(t *testing.T, only string, decisions []byte) (changed []string, admitted bool) {
 	t.Helper()
 	c := &changer{entropy: &entropy{bytes: decisions}, only: only}
@@ -86,8 +85,7 @@ func (s *subject) try(t *testing.T, only string, decisions []byte) (changed []st
 	return c.changed, true
 }
 
-// leaves returns the paths of a schema at which values stand, in order, each
-// with the format of the value.
+// leaves yields the paths of a schema's scalar values in order, each with the format of the value.
 func leaves(s *schema.Structural, path string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) { walk(s, path, yield) }
 }
@@ -125,8 +123,8 @@ func TestWhatIsAdmittedDecodes(t *testing.T) {
 		for path, format := range leaves(s.schema, "") {
 			switch {
 			case s.plural == "posts" && s.name != "tree" && strings.HasPrefix(path, ".status"):
-				// The tree's is the fullest; the others tell nothing more.
-			case format == "date-time": // The type of our own, and metav1.Time.
+				// The tree is the fullest sample; the others add nothing.
+			case format == "date-time": // this project's type, and metav1.Time
 				s.rounds(t, path, 60, reached[s.plural])
 			default:
 				s.rounds(t, path, 12, reached[s.plural])
@@ -142,9 +140,8 @@ func TestWhatIsAdmittedDecodes(t *testing.T) {
 	}
 }
 
-// rounds changes the sample so many times, always in the same ways, and goes
-// on for a while if nothing was admitted. It notes at which paths another
-// value was.
+// rounds changes the sample n times, with a fixed seed, and continues for a while if no change was admitted. It records
+// the paths with an admitted change.
 func (s *subject) rounds(t *testing.T, path string, n int, reached map[string]bool) {
 	t.Helper()
 	source := rand.NewChaCha8(sha256.Sum256([]byte(s.name + path)))
@@ -156,7 +153,7 @@ func (s *subject) rounds(t *testing.T, path string, n int, reached map[string]bo
 		}
 		changed, admitted := s.try(t, path, decisions)
 		if path != "" && len(changed) == 0 {
-			return // This sample has no such place.
+			return // this sample lacks the path
 		}
 		refused = refused || !admitted
 		for _, at := range changed {
@@ -171,9 +168,9 @@ func (s *subject) rounds(t *testing.T, path string, n int, reached map[string]bo
 // changeable reports whether another value can be admitted at a path.
 func changeable(path string) bool {
 	switch path {
-	case ".apiVersion", ".kind": // Not ours.
+	case ".apiVersion", ".kind": // set by Kubernetes
 		return false
-	case ".status.targets[].cards[].index": // The rules leave it one value.
+	case ".status.targets[].cards[].index": // the rules permit one value only
 		return false
 	default:
 		return !strings.HasPrefix(path, ".metadata")

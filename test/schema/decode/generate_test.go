@@ -15,7 +15,7 @@ import (
 // entropy turns bytes into decisions. Without bytes every decision is 0.
 type entropy struct{ bytes []byte }
 
-// below decides for a number from 0 up to, but not including, n.
+// below returns a number from 0 up to, but not including, n.
 func (e *entropy) below(n int) int {
 	value := 0
 	for size := 1; size < n; size *= 256 {
@@ -30,21 +30,20 @@ func (e *entropy) below(n int) int {
 
 func pick[T any](e *entropy, from ...T) T { return from[e.below(len(from))] }
 
-// changer puts other values into an object, led by its schema: mostly such as
-// the schema may admit, sometimes unexpected ones.
+// changer changes the values of an object along its schema: mostly to values that the schema may admit, sometimes to
+// unexpected ones.
 type changer struct {
 	*entropy
-	// only is the one path to change; if it is empty, any may be.
+	// only is the single path to change; any path if it is empty.
 	only string
-	// changed lists the paths that were given another value; items of a list
-	// share one.
+	// changed lists the changed paths; items of a list share one.
 	changed []string
 }
 
-// one in so many values is changed.
+// rarity is the average number of values per changed value.
 const rarity = 40
 
-// change returns what becomes of value, which may be absent (nil).
+// change returns the changed value; nil means absent.
 func (c *changer) change(s *schema.Structural, value any, path string) any {
 	if c.changes(path) {
 		c.changed = append(c.changed, path)
@@ -55,7 +54,7 @@ func (c *changer) change(s *schema.Structural, value any, path string) any {
 		changed := make(map[string]any, len(old))
 		for _, name := range names(s.Properties) {
 			if path == "" && (name == "apiVersion" || name == "kind" || name == "metadata") {
-				changed[name] = old[name] // Not ours: the API server has rules of its own for these.
+				changed[name] = old[name] // the API server has its own rules for these
 				continue
 			}
 			property := s.Properties[name]
@@ -95,10 +94,10 @@ func names(properties map[string]schema.Structural) []string {
 	return list
 }
 
-// null stands for a null that is written, not for an absent value.
+// null is an explicit null, unlike an absent value.
 var null = json.RawMessage("null")
 
-// generate makes a value for a place in the schema.
+// generate generates a value for a schema.
 func (c *changer) generate(s *schema.Structural, depth int) any {
 	if c.below(8) == 1 {
 		return pick[any](c.entropy, null, true, "x", []any{}, map[string]any{}, json.RawMessage("1.5"), json.RawMessage("0"))
@@ -150,8 +149,8 @@ func (c *changer) string(s *schema.Structural) any {
 	}
 }
 
-// time makes what looks like a time, with some parts at or beyond the edge of
-// what a calendar, RFC 3339 or the years that can be written hold.
+// time generates a text like a time, with some parts at or beyond the limits of the calendar, of RFC 3339 or of the
+// permitted years.
 func (c *changer) time() string {
 	return c.part("2026", "2027", "2028", "1000", "2999", "0999", "3000", "0001", "9999", "12026", "0000", "226") +
 		c.part("-", "/", "") + c.part("06", "01", "02", "12", "00", "13", "1") +
@@ -162,7 +161,7 @@ func (c *changer) time() string {
 		c.part("Z", "z", "", "+02:00", "-02:00", "+23:59", "-23:59", "-00:00", "+24:00", "+14:60", "+2:00", "+0200", "ZZ", "Z ")
 }
 
-// part is the first of its arguments, or now and then another.
+// part returns its first argument, or occasionally another one.
 func (c *changer) part(parts ...string) string {
 	if c.below(6) != 1 {
 		return parts[0]
@@ -181,8 +180,7 @@ func (c *changer) duration() string {
 	return d.String()
 }
 
-// number writes an integer in one of JSON's many ways, often near the edge of
-// what a Go type holds.
+// number generates an integer in one of JSON's notations, often near the limits of a Go type.
 func (c *changer) number() string {
 	return pick(
 		c.entropy, "0", "1", "2", "99", "100", "-1", "1.0", "1e2", "1E+1", "10e-1", "-0", "-0.0",
@@ -193,7 +191,7 @@ func (c *changer) number() string {
 	)
 }
 
-// text makes a word, or any string at all.
+// text generates a word, or an arbitrary string.
 func (c *changer) text() string {
 	if c.below(2) == 1 {
 		return pick(c.entropy, "a", "hello", "b7")

@@ -5,5 +5,5 @@
 
 package decode_test
 
-// overhead is how many times as much the rules may allocate without the race detector.
+// overhead multiplies the permitted allocations without the race detector.
 const overhead = 1

@@ -5,6 +5,5 @@
 
 package decode_test
 
-// overhead is how many times as much the rules may allocate under the race detector, which
-// allocates for each allocation.
+// overhead multiplies the permitted allocations under the race detector, which allocates for each allocation.
 const overhead = 3

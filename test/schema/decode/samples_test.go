@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// sample is an object that is admitted, to be changed.
+// sample is an admitted object, as the base of changes.
 type sample struct {
 	name   string
 	plural string

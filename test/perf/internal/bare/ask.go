@@ -21,26 +21,26 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// Request is what ask sends.
+// Request is a request of ask.
 type Request struct {
-	// Method, URL and Body are the request; Key is the API key that it carries, if any. A body is JSON.
+	// Method, URL and Body are the request's. Key is its API key, if any. A body is JSON.
 	Method string `json:"method"`
 	URL    string `json:"url"`
 	Key    string `json:"key,omitempty"`
 	Body   []byte `json:"body,omitempty"`
-	// Status is what the answer must have.
+	// Status is the expected status.
 	Status int `json:"status"`
 }
 
-// Latency is how long answers took, from the first byte sent to the last received, in milliseconds.
+// Latency is the time from the first byte sent to the last received, in milliseconds.
 type Latency struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
 }
 
-// ask sends requests in turn, each worker over a connection of its own, and measures how long each answer takes. It sends
-// prepared bytes, because the processor time that it uses is not Herald's.
+// ask sends requests in order and measures their latency. Each worker has its own connection. It sends prepared bytes,
+// because the client's processor time is not Herald's.
 type ask struct {
 	config Config
 	wires  [][]byte
@@ -50,7 +50,7 @@ type ask struct {
 type askConn struct {
 	net.Conn
 	answers *bufio.Reader
-	// next is the request that comes next; took are the latencies in milliseconds.
+	// next is the index of the next request; took are the latencies in milliseconds.
 	next int
 	took []float64
 }
@@ -109,8 +109,7 @@ func (a *ask) warm(ctx context.Context) error {
 	return nil
 }
 
-// run takes one processor at most and does not collect its little garbage meanwhile: what it waits for itself would count
-// as the server's time.
+// run uses one processor and disables the garbage collector: its own pauses would count as the server's time.
 func (a *ask) run(ctx context.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -141,7 +140,7 @@ func (a *ask) askOne(_ context.Context, worker int) error {
 	return nil
 }
 
-// latency sums up what was measured.
+// latency summarizes the measurements.
 func (a *ask) latency() *Latency {
 	var took []float64
 	for _, conn := range a.conns {

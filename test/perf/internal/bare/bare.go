@@ -1,15 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bare holds the programs that Herald is measured against, and the one that puts load on Herald. Each runs as a
-// process of its own, so that it shares neither garbage collector nor scheduler with the other side. A parent gives it a
-// Config, waits until it is warm, lets it go, and reads what it measured:
+// Package bare has the programs that Herald is compared with, and the one that generates load for Herald. Each runs in
+// a separate process, so that it shares neither the garbage collector nor the scheduler with the other side. Its parent
+// sends a Config, waits until the program is warm, starts the measurement, and reads the result:
 //
 //	create   creates posts by client-go
 //	answer   watches posts and writes the status of each once, by client-go
 //	deliver  for each post writes its status, makes the platform calls, and writes its status again
-//	ask      sends requests to Herald's REST API, or to plain, and measures how long answers take
-//	plain    serves HTTP: gives every GET the same answer
+//	ask      sends requests to Herald's REST API, or to plain, and measures their latency
+//	plain    serves HTTP: returns a constant response for every GET
 package bare
 
 import (
@@ -40,33 +40,34 @@ const (
 	Plain   = "plain"
 )
 
-// Config tells a program what to do. Each reads only what it needs.
+// Config configures a program. Each program reads only its own fields.
 type Config struct {
-	// Kubeconfig is the way to the Kubernetes API.
+	// Kubeconfig is the path of the kubeconfig.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
-	// Processor is the only one that the program runs on (see measure.OnProcessor); zero for any. Start reads it.
+	// Processor pins the program to a processor (see measure.OnProcessor); zero pins to none. Start reads it.
 	Processor int `json:"-"`
-	// InFlight is how many are worked on at once; Warm is how many come before the clock runs, Count how many after.
+	// InFlight is the concurrency; Warm is the number of operations before the measurement, and Count the number in it.
 	InFlight int `json:"inFlight"`
 	Warm     int `json:"warm"`
 	Count    int `json:"count"`
-	// Post is what create creates, each time under another name.
+	// Post is the template of create, which sets a new name for each post.
 	Post *v1alpha1.Post `json:"post,omitempty"`
-	// Statuses are what answer (one) and deliver (two: claimed, posted) write. They are samples of what Herald writes.
+	// Statuses are the statuses that answer (one) and deliver (two: claimed, posted) write. They are samples of
+	// Herald's writes.
 	Statuses []v1alpha1.PostStatus `json:"statuses,omitempty"`
-	// Accounts are where deliver publishes: what each connection leads to, by "namespace/name".
+	// Accounts are the accounts that deliver publishes to, by their connection's "namespace/name".
 	Accounts map[string]Account `json:"accounts,omitempty"`
-	// Files are the addresses from which deliver reads the files of posts, by "namespace/name". It uploads them before the
-	// clock runs, as Herald does for posts that are due later.
+	// Files are the addresses of the posts' files for deliver, by "namespace/name". It uploads them before the
+	// measurement, as Herald does for posts that are due later.
 	Files map[string]string `json:"files,omitempty"`
-	// Requests are what ask asks, in turn.
+	// Requests are the requests of ask, in order.
 	Requests []Request `json:"requests,omitempty"`
-	// Address is where plain serves, and Reply is how many bytes it answers.
+	// Address is plain's listen address, and Reply the size of its response in bytes.
 	Address string `json:"address,omitempty"`
 	Reply   int    `json:"reply,omitempty"`
 }
 
-// Account is an account of a platform: X or Threads.
+// Account is an account on X or Threads.
 type Account struct {
 	Platform v1alpha1.Platform `json:"platform"`
 	// URL is the platform's, and Token the account's.
@@ -75,33 +76,33 @@ type Account struct {
 	Token string `json:"token"`
 }
 
-// Result is what a program measured.
+// Result is the result of a program.
 type Result struct {
-	// Start and End are when the first of Count began and the last ended.
+	// Start and End are the start of the first and the end of the last of Count operations.
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
-	// CPU is the processor time that the program used in between.
+	// CPU is the processor time of the program between them.
 	CPU time.Duration `json:"cpu"`
-	// Latency is what ask measures; nil of others.
+	// Latency is the result of ask; nil for the others.
 	Latency *Latency `json:"latency,omitempty"`
 }
 
-// message is what a program sends to its parent: that it is warm, or what it measured.
+// message is a program's message to its parent: that it is warm, or its result.
 type message struct {
 	Warm   bool    `json:"warm,omitempty"`
 	Result *Result `json:"result,omitempty"`
 }
 
-// task is a program at work.
+// task is the work of a program.
 type task interface {
-	// warm gets ready and does as many as Config.Warm says.
+	// warm prepares the program and runs Config.Warm operations.
 	warm(ctx context.Context) error
-	// run does Config.Count more.
+	// run runs Config.Count operations.
 	run(ctx context.Context) error
 }
 
-// Main runs a program: it reads its Config from the first line of in, says on out when it is warm, and runs when the
-// second line comes.
+// Main runs a program: it reads its Config from the first line of in, writes to out when it is warm, and starts the
+// measurement at the second line.
 func Main(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	lines := bufio.NewReader(in)
 	line, err := lines.ReadBytes('\n')
@@ -155,7 +156,7 @@ func newTask(name string, config Config) (task, error) {
 	}
 }
 
-// postsClient returns client-go's client for posts, without its rate limit.
+// postsClient returns a client-go client for posts without a rate limit.
 func postsClient(kubeconfig string) (rest.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -172,7 +173,7 @@ func postsClient(kubeconfig string) (rest.Interface, error) {
 	return rest.RESTClientFor(config)
 }
 
-// each calls work count times, inFlight at once, each with the number of the worker; the first error ends it.
+// each calls work count times, with a concurrency of inFlight and with the number of the worker, until the first error.
 func each(ctx context.Context, inFlight, count int, work func(ctx context.Context, worker int) error) error {
 	var begun atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -189,7 +190,7 @@ func each(ctx context.Context, inFlight, count int, work func(ctx context.Contex
 	return group.Wait()
 }
 
-// cpu is the processor time that this process has used so far; zero when the system does not tell.
+// cpu returns the processor time of this process so far; zero if the system does not report it.
 func cpu() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

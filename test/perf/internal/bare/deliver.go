@@ -25,8 +25,8 @@ const (
 	statuses
 )
 
-// deliver does for every post only what delivery needs in any case: it decides nothing and checks nothing, and would lose
-// and repeat posts if anything failed.
+// deliver does only the minimum of a delivery for every post: it decides and checks nothing, and would lose or repeat
+// posts after a failure.
 type deliver struct {
 	config   Config
 	client   rest.Interface
@@ -37,7 +37,7 @@ type deliver struct {
 	prepared [][]string
 }
 
-// page is how many posts are read at once.
+// page is the page size of lists of posts.
 const page = 500
 
 func newDeliver(config Config) (*deliver, error) {
@@ -51,7 +51,7 @@ func newDeliver(config Config) (*deliver, error) {
 	}, err
 }
 
-// warm reads all posts: the bare loop knows them when their time comes, as Herald does.
+// warm reads all posts: the bare loop has them in memory when they are due, as Herald does.
 func (d *deliver) warm(ctx context.Context) error {
 	options := metav1.ListOptions{Limit: page}
 	for {
@@ -75,7 +75,7 @@ func (d *deliver) warm(ctx context.Context) error {
 	})
 }
 
-// prepare does what precedes the visible calls of a post, for all targets at once.
+// prepare makes the preparing calls of a post, for all targets concurrently.
 func (d *deliver) prepare(ctx context.Context, number int) error {
 	post := &d.posts[number]
 	made := make([]string, len(post.Spec.Targets))
@@ -87,7 +87,7 @@ func (d *deliver) prepare(ctx context.Context, number int) error {
 	return err
 }
 
-// files are the addresses of a post's files.
+// files returns the addresses of a post's files.
 func (d *deliver) files(post *v1alpha1.Post) []string {
 	if post.Spec.Image == nil {
 		return nil
@@ -99,7 +99,7 @@ func (d *deliver) files(post *v1alpha1.Post) []string {
 	return addresses
 }
 
-// perTarget calls work for every target of a post at once.
+// perTarget calls work for every target of a post concurrently.
 func (d *deliver) perTarget(ctx context.Context, post *v1alpha1.Post, work func(ctx context.Context, i int, p platform) error) error {
 	group, inner := errgroup.WithContext(ctx)
 	for i := range post.Spec.Targets {
@@ -145,7 +145,7 @@ func (d *deliver) deliverOne(ctx context.Context, _ int) error {
 	return writeStatus(ctx, d.client, post)
 }
 
-// status is a sample with ids of its own.
+// status returns a copy of a sample with new ids.
 func (d *deliver) status(which int, attempts []string) v1alpha1.PostStatus {
 	status := *d.config.Statuses[which].DeepCopy()
 	for i := range status.Targets {

@@ -43,7 +43,7 @@ func (c *create) run(ctx context.Context) error {
 	return each(ctx, c.config.InFlight, c.config.Count, c.createOne)
 }
 
-// createOne gives the post a name as long as those that Herald's apiserver gives.
+// createOne sets a name of the same length as the apiserver's generated names.
 func (c *create) createOne(ctx context.Context, _ int) error {
 	post := *c.config.Post
 	post.Name = "p" + strings.ToLower(rand.Text()[:25])
@@ -51,13 +51,13 @@ func (c *create) createOne(ctx context.Context, _ int) error {
 	return c.client.Post().Namespace(post.Namespace).Resource(postsResource).Body(&post).Do(ctx).Into(&created)
 }
 
-// answer is the second half of the bare pair: a controller that decides nothing.
+// answer is the second half of the bare pair: a controller without logic.
 type answer struct {
 	config Config
 	client rest.Interface
 	posts  chan *v1alpha1.Post
 	source *cache.ListWatch
-	// version is where the watch begins.
+	// version is the start of the watch.
 	version string
 }
 
@@ -73,7 +73,7 @@ func newAnswer(config Config) (*answer, error) {
 	return &answer{config: config, client: client, source: source, posts: make(chan *v1alpha1.Post, config.Count)}, nil
 }
 
-// warm notes where to begin to watch. What comes before the clock runs is answered as well.
+// warm records the start of the watch. The posts before the measurement are answered as well.
 func (a *answer) warm(ctx context.Context) error {
 	list, err := a.source.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *answer) warm(ctx context.Context) error {
 }
 
 func (a *answer) run(ctx context.Context) error {
-	// The API server ends a watch now and then; this one goes on where it was.
+	// The API server ends a watch occasionally; this watcher resumes it.
 	w, err := toolswatch.NewRetryWatcherWithContext(ctx, a.version, a.source)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (a *answer) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// follow hands on the posts that are created.
+// follow forwards the created posts.
 func (a *answer) follow(ctx context.Context, events <-chan watch.Event) error {
 	for seen := 0; seen < a.config.Count; {
 		select {
@@ -133,7 +133,7 @@ func (a *answer) answerOne(ctx context.Context, _ int) error {
 	}
 }
 
-// writeStatus replaces a post's status and brings the post up to what was written.
+// writeStatus updates a post's status and copies the response into the post.
 func writeStatus(ctx context.Context, client rest.Interface, post *v1alpha1.Post) error {
 	var written v1alpha1.Post
 	err := client.Put().Namespace(post.Namespace).Resource(postsResource).Name(post.Name).SubResource("status").Body(post).Do(ctx).Into(&written)

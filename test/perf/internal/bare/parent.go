@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// Child is a bare program that this process has started.
+// Child is a bare program in a child process.
 type Child struct {
 	name    string
 	command *exec.Cmd
@@ -27,8 +27,8 @@ type Child struct {
 	stderr  bytes.Buffer
 }
 
-// Start starts a program as a process of its own and returns when it is warm. The program is killed when ctx ends. The
-// command line of this process must lead to Main with the arguments "bare" and the program's name.
+// Start starts a program in a separate process and returns when it is warm. The program is killed when ctx ends. This
+// process's command line must call Main for the arguments "bare" and the program's name.
 func Start(ctx context.Context, group *supervisor.Group, name string, config Config) (*Child, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -55,7 +55,7 @@ func Start(ctx context.Context, group *supervisor.Group, name string, config Con
 	return c, nil
 }
 
-// next returns what the program says next. It ends the program if that is nothing, or if there is an error already.
+// next returns the program's next message. It kills the program if there is none, or if err is set.
 func (c *Child) next(err error) (m message, _ error) {
 	if err == nil {
 		err = c.said.Decode(&m)
@@ -67,13 +67,13 @@ func (c *Child) next(err error) (m message, _ error) {
 	return m, err
 }
 
-// Go lets the program begin what is measured.
+// Go starts the measurement.
 func (c *Child) Go() error {
 	_, err := io.WriteString(c.stdin, "go\n")
 	return err
 }
 
-// Wait returns what the program measured once it has ended.
+// Wait waits for the program's end and returns its result.
 func (c *Child) Wait() (Result, error) {
 	m, err := c.next(nil)
 	if err == nil && m.Result == nil {
@@ -95,8 +95,8 @@ func (c *Child) Finish() (Result, error) {
 	return c.Wait()
 }
 
-// Kill ends the program, if it still runs, and returns when it is gone.
+// Kill kills the program, if it still runs, and waits for its end.
 func (c *Child) Kill() {
 	c.kill()
-	_ = c.command.Wait() // it says that the program was killed, or has ended before
+	_ = c.command.Wait() // reports the kill or an earlier end
 }

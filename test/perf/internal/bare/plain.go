@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// plain is the least that an HTTP server in Go can do: it reads the parameters of a list and sends as many bytes as Herald
-// sends. It authenticates no client and checks nothing.
+// plain is a minimal HTTP server in Go: it parses the parameters of a list and sends as many bytes as Herald does. It
+// authenticates and checks nothing.
 type plain struct {
 	config   Config
 	listener net.Listener
 	answer   []byte
 }
 
-// warm opens the address: from then on requests wait, if they are not answered already.
+// warm opens the listener. From then on requests wait until they are served.
 func (p *plain) warm(context.Context) error {
 	var err error
 	p.answer = bytes.Repeat([]byte("x"), p.config.Reply)
@@ -49,5 +49,5 @@ func (p *plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(p.answer) // a client that has gone needs none
+	_, _ = w.Write(p.answer) // a client that has disconnected needs none
 }

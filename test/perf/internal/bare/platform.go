@@ -20,16 +20,17 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The same pauses between two questions for a container as Herald makes.
+// Herald's pauses between two status queries of a container.
 const firstPause, longestPause = 300 * time.Millisecond, 3 * time.Second
 
-// platform makes the calls to an account that Herald makes.
+// platform makes Herald's calls to an account.
 type platform struct {
 	Account
 	client *http.Client
 }
 
-// prepare uploads what a post with images needs before its visible call, and returns the platform's ids; "" without images.
+// prepare makes the uploads that precede the visible call of a post with images, and returns the platform's ids; ""
+// without images.
 func (p platform) prepare(ctx context.Context, target *v1alpha1.PostTarget, files []string) (string, error) {
 	if p.Platform == v1alpha1.PlatformThreads {
 		return p.container(ctx, target, files)
@@ -44,14 +45,14 @@ func (p platform) prepare(ctx context.Context, target *v1alpha1.PostTarget, file
 	return strings.Join(ids, ","), nil
 }
 
-// publish makes the call that makes a target visible and returns the platform's id.
+// publish makes the visible call of a target and returns the platform's id.
 func (p platform) publish(ctx context.Context, target *v1alpha1.PostTarget, made string) (string, error) {
 	if p.Platform == v1alpha1.PlatformThreads {
 		id, err := p.postForm(ctx, "/threads_publish", url.Values{"creation_id": {made}})
 		if err != nil {
 			return "", err
 		}
-		// Herald asks for the post's address as well.
+		// Herald also queries the post's address.
 		_, err = p.call(ctx, http.MethodGet, "/v1.0/"+id+"?fields=id,permalink,timestamp", "", nil)
 		return id, err
 	}
@@ -67,7 +68,7 @@ func (p platform) publish(ctx context.Context, target *v1alpha1.PostTarget, made
 	return answer.Data.ID, err
 }
 
-// upload sends an image to X.
+// upload uploads an image to X.
 func (p platform) upload(ctx context.Context, address string) (string, error) {
 	content, err := p.read(ctx, address)
 	if err != nil {
@@ -106,7 +107,7 @@ func (p platform) read(ctx context.Context, address string) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// container makes a container of one image at Threads and waits until it is ready.
+// container creates a Threads container with one image and waits until it is ready.
 func (p platform) container(ctx context.Context, target *v1alpha1.PostTarget, files []string) (string, error) {
 	if len(files) != 1 {
 		return "", fmt.Errorf("a post of %d files is not known here", len(files))
@@ -136,7 +137,7 @@ func (p platform) postForm(ctx context.Context, path string, form url.Values) (s
 	return answer.ID, err
 }
 
-// reply is what is read of any platform's answer.
+// reply is the part of a platform's response that is read.
 type reply struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`
@@ -145,7 +146,7 @@ type reply struct {
 	} `json:"data"`
 }
 
-// call makes a call and reads its answer, which holds an id.
+// call makes a call and decodes the response, which has an id.
 func (p platform) call(ctx context.Context, method, path, contentType string, body io.Reader) (reply, error) {
 	var out reply
 	request, err := http.NewRequestWithContext(ctx, method, p.URL+path, body)

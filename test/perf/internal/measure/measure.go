@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package measure turns what was observed into figures.
+// Package measure computes statistics from measurements.
 package measure
 
 import (
@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Median returns the middle of the values, or the mean of the two in the middle; zero without values.
+// Median returns the middle value, or the mean of the two in the middle; zero without values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -22,7 +22,7 @@ func Median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Quantile returns the smallest of the values below or at which lies the share q of them (the nearest rank); zero without
+// Quantile returns the smallest value at or below which the share q of the values is (nearest rank); zero without
 // values.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
@@ -33,7 +33,7 @@ func Quantile(values []float64, q float64) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Rounded returns the value with so many digits after the point, for output.
+// Rounded returns the value rounded to this number of decimals, for output.
 func Rounded(value float64, digits int) float64 {
 	unit := math.Pow10(digits)
 	return math.Round(value*unit) / unit

@@ -15,21 +15,21 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Writes counts what a Kubernetes API server has written, by what and how, such as "posts/status update".
+// Writes counts a Kubernetes API server's writes, by resource and verb, such as "posts/status update".
 type Writes map[string]float64
 
-// requestTotal is the name of the API server's counter of requests.
+// requestTotal is the API server's counter of requests.
 const requestTotal = "apiserver_request_total"
 
-// verbs are those that write, as the API server's counter spells them.
+// verbs are the writing verbs, as the API server's counter spells them.
 var verbs = map[string]string{
 	"POST": "create", "PUT": "update", "PATCH": "patch", "APPLY": "apply", "DELETE": "delete", "DELETECOLLECTION": "deletecollection",
 }
 
-// heapAlloc is the name of a Go program's gauge of the bytes on its heap.
+// heapAlloc is a Go program's gauge of the bytes on its heap.
 const heapAlloc = "go_memstats_heap_alloc_bytes"
 
-// Heap finds how much a Go program has on its heap among its metrics, in Prometheus' text format; in bytes.
+// Heap returns the heap size of a Go program in bytes, from its metrics in Prometheus' text format.
 func Heap(metrics io.Reader) (float64, error) {
 	families, err := parse(metrics)
 	if err != nil {
@@ -47,7 +47,7 @@ func parse(metrics io.Reader) (map[string]*dto.MetricFamily, error) {
 	return parser.TextToMetricFamilies(metrics)
 }
 
-// Sum adds up the samples of a gauge that have the given labels, among metrics in Prometheus' text format.
+// Sum adds the samples of a gauge with the given labels, from metrics in Prometheus' text format.
 func Sum(metrics io.Reader, name string, labels map[string]string) (sum float64, err error) {
 	families, err := parse(metrics)
 	if err != nil {
@@ -74,7 +74,7 @@ func labelsOf(sample *dto.Metric) map[string]string {
 	return labels
 }
 
-// CountWrites counts the writes that succeeded among an API server's metrics, in Prometheus' text format.
+// CountWrites counts the successful writes, from an API server's metrics in Prometheus' text format.
 func CountWrites(metrics io.Reader) (Writes, error) {
 	families, err := parse(metrics)
 	if err != nil {
@@ -96,7 +96,7 @@ func CountWrites(metrics io.Reader) (Writes, error) {
 	return done, nil
 }
 
-// Since returns what was counted after before.
+// Since returns the increase since before.
 func (w Writes) Since(before Writes) Writes {
 	delta := Writes{}
 	for key, value := range w {
@@ -107,7 +107,7 @@ func (w Writes) Since(before Writes) Writes {
 	return delta
 }
 
-// Of sums up what belongs to a resource and its subresources, but for the given verbs.
+// Of adds the writes to a resource and its subresources, except with the given verbs.
 func (w Writes) Of(resource string, except ...string) float64 {
 	var sum float64
 	for key, value := range w {

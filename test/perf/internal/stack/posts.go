@@ -24,20 +24,20 @@ import (
 )
 
 const (
-	// inTransaction is how many posts are written at once; etcd admits 128 operations.
+	// inTransaction is the number of posts per transaction; etcd admits 128 operations.
 	inTransaction = 100
-	// etcdDial bounds how long a connection to etcd may take.
+	// etcdDial is the timeout for a connection to etcd.
 	etcdDial = 10 * time.Second
-	// etcdTries is how often a transaction is tried. Each try waits until etcd gives up, which takes seconds.
+	// etcdTries limits the tries of a transaction. Each try takes seconds until etcd gives up.
 	etcdTries = 10
-	// knownLimit is how long the API server may take to learn of what was stored.
+	// knownLimit is the timeout for the API server's cache to contain the stored posts.
 	knownLimit = 10 * time.Minute
 )
 
-// StorePosts stores posts in etcd as the API server stores them, which then tells of them as of any other. It is many times as
-// quick as creating each and writing its status, and nothing here measures how posts are created. Posts need a name, a
-// UID, a creation time and a type. StorePosts returns once the API server knows of all of them: until then its
-// lists would wait.
+// StorePosts stores posts directly in etcd in the API server's format, so that the API server serves them as any other.
+// This is many times faster than creating each and writing its status, and no benchmark here measures creation. Posts
+// need a name, a UID, a creation time and a type. StorePosts returns when the API server's cache has all of them, since
+// its lists would wait until then.
 func (s *Stack) StorePosts(ctx context.Context, posts int, post func(i int) *v1alpha1.Post) (*StoredPosts, error) {
 	p := &StoredPosts{stack: s, keys: make([]string, posts)}
 	err := p.each(ctx, func(from, to int) ([]clientv3.Op, error) {
@@ -59,8 +59,8 @@ func (s *Stack) StorePosts(ctx context.Context, posts int, post func(i int) *v1a
 	return p, err
 }
 
-// awaitKnown waits until the API server's cache of posts has come to what was written last. It asks for a namespace that
-// has no posts, as of that version, which the API server answers from its cache or not at all.
+// awaitKnown waits until the API server's cache of posts has the last write. It lists a namespace without posts at that
+// version, which the API server serves from its cache or not at all.
 func (p *StoredPosts) awaitKnown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, knownLimit)
 	defer cancel()
@@ -73,15 +73,15 @@ func (p *StoredPosts) awaitKnown(ctx context.Context) error {
 	}
 }
 
-// StoredPosts are posts that were stored by StorePosts.
+// StoredPosts are posts from StorePosts.
 type StoredPosts struct {
 	stack *Stack
 	keys  []string
-	// revision is etcd's after the last transaction.
+	// revision is etcd's revision after the last transaction.
 	revision atomic.Int64
 }
 
-// Remove takes the posts out again.
+// Remove deletes the posts from etcd.
 func (p *StoredPosts) Remove(ctx context.Context) error {
 	return p.each(ctx, func(from, to int) ([]clientv3.Op, error) {
 		var deletes []clientv3.Op
@@ -92,7 +92,7 @@ func (p *StoredPosts) Remove(ctx context.Context) error {
 	})
 }
 
-// each commits transactions that each concern some of the posts.
+// each commits transactions for batches of the posts.
 func (p *StoredPosts) each(ctx context.Context, operations func(from, to int) ([]clientv3.Op, error)) (err error) {
 	etcd, err := p.stack.etcdClient()
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *StoredPosts) each(ctx context.Context, operations func(from, to int) ([
 	return group.Wait()
 }
 
-// commit tries again when etcd is too busy: what is written twice is the same.
+// commit retries if etcd is too busy. Writing twice has the same effect.
 func (p *StoredPosts) commit(ctx context.Context, etcd *clientv3.Client, ops []clientv3.Op) error {
 	for try := 1; ; try++ {
 		answer, err := etcd.Txn(ctx).Then(ops...).Commit()
@@ -140,7 +140,7 @@ func (s *Stack) etcdClient() (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: []string{"https://" + s.Setup.Address(processes.Etcd)}, DialTimeout: etcdDial, TLS: config})
 }
 
-// StoredBytes is how much etcd stores without its history, in bytes.
+// StoredBytes returns the size of etcd's data without its history, in bytes.
 func (s *Stack) StoredBytes(ctx context.Context) (bytes int64, err error) {
 	etcd, err := s.etcdClient()
 	if err != nil {

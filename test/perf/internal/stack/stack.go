@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stack starts what the benchmarks measure: a control plane of their own, the sandbox, and Herald's manager and
-// apiserver, each a process of its own that ends with the benchmark.
+// Package stack starts the environment of the benchmarks: a dedicated control plane, the sandbox, and Herald's manager
+// and apiserver, each in a separate process that ends with the benchmark.
 package stack
 
 import (
@@ -30,41 +30,41 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// Ports beside those of the processes.
+// Ports in addition to the processes' own.
 const (
-	// Plain is for the bare HTTP server.
+	// Plain is the port of the bare HTTP server.
 	Plain = "plain"
-	// ManagerPprof and APIServerPprof serve profiles of both.
+	// ManagerPprof and APIServerPprof are the ports for profiles.
 	ManagerPprof   = "manager-pprof"
 	APIServerPprof = "apiserver-pprof"
 )
 
-// startLimit is how long any preparation may take; generous, for a loaded machine.
+// startLimit is the timeout of any preparation; generous, for a busy machine.
 const startLimit = 2 * time.Minute
 
-// Options are what a Stack is made of. Every field but the last is required.
+// Options configure a Stack. Every field but the last is required.
 type Options struct {
-	// Config is the folder of the resources and roles.
+	// Config is the folder of the CRDs and roles.
 	Config string
-	// Assets, Bin and Dir are those of processes.Setup. Dir also takes the logs.
+	// Assets, Bin and Dir are as in processes.Setup. Dir also contains the logs.
 	Assets, Bin, Dir string
-	// PostWorkers is how many posts the manager works on at once.
+	// PostWorkers is the manager's number of concurrent reconciliations of posts.
 	PostWorkers int
 	// Group starts the processes.
 	Group *supervisor.Group
-	// Limited sets the limits on requests that an installation has; otherwise there are none.
+	// Limited sets the request limits of an installation; otherwise there are none.
 	Limited bool
 }
 
-// Stack is a control plane and the sandbox, and Herald while it is started.
+// Stack is a control plane and the sandbox, and Herald between its start and its stop.
 type Stack struct {
-	// Setup knows where each process listens.
+	// Setup has the address of each process.
 	Setup *processes.Setup
-	// Kubernetes reads and writes as an administrator, past every cache.
+	// Kubernetes is an administrator's client without a cache.
 	Kubernetes client.WithWatch
-	// Config is how an administrator reaches the API server.
+	// Config is an administrator's client configuration.
 	Config *rest.Config
-	// Sandbox are the simulated platforms.
+	// Sandbox is a client of the simulated platforms.
 	Sandbox sandboxtest.Client
 
 	options  Options
@@ -73,7 +73,7 @@ type Stack struct {
 	herald   []*supervisor.Child
 }
 
-// Start starts the control plane, the store and the sandbox. After an error nothing is left running.
+// Start starts the control plane, the store and the sandbox. After an error no process is left running.
 func Start(ctx context.Context, options Options) (*Stack, error) {
 	s := &Stack{options: options, Setup: &processes.Setup{
 		Assets: options.Assets, Bin: options.Bin, Dir: options.Dir, Namespace: "herald-system",
@@ -106,8 +106,8 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 	return s, nil
 }
 
-// startServers starts all but Herald. More collection workers make the removal of posts between two rounds quick; to ask the
-// API server for a profile of its heap is how its garbage is collected before that is measured.
+// startServers starts all processes except Herald's. More collection workers speed up the removal of posts between two
+// rounds. Profiling is enabled because a heap profile runs a garbage collection before the heap is measured.
 func (s *Stack) startServers(ctx context.Context) error {
 	for _, spec := range []supervisor.Spec{
 		s.Setup.Etcd(), s.Setup.KubeAPIServer("--delete-collection-workers=16", "--profiling=true"), s.Setup.Store(), s.Setup.Sandbox("--log-level", "warn"),
@@ -133,13 +133,13 @@ func (s *Stack) startServers(ctx context.Context) error {
 	if err := cluster.Install(ctx, s.Kubernetes, s.options.Config, s.Setup.Address(processes.ManagerWebhook)); err != nil {
 		return err
 	}
-	// Without it no quota is in force.
+	// Without it no quota is enforced.
 	controllers := s.children.Start(s.Setup.KubeControllerManager())
 	s.servers = append(s.servers, controllers)
 	return controllers.WaitReady(ctx)
 }
 
-// StartHerald starts the manager and the apiserver with their defaults and returns once both do their work.
+// StartHerald starts the manager and the apiserver with their defaults and waits until both work.
 func (s *Stack) StartHerald(ctx context.Context) error {
 	s.herald = append(s.herald, s.children.Start(s.Setup.Manager()), s.children.Start(s.apiserver()))
 	for _, child := range s.herald {
@@ -150,12 +150,12 @@ func (s *Stack) StartHerald(ctx context.Context) error {
 	return s.waitForWork(ctx)
 }
 
-// StartManager starts the manager alone, and does not wait for it.
+// StartManager starts the manager alone without waiting for it.
 func (s *Stack) StartManager() {
 	s.herald = append(s.herald, s.children.Start(s.Setup.Manager()))
 }
 
-// KillManager ends the manager as kill -9 does, and returns when it is gone.
+// KillManager kills the manager, as kill -9 does, and waits for its end.
 func (s *Stack) KillManager() error {
 	at := slices.IndexFunc(s.herald, func(c *supervisor.Child) bool { return c.Name == processes.Manager })
 	manager := s.herald[at]
@@ -171,7 +171,7 @@ func (s *Stack) KillManager() error {
 	return nil
 }
 
-// StartAPIServer starts the apiserver without the manager, on a processor of its own, and returns once it serves.
+// StartAPIServer starts the apiserver without the manager, on a separate processor, and returns when it serves.
 func (s *Stack) StartAPIServer(ctx context.Context) (*supervisor.Child, error) {
 	spec := s.apiserver()
 	spec.Path, spec.Args = measure.OnProcessor(measure.ServerProcessor, spec.Path, spec.Args)
@@ -185,7 +185,7 @@ func (s *Stack) apiserver() supervisor.Spec {
 	return s.Setup.APIServer()
 }
 
-// waitForWork waits until the manager leads and its caches are there: until it has looked at a draft.
+// waitForWork waits until the manager is the leader and its caches are synced: until it has reconciled a draft.
 func (s *Stack) waitForWork(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "canary"}}
 	if err := client.IgnoreAlreadyExists(s.Kubernetes.Create(ctx, namespace)); err != nil {
@@ -210,7 +210,8 @@ func (s *Stack) waitForWork(ctx context.Context) error {
 	return errors.Join(err, s.Kubernetes.Delete(ctx, draft))
 }
 
-// StopHerald ends the manager and the apiserver. It fails if one has ended before, because then nothing was measured.
+// StopHerald stops the manager and the apiserver. It fails if one has ended before, because the measurement is then
+// invalid.
 func (s *Stack) StopHerald() error {
 	var err error
 	for _, child := range slices.Backward(s.herald) {
@@ -223,20 +224,20 @@ func (s *Stack) StopHerald() error {
 	return err
 }
 
-// Stop ends everything, the last started first.
+// Stop stops all processes in reverse order of their start.
 func (s *Stack) Stop() error {
 	err := s.StopHerald()
 	s.children.Stop(nil)
 	return err
 }
 
-// Processes are all that run now.
+// Processes returns the running processes.
 func (s *Stack) Processes() []*supervisor.Child { return slices.Concat(s.servers, s.herald) }
 
-// Herald are the manager and the apiserver, of those that are started.
+// Herald returns the manager and the apiserver, if they are started.
 func (s *Stack) Herald() []*supervisor.Child { return slices.Clone(s.herald) }
 
-// Store is the store of media files.
+// Store returns the store of media files.
 func (s *Stack) Store() (*store.Store, error) {
 	key, err := s.Setup.StoreKey()
 	if err != nil {
@@ -248,10 +249,10 @@ func (s *Stack) Store() (*store.Store, error) {
 	})
 }
 
-// APIURL is an address of Herald's REST API, such as that of "/posts".
+// APIURL returns an address of Herald's REST API, such as for "/posts".
 func (s *Stack) APIURL(path string) string { return s.Setup.URL(processes.Site) + "/api/v1" + path }
 
-// ProfileURL is the address below which the manager or the apiserver serves profiles.
+// ProfileURL returns the base address of the manager's or the apiserver's profiles.
 func (s *Stack) ProfileURL(process string) string {
 	return s.Setup.URL(process+"-pprof") + "/debug/pprof"
 }

@@ -23,9 +23,9 @@ import (
 const (
 	// keyName is the name of each team's API key.
 	keyName = "bench"
-	// atOnce is how many objects are made side by side.
+	// atOnce is the number of objects that are created concurrently.
 	atOnce = 16
-	// tokenLife lets tokens outlive the benchmark, so that Herald renews none: the floor does not either.
+	// tokenLife makes tokens outlive the benchmark, so that Herald renews none, as the floor does not either.
 	tokenLife = 60 * 24 * time.Hour
 )
 
@@ -44,7 +44,7 @@ type Connection struct {
 	AccessToken string
 }
 
-// MakeTeams makes teams that have an API key each and no accounts. Herald must be started.
+// MakeTeams creates teams with one API key each and without accounts. Herald must be started.
 func (s *Stack) MakeTeams(ctx context.Context, name string, teams int) ([]Team, error) {
 	made := make([]Team, teams)
 	group, inner := errgroup.WithContext(ctx)
@@ -60,14 +60,14 @@ func (s *Stack) MakeTeams(ctx context.Context, name string, teams int) ([]Team, 
 	return made, group.Wait()
 }
 
-// MakeTeamWithin makes one team whose budget is that of its plan, and returns the budget.
+// MakeTeamWithin creates a team with the budget of its plan, and returns the budget.
 func (s *Stack) MakeTeamWithin(ctx context.Context, name string) (Team, plan.Budget, error) {
 	made, team := Team{Namespace: name}, unlimited(name)
 	err := s.makeTeam(ctx, &made, team)
 	return made, plan.BudgetOf(team), err
 }
 
-// unlimited is a team whose plan counts nothing.
+// unlimited returns a team without limits in its plan.
 func unlimited(name string) *v1alpha1.Team {
 	return &v1alpha1.Team{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -96,8 +96,8 @@ func (s *Stack) makeTeam(ctx context.Context, t *Team, team *v1alpha1.Team) erro
 	return s.waitReady(ctx, key, &key.Status.Conditions)
 }
 
-// Connect connects so many new accounts of a platform of the sandbox to a team, whose numbers begin with the first, and
-// returns when the manager has checked all of them. Herald must be started.
+// Connect connects count new accounts of a sandbox platform to a team, numbered from first, and returns when the
+// manager has probed all of them. Herald must be started.
 func (s *Stack) Connect(ctx context.Context, platform v1alpha1.Platform, namespace string, first, count int) ([]Connection, error) {
 	made := make([]Connection, count)
 	group, inner := errgroup.WithContext(ctx)

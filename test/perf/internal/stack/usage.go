@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// CPU is the processor time that a process has used so far, user's and system's; zero when the system does not tell.
+// CPU returns a process's processor time so far, in user and system mode; zero if the system does not report it.
 func CPU(pid int) time.Duration {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
@@ -25,8 +25,7 @@ func CPU(pid int) time.Duration {
 	return time.Duration(stat.CPUTime() * float64(time.Second))
 }
 
-// Memory is what a process takes of the machine's memory now, and the most that it took, in bytes; zeros when the system
-// does not tell.
+// Memory returns a process's resident memory and its peak, in bytes; zeros if the system does not report it.
 func Memory(pid int) (now, peak int64) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
@@ -39,7 +38,7 @@ func Memory(pid int) (now, peak int64) {
 	return int64(status.VmRSS), int64(status.VmHWM)
 }
 
-// ForgetPeak lets the system count the most that a process took anew, from what it takes now. Only Linux counts it.
+// ForgetPeak resets the peak of a process's memory to the current value. Only Linux has one.
 func ForgetPeak(pid int) error {
 	if runtime.GOOS != "linux" {
 		return nil
