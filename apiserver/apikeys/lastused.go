@@ -38,7 +38,7 @@ type LastUsed struct {
 	log   *slog.Logger
 	queue chan use
 
-	mu      sync.Mutex
+	mu  sync.Mutex
 	due map[types.UID]time.Time // time of the next write
 }
 
@@ -52,8 +52,8 @@ type use struct {
 func NewLastUsed(touch TouchFunc, clock clock.PassiveClock, log *slog.Logger) *LastUsed {
 	return &LastUsed{
 		touch: touch, clock: clock, log: log,
-		queue:   make(chan use, lastUsedQueue),
-		due: map[types.UID]time.Time{},
+		queue: make(chan use, lastUsedQueue),
+		due:   map[types.UID]time.Time{},
 	}
 }
 

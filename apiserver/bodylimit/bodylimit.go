@@ -165,7 +165,7 @@ func (g *Limiter) releaseLocked(p *reservation) {
 	}
 }
 
-// Read reads the body of a caller's request, of at most most bytes. done ends its reservation; the caller calls it once
+// Read reads the body of a caller's request, of no more than most bytes. done ends its reservation; the caller calls it once
 // when the body and the data made of it are no longer needed. done is never nil. Errors are ErrFull, also for a body
 // that was cut off, and ErrUnread; body then has the bytes that arrived, for charging. A nil Limiter has no limits.
 func (g *Limiter) Read(w http.ResponseWriter, r *http.Request, caller string, most int64) (body []byte, done func(), err error) {

@@ -49,7 +49,7 @@ type informer struct {
 func (i informer) isLost() bool { return i.namespace != metav1.NamespaceAll && i.denied.Load() }
 
 // hasSynced reports whether the cache is complete. A lost namespace does not delay the start.
-func (i informer) hasSynced() bool { return i.SharedIndexInformer.HasSynced() || i.isLost() }
+func (i informer) hasSynced() bool { return i.HasSynced() || i.isLost() }
 
 func watch[T any, P object[T]](client rest.Interface, resource string, served configv1alpha1.Namespaces, indexers cache.Indexers,
 	clock clock.PassiveClock,

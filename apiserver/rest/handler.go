@@ -370,7 +370,7 @@ func isJSON(r *http.Request) bool {
 // programs for Windows write it.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// ReadBody reads the body of a caller's request, which must be JSON of at most most bytes, without a byte order mark.
+// ReadBody reads the body of a caller's request, which must be JSON of no more than most bytes, without a byte order mark.
 // The body's memory is reserved until done is called, which is never nil. Its errors are for WriteFailure. The bytes
 // are charged here in any case: the most expensive bodies are rejected before an operation runs.
 func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge.Caller, most int64) (body []byte, done func(), err error) {

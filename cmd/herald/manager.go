@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -35,12 +36,15 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/apiclock"
+	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/kubehttp"
 	"github.com/herald-social/herald/internal/pager"
 	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
 )
 
 // managerName is the manager's field manager and user agent, whatever the release.
@@ -82,6 +86,18 @@ func findFFmpeg(name string) (string, error) {
 	}
 }
 
+// managerPlatforms returns the clients of the platforms in the configuration, and their apps.
+func managerPlatforms(c *configv1alpha1.ManagerConfiguration, clk *apiclock.Clock, logger *slog.Logger) (platforms.Registry, appid.Apps, error) {
+	roots, err := rootsOf("egress.caBundle", c.Egress.CABundle)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := transport.New(transport.Options{Registerer: metrics.Registry, Proxy: http.ProxyFromEnvironment, RootCAs: roots})
+	secrets := newSecrets(logger)
+	registry, err := loadPlatforms(&c.Platforms, out, secrets, clk)
+	return registry, appsOf(&c.Platforms, secrets), err
+}
+
 // runManager runs the reconcilers until ctx ends.
 func runManager(ctx context.Context, args []string) error {
 	f, err := parseManagerFlags(args)
@@ -115,13 +131,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	roots, err := rootsOf("egress.caBundle", c.Egress.CABundle)
-	if err != nil {
-		return err
-	}
-	out := transport.New(transport.Options{Registerer: metrics.Registry, Proxy: http.ProxyFromEnvironment, RootCAs: roots})
-	secrets := newSecrets(logger)
-	registry, err := loadPlatforms(&c.Platforms, out, secrets, cluster.clock)
+	registry, apps, err := managerPlatforms(c, cluster.clock, logger)
 	if err != nil {
 		return err
 	}
@@ -137,7 +147,6 @@ func runManager(ctx context.Context, args []string) error {
 		return err
 	}
 	metrics.Registry.MustRegister(newLeaderMetric(mgr.Elected(), ctx.Done()))
-	apps := appsOf(&c.Platforms, secrets)
 	if err := setup(ctx, mgr, hook, c, namespaces.absent, cluster.namespace, registry, apps, identity, tracer, suspend, cluster.clock); err != nil {
 		return err
 	}

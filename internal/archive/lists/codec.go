@@ -78,7 +78,7 @@ func (s *sealer) seal(magic string, payload []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unseal returns the payload of a file, at most most bytes.
+// unseal returns the payload of a file, no more than most bytes.
 func unseal(magic string, data []byte, most int64) (string, error) {
 	header := len(magic) + 8
 	if len(data) < header || string(data[:len(magic)]) != magic {

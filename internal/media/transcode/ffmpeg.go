@@ -65,8 +65,8 @@ type Conversion struct {
 	HDR bool
 }
 
-// TranscodeError is why a video cannot be converted.
-type TranscodeError struct {
+// FileError is why a video cannot be converted.
+type FileError struct {
 	// Message continues "the file …", with the remedy.
 	Message string
 	// Final means that a retry would fail in the same way.
@@ -75,8 +75,8 @@ type TranscodeError struct {
 	Err error
 }
 
-func (p *TranscodeError) Error() string { return p.Message }
-func (p *TranscodeError) Unwrap() error { return p.Err }
+func (p *FileError) Error() string { return p.Message }
+func (p *FileError) Unwrap() error { return p.Err }
 
 // arguments returns the arguments of ffmpeg, for a video at an address.
 func (c *Conversion) arguments(address string, threads int) []string {
@@ -108,7 +108,7 @@ func (c *Conversion) arguments(address string, threads int) []string {
 }
 
 // Convert writes the conversion of a video into a file. It calls done from time to time with the converted share, from
-// 0 to 1. The error is a *TranscodeError, or from reading the video.
+// 0 to 1. The error is a *FileError, or from reading the video.
 func (f FFmpeg) Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, output *os.File, done func(share float64)) error {
 	within := TimeoutFor(c.Source.Duration)
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -150,29 +150,29 @@ func readProgress(from io.Reader, duration time.Duration, done func(share float6
 }
 
 // tooMuch is the error of a video that exceeded the limits of a conversion.
-func tooMuch(err error) *TranscodeError {
-	return &TranscodeError{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
+func tooMuch(err error) *FileError {
+	return &FileError{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
 }
 
-// problemOf converts the error of a run into a *TranscodeError.
+// problemOf converts the error of a run into a *FileError.
 func problemOf(ctx context.Context, err error, within time.Duration) error {
 	failed := new(ffmpeg.ExitError)
 	exhausted := new(rendition.ExhaustedError)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, ctx.Err()):
-		return &TranscodeError{Message: fmt.Sprintf("could not be converted within %s; upload one that the platform takes as it is", within), Err: err}
+		return &FileError{Message: fmt.Sprintf("could not be converted within %s; upload one that the platform takes as it is", within), Err: err}
 	case errors.As(err, &exhausted):
 		return tooMuch(err)
 	case errors.As(err, &failed) && (strings.Contains(failed.Stderr, "malloc of size") || strings.Contains(failed.Stderr, "Cannot allocate memory")):
-		return &TranscodeError{Message: fmt.Sprintf("takes more memory to be converted than the %d MiB that one video gets; upload one of at most 3840 × 2160 pixels", MostData>>20), Final: true, Err: err}
+		return &FileError{Message: fmt.Sprintf("takes more memory to be converted than the %d MiB that one video gets; upload one of at most 3840 × 2160 pixels", MostData>>20), Final: true, Err: err}
 	case errors.As(err, &failed):
-		return &TranscodeError{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
+		return &FileError{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
 	case errors.Is(err, isolate.ErrNotIsolated):
-		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media.md)", Err: err}
+		return &FileError{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media.md)", Err: err}
 	case errors.Is(err, ffmpeg.ErrNotStarted):
-		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
+		return &FileError{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
 	case errors.Is(err, rendition.ErrKilled):
-		return &TranscodeError{Message: "could not be converted: memory was short", Err: err}
+		return &FileError{Message: "could not be converted: memory was short", Err: err}
 	default:
 		return err
 	}

@@ -177,7 +177,7 @@ func TestConvertFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = program.Convert(t.Context(), tc.film, &transcode.Conversion{Source: transcode.Source{Duration: time.Second}, Target: transcode.Profile{Width: 1920, Height: 960, BitRate: 12_000_000}}, output, func(float64) {})
-			problem := new(transcode.TranscodeError)
+			problem := new(transcode.FileError)
 			switch {
 			case tc.is != nil && !errors.Is(err, tc.is),
 				tc.is == nil && (!errors.As(err, &problem) || problem.Final != tc.final || !strings.Contains(problem.Message, tc.says)):

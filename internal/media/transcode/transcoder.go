@@ -68,13 +68,13 @@ func (m *Transcoder) Progress(source rendition.Source, t Profile) (share float64
 }
 
 // Make returns the conversion of a source for a target, and makes it if the store has none. It calls done, unless that
-// is nil, from time to time with the finished share, from 0 to 1. The error is a *TranscodeError if the video cannot be
+// is nil, from time to time with the finished share, from 0 to 1. The error is a *FileError if the video cannot be
 // converted, rendition.ErrBusy if it got no slot, store.ErrChanged or store.ErrNotFound if the source is gone; any
 // other is the store's or the system's.
 func (m *Transcoder) Make(ctx context.Context, source Source, t Profile, done func(share float64)) (rendition.Rendition, error) {
 	key := Key(source.Source, t)
 	if known, ok := m.failed.Get(key); ok {
-		if p, ok := known.(*TranscodeError); ok {
+		if p, ok := known.(*FileError); ok {
 			return rendition.Rendition{}, p
 		}
 	}
@@ -91,7 +91,7 @@ func (m *Transcoder) Make(ctx context.Context, source Source, t Profile, done fu
 	if exhausted, ok := errors.AsType[*rendition.ExhaustedError](err); ok {
 		err = tooMuch(exhausted)
 	}
-	if problem, ok := errors.AsType[*TranscodeError](err); ok && problem.Final {
+	if problem, ok := errors.AsType[*FileError](err); ok && problem.Final {
 		m.failed.Add(key, problem)
 	}
 	return r, err
@@ -114,7 +114,7 @@ func (m *Transcoder) convert(ctx context.Context, source *Source, t Profile, don
 	file := m.store.ReaderAt(ctx, source.Key, source.ETag, source.Size)
 	facts, err := probe.Probe(file, source.Size, source.MIMEType)
 	if problem, ok := errors.AsType[*probe.InvalidFileError](err); ok {
-		return made, &TranscodeError{Message: "cannot be converted: " + problem.Message, Final: true, Err: err}
+		return made, &FileError{Message: "cannot be converted: " + problem.Message, Final: true, Err: err}
 	} else if err != nil {
 		return made, err
 	}
@@ -139,7 +139,7 @@ func (m *Transcoder) convert(ctx context.Context, source *Source, t Profile, don
 	}
 	result, err := probe.Probe(output, size, mimeType)
 	if err != nil {
-		return made, &TranscodeError{Message: "cannot be converted: ffmpeg made no video of it; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
+		return made, &FileError{Message: "cannot be converted: ffmpeg made no video of it; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
 	}
 	if _, err := output.Seek(0, io.SeekStart); err != nil {
 		return made, fmt.Errorf("cannot read the conversion: %w", err)

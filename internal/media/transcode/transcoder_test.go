@@ -53,7 +53,7 @@ func TestMaker(t *testing.T) {
 	source := transcode.Source{
 		Source: rendition.Source{Key: object.Key, ETag: object.ETag, MIMEType: "video/mp4", Size: object.Size}, Duration: time.Second,
 	}
-	unable := &transcode.TranscodeError{Message: "cannot be decoded", Final: true}
+	unable := &transcode.FileError{Message: "cannot be decoded", Final: true}
 	tests := map[string]struct {
 		reason    string
 		converter converter
@@ -79,7 +79,7 @@ func TestMaker(t *testing.T) {
 			for range 2 {
 				r, err = m.Make(t.Context(), source, target, func(share float64) { told = append(told, share) })
 			}
-			problem := new(transcode.TranscodeError)
+			problem := new(transcode.FileError)
 			switch {
 			case tc.wantErr != nil:
 				if !errors.Is(err, tc.wantErr) {

@@ -61,7 +61,7 @@ func (c converter) convertVideo(ctx context.Context, file *platforms.File, origi
 
 // videoUnconverted returns the platform error for a video whose conversion failed.
 func videoUnconverted(file *platforms.File, err error) *platforms.Error {
-	problem := new(transcode.TranscodeError)
+	problem := new(transcode.FileError)
 	switch {
 	case errors.As(err, &problem) && problem.Final:
 		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Problem: fmt.Sprintf("the video %q %s", file.Name, problem.Message)}
