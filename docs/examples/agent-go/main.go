@@ -129,7 +129,7 @@ func upload(ctx context.Context, session *mcp.ClientSession, file string) (id st
 	return media.ID, nil
 }
 
-// call calls a tool and reads the data of its answer. What is refused is an error with Herald's own words.
+// call calls a tool and reads the data of its answer. A rejected call returns an error with the message of Herald.
 func call(ctx context.Context, session *mcp.ClientSession, tool string, arguments map[string]any, data any) error {
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {
