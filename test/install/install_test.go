@@ -105,7 +105,16 @@ var _ = DescribeTable("Applied by one tool, and then by another, nothing changes
 	Expect(err).NotTo(HaveOccurred())
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !isPlain(o) })
 	// The chart has no Namespace, since Helm creates it.
-	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))).To(Succeed())
+	// So that Roles can be created in the namespaces that are served, these exist as well.
+	namespaces := map[string]bool{namespace: true}
+	for _, object := range objects {
+		if object.GetNamespace() != "" {
+			namespaces[object.GetNamespace()] = true
+		}
+	}
+	for name := range namespaces {
+		Expect(client.IgnoreAlreadyExists(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))).To(Succeed())
+	}
 	warnings.texts = nil
 	for _, object := range objects {
 		first := apply(ctx, object, "flux")
