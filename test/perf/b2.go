@@ -72,20 +72,11 @@ func runB2(ctx context.Context, s *session, r *report, id string) error {
 		return err
 	}
 	b.until = 10*time.Second + time.Duration(s.b2Posts)*b.lead
-	neighbour, err := s.startNeighbour(ctx)
-	if err != nil {
-		return err
-	}
-	defer neighbour.end()
 	what := "posts to two accounts settled a second"
 	if len(b.images) > 0 {
 		what = "posts of a picture to X and Threads settled a second, uploaded before"
 	}
-	if err := b.report(ctx, r, what); err != nil {
-		return err
-	}
-	neighbour.report(r, id)
-	return nil
+	return s.withNeighbour(ctx, r, id, func() error { return b.report(ctx, r, what) })
 }
 
 // report compares both sides and reports the result.

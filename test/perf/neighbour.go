@@ -40,11 +40,26 @@ type operator struct {
 	all    sync.WaitGroup
 }
 
-// startNeighbour starts an operator with the configured number of concurrent requests; it returns nil if that is zero.
-func (s *session) startNeighbour(ctx context.Context) (*operator, error) {
+// withNeighbour runs a benchmark beside another operator with the configured number of concurrent requests, and adds its row. Without
+// that setting the benchmark runs alone.
+func (s *session) withNeighbour(ctx context.Context, r *report, id string, work func() error) error {
 	if s.neighbour == 0 {
-		return nil, nil
+		return work()
 	}
+	o, err := s.startNeighbour(ctx)
+	if err != nil {
+		return err
+	}
+	err = work()
+	o.end()
+	if err == nil {
+		o.report(r, id)
+	}
+	return err
+}
+
+// startNeighbour starts the operator.
+func (s *session) startNeighbour(ctx context.Context) (*operator, error) {
 	for _, object := range neighbourObjectsOf() {
 		if err := client.IgnoreAlreadyExists(s.stack.Kubernetes.Create(ctx, object)); err != nil {
 			return nil, fmt.Errorf("prepare the neighbour: %w", err)
@@ -94,23 +109,17 @@ func (o *operator) sample(ctx context.Context, s *session) {
 	}
 }
 
-// report stops the neighbour and adds its row. Each round checks that Herald kept its lease: a manager that loses it
+// report adds the neighbour's row. Each round checks that Herald kept its lease: a manager that loses it
 // ends.
 func (o *operator) report(r *report, id string) {
-	if o == nil {
-		return
-	}
-	o.end()
 	r.limit(id, "requests of a neighbour at workload-low: answered, rejected, and the most that waited",
 		fmt.Sprintf("%d, %d, %d", o.answered.Load(), o.rejected.Load(), o.queued.Load()), "some wait", o.queued.Load() > 0)
 }
 
-// end stops the neighbour, if there is one.
+// end stops the neighbour.
 func (o *operator) end() {
-	if o != nil {
-		o.stop()
-		o.all.Wait()
-	}
+	o.stop()
+	o.all.Wait()
 }
 
 // queued returns the number of queued requests at a priority level of the API server.
