@@ -44,25 +44,23 @@ func (c *contact) LastContact() time.Time {
 
 // observe wraps the lists and watches of a source and records their answers. An answer is as old as its request.
 func (c *contact) observe(source *cache.ListWatch) *cache.ListWatch {
-	list, watch := source.ListWithContextFunc, source.WatchFuncWithContext
-	note := func(asked time.Time, err error) {
-		if err == nil {
-			c.at.Store(&asked)
-		}
-		c.denied.Store(apierrors.IsForbidden(err))
-	}
-	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	onAnswer(source, func() func(error) {
 		asked := c.clock.Now()
-		found, err := list(ctx, options)
-		note(asked, err)
-		return found, err
-	}
+		return func(err error) {
+			switch {
+			case err == nil:
+				c.at.Store(&asked)
+				c.denied.Store(false)
+			case apierrors.IsForbidden(err): // any other error does not show that the permissions are back
+				c.denied.Store(true)
+			}
+		}
+	})
+	watch := source.WatchFuncWithContext
 	source.WatchFuncWithContext = func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 		options.TimeoutSeconds = new(int64(watchFor.Seconds()))
 		ctx, cut := context.WithTimeout(ctx, cutAfter)
-		asked := c.clock.Now()
 		events, err := watch(ctx, options)
-		note(asked, err)
 		if err != nil {
 			cut()
 			return nil, err
@@ -70,6 +68,23 @@ func (c *contact) observe(source *cache.ListWatch) *cache.ListWatch {
 		return bounded{events, cut}, nil
 	}
 	return source
+}
+
+// onAnswer calls asked before each list and watch of a source, and the function that it returns with the result.
+func onAnswer(source *cache.ListWatch, asked func() (answered func(error))) {
+	list, watch := source.ListWithContextFunc, source.WatchFuncWithContext
+	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		answered := asked()
+		found, err := list(ctx, options)
+		answered(err)
+		return found, err
+	}
+	source.WatchFuncWithContext = func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+		answered := asked()
+		events, err := watch(ctx, options)
+		answered(err)
+		return events, err
+	}
 }
 
 // bounded is a watch that ends with its context.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -68,6 +69,37 @@ func TestContact(t *testing.T) {
 			t.Errorf("%s: heard at %s, want %s", tt.reason, got, tt.want)
 		}
 		clock.SetTime(clock.Now().Add(time.Minute))
+	}
+}
+
+// TestDenied verifies that only an answer shows that the permissions in a namespace are back.
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	var failing error
+	c := &contact{clock: clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))}
+	source := c.observe(&cache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return &v1alpha1.APIKeyList{}, failing
+		},
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
+			return apiwatch.NewFake(), failing
+		},
+	})
+	for _, tt := range []struct {
+		reason  string
+		failing error
+		want    bool
+	}{
+		{"an unavailable API denies nothing", errors.New("away"), false},
+		{"the Role is gone", apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("apikeys").GroupResource(), "", nil), true},
+		{"an unavailable API does not show that it is back", errors.New("away"), true},
+		{"the Role is back", nil, false},
+	} {
+		failing = tt.failing
+		_, _ = source.ListWithContext(t.Context(), metav1.ListOptions{})
+		if got := c.denied.Load(); got != tt.want {
+			t.Errorf("%s: denied is %v", tt.reason, got)
+		}
 	}
 }
 

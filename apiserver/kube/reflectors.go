@@ -10,8 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -47,29 +45,24 @@ func whenDenied(namespace string, listed func(), source *cache.ListWatch) *cache
 	if namespace == metav1.NamespaceAll {
 		return source
 	}
-	list, watch := source.ListWithContextFunc, source.WatchFuncWithContext
-	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		found, err := list(ctx, options)
-		if apierrors.IsForbidden(err) {
-			listed()
+	onAnswer(source, func() func(error) {
+		return func(err error) {
+			if apierrors.IsForbidden(err) {
+				listed()
+			}
 		}
-		return found, err
-	}
-	source.WatchFuncWithContext = func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-		events, err := watch(ctx, options)
-		if apierrors.IsForbidden(err) {
-			listed()
-		}
-		return events, err
-	}
+	})
 	return source
 }
 
 // run watches until the context ends.
-func (r *reflectors) run(ctx context.Context) {
+func (r *reflectors) run(ctx context.Context) { runAll(ctx, r.all) }
+
+// runAll runs watches until the context ends.
+func runAll[W interface{ RunWithContext(ctx context.Context) }](ctx context.Context, watches []W) {
 	var running sync.WaitGroup
-	for _, reflector := range r.all {
-		running.Go(func() { reflector.RunWithContext(ctx) })
+	for _, watch := range watches {
+		running.Go(func() { watch.RunWithContext(ctx) })
 	}
 	running.Wait()
 }

@@ -6,7 +6,6 @@ package kube
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,13 +65,7 @@ func watch[T any, P object[T]](client rest.Interface, resource string, served co
 }
 
 // RunWithContext watches until the context ends.
-func (w watched[T, P]) RunWithContext(ctx context.Context) {
-	var running sync.WaitGroup
-	for _, i := range w.informers {
-		running.Go(func() { i.RunWithContext(ctx) })
-	}
-	running.Wait()
-}
+func (w watched[T, P]) RunWithContext(ctx context.Context) { runAll(ctx, w.informers) }
 
 // HasSynced reports whether the cache has the initial list.
 func (w watched[T, P]) HasSynced() bool {
