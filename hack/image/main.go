@@ -4,10 +4,12 @@
 // Command image builds the container images without a container engine and without root. `make image` builds the
 // programs and runs it; docs/images.md describes the output.
 //
-//	image pack       writes OCI archives, and an SBOM for each image
-//	image unpack     writes the files of one image to a folder, for the Dockerfile
-//	image packages   pins the current Debian packages
-//	image licences   writes docs/licences.md
+// Its commands:
+//
+//	pack       writes OCI archives, and an SBOM for each image
+//	unpack     writes the files of one image to a folder, for the Dockerfile
+//	packages   pins the current Debian packages
+//	licences   writes docs/licences.md
 package main
 
 import (
