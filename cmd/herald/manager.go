@@ -39,8 +39,8 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/cachetransform"
-	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/kubehttp"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/pager"
 	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/transport"
@@ -207,9 +207,9 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 		RetryPeriod:             &c.LeaderElection.RetryPeriod.Duration,
 		// The process exits as soon as the manager has stopped.
 		LeaderElectionReleaseOnCancel: true,
-		// A manager that waits for the lease fills its caches, so that it can take over immediately. deadline.Post is
+		// A manager that waits for the lease fills its caches, so that it can take over immediately. pacing.PostTimeout is
 		// the default for controllers without a ReconciliationTimeout.
-		Controller: ctrlconfig.Controller{EnableWarmup: new(true), ReconciliationTimeout: deadline.Post, CacheSyncTimeout: cacheSyncTimeout},
+		Controller: ctrlconfig.Controller{EnableWarmup: new(true), ReconciliationTimeout: pacing.PostTimeout, CacheSyncTimeout: cacheSyncTimeout},
 	}
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
-	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/pacing"
 )
 
 func TestFindFFmpeg(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFindFFmpeg(t *testing.T) {
 // TestEveryPassEnds: a controller without a ReconciliationTimeout gets the default.
 func TestEveryPassEnds(t *testing.T) {
 	options := managerOptions(configv1alpha1.DefaultManager())
-	if got := options.Controller.ReconciliationTimeout; got <= 0 || got > deadline.Post {
-		t.Errorf("a pass may take %s, want an end, at %s at the latest: one that hangs holds a worker until the next restart", got, deadline.Post)
+	if got := options.Controller.ReconciliationTimeout; got <= 0 || got > pacing.PostTimeout {
+		t.Errorf("a pass may take %s, want an end, at %s at the latest: one that hangs holds a worker until the next restart", got, pacing.PostTimeout)
 	}
 }

@@ -34,11 +34,10 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/logconstructor"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/internal/retries"
 )
 
 // The role has no rule for Secrets: the Team's role binding grants access to the Secrets of team namespaces only. The
@@ -96,7 +95,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Namespaces, r.Client, func() client.ObjectList { return &v1alpha1.APIKeyList{} }), builder.WithPredicates(quota.OwnershipChanged())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.APIKey, RateLimiter: retries.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: pacing.APIKeyTimeout, RateLimiter: pacing.NewRateLimiter()}).
 		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "apikey")).
 		Complete(r)
 	if err != nil {

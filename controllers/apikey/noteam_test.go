@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/test/envtest"
 )
 
@@ -21,7 +21,7 @@ var _ = Describe("An APIKey in a namespace that no Team owns", func() {
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False NoTeam")))
 		Expect(meta.FindStatusCondition(key.Status.Conditions, v1alpha1.ConditionReady).Message).To(ContainSubstring(`spec.namespace "homeless"`))
 		Expect(key.Status.Tokens).To(BeEmpty())
-		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", deadline.APIKey)), "a pass has an end")
+		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", pacing.APIKeyTimeout)), "a pass has an end")
 		_, err := secretOf(ctx, key)
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 

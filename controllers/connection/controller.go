@@ -35,12 +35,10 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/credentials/spool"
-	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/logconstructor"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/internal/retries"
-	"github.com/herald-social/herald/internal/sweeps"
 	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 )
@@ -143,7 +141,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested(), limitChanged()))).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Namespaces, r.Client, func() client.ObjectList { return &v1alpha1.ConnectionList{} }), builder.WithPredicates(quota.OwnershipChanged())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: deadline.Connection, RateLimiter: retries.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: pacing.ConnectionTimeout, RateLimiter: pacing.NewRateLimiter()}).
 		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "connection"))
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
@@ -154,7 +152,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := ctl.Watches(&v1alpha1.Connection{}, r.recordDeleted()).Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the connection controller: %w", err)
 	}
-	sweep := sweeps.Sweep{Name: "connection-sweep", Do: r.Sweep, First: firstSweep, Every: sweepEvery, Within: deadline.Sweep, Clock: r.Clock}
+	sweep := pacing.Sweep{Name: "connection-sweep", Do: r.Sweep, First: firstSweep, Every: sweepEvery, Within: pacing.SweepTimeout, Clock: r.Clock}
 	if err := errors.Join(mgr.Add(sweep), mgr.Add(r.Flusher())); err != nil {
 		return fmt.Errorf("cannot set up what looks after tokens: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/herald-social/herald/internal/retries"
+	"github.com/herald-social/herald/internal/pacing"
 )
 
 // lockRetryPause is the requeue delay for a connection whose account is being examined for another connection,
@@ -57,7 +57,7 @@ func (t *keyedLock) tryAcquire(key types.NamespacedName) (done func(), again tim
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	other.refused++
-	return nil, min(time.Duration(other.refused)*lockRetryPause, retries.Most)
+	return nil, min(time.Duration(other.refused)*lockRetryPause, pacing.MaxRetry)
 }
 
 // acquireOrHolder acquires the lock or returns its holder.

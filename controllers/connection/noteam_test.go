@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/test/envtest"
 )
 
@@ -24,7 +24,7 @@ var _ = Describe("A connection in a namespace that no Team owns", func() {
 		probe := a.probe(ctx)
 		Eventually(a.state(ctx)).Should(Equal("False NoTeam "+probe), "who asks for a check is answered")
 		Expect(calls(ctx, "identity")).To(Equal(asked))
-		Expect(isTransient.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", deadline.Connection)), "a pass has an end")
+		Expect(isTransient.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", pacing.ConnectionTimeout)), "a pass has an end")
 		Expect(calls(ctx, "refresh_token")).To(Equal(renewed))
 
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: homeless}, Spec: v1alpha1.TeamSpec{Namespace: homeless}}

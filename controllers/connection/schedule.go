@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/ratelimit"
@@ -45,7 +45,7 @@ const (
 
 // spreadLead returns how long before its expiry a token is renewed: the platform's lead plus up to a quarter.
 func spreadLead(declared time.Duration, uid types.UID) time.Duration {
-	return declared + jitter.Within(declared/4, uid)
+	return declared + pacing.Spread(declared/4, uid)
 }
 
 // lead is spreadLead, but at most a quarter of the token's lifetime.
@@ -115,7 +115,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	case status.LastProbedAt == nil:
 		return time.Time{}
 	case reason == v1alpha1.ReasonConnected:
-		at := status.LastProbedAt.Add(jitter.Around(probeEvery, conn.UID))
+		at := status.LastProbedAt.Add(pacing.Jitter(probeEvery, conn.UID))
 		if inspection := inspectAt(status); inspection.Before(at) {
 			at = inspection
 		}
@@ -128,7 +128,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	case reason == v1alpha1.ReasonPlatformUnavailable:
 		return status.LastProbedAt.Add(backoff(conditions.Since(status.Conditions), status.LastProbedAt.Time, minBackoff, maxBackoff))
 	case needsReconnect(reason), reason == v1alpha1.ReasonAccountRestricted:
-		return status.LastProbedAt.Add(jitter.Around(probeEvery, conn.UID))
+		return status.LastProbedAt.Add(pacing.Jitter(probeEvery, conn.UID))
 	default:
 		return time.Time{}
 	}
@@ -143,7 +143,7 @@ func requeueAfter(conn *v1alpha1.Connection, declaredLead time.Duration, now tim
 	case at.Equal(never):
 		return 0
 	case needsReconnect(conditions.Reason(conn.Status.Conditions)):
-		return min(at.Sub(now), jitter.Around(secretMaxBackoff, conn.UID))
+		return min(at.Sub(now), pacing.Jitter(secretMaxBackoff, conn.UID))
 	default:
 		return at.Sub(now)
 	}
@@ -161,16 +161,16 @@ func requeueAfterOutcome(conn *v1alpha1.Connection, o outcome, declaredLead time
 	case reason == v1alpha1.ReasonDisabled, withheldBy(conn) != "":
 		return 0
 	case reason == v1alpha1.ReasonConnected:
-		return min(jitter.Around(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), inspectAt(&conn.Status).Sub(now))
+		return min(pacing.Jitter(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), inspectAt(&conn.Status).Sub(now))
 	case reason == v1alpha1.ReasonPlatformUnavailable:
 		// LongestBlock caps the delay that a platform may request.
-		return max(jitter.Around(backoff(since, now, minBackoff, maxBackoff), conn.UID), min(o.retryAt.Sub(now), ratelimit.LongestBlock))
+		return max(pacing.Jitter(backoff(since, now, minBackoff, maxBackoff), conn.UID), min(o.retryAt.Sub(now), ratelimit.LongestBlock))
 	case needsReconnect(reason):
-		return jitter.Around(secretMaxBackoff, conn.UID)
+		return pacing.Jitter(secretMaxBackoff, conn.UID)
 	case reason == v1alpha1.ReasonAccountRestricted:
-		return jitter.Around(probeEvery, conn.UID)
+		return pacing.Jitter(probeEvery, conn.UID)
 	default:
-		return jitter.Around(backoff(since, now, secretMinBackoff, secretMaxBackoff), conn.UID)
+		return pacing.Jitter(backoff(since, now, secretMinBackoff, secretMaxBackoff), conn.UID)
 	}
 }
 

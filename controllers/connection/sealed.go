@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/credentials/spool"
-	"github.com/herald-social/herald/internal/retries"
+	"github.com/herald-social/herald/internal/pacing"
 )
 
 // seal writes a renewed token to the spool before the first attempt to store it, in case the process ends in between.
@@ -68,7 +68,7 @@ func (r *Reconciler) Recover(ctx context.Context) {
 	defer storing.Wait()
 	found, all := r.inherited, r.inheritedAll
 	r.inherited = nil
-	for pause := retries.First; ; pause = min(2*pause, retries.Most) {
+	for pause := pacing.FirstRetry; ; pause = min(2*pause, pacing.MaxRetry) {
 		for _, pending := range found {
 			storing.Go(func() { r.storeInherited(ctx, pending) })
 		}
@@ -81,8 +81,8 @@ func (r *Reconciler) Recover(ctx context.Context) {
 
 // storeInherited stores one token and retries until it is stored or ctx ends.
 func (r *Reconciler) storeInherited(ctx context.Context, pending unsaved) {
-	for pause := retries.First; !r.tryRecover(ctx, pending) && r.sleep(ctx, pause); {
-		pause = min(2*pause, retries.Most)
+	for pause := pacing.FirstRetry; !r.tryRecover(ctx, pending) && r.sleep(ctx, pause); {
+		pause = min(2*pause, pacing.MaxRetry)
 	}
 }
 

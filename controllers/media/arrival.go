@@ -16,11 +16,10 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/deadline"
-	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/text"
 )
 
@@ -103,7 +102,7 @@ func (r *Reconciler) reportUnavailable(ctx context.Context, m *v1alpha1.Media, b
 
 // verify examines the file and sets the resulting status.
 func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
-	ctx, cancel := context.WithTimeout(ctx, deadline.Verification)
+	ctx, cancel := context.WithTimeout(ctx, pacing.VerificationTimeout)
 	defer cancel()
 	status, err := r.Verify(ctx, m.DeepCopy())
 	if errors.Is(err, store.ErrNotFound) && store.Restored(m) {
@@ -158,7 +157,7 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	}
 	turn, give, ok := r.fetchSlots.acquire(ctx, m.Namespace)
 	if !ok {
-		return jitter.Around(fetchSoonest, m.UID), r.write(ctx, r.markFetching(m), before)
+		return pacing.Jitter(fetchSoonest, m.UID), r.write(ctx, r.markFetching(m), before)
 	}
 	defer give()
 	if m.Status.Phase == "" || wasFetchDelayed(m) {
@@ -172,7 +171,7 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	var problem *fetch.DownloadError
 	switch err := r.download(turn, m); {
 	case err != nil && errors.Is(context.Cause(turn), errPreempted):
-		return jitter.Around(fetchSoonest, m.UID), nil // the download restarts when its team has a slot again
+		return pacing.Jitter(fetchSoonest, m.UID), nil // the download restarts when its team has a slot again
 	case errors.As(err, &problem):
 		ctrllog.FromContext(ctx).Info("cannot fetch the source", "reason", problem.Message, "cause", problem.Unwrap(), "final", problem.Final)
 		return r.reportFetchFailed(ctx, m, before, problem)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting/plan"
 )
 
@@ -128,7 +128,7 @@ func (p *reservations) uncached(but types.NamespacedName, shown *v1alpha1.MediaL
 func (r *Reconciler) reportBudgetFull(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, message string) (time.Duration, error) {
 	r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonBudgetLimit,
 		"Waiting for room: "+message+" The file has its turn by itself when there is room.")
-	return jitter.Around(budgetPause(r.Clock.Since(m.CreationTimestamp.Time)), m.UID), r.write(ctx, m, before)
+	return pacing.Jitter(budgetPause(r.Clock.Since(m.CreationTimestamp.Time)), m.UID), r.write(ctx, m, before)
 }
 
 // budgetPause returns the pause before the next check of the budget.

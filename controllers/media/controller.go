@@ -34,14 +34,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/internal/retries"
-	"github.com/herald-social/herald/internal/sweeps"
 	"github.com/herald-social/herald/posting/retention"
 )
 
@@ -165,14 +163,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Media{}).
 		Watches(&v1alpha1.Post{}, mediaOf(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Namespaces, r.Client, func() client.ObjectList { return &v1alpha1.MediaList{} }), builder.WithPredicates(quota.OwnershipChanged())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 16), ReconciliationTimeout: deadline.Media, RateLimiter: retries.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 16), ReconciliationTimeout: pacing.MediaTimeout, RateLimiter: pacing.NewRateLimiter()}).
 		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "media")).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the media controller: %w", err)
 	}
-	sweep := sweeps.Sweep{
-		Name: "media-sweep", Do: (&sweeper{Reconciler: r}).sweep, First: firstSweep, Every: sweepEvery, Within: deadline.Sweep, Clock: r.Clock,
+	sweep := pacing.Sweep{
+		Name: "media-sweep", Do: (&sweeper{Reconciler: r}).sweep, First: firstSweep, Every: sweepEvery, Within: pacing.SweepTimeout, Clock: r.Clock,
 	}
 	if err := mgr.Add(sweep); err != nil {
 		return fmt.Errorf("cannot set up the sweep of media files: %w", err)

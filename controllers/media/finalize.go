@@ -17,9 +17,9 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
-	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/namespaces"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -46,7 +46,7 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Dura
 		return 0, errors.Join(failed, err)
 	case left > 0 && !ending && !errors.Is(failed, store.ErrNone):
 		ctrllog.FromContext(ctx).Error(failed, "the deletion of a media file is tried again")
-		return min(left, jitter.Around(min(max((abandonAfter-left)/4, finalizeSoonest), finalizeLatest), m.UID)), nil
+		return min(left, pacing.Jitter(min(max((abandonAfter-left)/4, finalizeSoonest), finalizeLatest), m.UID)), nil
 	}
 	if err := r.releaseFinalizer(ctx, m); err != nil {
 		return 0, err

@@ -21,8 +21,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
-	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/pacing"
 )
 
 // lost is a store whose bucket is gone.
@@ -159,7 +159,7 @@ var _ = Describe("A store that stalls", func() {
 			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 			g.Expect(err).To(MatchError(context.DeadlineExceeded))
 		}).Should(Succeed())
-		Expect(ends).To(HaveEach(And(BeNumerically(">", 0), BeNumerically("<=", deadline.Verification))))
+		Expect(ends).To(HaveEach(And(BeNumerically(">", 0), BeNumerically("<=", pacing.VerificationTimeout))))
 
 		stalled := &stalling{Store: d.Store}
 		d.Store = stalled

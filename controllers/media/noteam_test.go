@@ -13,8 +13,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/test/envtest"
 )
 
@@ -36,7 +36,7 @@ var _ = Describe("A Media in a namespace that no Team owns", func() {
 			Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 		}
 
-		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", deadline.Media)), "a pass has an end")
+		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", pacing.MediaTimeout)), "a pass has an end")
 
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: homeless}, Spec: v1alpha1.TeamSpec{Namespace: homeless}}
 		Expect(envtest.Own(ctx, k8s, team)).To(Succeed())

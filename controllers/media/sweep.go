@@ -15,7 +15,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/internal/pacing"
 )
 
 // firstSweep delays the first sweep, because the manager is busy after its start.
@@ -114,7 +114,7 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 func (s *sweeper) reviewDue(namespace string, now time.Time) bool {
 	last, ok := s.reviewed[namespace]
 	if !ok {
-		last = now.Add(-jitter.Within(s.UnusedAfter, types.UID(namespace)))
+		last = now.Add(-pacing.Spread(s.UnusedAfter, types.UID(namespace)))
 		s.reviewed[namespace] = last
 	}
 	return now.Sub(last) >= s.UnusedAfter

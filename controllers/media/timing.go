@@ -10,8 +10,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/pacing"
 )
 
 const (
@@ -52,12 +52,12 @@ const (
 
 // pollPause returns the pause before the next check for a pending file.
 func pollPause(awaited time.Duration, uid types.UID) time.Duration {
-	return jitter.Around(min(max(awaited/8, pollSoonest), pollLatest), uid)
+	return pacing.Jitter(min(max(awaited/8, pollSoonest), pollLatest), uid)
 }
 
 // fetchPause returns the pause before the next attempt to fetch a failing source.
 func fetchPause(tried time.Duration, uid types.UID) time.Duration {
-	return jitter.Around(min(max(tried/4, fetchSoonest), fetchLatest), uid)
+	return pacing.Jitter(min(max(tried/4, fetchSoonest), fetchLatest), uid)
 }
 
 // fromAPI reports whether the REST API created a Media; its client already has an upload address.

@@ -35,12 +35,11 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appid"
-	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/logconstructor"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/rollback"
 	"github.com/herald-social/herald/internal/suspend"
 	"github.com/herald-social/herald/internal/tracing"
@@ -289,7 +288,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Team{}, r.records.enqueueBackfill(), builder.WithPredicates(quota.OwnershipChanged())).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Namespaces, r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Post, RateLimiter: retries.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: pacing.PostTimeout, RateLimiter: pacing.NewRateLimiter()}).
 		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "post")).
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)

@@ -26,8 +26,8 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/pager"
-	"github.com/herald-social/herald/internal/retries"
 )
 
 // deletions releases finished posts that are deleted, and describes cancelled posts that are applied again. The
@@ -65,7 +65,7 @@ func (d *deletions) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot watch for deleted posts: %w", err)
 	}
-	d.queue = clientworkqueue.NewTypedRateLimitingQueue(retries.Limiter())
+	d.queue = clientworkqueue.NewTypedRateLimitingQueue(pacing.NewRateLimiter())
 	var running sync.WaitGroup
 	for range releasers {
 		running.Go(func() { d.releaseAll(ctx) })

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting/record"
 	heraldtest "github.com/herald-social/herald/test/envtest"
 )
@@ -49,7 +49,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		Expect(read(ctx, draft).Status.Phase).To(Equal(v1alpha1.PhaseDraft))
 		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhaseProcessing), "its time has come")
 		Expect(publishesBy(t.account)).To(BeZero())
-		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", deadline.Post)), "a pass has an end")
+		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", pacing.PostTimeout)), "a pass has an end")
 
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}}
 		Expect(heraldtest.Own(ctx, k8s, team)).To(Succeed())

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -41,7 +41,7 @@ func (r *Reconciler) clockJumped() {
 		switch key := client.ObjectKeyFromObject(post); {
 		case post.Spec.Draft:
 		case posting.UntilDue(post, now) > wakeSpread:
-			r.enqueueAfter(reconcile.Request{NamespacedName: key}, jitter.Within(wakeSpread, post.UID), 0)
+			r.enqueueAfter(reconcile.Request{NamespacedName: key}, pacing.Spread(wakeSpread, post.UID), 0)
 		case post.Spec.ScheduledAt == nil:
 			r.enqueueAfter(reconcile.Request{NamespacedName: key}, 0, 0)
 		default:

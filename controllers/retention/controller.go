@@ -24,8 +24,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/deadline"
-	"github.com/herald-social/herald/internal/sweeps"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting/retention"
 )
 
@@ -115,13 +114,13 @@ const (
 	// another one posts that must leave within two minutes.
 	roundFor = time.Minute
 	// sweepFor limits a sweep that always has more to do, so that it ends before its deadline.
-	sweepFor = deadline.Sweep / 2
+	sweepFor = pacing.SweepTimeout / 2
 )
 
 // SetupWithManager adds the sweep to a manager.
 func (s *Sweeper) SetupWithManager(mgr ctrl.Manager) error {
-	return mgr.Add(sweeps.Sweep{
-		Name: "retention", First: firstSweep, Every: sweepEvery, Within: deadline.Sweep, Clock: s.Clock,
+	return mgr.Add(pacing.Sweep{
+		Name: "retention", First: firstSweep, Every: sweepEvery, Within: pacing.SweepTimeout, Clock: s.Clock,
 		Do: func(ctx context.Context) error {
 			err := s.sweep(ctx)
 			if err != nil {

@@ -37,11 +37,10 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/logconstructor"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/suspend"
 )
 
@@ -152,7 +151,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace)).
 		Watches(&corev1.ResourceQuota{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(wantedQuota)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 4), ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 4), ReconciliationTimeout: pacing.TeamTimeout, RateLimiter: pacing.NewRateLimiter()}).
 		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "team"))
 	if r.tracksUsage() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).

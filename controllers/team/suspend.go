@@ -21,9 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/logconstructor"
-	"github.com/herald-social/herald/internal/retries"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting/suspension"
 )
 
@@ -36,7 +35,7 @@ const suspensionsAtOnce = 16
 func (r *Reconciler) setupSuspensions(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).Named("team-suspension").
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, suspensionsChanged))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: suspensionsAtOnce, ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: suspensionsAtOnce, ReconciliationTimeout: pacing.TeamTimeout, RateLimiter: pacing.NewRateLimiter()}).
 		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "team-suspension"))
 	if r.SuspendAll != nil {
 		ctl = ctl.WatchesRawSource(source.Func(r.watchSuspendAll))

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/attempt"
 )
@@ -243,4 +243,4 @@ func (f *Facts) blockedUntil(target int) time.Time {
 
 // spread returns a fraction of the duration that is constant for each post. It staggers events that would otherwise
 // coincide with events of other posts.
-func (f *Facts) spread(over time.Duration) time.Duration { return jitter.Within(over, f.Post.UID) }
+func (f *Facts) spread(over time.Duration) time.Duration { return pacing.Spread(over, f.Post.UID) }

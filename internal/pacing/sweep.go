@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweeps repeats periodic work of the leader that no event triggers.
-package sweeps
+package pacing
 
 import (
 	"context"
@@ -13,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Sweep is periodic work of the leader.
+// Sweep is periodic work of the leader that no event triggers.
 type Sweep struct {
 	// Name is the name of its logger.
 	Name string

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sweeps_test
+package pacing_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/herald-social/herald/internal/sweeps"
+	"github.com/herald-social/herald/internal/pacing"
 )
 
 func TestStart(t *testing.T) {
@@ -40,7 +40,7 @@ func TestStart(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 130*time.Minute)
 				defer cancel()
 				var got []time.Duration
-				sweep := sweeps.Sweep{Name: "test", First: 5 * time.Minute, Every: time.Hour, Within: 10 * time.Minute, Clock: clock.RealClock{}}
+				sweep := pacing.Sweep{Name: "test", First: 5 * time.Minute, Every: time.Hour, Within: 10 * time.Minute, Clock: clock.RealClock{}}
 				sweep.Do = func(ctx context.Context) error {
 					got = append(got, time.Since(begin))
 					return tc.do(ctx)
@@ -57,7 +57,7 @@ func TestStart(t *testing.T) {
 }
 
 func TestOneManagerSweeps(t *testing.T) {
-	if !(sweeps.Sweep{}).NeedLeaderElection() {
+	if !(pacing.Sweep{}).NeedLeaderElection() {
 		t.Error("each replica would sweep")
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package retries
+package pacing
 
 import (
 	"testing"
@@ -17,9 +17,9 @@ func request(name string) reconcile.Request {
 
 // However long an operation failed, it is retried soon after it can succeed.
 func TestPauses(t *testing.T) {
-	limiter, waited := Limiter(), time.Duration(0)
+	limiter, waited := NewRateLimiter(), time.Duration(0)
 	for n := range 1000 {
-		longest := min(First<<min(n, 20), Most)
+		longest := min(FirstRetry<<min(n, 20), MaxRetry)
 		pause := limiter.When(request("one"))
 		if pause < longest/2 || pause > longest {
 			t.Fatalf("pause %d is %s, want between %s and %s", n, pause, longest/2, longest)
@@ -29,11 +29,11 @@ func TestPauses(t *testing.T) {
 	if waited < time.Hour {
 		t.Fatalf("a thousand tries take %s: what is away is asked too often", waited)
 	}
-	if pause := limiter.When(request("another")); pause > First {
+	if pause := limiter.When(request("another")); pause > FirstRetry {
 		t.Errorf("one that has failed once waits for %s, since others have failed more often", pause)
 	}
 	limiter.Forget(request("one"))
-	if pause := limiter.When(request("one")); pause > First {
+	if pause := limiter.When(request("one")); pause > FirstRetry {
 		t.Errorf("one that has succeeded meanwhile waits for %s", pause)
 	}
 }
@@ -41,7 +41,7 @@ func TestPauses(t *testing.T) {
 // Operations that failed at the same moment are not retried at the same moment: the recovered API would reject most of
 // them.
 func TestSpread(t *testing.T) {
-	limiter, pauses := Limiter(), map[time.Duration]bool{}
+	limiter, pauses := NewRateLimiter(), map[time.Duration]bool{}
 	for n := range 100 {
 		name := request(string(rune('a' + n)))
 		for range 20 {

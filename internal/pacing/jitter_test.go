@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package jitter
+package pacing
 
 import (
 	"fmt"
@@ -27,11 +27,11 @@ func TestDurations(t *testing.T) {
 	within, around := map[time.Duration]bool{}, map[time.Duration]bool{}
 	for i := range 1000 {
 		uid := types.UID(fmt.Sprint(i))
-		w, a := Within(hour, uid), Around(hour, uid)
+		w, a := Spread(hour, uid), Jitter(hour, uid)
 		if w < 0 || w >= hour || a < 54*time.Minute || a > 66*time.Minute {
 			t.Fatalf("%v within, and %v around, an hour", w, a)
 		}
-		if w != Within(hour, uid) || a != Around(hour, uid) {
+		if w != Spread(hour, uid) || a != Jitter(hour, uid) {
 			t.Fatal("an object has no place of its own")
 		}
 		within[w.Truncate(6*time.Minute)], around[a.Truncate(time.Minute)] = true, true
