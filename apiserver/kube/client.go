@@ -21,8 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kubehttp"
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/quota"
 )
 
@@ -65,8 +64,8 @@ func newClient(config *rest.Config, userAgent, path string, group schema.GroupVe
 	cfg := rest.CopyConfig(config)
 	cfg.UserAgent = userAgent
 	cfg.QPS = -1
-	cfg.Wrap(pager.WrapTransport)
-	httpClient, err := kubehttp.NewClient(cfg)
+	cfg.Wrap(kubeclient.WrapTransport)
+	httpClient, err := kubeclient.NewHTTPClient(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // PostFeed feeds the post index from a watch. It caches no posts: each is reduced to its summary, and lists are read in
@@ -83,7 +83,7 @@ var (
 func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	var relist *postindex.Relist
 	all := &v1alpha1.PostList{}
-	err := pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {
+	err := kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
 		var page v1alpha1.PostList
 		options := metav1.ListOptions{Limit: of.Limit, Continue: of.Continue}
 		err := s.feed.client.Get().Namespace(s.namespace).Resource(postsResource).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(&page)

@@ -39,9 +39,8 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/cachetransform"
-	"github.com/herald-social/herald/internal/kubehttp"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/pacing"
-	"github.com/herald-social/herald/internal/pager"
 	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -254,7 +253,7 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 		return nil, err
 	}
 	config := rest.CopyConfig(cluster.Config)
-	config.Wrap(pager.WrapTransport)
+	config.Wrap(kubeclient.WrapTransport)
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
@@ -276,7 +275,7 @@ func newClient(config *rest.Config, options client.Options) (client.Client, erro
 	config = rest.CopyConfig(config)
 	config.Timeout = requestTimeout
 	var err error
-	if options.HTTPClient, err = kubehttp.NewClient(config); err != nil {
+	if options.HTTPClient, err = kubeclient.NewHTTPClient(config); err != nil {
 		return nil, err
 	}
 	return client.New(config, options)

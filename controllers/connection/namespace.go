@@ -12,7 +12,7 @@ import (
 
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/credentials/spool"
-	"github.com/herald-social/herald/internal/namespaces"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // isNamespaceTerminating reports whether an error of a working copy only means that the namespace is gone or
@@ -27,7 +27,7 @@ func (r *Reconciler) isNamespaceTerminating(ctx context.Context, namespace strin
 	case !apierrors.IsForbidden(err):
 		return false, nil
 	}
-	return namespaces.IsTerminating(ctx, r.APIReader, namespace) //nolint:wrapcheck // the error has its context
+	return kubeclient.IsNamespaceTerminating(ctx, r.APIReader, namespace) //nolint:wrapcheck // the error has its context
 }
 
 // dropIfNamespaceGone drops a token that could not be stored, if the namespace of its account is gone, and reports
@@ -38,7 +38,7 @@ func (r *Reconciler) dropIfNamespaceGone(ctx context.Context, pending unsaved, p
 		return false
 	}
 	namespace := pending.conn.Namespace
-	if found, err := namespaces.Read(ctx, r.APIReader, namespace); err != nil || found != nil {
+	if found, err := kubeclient.ReadNamespace(ctx, r.APIReader, namespace); err != nil || found != nil {
 		return false
 	}
 	r.discardSaved(ctx, workingKey(pending.conn), spool.AccountOf(pending.conn))

@@ -17,8 +17,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/namespaces"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting"
 )
@@ -105,7 +105,7 @@ func (r *Reconciler) releaseFinalizer(ctx context.Context, m *v1alpha1.Media) er
 // isNamespaceTerminating reports whether a namespace is being deleted. It reads from the API server, because the result
 // decides whether a file is abandoned.
 func (r *Reconciler) isNamespaceTerminating(ctx context.Context, name string) (bool, error) {
-	return namespaces.IsTerminating(ctx, r.APIReader, name) //nolint:wrapcheck // the error has its context
+	return kubeclient.IsNamespaceTerminating(ctx, r.APIReader, name) //nolint:wrapcheck // the error has its context
 }
 
 // reportAbandoned emits an event about a file that may remain in the store. A terminating namespace accepts no new

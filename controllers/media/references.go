@@ -14,7 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/cachetransform"
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -73,7 +73,7 @@ func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]str
 // from the API server.
 func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
 	found := map[string]bool{}
-	err := pager.EachPage(ctx, func(ctx context.Context, page pager.Page) (string, error) {
+	err := kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {
 		var posts v1alpha1.PostList
 		if err := r.APIReader.List(ctx, &posts, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
 			return "", fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)

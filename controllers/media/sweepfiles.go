@@ -17,9 +17,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/namespaces"
-	"github.com/herald-social/herald/internal/pager"
 )
 
 // maxOrphans limits the deletions of one sweep, so that people have time to notice a mistake.
@@ -196,7 +195,7 @@ func awaitsRestore(stored, namespaceMade, now time.Time) bool {
 
 // createdAt returns when a namespace was created; zero if it is gone.
 func (s *sweeper) createdAt(ctx context.Context, name string) (time.Time, error) {
-	namespace, err := namespaces.Read(ctx, s.APIReader, name)
+	namespace, err := kubeclient.ReadNamespace(ctx, s.APIReader, name)
 	if namespace == nil {
 		return time.Time{}, err //nolint:wrapcheck // the error has its context
 	}
@@ -206,7 +205,7 @@ func (s *sweeper) createdAt(ctx context.Context, name string) (time.Time, error)
 // liveUIDs returns the UIDs in the keys of all files that Media of a namespace refer to, read from the API server.
 func (s *sweeper) liveUIDs(ctx context.Context, namespace string) (map[string]bool, error) {
 	uids := map[string]bool{}
-	err := pager.EachPage(ctx, func(ctx context.Context, page pager.Page) (string, error) {
+	err := kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {
 		list := metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MediaList"))
 		if err := s.APIReader.List(ctx, &list, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {

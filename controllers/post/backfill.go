@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 const (
@@ -120,7 +120,7 @@ func (a *archiver) backfillTeam(ctx context.Context, team *v1alpha1.Team) error 
 	})
 	defer c.stop()
 	posts := a.metadata.Resource(v1alpha1.GroupVersion.WithResource("posts")).Namespace(of.Namespace)
-	err = pager.EachPage(ctx, func(ctx context.Context, page pager.Page) (string, error) {
+	err = kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {
 		if err := a.waitForBacklog(ctx); err != nil {
 			return "", err
 		}

@@ -26,8 +26,8 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/pacing"
-	"github.com/herald-social/herald/internal/pager"
 )
 
 // deletions releases finished posts that are deleted, and describes cancelled posts that are applied again. The
@@ -112,7 +112,7 @@ func (d *deletions) listAndWatch(ctx context.Context, posts metadata.ResourceInt
 
 // list processes all finished posts, and returns the resourceVersion for the watch.
 func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) (version string, err error) {
-	err = pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {
+	err = kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
 		page, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
 			return "", fmt.Errorf("cannot list finished posts: %w", err)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/herald-social/herald/internal/namespaces"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // namespaceTTL is the TTL of the cached state of a namespace. Thousands of its posts that wait for the store share one
@@ -47,7 +47,7 @@ func (e *namespaceCache) isTerminating(ctx context.Context, name string) (bool, 
 	if ok && now.Sub(found.at) < namespaceTTL {
 		return found.terminating, nil
 	}
-	is, err := namespaces.IsTerminating(ctx, e.reader, name)
+	is, err := kubeclient.IsNamespaceTerminating(ctx, e.reader, name)
 	if err != nil {
 		return false, err //nolint:wrapcheck // the error names the operation
 	}

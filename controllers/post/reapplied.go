@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
@@ -51,7 +51,7 @@ func (r *Reconciler) describeReapplied(ctx context.Context, post *v1alpha1.Post)
 // version cancelled.
 func (d *deletions) listReapplied(ctx context.Context, namespace string) error {
 	withdrawn := fields.OneTermEqualSelector("status.phase", string(v1alpha1.PhaseCancelled))
-	return pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {
+	return kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
 		var page v1alpha1.PostList
 		if err := d.reconciler.o.APIReader.List(ctx, &page, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: withdrawn},
 			client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/internal/cachetransform"
-	"github.com/herald-social/herald/internal/namespaces"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -285,7 +285,7 @@ func (r *Reconciler) readNamespace(ctx context.Context, p *reconciliation) error
 	if p.post.DeletionTimestamp.IsZero() || !open {
 		return nil
 	}
-	p.namespaceTerminating, err = namespaces.IsTerminating(ctx, r.o.APIReader, p.key.Namespace)
+	p.namespaceTerminating, err = kubeclient.IsNamespaceTerminating(ctx, r.o.APIReader, p.key.Namespace)
 	return err //nolint:wrapcheck // the error names the operation
 }
 

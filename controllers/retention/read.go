@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 const (
@@ -65,7 +65,7 @@ func (s *Sweeper) read(ctx context.Context, a *agenda, namespace string, which f
 		}
 		options = append(options, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*made)})
 	}
-	err := pager.EachPage(ctx, func(ctx context.Context, page pager.Page) (string, error) {
+	err := kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {
 		var posts v1alpha1.PostList
 		if err := s.APIReader.List(ctx, &posts, append(options, client.Limit(page.Limit), client.Continue(page.Continue))...); err != nil {
 			return "", fmt.Errorf("cannot list the finished posts of namespace %q: %w", namespace, err)

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// The backoff of controllers. Work that fails while the Kubernetes API, the store or a platform is unavailable continues
-// soon after the recovery, however long the outage was: the default backoff of controller-runtime doubles up to 17
-// minutes.
+// The backoff of controllers. Work that fails while the Kubernetes API, the store or a platform is unavailable
+// continues soon after the recovery, however long the outage was: the default backoff of controller-runtime doubles up
+// to 17 minutes.
 const (
 	// FirstRetry is the longest pause before the first retry. Each following pause is twice as long.
 	FirstRetry = 50 * time.Millisecond

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Fraction returns an object's fraction: a number in [0, 1) that is derived from its UID. It is not random, so that a time
-// that is computed again, or after a restart, is the same.
+// Fraction returns an object's fraction: a number in [0, 1) that is derived from its UID. It is not random, so that a
+// time that is computed again, or after a restart, is the same.
 func Fraction(uid types.UID) float64 {
 	sum := sha256.Sum256([]byte(uid))
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)

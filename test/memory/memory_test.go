@@ -33,7 +33,7 @@ import (
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/internal/cachetransform"
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/test/envtest"
 )
@@ -119,13 +119,13 @@ func cacheAll(transform func(any) (any, error)) func(context.Context, *rest.Conf
 }
 
 func readAll(ctx context.Context, config *rest.Config) (any, error) {
-	config.Wrap(pager.WrapTransport)
+	config.Wrap(kubeclient.WrapTransport)
 	reader, err := client.New(config, client.Options{Scheme: scheme()})
 	if err != nil {
 		return nil, err
 	}
 	seen := 0
-	err = pager.EachPage(ctx, func(ctx context.Context, page pager.Page) (string, error) {
+	err = kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {
 		var list v1alpha1.PostList
 		if err := reader.List(ctx, &list, client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
 			return "", err

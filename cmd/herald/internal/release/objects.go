@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 const (
@@ -65,7 +65,7 @@ func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []erro
 // releaseIn is releaseKind for one namespace, or for all.
 func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted func(name string) bool) (found int, failed []error, err error) {
 	objects := r.metadata.Resource(v1alpha1.GroupVersion.WithResource(k.resource)).Namespace(namespace)
-	err = pager.EachPage(ctx, func(paged context.Context, of pager.Page) (string, error) {
+	err = kubeclient.EachPage(ctx, func(paged context.Context, of kubeclient.Page) (string, error) {
 		page, err := objects.List(paged, metav1.ListOptions{Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
 			return "", fmt.Errorf("cannot list %s; see whether the Kubernetes API answers, and whether this account may list them, then run this again: %w", k.resource, err)
@@ -103,7 +103,7 @@ func (r *run) nameFilter(ctx context.Context, k kind) (func(name string) bool, e
 // eachTeam calls f for each Team and its namespace. If the definitions are gone, there are no Teams.
 func (r *run) eachTeam(ctx context.Context, f func(team *unstructured.Unstructured, namespace string)) error {
 	objects := r.dynamic.Resource(v1alpha1.GroupVersion.WithResource(teams))
-	return client.IgnoreNotFound(pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {
+	return client.IgnoreNotFound(kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
 		page, err := objects.List(ctx, metav1.ListOptions{Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
 			return "", err

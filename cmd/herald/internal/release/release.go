@@ -24,7 +24,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // prefix is the prefix of all Herald finalizers, including finalizers of other versions.
@@ -126,7 +126,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	if o.Rate == 0 {
 		config.QPS = -1
 	}
-	config.Wrap(pager.WrapTransport)
+	config.Wrap(kubeclient.WrapTransport)
 	meta, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the Kubernetes API: %w", err)

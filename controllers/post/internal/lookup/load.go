@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // The fields of posts that the API server can select by.
@@ -110,7 +110,7 @@ func (o *Owners) read(ctx context.Context, namespace string, since time.Time) er
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
 	for _, selected := range selectors(since, o.clock.Now()) {
-		err := pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {
+		err := kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
 			var page v1alpha1.PostList
 			err := o.reader.List(ctx, &page, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: selected},
 				client.Limit(of.Limit), client.Continue(of.Continue))

@@ -1,10 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubehttp connects to the Kubernetes API over many connections. With a single HTTP/2 connection, client-go's
-// default, concurrent writes wait for one another, and all go to one kube-apiserver, so that one of several does all
-// the work (kubernetes/kubernetes#88567).
-package kubehttp
+package kubeclient
 
 import (
 	"fmt"
@@ -30,9 +27,11 @@ const (
 // valid.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// NewClient returns a client that uses HTTP/1.1, with the credentials and wrappers of a config. An error names the
+// NewHTTPClient returns a client that uses HTTP/1.1 over many connections, with the credentials and wrappers of a
+// config. With a single HTTP/2 connection, client-go's default, concurrent writes wait for one another, and all go to
+// one kube-apiserver, so that one of several does all the work (kubernetes/kubernetes#88567). An error names the
 // invalid part of the config.
-func NewClient(cfg *rest.Config) (*http.Client, error) {
+func NewHTTPClient(cfg *rest.Config) (*http.Client, error) {
 	tlsConfig, err := rest.TLSConfigFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("read the TLS settings of the Kubernetes client: %w", err)

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubehttp_test
+package kubeclient_test
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
-	"github.com/herald-social/herald/internal/kubehttp"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // A server that offers HTTP/2 gets a connection for each concurrent request, and the next requests reuse these.
@@ -36,7 +36,7 @@ func TestRequestsShareNoConnection(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()
-	client, err := kubehttp.NewClient(&rest.Config{Host: server.URL, BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	client, err := kubeclient.NewHTTPClient(&rest.Config{Host: server.URL, BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

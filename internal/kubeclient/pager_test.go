@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pager_test
+package kubeclient_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/herald-social/herald/internal/pager"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // server lists objects of these sizes in pages, like the Kubernetes API.
@@ -52,7 +52,7 @@ func (s *server) read(t *testing.T, wrap func(http.RoundTripper) http.RoundTripp
 	served := httptest.NewServer(s)
 	t.Cleanup(served.Close)
 	client := &http.Client{Transport: wrap(&http.Transport{})}
-	return pager.EachPage(t.Context(), func(ctx context.Context, page pager.Page) (string, error) {
+	return kubeclient.EachPage(t.Context(), func(ctx context.Context, page kubeclient.Page) (string, error) {
 		s.limits = append(s.limits, page.Limit)
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&continue=%s", served.URL, page.Limit, page.Continue), http.NoBody)
 		if err != nil {
@@ -92,15 +92,15 @@ func TestEach(t *testing.T) {
 		largest int
 		pages   int
 	}{
-		{"twenty thousand small ones take few requests", objects(20_000, 1_000), pager.Bound, 15},
-		{"large ones come by few", objects(100, 300<<10), pager.Bound, 10},
-		{"those that an older version stored too", objects(30, 1_300<<10), pager.Bound, 14},
-		{"large ones behind two thousand small ones are not read at once", append(objects(3_000, 500), objects(60, 300<<10)...), pager.Bound, 20},
+		{"twenty thousand small ones take few requests", objects(20_000, 1_000), kubeclient.MaxPageBytes, 15},
+		{"large ones come by few", objects(100, 300<<10), kubeclient.MaxPageBytes, 10},
+		{"those that an older version stored too", objects(30, 1_300<<10), kubeclient.MaxPageBytes, 14},
+		{"large ones behind two thousand small ones are not read at once", append(objects(3_000, 500), objects(60, 300<<10)...), kubeclient.MaxPageBytes, 20},
 		{"one that is larger than a page is read alone", append(objects(60, 100), 9<<20, 100), 9 << 20, 16},
 		{"nothing", []int{0}, 0, 1},
 	} {
 		s := &server{sizes: tt.sizes}
-		if err := s.read(t, pager.WrapTransport); err != nil {
+		if err := s.read(t, kubeclient.WrapTransport); err != nil {
 			t.Fatalf("%s: %v", tt.reason, err)
 		}
 		if len(s.seen) != len(tt.sizes) {
@@ -133,7 +133,7 @@ func TestEachUncounted(t *testing.T) {
 
 func TestEachFails(t *testing.T) {
 	want := errors.New("no list today")
-	got := pager.EachPage(t.Context(), func(context.Context, pager.Page) (string, error) { return "", want })
+	got := kubeclient.EachPage(t.Context(), func(context.Context, kubeclient.Page) (string, error) { return "", want })
 	if !errors.Is(got, want) {
 		t.Errorf("got %v, want what the client said", got)
 	}
@@ -153,7 +153,7 @@ func TestCountLeavesTheRestAlone(t *testing.T) {
 	}))
 	defer served.Close()
 	defer close(release)
-	resp, err := (&http.Client{Transport: pager.WrapTransport(&http.Transport{})}).Get(served.URL)
+	resp, err := (&http.Client{Transport: kubeclient.WrapTransport(&http.Transport{})}).Get(served.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

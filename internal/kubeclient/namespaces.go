@@ -1,9 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaces reads namespaces from the Kubernetes API. Herald does not cache them: work that is abandoned
-// because a namespace is being deleted must not depend on a stale answer.
-package namespaces
+package kubeclient
 
 import (
 	"context"
@@ -15,8 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Read returns the metadata of a namespace; nil if it does not exist.
-func Read(ctx context.Context, api client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
+// ReadNamespace returns the metadata of a namespace; nil if it does not exist. Herald does not cache namespaces: work
+// that is abandoned because a namespace is being deleted must not depend on a stale answer.
+func ReadNamespace(ctx context.Context, api client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := api.Get(ctx, client.ObjectKey{Name: name}, found)
@@ -29,8 +28,8 @@ func Read(ctx context.Context, api client.Reader, name string) (*metav1.PartialO
 	return found, nil
 }
 
-// IsTerminating reports whether a namespace is being deleted, or is gone.
-func IsTerminating(ctx context.Context, api client.Reader, name string) (bool, error) {
-	found, err := Read(ctx, api, name)
+// IsNamespaceTerminating reports whether a namespace is being deleted, or is gone.
+func IsNamespaceTerminating(ctx context.Context, api client.Reader, name string) (bool, error) {
+	found, err := ReadNamespace(ctx, api, name)
 	return err == nil && (found == nil || !found.DeletionTimestamp.IsZero()), err
 }

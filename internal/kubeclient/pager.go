@@ -1,11 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pager reads long lists from the Kubernetes API in pages that are limited in bytes. The API limits a page by
-// the number of objects, and objects differ: 2,000 posts are some megabytes, or half a gigabyte.
-//
-// The pager of client-go has pages of a fixed number of objects.
-package pager
+package kubeclient
 
 import (
 	"bytes"
@@ -17,22 +13,22 @@ import (
 )
 
 const (
-	// first is the number of objects of the first page of a list, and of all pages if their size is unknown.
-	first = 50
-	// most limits the objects of a page. Larger pages save no time.
-	most = 2000
-	// aim is the target size of the next page in bytes of JSON, derived from the last page: requests are few, and the
+	// firstPage is the number of objects of the first page of a list, and of all pages if their size is unknown.
+	firstPage = 50
+	// maxPageObjects limits the objects of a page. Larger pages save no time.
+	maxPageObjects = 2000
+	// pageAim is the target size of the next page in bytes of JSON, derived from the last page: requests are few, and the
 	// decoded objects take at most about 15 MiB.
-	aim = 4 << 20
-	// Bound is the maximum size of a page in bytes of JSON. A larger page is requested again with fewer objects. A page
-	// of one object is read completely.
-	Bound = 8 << 20
-	// step is the largest factor between the sizes of consecutive pages. After a page that was too large they grow by
+	pageAim = 4 << 20
+	// MaxPageBytes is the maximum size of a page in bytes of JSON. A larger page is requested again with fewer objects. A
+	// page of one object is read completely.
+	MaxPageBytes = 8 << 20
+	// pageStep is the largest factor between the sizes of consecutive pages. After a page that was too large they grow by
 	// at most half a page, until the end of the list.
-	step = 4
+	pageStep = 4
 )
 
-// errTooLarge means that a page has more bytes than Bound.
+// errTooLarge means that a page has more bytes than MaxPageBytes.
 var errTooLarge = errors.New("the page is larger than is read at once")
 
 // Page are the parameters of a request to the Kubernetes API.
@@ -42,17 +38,19 @@ type Page struct {
 	Continue string
 }
 
-// EachPage reads a list to its end. read requests one page, with the given context, by a client whose transport is
-// wrapped by WrapTransport, and returns the token of the next page; "" after the last. It must use a page only when it
-// returns no error: a page may be requested again with fewer objects.
+// EachPage reads a list to its end, in pages that are limited in bytes. The API limits a page by the number of objects,
+// as does the pager of client-go, and objects differ: 2,000 posts are some megabytes, or half a gigabyte. read requests
+// one page, with the given context, by a client whose transport is wrapped by WrapTransport, and returns the token of
+// the next page; "" after the last. It must use a page only when it returns no error: a page may be requested again
+// with fewer objects.
 func EachPage(ctx context.Context, read func(ctx context.Context, page Page) (next string, err error)) error {
-	page, ceiling := Page{Limit: first}, int64(most)
+	page, ceiling := Page{Limit: firstPage}, int64(maxPageObjects)
 	for {
 		counted := &count{whole: page.Limit == 1}
 		next, err := read(context.WithValue(ctx, key{}, counted), page)
 		switch {
 		case errors.Is(err, errTooLarge) && page.Limit > 1:
-			page.Limit = max(page.Limit/step, 1)
+			page.Limit = max(page.Limit/pageStep, 1)
 			ceiling = page.Limit
 			continue
 		case err != nil:
@@ -60,7 +58,7 @@ func EachPage(ctx context.Context, read func(ctx context.Context, page Page) (ne
 		case next == "":
 			return nil
 		}
-		ceiling = min(ceiling+(ceiling+1)/2, most)
+		ceiling = min(ceiling+(ceiling+1)/2, maxPageObjects)
 		page = Page{Limit: min(after(page.Limit, counted.bytes), ceiling), Continue: next}
 	}
 }
@@ -71,8 +69,8 @@ func after(limit, bytes int64) int64 {
 	if bytes == 0 {
 		return limit
 	}
-	next := limit * aim / bytes
-	return min(max(next, limit/step, 1), limit*step, most)
+	next := limit * pageAim / bytes
+	return min(max(next, limit/pageStep, 1), limit*pageStep, maxPageObjects)
 }
 
 // key is the context key of a page's count.
@@ -85,8 +83,8 @@ type count struct {
 	bytes int64
 }
 
-// WrapTransport wraps the transport of the client that EachPage reads with. It reads those pages up to Bound, and
-// passes all other responses unchanged.
+// WrapTransport wraps the transport of the client that EachPage reads with. It reads those pages up to MaxPageBytes,
+// and passes all other responses unchanged.
 func WrapTransport(next http.RoundTripper) http.RoundTripper { return countingTransport{next} }
 
 type countingTransport struct{ next http.RoundTripper }
@@ -103,7 +101,7 @@ func (c countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	body := io.Reader(resp.Body)
 	if !page.whole {
-		body = io.LimitReader(body, Bound+1)
+		body = io.LimitReader(body, MaxPageBytes+1)
 	}
 	var read bytes.Buffer
 	page.bytes, err = read.ReadFrom(body)
@@ -111,7 +109,7 @@ func (c countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot read a page of a list: %w", err)
-	case !page.whole && page.bytes > Bound:
+	case !page.whole && page.bytes > MaxPageBytes:
 		return nil, errTooLarge
 	}
 	resp.Body = io.NopCloser(&read)
