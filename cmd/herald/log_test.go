@@ -21,7 +21,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
-	"github.com/herald-social/herald/internal/suspend"
+	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/test/logtest"
 )
 
@@ -73,7 +73,7 @@ func TestLive(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	fake := clocktesting.NewFakeClock(time.Now())
-	stop := &suspend.Switch{}
+	stop := &installation.Suspension{}
 	var following sync.WaitGroup
 	waits := make(chan struct{})
 	following.Go(func() {

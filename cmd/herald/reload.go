@@ -17,7 +17,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
-	"github.com/herald-social/herald/internal/suspend"
+	"github.com/herald-social/herald/internal/installation"
 )
 
 // rereadEvery is how often the file is read. Kubernetes takes up to a minute to update a ConfigMap in a pod. It
@@ -109,8 +109,8 @@ func fieldsOf(c any) (fields map[string]json.RawMessage) {
 }
 
 // watchConfig returns the suspend switch of the configuration, and applies the file's reloadable fields until ctx ends.
-func watchConfig(ctx context.Context, f *managerFlags, c *configv1alpha1.ManagerConfiguration, process *processLog) *suspend.Switch {
-	suspend := &suspend.Switch{}
+func watchConfig(ctx context.Context, f *managerFlags, c *configv1alpha1.ManagerConfiguration, process *processLog) *installation.Suspension {
+	suspend := &installation.Suspension{}
 	suspend.Set(c.Suspend)
 	live := &configWatcher[*configv1alpha1.ManagerConfiguration]{path: f.config, load: config.Manager, apply: reloadManager(process, suspend), log: process.Logger}
 	go live.watch(ctx, clock.RealClock{})
@@ -118,7 +118,7 @@ func watchConfig(ctx context.Context, f *managerFlags, c *configv1alpha1.Manager
 }
 
 // reloadManager returns a function that applies the reloadable fields of a manager's configuration.
-func reloadManager(log *processLog, stop *suspend.Switch) func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
+func reloadManager(log *processLog, stop *installation.Suspension) func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
 	return func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
 		log.applyLevel(ctx, &c.Log)
 		if !stop.Set(c.Suspend) {

@@ -23,11 +23,11 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/media/transcode"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/internal/suspend"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
@@ -35,7 +35,7 @@ import (
 
 // setup adds the webhook and every reconciler to the manager.
 func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *configv1alpha1.ManagerConfiguration, absent configv1alpha1.Namespaces,
-	namespace string, registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, stop *suspend.Switch, now *apiclock.Clock,
+	namespace string, registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, stop *installation.Suspension, now *apiclock.Clock,
 ) error {
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	if err != nil {
@@ -49,7 +49,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 
 // setupControllers adds every reconciler to the manager, in the order that a new installation needs.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, absent configv1alpha1.Namespaces, namespace string,
-	registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *suspend.Switch, now *apiclock.Clock,
+	registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *installation.Suspension, now *apiclock.Clock,
 ) error {
 	files, err := openStore(c.Media)
 	if err != nil {

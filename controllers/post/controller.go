@@ -37,11 +37,11 @@ import (
 	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/internal/eventrecorder"
+	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/rollback"
-	"github.com/herald-social/herald/internal/suspend"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
@@ -106,7 +106,7 @@ type Options struct {
 	// Suspension reports whether the team of a namespace is suspended, and its recent suspensions; nil suspends no
 	// team. SuspendAll suspends all teams; nil never does.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
-	SuspendAll *suspend.Switch
+	SuspendAll *installation.Suspension
 	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong; nil if the clock never jumps.
 	Clock clock.WithTicker
 	Jumps *apiclock.Jumps

@@ -15,7 +15,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/suspend"
+	"github.com/herald-social/herald/internal/installation"
 	heraldtest "github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -33,7 +33,7 @@ var _ = Describe("A post of a suspended team", func() {
 		owner := t.own(ctx)
 		owner.Spec.Suspend = true
 		Expect(k8s.Update(ctx, owner)).To(Succeed())
-		stop := &suspend.Switch{}
+		stop := &installation.Suspension{}
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.Suspension, o.SuspendAll = suspensionOf, stop
 			o.StartingDeadline = 2 * time.Second
@@ -75,7 +75,7 @@ var _ = Describe("A post of a suspended team", func() {
 		before := publishCalls(ctx)
 		began := time.Now()
 		var ended atomic.Pointer[v1alpha1.Time]
-		stop := &suspend.Switch{}
+		stop := &installation.Suspension{}
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.SuspendAll, o.StartingDeadline = stop, 2*time.Second
 			// Suspended as soon as the call was made.
@@ -107,7 +107,7 @@ var _ = Describe("A post of a suspended team", func() {
 	It("goes on with the cards that were not claimed", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		var released atomic.Bool
-		stop := &suspend.Switch{}
+		stop := &installation.Suspension{}
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.SuspendAll = stop
 			// Suspended as soon as the first card was published.

@@ -38,10 +38,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/eventrecorder"
+	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/internal/suspend"
 )
 
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch;patch
@@ -100,7 +100,7 @@ type Options struct {
 	Quota *quota.UsageStore
 	// SuspendAll suspends all teams; nil never does. SuspensionRetention is how long a past suspension is kept, not
 	// counting suspended time, because deadlines of posts may depend on it: the starting deadline of posts.
-	SuspendAll          *suspend.Switch
+	SuspendAll          *installation.Suspension
 	SuspensionRetention time.Duration
 	// Records is the archive with the records of teams; nil without a bucket.
 	Records Records

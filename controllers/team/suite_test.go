@@ -34,8 +34,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/internal/suspend"
 	"github.com/herald-social/herald/test/envtest"
 )
 
@@ -52,7 +52,7 @@ var (
 	serial    atomic.Int64
 	// held is the archive, and stop the suspend switch of all teams.
 	held archives
-	stop = &suspend.Switch{}
+	stop = &installation.Suspension{}
 )
 
 // The manager's account and the names in config/rbac.

@@ -1,7 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation determines the owner of a bucket. Files in a bucket that belong to no object of the cluster are
+// Package installation has the state of a whole installation: the owner of its bucket, and its suspension.
+//
+// Files in a bucket that belong to no object of the cluster are
 // removed after a while; a second cluster with the same bucket, such as one that was restored from a backup, would
 // remove the first one's files. So a marker in the bucket names the cluster that may remove files, and only a person
 // can change it.

@@ -1,12 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package suspend
+package installation
 
 import "testing"
 
 func TestBrake(t *testing.T) {
-	var b Switch
+	var b Suspension
 	var told []bool
 	b.Subscribe(func() { told = append(told, b.On()) })
 	for _, step := range []struct {
@@ -30,7 +30,7 @@ func TestBrake(t *testing.T) {
 }
 
 func TestNone(t *testing.T) {
-	if (*Switch)(nil).On() {
+	if (*Suspension)(nil).On() {
 		t.Error("where there is no brake, none is set")
 	}
 }

@@ -1,0 +1,46 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import "sync"
+
+// Suspension is the switch that suspends a whole installation. The manager's configuration sets it at run time, in
+// addition to the suspension of each Team. The zero value is off.
+type Suspension struct {
+	mu          sync.Mutex
+	on          bool
+	subscribers []func()
+}
+
+// Set suspends or resumes the installation, and reports whether that is a change. It calls the subscribers after a
+// change before it returns.
+func (s *Suspension) Set(on bool) (changed bool) {
+	s.mu.Lock()
+	changed, s.on = s.on != on, on
+	tell := s.subscribers
+	s.mu.Unlock()
+	if changed {
+		for _, f := range tell {
+			f()
+		}
+	}
+	return changed
+}
+
+// On reports whether the installation is suspended. A nil Suspension is off.
+func (s *Suspension) On() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.on
+}
+
+// Subscribe registers f to be called after each change.
+func (s *Suspension) Subscribe(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscribers = append(s.subscribers, f)
+}
