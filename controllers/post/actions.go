@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/dispatch"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"

@@ -30,12 +30,12 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/dispatch"
 	"github.com/herald-social/herald/controllers/post/internal/lookup"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appid"
-	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/logconstructor"

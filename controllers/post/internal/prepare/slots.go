@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/dispatch"
+	"github.com/herald-social/herald/controllers/post/internal/dispatch"
 	"github.com/herald-social/herald/posting"
 )
 

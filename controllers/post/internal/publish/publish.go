@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/dispatch"
+	"github.com/herald-social/herald/controllers/post/internal/dispatch"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
