@@ -65,7 +65,6 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err := waitForCluster(ctx, c.Health, cluster.Config, log); err != nil || ctx.Err() != nil {
 		return err
 	}
-	cluster.reportClock(ctx, log)
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	server, err := newAPIServer(running, end, c, f.config, cluster, tracer, log)

@@ -14,13 +14,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
-	"github.com/herald-social/herald/cmd/herald/internal/clockcondition"
 	"github.com/herald-social/herald/internal/apiclock"
 )
 
@@ -90,8 +88,6 @@ type kubernetes struct {
 	*rest.Config
 	// namespace is the namespace of this process: of its pod, or of the kubeconfig's context.
 	namespace string
-	// pod is the name of this process's pod; empty outside of a cluster.
-	pod string
 	// clock follows the clock of the Kubernetes API; nil in one-shot commands.
 	clock *apiclock.Clock
 }
@@ -109,24 +105,6 @@ func (k *kubernetes) syncClock(ctx context.Context, log *slog.Logger) {
 	}()
 }
 
-// podVariable is the environment variable with the pod's name. The chart sets it by the downward API.
-const podVariable = "HERALD_POD_NAME"
-
-// reportClock reports in a condition of this process's pod, until ctx ends, whether the machine's clock agrees with the
-// Kubernetes API.
-func (k *kubernetes) reportClock(ctx context.Context, log *slog.Logger) {
-	if k.pod == "" {
-		return
-	}
-	client, err := corev1client.NewForConfig(k.Config)
-	if err != nil {
-		log.ErrorContext(ctx, "The condition of this pod cannot tell whether its clock agrees", "error", err)
-		return
-	}
-	writer := clockcondition.Writer{Pods: client.Pods(k.namespace), Pod: k.pod, State: k.clock.Measurement, Clock: k.clock, Log: log}
-	go writer.Run(ctx)
-}
-
 // kubeConfig finds the Kubernetes API and the namespace of this process. name becomes the user agent.
 func (f *commonFlags) kubeConfig(name string) (kubernetes, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: f.kubeconfig}
@@ -141,10 +119,5 @@ func (f *commonFlags) kubeConfig(name string) (kubernetes, error) {
 		return kubernetes{}, fmt.Errorf("cannot tell the namespace of this process: %w", err)
 	}
 	config.UserAgent = name + "/" + version
-	found := kubernetes{Config: config, namespace: namespace}
-	// A kubeconfig may belong to another cluster than the pod's.
-	if f.kubeconfig == "" {
-		found.pod = os.Getenv(podVariable)
-	}
-	return found, nil
+	return kubernetes{Config: config, namespace: namespace}, nil
 }

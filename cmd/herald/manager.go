@@ -124,7 +124,6 @@ func runManager(ctx context.Context, args []string) error {
 	if err := waitForCluster(ctx, c.Health, cluster.Config, logger); err != nil || ctx.Err() != nil {
 		return err
 	}
-	cluster.reportClock(ctx, logger)
 	cluster.QPS, cluster.Burst = float32(c.Kubernetes.QPS), c.Kubernetes.Burst
 	identity, err := f.identity()
 	if err != nil {

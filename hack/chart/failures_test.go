@@ -92,10 +92,6 @@ func TestMistakesAreNamed(t *testing.T) {
 			[]string{"manager.env: the chart sets GOMEMLIMIT from manager.resources.limits.memory"},
 		},
 		{
-			"the name of another pod, which a process would write into", "minimal", "apiserver: {env: [{name: HERALD_POD_NAME, value: a}]}",
-			[]string{"apiserver.env: the chart sets HERALD_POD_NAME from the name of the pod; remove it"},
-		},
-		{
 			"the store's keys twice", "full", "apiserver: {env: [{name: AWS_SECRET_ACCESS_KEY, value: a}, {name: AWS_ACCESS_KEY_ID, value: b}]}",
 			[]string{"apiserver.env: the chart sets AWS_SECRET_ACCESS_KEY from media.credentials", "AWS_ACCESS_KEY_ID from media.credentials"},
 		},

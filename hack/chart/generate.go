@@ -33,7 +33,6 @@ func sources() []source {
 		{"rbac/apiserver/role.yaml", rights, func(text string) (string, error) { return scoped(text, "apiserver", "apiserver", "") }},
 		{"rbac/role_bindings.yaml", rights, always(installed)},
 		{"rbac/leader_election.yaml", rights, always(installed)},
-		{"rbac/own_pod.yaml", rights, always(installed)},
 		{"rbac/webhook.yaml", rights, onlyWhen(`include "herald.webhook.selfMade" .`)},
 		{"rbac/team_secrets_role.yaml", rights, always(installed)},
 		{"rbac/policies.yaml", rights, func(text string) (string, error) {

@@ -67,20 +67,6 @@ var _ = Describe("What was promised for a post", Ordered, func() {
 		}, true),
 	)
 
-	It("rests on clocks, of which each pod says whether they agree", func(ctx SpecContext) {
-		for _, component := range []string{"manager", "apiserver"} {
-			Eventually(func(g Gomega) {
-				running := pods(ctx, component)
-				g.Expect(running).NotTo(BeEmpty())
-				for i := range running {
-					said := slices.IndexFunc(running[i].Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == "social.herald.dev/ClockAgrees" })
-					g.Expect(said).To(BeNumerically(">=", 0), "%s does not say it", running[i].Name)
-					g.Expect(running[i].Status.Conditions[said].Status).To(Equal(corev1.ConditionTrue), "%s: %s", running[i].Name, running[i].Status.Conditions[said].Message)
-				}
-			}).WithContext(ctx).Should(Succeed())
-		}
-	})
-
 	It("is kept when kubectl makes the post anew", func(ctx SpecContext) {
 		post := postTo("made-anew", v1alpha1.CategoryText, v1alpha1.PlatformX, v1alpha1.PlatformThreads)
 		first, mended := post.DeepCopy(), post.DeepCopy()

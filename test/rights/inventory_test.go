@@ -126,7 +126,6 @@ var rightsOfManager = map[string][]right{
 			"minutes are counted there, and in the bucket, so that a cluster that was put back to an earlier state is noticed",
 		},
 		{"leases.coordination.k8s.io herald-manager", "get patch update watch", "as above"},
-		{"pods/status", "patch", "a process tells by its own pod whether its clock agrees; policy herald-own-pod"},
 		{"secrets", "create", "the webhook's certificate is made; policy herald-manager-secrets"},
 		{"secrets herald-webhook-certificate", "get update", "as above"},
 	},
@@ -194,7 +193,6 @@ var rightsOfAPIServer = map[string][]right{
 		{"usages.social.herald.dev/status", "update", "as above"},
 	},
 	"in herald-system": {
-		{"pods/status", "patch", "a process tells by its own pod whether its clock agrees; policy herald-own-pod"},
 		{
 			"secrets herald-web", "get list patch update watch",
 			"the replicas share the keys of sessions; policy herald-apiserver-secrets",

@@ -88,7 +88,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Expect(admin.Create(ctx, o)).To(Succeed())
 	}
 	Expect(storeMedia(ctx)).To(Succeed())
-	Expect(storePods(ctx)).To(Succeed())
 	waitForPolicies(ctx)
 })
 
@@ -107,7 +106,7 @@ func grantAll(ctx context.Context) {
 	GinkgoHelper()
 	Expect(admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "powerful"}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{"", rbacv1.GroupName}, Verbs: []string{"*"},
-		Resources: []string{"namespaces", "secrets", "rolebindings", "clusterroles", "roles", "pods", "pods/eviction", "pods/status"},
+		Resources: []string{"namespaces", "secrets", "rolebindings", "clusterroles", "roles"},
 	}, {
 		APIGroups: []string{v1alpha1.GroupVersion.Group, eventsv1.GroupName}, Verbs: []string{"*"}, Resources: []string{"*"},
 	}}})).To(Succeed())
@@ -142,7 +141,6 @@ func waitForPolicies(ctx context.Context) {
 		"herald-manager-budgets":     func() error { return manager.Create(ctx, bounding(foreign), client.DryRunAll) },
 		"herald-apiserver-grants":    func() error { return broken.Create(ctx, grant(foreign), client.DryRunAll) },
 		"herald-events":              func() error { return broken.Create(ctx, forged(), client.DryRunAll) },
-		"herald-own-pod":             func() error { return broken.Delete(ctx, podOf("apiserver-1"), client.DryRunAll) },
 	} {
 		Eventually(attempt).Should(MatchError(ContainSubstring(policy)))
 	}

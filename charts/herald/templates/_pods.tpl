@@ -70,9 +70,6 @@ readOnlyRootFilesystem: true
 {{- define "herald.container.ownEnv" -}}
 {{- $values := get .root.Values .process -}}
 {{- $limit := dig "limits" "memory" "" $values.resources }}
-- name: HERALD_POD_NAME
-  valueFrom:
-    fieldRef: {apiVersion: v1, fieldPath: metadata.name}
 {{- with include "herald.memoryLimit" $limit }}
 - name: GOMEMLIMIT
   value: {{ . | quote }}

@@ -67,7 +67,7 @@
 {{- $memory := printf "%s.resources.limits.memory" $process -}}
 {{- $keys := ternary "evaluation.enabled" "media.credentials" .root.Values.evaluation.enabled -}}
 {{- $proxies := "proxy.https, proxy.http and proxy.bypass" -}}
-{{- $from := dict "HERALD_POD_NAME" "the name of the pod" "GOMEMLIMIT" $memory "AWS_ACCESS_KEY_ID" $keys "AWS_SECRET_ACCESS_KEY" $keys "HTTPS_PROXY" $proxies "HTTP_PROXY" $proxies "NO_PROXY" $proxies "SSL_CERT_DIR" "caBundle.configMap" "OTEL_EXPORTER_OTLP_HEADERS" "tracing.headers" -}}
+{{- $from := dict "GOMEMLIMIT" $memory "AWS_ACCESS_KEY_ID" $keys "AWS_SECRET_ACCESS_KEY" $keys "HTTPS_PROXY" $proxies "HTTP_PROXY" $proxies "NO_PROXY" $proxies "SSL_CERT_DIR" "caBundle.configMap" "OTEL_EXPORTER_OTLP_HEADERS" "tracing.headers" -}}
 {{- $own := list -}}
 {{- range include "herald.container.ownEnv" . | fromYamlArray -}}
 {{- $own = append $own .name -}}
