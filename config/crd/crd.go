@@ -6,6 +6,8 @@ package crd
 
 import "embed"
 
+//go:generate go run ../../hack/kinds ../../docs/kinds.md
+
 // Definitions are the generated files in bases/, each with one
 // CustomResourceDefinition.
 //
