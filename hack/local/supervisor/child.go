@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -41,14 +40,12 @@ const (
 type Child struct {
 	Spec
 
-	options Options
-	pid     atomic.Int64
-	exits   atomic.Int64
-	once    sync.Once
-	stop    chan struct{}
-	done    chan struct{}
-	// force is set before stop is closed.
-	force <-chan struct{}
+	options    Options
+	pid, exits atomic.Int64
+	// stop sends SIGTERM to the process and prevents restarts, and kill sends SIGKILL.
+	stop, kill context.CancelFunc
+	// done is closed after the end of the last incarnation.
+	done chan struct{}
 }
 
 // LogPath returns the path of the process's log.
@@ -62,10 +59,15 @@ func (c *Child) Exits() int { return int(c.exits.Load()) }
 
 // Stop stops the process and waits for its end: see Supervisor.Stop.
 func (c *Child) Stop(force <-chan struct{}) {
-	c.once.Do(func() {
-		c.force = force
-		close(c.stop)
-	})
+	c.stop()
+	select {
+	case <-c.done:
+		return
+	case <-force:
+	case <-time.After(c.Grace):
+		c.options.Report(c.Name, fmt.Sprintf("did not end within %s; killing it", c.Grace))
+	}
+	c.kill()
 	<-c.done
 }
 
@@ -107,13 +109,13 @@ func (c *Child) logTail() string {
 	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
-func (c *Child) supervise() {
+func (c *Child) supervise(stopping, killing context.Context) {
 	defer close(c.done)
 	defer os.Remove(c.pidPath()) //nolint:errcheck // a remaining file names a process that has ended
 	for {
 		begun := time.Now()
-		reason, asked := c.runOnce()
-		if asked {
+		reason := c.runOnce(stopping, killing)
+		if stopping.Err() != nil {
 			return
 		}
 		c.exits.Add(1)
@@ -127,67 +129,37 @@ func (c *Child) supervise() {
 		}
 		c.options.Report(c.Name, reason+"; starting it again")
 		select {
-		case <-c.stop:
+		case <-stopping.Done():
 			return
 		case <-time.After(pause):
 		}
 	}
 }
 
-// runOnce runs one incarnation to its end. It returns the reason of its end, and whether the end was requested.
-func (c *Child) runOnce() (reason string, asked bool) {
-	command, err := c.start()
-	if err != nil {
-		return fmt.Sprintf("could not be started: %v", err), false
-	}
-	ended := make(chan struct{})
-	go func() {
-		// The process state has the same result as Wait's error.
-		_ = command.Wait()
-		close(ended)
-	}()
-	c.pid.Store(int64(command.Process.Pid))
-	if err := workspace.WriteFile(c.pidPath(), []byte(strconv.Itoa(command.Process.Pid)+"\n"), 0o644); err != nil {
-		c.options.Report(c.Name, err.Error())
-	}
-	select {
-	case <-ended:
-		return fmt.Sprintf("ended (%s)", command.ProcessState), false
-	case <-c.stop:
-	}
-	c.terminate(command.Process, ended)
-	return "", true
-}
-
-func (c *Child) start() (*exec.Cmd, error) {
+// runOnce runs one incarnation to its end, and returns the reason of its end.
+func (c *Child) runOnce(stopping, killing context.Context) string {
 	log, err := os.OpenFile(c.LogPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, err
+		return fmt.Sprintf("could not be started: %v", err)
 	}
 	defer log.Close() //nolint:errcheck // the child has its own descriptor
 	command := exec.Command(c.Path, c.Args...)
 	command.Stdout, command.Stderr = log, log
-	return command, c.options.Group.Start(command)
-}
-
-// terminate sends SIGTERM to the process, and kills it after the grace period or on force.
-func (c *Child) terminate(process *os.Process, ended <-chan struct{}) {
-	c.signal(process, syscall.SIGTERM)
-	select {
-	case <-ended:
-		return
-	case <-c.force:
-	case <-time.After(c.Grace):
-		c.options.Report(c.Name, fmt.Sprintf("did not end within %s; killing it", c.Grace))
+	if err := c.options.Group.Start(command); err != nil {
+		return fmt.Sprintf("could not be started: %v", err)
 	}
-	c.signal(process, syscall.SIGKILL)
-	<-ended
-}
-
-func (c *Child) signal(process *os.Process, signal syscall.Signal) {
-	if err := process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		c.options.Report(c.Name, fmt.Sprintf("%s: %v", signal, err))
+	// Both fail only if the process has ended.
+	terminated := context.AfterFunc(stopping, func() { _ = command.Process.Signal(syscall.SIGTERM) })
+	defer terminated()
+	killed := context.AfterFunc(killing, func() { _ = command.Process.Kill() })
+	defer killed()
+	c.pid.Store(int64(command.Process.Pid))
+	if err := workspace.WriteFile(c.pidPath(), []byte(strconv.Itoa(command.Process.Pid)+"\n"), 0o644); err != nil {
+		c.options.Report(c.Name, err.Error())
 	}
+	// The process state has the same result as Wait's error.
+	_ = command.Wait()
+	return fmt.Sprintf("ended (%s)", command.ProcessState)
 }
 
 func (c *Child) pidPath() string { return filepath.Join(c.options.PIDDir, c.Name) }

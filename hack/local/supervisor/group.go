@@ -12,9 +12,10 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // leftoverPoll is the pause between two attempts to lock the file while old processes end.
@@ -26,15 +27,11 @@ const leftoverPoll = 10 * time.Millisecond
 // file is locked, one of them still runs, so the system has not reused the id: the next owner of the file can kill that
 // group without checking its members.
 type Group struct {
-	file     *os.File
-	requests chan request
+	file *os.File
+	// starts are the calls of serve's thread.
+	starts chan func()
 	// leader is the id of the process group; zero before the first start.
 	leader int
-}
-
-type request struct {
-	command *exec.Cmd
-	started chan<- error
 }
 
 // OpenGroup returns an empty group for the file. It kills the remaining processes of an earlier group with the same
@@ -48,57 +45,45 @@ func OpenGroup(ctx context.Context, path string) (*Group, error) {
 		err = fmt.Errorf("end the processes of an earlier run: %w\nend them yourself (`lsof %s` shows them) and try again", err, path)
 		return nil, errors.Join(err, file.Close())
 	}
-	g := &Group{file: file, requests: make(chan request)}
+	g := &Group{file: file, starts: make(chan func())}
 	go g.serve()
 	return g, nil
 }
 
 func killLeftovers(ctx context.Context, file *os.File) error {
-	poll := time.NewTicker(leftoverPoll)
-	defer poll.Stop()
-	for {
+	return wait.PollUntilContextCancel(ctx, leftoverPoll, true, func(context.Context) (bool, error) {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return file.Truncate(0)
+			return true, file.Truncate(0)
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return err
+			return false, err
 		}
-		data, err := io.ReadAll(io.NewSectionReader(file, 0, 32))
-		if err != nil {
-			return err
+		var leader int
+		switch _, err := fmt.Fscan(io.NewSectionReader(file, 0, 32), &leader); {
+		case errors.Is(err, io.EOF):
+			// Without an id, the group's first process was started just before its parent was killed, and ends now.
+			return false, nil
+		case err != nil:
+			return false, err
 		}
-		// Without an id, the group's first process was started just before its parent was killed, and ends now.
-		if text := strings.TrimSpace(string(data)); text != "" {
-			leader, err := strconv.Atoi(text)
-			if err != nil {
-				return err
-			}
-			if err := killGroup(leader); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-poll.C:
-		}
-	}
+		return false, killGroup(leader)
+	})
 }
 
 // serve starts every process from one thread that never ends. Linux kills the children when their parent dies, and the
 // parent is the thread that forked them.
 func (g *Group) serve() {
 	runtime.LockOSThread()
-	for r := range g.requests {
-		r.started <- g.start(r.command)
+	for start := range g.starts {
+		start()
 	}
 }
 
 // Start starts the command in the group. A Ctrl-C in the terminal does not reach it.
 func (g *Group) Start(command *exec.Cmd) error {
 	started := make(chan error, 1)
-	g.requests <- request{command: command, started: started}
+	g.starts <- func() { started <- g.start(command) }
 	return <-started
 }
 

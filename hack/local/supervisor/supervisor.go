@@ -76,9 +76,11 @@ func (s *Supervisor) Start(spec Spec) *Child {
 	if s.stopping {
 		return nil
 	}
-	child := &Child{Spec: spec, options: s.options, stop: make(chan struct{}), done: make(chan struct{})}
+	stopping, stop := context.WithCancel(context.Background())
+	killing, kill := context.WithCancel(context.Background())
+	child := &Child{Spec: spec, options: s.options, stop: stop, kill: kill, done: make(chan struct{})}
 	s.children = append(s.children, child)
-	go child.supervise()
+	go child.supervise(stopping, killing)
 	return child
 }
 
