@@ -5,7 +5,6 @@
 package archive
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -119,48 +119,23 @@ func Write(file string, index v1.ImageIndex, tag name.Tag) error {
 	return os.Rename(part, file)
 }
 
-// writeTar packs a folder into a file, reproducibly.
+// writeTar packs a folder into a file, without the times and owners of this machine.
 func writeTar(file, dir string) error {
+	files := tree.Tree{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files.Add(filepath.ToSlash(strings.TrimPrefix(path, dir)), 0o644, content)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	out, err := os.Create(file)
 	if err != nil {
 		return err
 	}
-	archive := tar.NewWriter(out)
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
-		}
-		return add(archive, dir, path, entry)
-	})
-	if err == nil {
-		err = archive.Close()
-	}
-	return errors.Join(err, out.Close())
-}
-
-// add adds a file or folder to a tar, without the times and owners of this machine.
-func add(archive *tar.Writer, dir, path string, entry fs.DirEntry) error {
-	relative, err := filepath.Rel(dir, path)
-	if err != nil {
-		return err
-	}
-	header := &tar.Header{Name: filepath.ToSlash(relative), Mode: 0o644, Typeflag: tar.TypeReg, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
-	if entry.IsDir() {
-		header.Name, header.Mode, header.Typeflag = header.Name+"/", 0o755, tar.TypeDir
-		return archive.WriteHeader(header)
-	}
-	info, err := entry.Info()
-	if err != nil {
-		return err
-	}
-	header.Size = info.Size()
-	if err := archive.WriteHeader(header); err != nil {
-		return err
-	}
-	content, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(archive, content)
-	return errors.Join(err, content.Close())
+	return errors.Join(files.WriteTar(out, time.Unix(0, 0)), out.Close())
 }
