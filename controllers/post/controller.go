@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/dispatch"
+	"github.com/herald-social/herald/controllers/post/internal/limits"
 	"github.com/herald-social/herald/controllers/post/internal/lookup"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
@@ -200,7 +202,7 @@ type Reconciler struct {
 	publisher *publish.Publisher
 	lookups   *lookup.Lookups
 	owners    *lookup.Owners
-	limits    *rateLimits
+	limits    *limits.Limits
 	plans     *plans
 	records   *records
 	recorder  *recorder
@@ -232,10 +234,11 @@ func New(o Options) (*Reconciler, error) {
 		priorities: dispatch.NewSequencer(o.Clock.Now),
 		states:     newPostStates(),
 		owners:     lookup.NewOwners(o.APIReader, o.Clock),
-		limits:     newRateLimits(&o),
 		recorder:   newRecorder(o.Events, o.Clock),
 		largeReads: make(chan struct{}, maxConcurrentReads),
 	}
+	limiting := &limits.Options{Client: o.Client, APIReader: o.APIReader, Apps: o.Apps, Clock: o.Clock}
+	r.limits = limits.New(limiting)
 	r.preparer = prepare.New(prepare.Options{
 		Client: o.Client, APIReader: o.APIReader, Platforms: o.Platforms, Files: o.Files, Renditions: o.Renditions, Thumbnails: o.Thumbnails,
 		Conversions: o.Conversions, Unconverted: o.Unconverted,
@@ -246,7 +249,7 @@ func New(o Options) (*Reconciler, error) {
 		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.deadlineShift,
 		Changed: r.changed, ClaimExpired: o.Metrics.expired.Inc, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
-	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: r.limits, recorder: r.recorder, observeLimits: r.observeLimits}
+	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: limits.NewRecorder(limiting, r.limits), recorder: r.recorder, observeLimits: r.observeLimits}
 	r.lookups = &lookup.Lookups{
 		Client: o.Client, APIReader: o.APIReader, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.reportRefusedToken,
 	}
@@ -263,7 +266,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		return err
 	}
 	r.o.Metrics.watch(r, mgr.Elected(), r.o.Stopping)
-	if err := errors.Join(indexAppBlocked(context.Background(), mgr.GetFieldIndexer()), lookup.Index(context.Background(), mgr.GetFieldIndexer())); err != nil {
+	if err := errors.Join(limits.Index(context.Background(), mgr.GetFieldIndexer()), lookup.Index(context.Background(), mgr.GetFieldIndexer())); err != nil {
 		return err
 	}
 	if r.o.SuspendAll != nil {
@@ -321,16 +324,16 @@ func (r *Reconciler) enqueueAppLimited() handler.EventHandler {
 			before, ok := e.ObjectOld.(*v1alpha1.Connection)
 			after, is := e.ObjectNew.(*v1alpha1.Connection)
 			if ok && is && (before.Status.App != after.Status.App || !v1alpha1.SemanticEqual(before.Status.AppRateLimitedUntil, after.Status.AppRateLimitedUntil)) {
-				r.wakeApp(after.Spec.Platform, wakeAll)
+				r.wakeApp(after.Spec.Platform, math.MaxInt)
 			}
 			if ok && is && before.UID != after.UID {
-				r.limits.forget(before.UID)
+				r.limits.Forget(before.UID)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue) {
-			r.limits.forget(e.Object.GetUID())
+			r.limits.Forget(e.Object.GetUID())
 			if conn, ok := e.Object.(*v1alpha1.Connection); ok && conn.Status.AppRateLimitedUntil != nil {
-				r.wakeApp(conn.Spec.Platform, wakeAll)
+				r.wakeApp(conn.Spec.Platform, math.MaxInt)
 			}
 		},
 	}
@@ -346,14 +349,7 @@ func (r *Reconciler) wakeApp(platform v1alpha1.Platform, most int) {
 // observeLimits applies the rate limits of an answer before they are recorded, and enqueues the posts that wait for
 // them.
 func (r *Reconciler) observeLimits(p *reconciliation, d *publish.Delivery) {
-	if wake := r.limits.observe(p.key, d); wake != wakeNone {
-		r.wakeApp(d.Conn.Spec.Platform, wake)
-	}
-}
-
-// blockedUntil returns the end of the rate limits that apply to the post on a connection.
-func (r *Reconciler) blockedUntil(p *reconciliation, conn *v1alpha1.Connection, now time.Time) time.Time {
-	return r.limits.blockedUntil(conn, p.appLimitEnds[conn.Spec.Platform], p.key, now)
+	r.wakeApp(d.Conn.Spec.Platform, r.reporter.limits.Observe(p.key, d))
 }
 
 // enqueue adds a post to the queue of the controller.

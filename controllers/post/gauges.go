@@ -139,7 +139,7 @@ func (r *Reconciler) snapshot() *snapshot {
 	})
 	r.records.countUnsaved(c.waiting)
 	now := r.o.Clock.Now()
-	c.appLimited = r.limits.apps.limitedPlatforms(r.objects.connections.each, now)
+	c.appLimited = r.limits.LimitedApps(r.objects.connections.each, now)
 	r.objects.posts.each(func(post *v1alpha1.Post) { r.countPost(c, post, now) })
 	files := map[types.NamespacedName]*v1alpha1.Media{}
 	r.objects.media.each(func(file *v1alpha1.Media) { files[client.ObjectKeyFromObject(file)] = file })

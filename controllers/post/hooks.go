@@ -101,5 +101,5 @@ func (u *publishHooks) canContinue(ctx context.Context, recorded *v1alpha1.Post,
 		return false
 	}
 	// The answer to this card may have contained a rate limit.
-	return u.r.blockedUntil(u.p, d.Conn, now).IsZero() && delivery.FileProblem(recorded, d.Target, u.p.media) == ""
+	return u.p.limits.BlockedUntil(d.Conn, now).IsZero() && delivery.FileProblem(recorded, d.Target, u.p.media) == ""
 }

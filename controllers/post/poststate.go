@@ -4,6 +4,7 @@
 package post
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -105,7 +106,7 @@ func (m *postStates) subscribe(post types.NamespacedName, in input) {
 }
 
 // drain returns the posts that wait for an input, and removes their subscriptions to it.
-func (m *postStates) drain(in input) []types.NamespacedName { return m.drainUpTo(in, wakeAll) }
+func (m *postStates) drain(in input) []types.NamespacedName { return m.drainUpTo(in, math.MaxInt) }
 
 // drainUpTo is drain for at most the given number of posts, in no particular order.
 func (m *postStates) drainUpTo(in input, most int) []types.NamespacedName {

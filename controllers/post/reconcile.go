@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/limits"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/kubeclient"
@@ -42,8 +43,8 @@ type reconciliation struct {
 	// connections and media hold the existing objects that the post refers to, by name.
 	connections map[string]*v1alpha1.Connection
 	media       map[string]*v1alpha1.Media
-	// appLimitEnds holds the end of each app's last known rate limit, which may have passed.
-	appLimitEnds map[v1alpha1.Platform]time.Time
+	// limits holds the rate limits that apply to the post.
+	limits *limits.View
 	// tokens holds the tokens that were read, and credentials the errors of those that cannot be read, both by
 	// connection.
 	tokens      map[string]platforms.Token
@@ -100,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.o.Client.Get(ctx, req.NamespacedName, &post); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.states.forget(req.NamespacedName)
-			r.limits.apps.cancelProbes(req.NamespacedName)
+			r.limits.CancelProbes(req.NamespacedName)
 			r.preparer.ReleaseUnused(req.String(), nil)
 			return ctrl.Result{}, nil
 		}
@@ -229,13 +230,11 @@ func (r *Reconciler) read(ctx context.Context, p *reconciliation) (err error) {
 	if p.media, err = inputs[v1alpha1.Media](ctx, r, p, kindMedia, posting.MediaNames(&p.post.Spec)); err != nil {
 		return err
 	}
-	if p.appLimitEnds, err = r.limits.apps.read(ctx, p.connections, p.now); err != nil {
+	if p.limits, err = r.limits.Read(ctx, p.key, p.connections, p.now); err != nil {
 		return err
 	}
-	for platform, end := range p.appLimitEnds {
-		if !end.IsZero() {
-			r.states.subscribe(p.key, appInput(platform))
-		}
+	for _, platform := range p.limits.LimitedPlatforms() {
+		r.states.subscribe(p.key, appInput(platform))
 	}
 	if err := r.readSuspension(ctx, p); err != nil {
 		return err
@@ -332,10 +331,8 @@ func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 		Results:            p.state.publish.Drain(p.post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },
 	}
-	f.BlockedUntil = func(conn *v1alpha1.Connection) time.Time { return r.blockedUntil(p, conn, p.now) }
-	f.MayProbe = func(conn *v1alpha1.Connection) bool {
-		return r.limits.apps.acquireProbe(conn, p.appLimitEnds[conn.Spec.Platform], p.key, p.now)
-	}
+	f.BlockedUntil = func(conn *v1alpha1.Connection) time.Time { return p.limits.BlockedUntil(conn, p.now) }
+	f.MayProbe = func(conn *v1alpha1.Connection) bool { return p.limits.AcquireProbe(conn, p.now) }
 	f.Preparation = func(target int) delivery.Preparation {
 		return r.preparer.State(&p.state.prepare, r.target(p, target), p.now)
 	}
@@ -382,7 +379,7 @@ func (r *Reconciler) target(p *reconciliation, i int) *prepare.Target {
 // tidy releases the unused plan usage of a finished post, and discards its preparations.
 func (r *Reconciler) tidy(ctx context.Context, p *reconciliation) {
 	r.plans.releaseUnused(ctx, p)
-	r.limits.apps.cancelProbes(p.key)
+	r.limits.CancelProbes(p.key)
 	if err := r.preparer.Discard(ctx, &p.state.prepare, p.post, p.hasUploadSecret); err != nil {
 		p.log.Info("the Secret of the post's uploads stays until the post is removed", "error", err.Error())
 	}

@@ -11,6 +11,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/limits"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/unlisted"
@@ -24,7 +25,7 @@ import (
 type reporter struct {
 	o        *Options
 	preparer *prepare.Preparer
-	limits   *rateLimits
+	limits   *limits.Recorder
 	recorder *recorder
 	// observeLimits applies the rate limits of an answer, and wakes the posts that wait for them.
 	observeLimits func(p *reconciliation, d *publish.Delivery)
@@ -156,7 +157,7 @@ func (r *reporter) reportRefusedToken(ctx context.Context, conn *v1alpha1.Connec
 // limit records the rate limits of an answer in the Connection.
 func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	r.observeLimits(p, d)
-	limited, change, err := r.limits.record(ctx, d)
+	limited, change, err := r.limits.Record(ctx, d)
 	if err != nil {
 		// This process keeps the limit in memory; another one learns it from the platform's next answer.
 		p.log.Error(err, "cannot record what the platform said of the connection", "connection", d.Conn.Name)
@@ -188,7 +189,7 @@ func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
 		return
 	}
 	err := d.Result.Err
-	if d.Result.Outcome == platforms.Posted && r.limits.countLow(d.Conn) || err != nil && err.Class == platforms.ClassQuota {
+	if d.Result.Outcome == platforms.Posted && r.limits.CountLow(d.Conn) || err != nil && err.Class == platforms.ClassQuota {
 		r.requestProbe(ctx, d.Conn, d.Attempt)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package limits
 
 import (
 	"context"
@@ -54,8 +54,8 @@ func newAppLimits(o *Options) *appLimits {
 // appBlockedField indexes the connections with an app-wide rate limit, by platform.
 const appBlockedField = "status.appRateLimitedUntil"
 
-// indexAppBlocked adds the index appBlockedField.
-func indexAppBlocked(ctx context.Context, indexer client.FieldIndexer) error {
+// Index adds the index of connections with an app-wide rate limit, which Limits.Read uses.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &v1alpha1.Connection{}, appBlockedField, func(obj client.Object) []string {
 		if conn, ok := obj.(*v1alpha1.Connection); ok && conn.Status.AppRateLimitedUntil != nil {
 			return []string{string(conn.Spec.Platform)}

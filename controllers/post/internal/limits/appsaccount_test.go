@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package limits
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func oneAccountLimited(t *testing.T) *limitsWorld {
 
 // holdsApp reports whether the limit of the first account applies to the whole app.
 func (w *limitsWorld) holdsApp() bool {
-	return w.limits.apps.limitedPlatforms(func(tell func(*v1alpha1.Connection)) { tell(w.conn("one")) }, w.clock.Now())[v1alpha1.PlatformX]
+	return w.limits.LimitedApps(func(tell func(*v1alpha1.Connection)) { tell(w.conn("one")) }, w.clock.Now())[v1alpha1.PlatformX]
 }
 
 // wentOut is the result of a call that published.
@@ -42,7 +42,7 @@ func TestOneAccountLimited(t *testing.T) {
 	if !w.holdsApp() {
 		t.Error("the app is not held")
 	}
-	if wake := w.limits.observe(post("b"), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: wentOut}); wake != wakeAll {
+	if wake := w.record.Observe(post("b"), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: wentOut}); wake != wakeAll {
 		t.Errorf("it wakes %d", wake)
 	}
 	if n := w.asking(); n != 1000 {
@@ -103,12 +103,12 @@ func TestOneAccountLimitedCallBefore(t *testing.T) {
 func TestOneAccountLimitedStaleRead(t *testing.T) {
 	w := oneAccountLimited(t)
 	conn, now := w.conn("three"), w.clock.Now()
-	ends, err := w.limits.apps.read(t.Context(), map[string]*v1alpha1.Connection{"three": conn}, now)
+	view, err := w.limits.Read(t.Context(), post("d"), map[string]*v1alpha1.Connection{"three": conn}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.answered("two", "b", "herald", wentOut)
-	if until := w.limits.blockedUntil(conn, ends[v1alpha1.PlatformX], post("d"), now); !until.IsZero() {
+	if until := view.BlockedUntil(conn, now); !until.IsZero() {
 		t.Errorf("it waits until %s, and nothing wakes it", until)
 	}
 }

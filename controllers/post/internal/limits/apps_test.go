@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package limits
 
 import (
 	"fmt"
@@ -21,12 +21,13 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// limitsWorld is a rateLimits with four connections of Herald's app, and one of another app.
+// limitsWorld is a Limits with four connections of Herald's app, and one of another app.
 type limitsWorld struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock
 	api    client.Client
-	limits *rateLimits
+	limits *Limits
+	record *Recorder
 }
 
 func newLimitsWorld(t *testing.T) *limitsWorld {
@@ -56,10 +57,12 @@ func newLimitsWorld(t *testing.T) *limitsWorld {
 
 // restart simulates a new process without any state.
 func (w *limitsWorld) restart() {
-	w.limits = newRateLimits(&Options{
+	o := &Options{
 		Client: w.api, APIReader: w.api, Clock: w.clock,
 		Apps: appid.Apps{v1alpha1.PlatformX: {ID: "herald", Secret: func() string { return "s" }}},
-	})
+	}
+	w.limits = New(o)
+	w.record = NewRecorder(o, w.limits)
 }
 
 func (w *limitsWorld) conn(name string) *v1alpha1.Connection {
@@ -79,8 +82,8 @@ func post(name string) types.NamespacedName {
 func (w *limitsWorld) answered(name, by, app string, result platforms.Result) {
 	w.t.Helper()
 	d := &publish.Delivery{Conn: w.conn(name), Token: platforms.Token{App: app}, Result: result}
-	w.limits.observe(post(by), d)
-	if _, _, err := w.limits.record(w.t.Context(), d); err != nil {
+	w.record.Observe(post(by), d)
+	if _, _, err := w.record.Record(w.t.Context(), d); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -103,12 +106,11 @@ func (w *limitsWorld) limitedTwice(d time.Duration) {
 func (w *limitsWorld) may(name, by string) bool {
 	w.t.Helper()
 	conn, now := w.conn(name), w.clock.Now()
-	ends, err := w.limits.apps.read(w.t.Context(), map[string]*v1alpha1.Connection{name: conn}, now)
+	view, err := w.limits.Read(w.t.Context(), post(by), map[string]*v1alpha1.Connection{name: conn}, now)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	end := ends[v1alpha1.PlatformX]
-	return w.limits.blockedUntil(conn, end, post(by), now).IsZero() && w.limits.apps.acquireProbe(conn, end, post(by), now)
+	return view.BlockedUntil(conn, now).IsZero() && view.AcquireProbe(conn, now)
 }
 
 // asking returns how many of a thousand posts may call.
@@ -183,7 +185,7 @@ func TestOneThatAsksMayFail(t *testing.T) {
 	w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.NotSent})
 	w.expect("what was not sent told nothing, and the next one asks", "two", "c", true)
 	w.expect("as one alone", "two", "d", false)
-	w.limits.apps.cancelProbes(post("c"))
+	w.limits.CancelProbes(post("c"))
 	w.expect("a post that is gone asks no more", "two", "d", true)
 	w.clock.Step(probeTimeout)
 	w.expect("nor is one waited for that takes long", "two", "e", true)
@@ -227,7 +229,7 @@ func TestWoken(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Minute))
 	said := func(by string, result platforms.Result) int {
-		return w.limits.observe(post(by), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: result})
+		return w.record.Observe(post(by), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: result})
 	}
 	late := w.limited(time.Second)
 	w.clock.Step(time.Minute)
@@ -245,20 +247,6 @@ func TestWoken(t *testing.T) {
 	w.expect("it does not say that there is none", "two", "d", false)
 	if n := said("c", platforms.Result{Outcome: platforms.Posted}); n != wakeAll {
 		t.Errorf("the end of the limit wakes %d", n)
-	}
-
-	memories, in := newPostStates(), appInput(v1alpha1.PlatformX)
-	for i := range 1000 {
-		memories.subscribe(post(fmt.Sprint("p", i)), in)
-	}
-	if n := len(memories.drainUpTo(in, wakeSome)); n != wakeSome {
-		t.Errorf("%d are woken, want %d", n, wakeSome)
-	}
-	if n := len(memories.drainUpTo(in, wakeAll)); n != 1000-wakeSome {
-		t.Errorf("%d are woken then, want all others", n)
-	}
-	if n := len(memories.waiting) + len(memories.inputs); n != 0 {
-		t.Errorf("%d entries stay", n)
 	}
 }
 
@@ -302,7 +290,7 @@ func TestAppLimitOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expect("no team holds the others", "one", "a", true)
-	if held := w.limits.apps.limitedPlatforms(func(tell func(*v1alpha1.Connection)) { tell(conn) }, w.clock.Now()); len(held) != 1 || held[v1alpha1.PlatformX] {
+	if held := w.limits.LimitedApps(func(tell func(*v1alpha1.Connection)) { tell(conn) }, w.clock.Now()); len(held) != 1 || held[v1alpha1.PlatformX] {
 		t.Errorf("held: %v", held)
 	}
 }
@@ -312,29 +300,16 @@ func TestNothingStays(t *testing.T) {
 	w := newLimitsWorld(t)
 	conn := w.conn("one")
 	conn.Status.RateLimits = []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 10, Remaining: 9, ObservedAt: v1alpha1.NewTime(w.clock.Now())}}
-	w.limits.countLow(conn)
-	w.limits.observe(post("a"), &publish.Delivery{Conn: conn, Result: w.limited(time.Hour)})
-	w.limits.observe(post("a"), &publish.Delivery{Conn: conn, Result: platforms.Result{
+	w.record.CountLow(conn)
+	w.record.Observe(post("a"), &publish.Delivery{Conn: conn, Result: w.limited(time.Hour)})
+	w.record.Observe(post("a"), &publish.Delivery{Conn: conn, Result: platforms.Result{
 		Outcome: platforms.Refused, Err: &platforms.Error{Class: platforms.ClassReconnect},
 	}})
 	if len(w.limits.accounts) != 1 {
 		t.Fatalf("%d accounts are known", len(w.limits.accounts))
 	}
-	w.limits.forget(conn.UID)
+	w.limits.Forget(conn.UID)
 	if len(w.limits.accounts) != 0 {
 		t.Errorf("%d accounts stay", len(w.limits.accounts))
-	}
-
-	memories, gone := newPostStates(), post("gone")
-	known := memories.get(gone, "uid")
-	known.publish.AddUnsent("attempt", w.clock.Now())
-	memories.subscribe(gone, appInput(v1alpha1.PlatformX))
-	memories.prune(gone, true)
-	if len(memories.byPost) != 1 || len(memories.waiting) != 1 {
-		t.Fatalf("%d posts are known, %d inputs awaited", len(memories.byPost), len(memories.waiting))
-	}
-	memories.forget(gone)
-	if n := len(memories.byPost) + len(memories.waiting) + len(memories.inputs); n != 0 {
-		t.Errorf("%d entries of a post stay that is gone", n)
 	}
 }
