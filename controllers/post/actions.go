@@ -9,15 +9,14 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/dispatch"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/controllers/post/internal/records"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
@@ -45,7 +44,7 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 		case delivery.ReportPreparation:
 			r.reportPreparation(ctx, p, f, a)
 		case delivery.FindEarlier:
-			r.records.findEarlier(ctx, p, f)
+			r.findEarlier(ctx, p, f)
 			return r.decideAgain(ctx, p, f)
 		case delivery.Claim:
 			if r.readTokens(ctx, p, a.Targets) {
@@ -68,6 +67,20 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 	return nil
 }
 
+// findEarlier adds the outcome of an earlier post of the same name to the facts. The archive is asked until it answers.
+func (r *Reconciler) findEarlier(ctx context.Context, p *reconciliation, f *delivery.Facts) {
+	if p.state.earlier != nil {
+		f.Earlier = *p.state.earlier
+		return
+	}
+	found, asked := r.records.Find(ctx, p.post)
+	p.calledPlatform = p.calledPlatform || asked
+	if found.State == delivery.EarlierFetched {
+		p.state.earlier = &found
+	}
+	f.Earlier = found
+}
+
 // decideAgain runs delivery.Decide on the stored status and on the facts that this reconciliation has added.
 func (r *Reconciler) decideAgain(ctx context.Context, p *reconciliation, f *delivery.Facts) error {
 	p.post.Status = *p.stored.DeepCopy()
@@ -78,8 +91,8 @@ func (r *Reconciler) decideAgain(ctx context.Context, p *reconciliation, f *deli
 // decision failed. decided is nil where no decision was made: the caller emits its own events.
 func (r *Reconciler) write(ctx context.Context, p *reconciliation, decided *delivery.Write) error {
 	before := p.stored
-	if err := r.ensureFinalizerAtEnd(ctx, p); err != nil {
-		return err
+	if err := r.finalizers.EnsureAtEnd(ctx, p.post); err != nil {
+		return err //nolint:wrapcheck // the error names the operation
 	}
 	changed, err := r.publisher.Write(ctx, p.post, &p.state.publish, &p.stored)
 	if changed {
@@ -122,14 +135,6 @@ func (p *reconciliation) requeueBy(at time.Time) {
 	if !at.IsZero() && (p.wait.Until.IsZero() || at.Before(p.wait.Until)) {
 		p.wait.Until, p.wait.InTurn = at, false
 	}
-}
-
-// withDefaultMessage sets the message of the Ready condition on an event that has no message.
-func withDefaultMessage(post *v1alpha1.Post, e delivery.Event) delivery.Event {
-	if ready := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionReady); e.Message == "" && ready != nil {
-		e.Message = ready.Message
-	}
-	return e
 }
 
 // confirmWithin limits the time for checking the ids of one post's resolutions with the platforms. A post has up to 100
@@ -361,20 +366,11 @@ func (r *Reconciler) release(ctx context.Context, p *reconciliation) error {
 	if !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer) {
 		return nil
 	}
-	err := r.releaseFinalizer(ctx, p.post)
-	if waits := new(waitError); errors.As(err, &waits) {
-		p.wait = delivery.Wait{Until: r.o.Clock.Now().Add(waits.pause)}
+	err := r.finalizers.Release(ctx, p.post)
+	if waits := new(records.WaitError); errors.As(err, &waits) {
+		p.wait = delivery.Wait{Until: r.o.Clock.Now().Add(waits.Pause)}
 		return nil
 	}
 	p.wrote = true
-	return err
-}
-
-func removeFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) error {
-	base := post.DeepCopy()
-	controllerutil.RemoveFinalizer(post, v1alpha1.DeliveryFinalizer)
-	if err := c.Patch(ctx, post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("cannot release the post for deletion: %w", err)
-	}
-	return nil
+	return err //nolint:wrapcheck // the error names the operation
 }

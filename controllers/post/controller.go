@@ -36,6 +36,7 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/lookup"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/controllers/post/internal/records"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/eventrecorder"
@@ -76,6 +77,12 @@ type (
 	// Conversions converts videos that a platform does not accept.
 	Conversions = prepare.Conversions
 )
+
+// Records configures the archive of records.
+type Records = records.Config
+
+// ErrNotRecorded is returned if a post has no record; see package internal/records.
+var ErrNotRecorded = records.ErrNotRecorded
 
 // Options configures the reconciler. Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID
 // are required.
@@ -204,9 +211,12 @@ type Reconciler struct {
 	owners    *lookup.Owners
 	limits    *limits.Limits
 	plans     *plans
-	records   *records
-	recorder  *recorder
-	reporter  *reporter
+	records   *records.Records
+	archiver  *records.Archiver
+	// finalizers keeps posts until their records are saved.
+	finalizers *records.Finalizers
+	recorder   *recorder
+	reporter   *reporter
 
 	// largeReads limits concurrent reads of large posts.
 	largeReads chan struct{}
@@ -254,7 +264,13 @@ func New(o Options) (*Reconciler, error) {
 		Client: o.Client, APIReader: o.APIReader, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.reportRefusedToken,
 	}
 	r.plans = &plans{o: &r.o, rejectTarget: r.rejectTarget}
-	r.records = newRecords(&r.o, r.recorder)
+	recording := &records.Options{
+		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, ClockMargin: o.ClockMargin, Namespaces: o.Namespaces, Records: o.Records,
+		Events: r.recorder, Abandoned: func(namespace string) { o.Metrics.abandoned.WithLabelValues(namespace).Inc() }, Failpoint: o.Failpoint,
+	}
+	r.records = records.New(recording)
+	r.archiver = records.NewArchiver(recording, r.records)
+	r.finalizers = records.NewFinalizers(recording, r.records)
 	return r, nil
 }
 
@@ -288,7 +304,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Media{}, r.enqueueForInput(kindMedia)).
 		Watches(&v1alpha1.Media{}, r.enqueueDependents(), builder.WithPredicates(becameUnusable())).
 		Watches(&v1alpha1.Team{}, r.enqueueSuspended(), builder.WithPredicates(quota.SuspensionEnded())).
-		Watches(&v1alpha1.Team{}, r.records.enqueueBackfill(), builder.WithPredicates(quota.OwnershipChanged())).
+		Watches(&v1alpha1.Team{}, r.archiver.Backfill(), builder.WithPredicates(quota.OwnershipChanged())).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Namespaces, r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: pacing.PostTimeout, RateLimiter: pacing.NewRateLimiter()}).
@@ -296,12 +312,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}
-	if err := r.records.add(mgr); err != nil {
-		return err
-	}
-	return mgr.Add(&deletions{
-		reconciler: r, config: mgr.GetConfig(), client: mgr.GetHTTPClient(), namespaces: r.o.Namespaces, waiting: map[types.NamespacedName]time.Time{},
-	})
+	return errors.Join(r.archiver.SetupWithManager(mgr), r.finalizers.SetupWithManager(mgr))
+}
+
+// SaveRecord saves the record of a finished post in its current state, before the caller deletes the post. After
+// ErrNotRecorded the caller must not delete it.
+func (r *Reconciler) SaveRecord(ctx context.Context, post *v1alpha1.Post) error {
+	return r.records.Save(ctx, post) //nolint:wrapcheck // the error names the operation
 }
 
 // enqueueForInput enqueues the posts that wait for a changed input.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -164,6 +165,14 @@ func (r *recorder) event(post *v1alpha1.Post, e delivery.Event) {
 	}
 }
 
+// withDefaultMessage sets the message of the Ready condition on an event that has no message.
+func withDefaultMessage(post *v1alpha1.Post, e delivery.Event) delivery.Event {
+	if ready := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionReady); e.Message == "" && ready != nil {
+		e.Message = ready.Message
+	}
+	return e
+}
+
 // warn emits a warning, unless the limits of the team or of all teams are reached.
 func (r *recorder) warn(s subject, reason, message string) {
 	if r.events == nil {
@@ -270,8 +279,19 @@ func (r *recorder) abandoned(p *reconciliation, t *v1alpha1.TargetStatus) {
 	})
 }
 
-// recordAbandoned warns that a post is deleted without a record.
-func (r *recorder) recordAbandoned(post *v1alpha1.Post, namespaceEnds bool) {
+// RecordUnavailable implements records.Events.
+func (r *recorder) RecordUnavailable(post *v1alpha1.Post, why error) {
+	r.warn(postSubject(post), v1alpha1.ReasonRecordUnavailable, fmt.Sprintf(
+		"the post stays until the record that keeps it from being published twice is in the store of media files, for an hour at most: %v", why))
+}
+
+// Reapplied implements records.Events.
+func (r *recorder) Reapplied(post *v1alpha1.Post) {
+	r.event(post, withDefaultMessage(post, delivery.Event{Warning: true, Reason: v1alpha1.ReasonCancelled}))
+}
+
+// RecordAbandoned implements records.Events.
+func (r *recorder) RecordAbandoned(post *v1alpha1.Post, namespaceEnds bool) {
 	r.emitFinal(deletedSubject(postSubject(post), post, namespaceEnds), delivery.Event{
 		Warning: true, Reason: v1alpha1.ReasonRecordAbandoned, Message: fmt.Sprintf(
 			"post %q was deleted while the store of media files did not answer, so that nothing keeps what became of it: if it is created again, it is published again", post.Name),

@@ -6,6 +6,7 @@ package post
 import (
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/controllers/post/internal/records"
 )
 
 // Failpoints of the delivery, where a test may kill the process; see Options.Failpoint.
@@ -19,8 +20,8 @@ const (
 	PointAfterAnswer  = publish.PointAfterAnswer
 	PointAfterRecord  = publish.PointAfterRecord
 	PointAfterLookup  = "after-lookup"
-	// Before and after the write of a post's record, and before the removal of its finalizer.
-	PointBeforeKeep    = "before-keep"
-	PointAfterKeep     = "after-keep"
-	PointBeforeRelease = "before-release"
+
+	PointBeforeKeep    = records.PointBeforeKeep
+	PointAfterKeep     = records.PointAfterKeep
+	PointBeforeRelease = records.PointBeforeRelease
 )

@@ -137,7 +137,9 @@ func (r *Reconciler) snapshot() *snapshot {
 		c.accounts[account{conn.Namespace, string(conn.Spec.Platform)}] = true
 		c.waiting[[2]string{conn.Namespace, forRecord}], c.waiting[[2]string{conn.Namespace, forLookup}] = 0, 0
 	})
-	r.records.countUnsaved(c.waiting)
+	for namespace, n := range r.records.Unsaved() {
+		c.waiting[[2]string{namespace, forRecord}] = n
+	}
 	now := r.o.Clock.Now()
 	c.appLimited = r.limits.LimitedApps(r.objects.connections.each, now)
 	r.objects.posts.each(func(post *v1alpha1.Post) { r.countPost(c, post, now) })

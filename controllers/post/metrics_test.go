@@ -5,7 +5,6 @@ package post
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -273,31 +272,6 @@ func TestGauges(t *testing.T) {
 // lookupTarget makes a target wait for the record of an earlier post.
 func lookupTarget(p *v1alpha1.Post) {
 	p.Status.Targets[0].Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonRecordUnavailable}
-}
-
-// TestUnkeptRecords: a record counts as waiting from its first failure until a success.
-func TestUnkeptRecords(t *testing.T) {
-	m, registry := measured(t, connected("acme"))
-	rs := m.reconciler.Load().records
-	one, two := types.NamespacedName{Namespace: "acme", Name: "one"}, types.NamespacedName{Namespace: "acme", Name: "two"}
-	for _, tc := range []struct {
-		reason string
-		of     types.NamespacedName
-		waits  bool
-		want   string
-	}{
-		{"the store is away", one, true, "1"},
-		{"it is tried again", one, true, "1"},
-		{"another one", two, true, "2"},
-		{"it was kept", one, false, "1"},
-		{"one that never waited", one, false, "1"},
-		{"nothing waits", two, false, "0"},
-	} {
-		rs.trackSave(tc.of, tc.waits)
-		if got := values(t, registry, "herald_posts_waiting_for_store"); !slices.Contains(got, `herald_posts_waiting_for_store{for="record",namespace="acme"} `+tc.want) {
-			t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
-		}
-	}
 }
 
 // TestSeriesOfTeams checks that series start at zero with an account and are deleted with the team.

@@ -127,10 +127,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case err == nil && p.isFinished():
 		r.tidy(ctx, p)
-		r.records.enqueue(p)
+		r.archiver.Enqueue(p.post)
 	case err == nil && (p.wrote || !known.recordRequested):
 		known.recordRequested = true
-		r.records.enqueue(p)
+		r.archiver.Enqueue(p.post)
 	}
 	endTrace(span, p, err)
 	r.states.prune(p.key, p.wait.ForInputs || p.wrote || err != nil)
@@ -204,8 +204,9 @@ const postsPerStep = 16
 
 // reconcile reads the inputs, decides and acts.
 func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
-	if held, err := r.ensureFinalizer(ctx, p); err != nil || held {
-		return err
+	if held, err := r.finalizers.Ensure(ctx, p.post); err != nil || held {
+		p.wrote = held
+		return err //nolint:wrapcheck // the error names the operation
 	}
 	if err := r.read(ctx, p); err != nil {
 		return err

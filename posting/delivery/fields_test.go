@@ -27,19 +27,19 @@ const (
 
 // mayUse maps the files and folders that may use fields derived by Describe to the reason.
 var mayUse = map[string]string{
-	"apiserver/web/doubt.go":        "people are shown why a target waits or failed",
-	"apiserver/web/post.go":         "people are shown why a target waits or failed",
-	"apiserver/web/timeline.go":     "people are shown why a target failed",
-	"apiserver/bridge/posts.go":     "clients are shown why a target failed",
-	"controllers/post/events.go":    "events show why a target waits or failed",
-	"controllers/post/log.go":       "lines of the log show why a target waits or failed",
-	"controllers/post/reapplied.go": "a version before status.cancelledAt recorded a cancel as a phase alone",
-	"controllers/post/trace.go":     "spans show what a post is after a pass",
-	"posting/delivery/describe":     "this is where it is derived",
-	"posting/record/adopt.go":       "what an earlier post was shown as is no fact of the one that adopts it: it is cleared",
-	"posting/record/record.go":      "a post that is read from the archive is shown as it was",
-	"posting/post.go":               "StateOf reads what earlier versions wrote",
-	"test/":                         "benches watch posts as people do",
+	"apiserver/web/doubt.go":                         "people are shown why a target waits or failed",
+	"apiserver/web/post.go":                          "people are shown why a target waits or failed",
+	"apiserver/web/timeline.go":                      "people are shown why a target failed",
+	"apiserver/bridge/posts.go":                      "clients are shown why a target failed",
+	"controllers/post/events.go":                     "events show why a target waits or failed",
+	"controllers/post/log.go":                        "lines of the log show why a target waits or failed",
+	"controllers/post/internal/records/reapplied.go": "a version before status.cancelledAt recorded a cancel as a phase alone",
+	"controllers/post/trace.go":                      "spans show what a post is after a pass",
+	"posting/delivery/describe":                      "this is where it is derived",
+	"posting/record/adopt.go":                        "what an earlier post was shown as is no fact of the one that adopts it: it is cleared",
+	"posting/record/record.go":                       "a post that is read from the archive is shown as it was",
+	"posting/post.go":                                "StateOf reads what earlier versions wrote",
+	"test/":                                          "benches watch posts as people do",
 }
 
 // TestDerivedFieldsAreShownOnly checks that phase, reason and message of posts and targets are derived in one place

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package records
 
 import (
 	"context"
@@ -36,15 +36,15 @@ const (
 // backfill finds finished posts without a record: a version without records finished them, the previous manager was
 // killed, or no Team owned their namespace. For each team it compares the bucket with the metadata of the posts, and
 // retries after errors: first for all teams, then for each team that becomes the owner of its namespace.
-func (a *archiver) backfill(ctx context.Context) {
+func (a *Archiver) backfill(ctx context.Context) {
 	a.backfillAll(ctx)
 	for a.backfillNext(ctx) {
 	}
 }
 
 // backfillAll enqueues all teams.
-func (a *archiver) backfillAll(ctx context.Context) {
-	o := a.records.o
+func (a *Archiver) backfillAll(ctx context.Context) {
+	o := a.o
 	var teams v1alpha1.TeamList
 	for pause := time.Second; ; pause = min(2*pause, maxRetryPause) {
 		err := o.Client.List(ctx, &teams)
@@ -64,14 +64,14 @@ func (a *archiver) backfillAll(ctx context.Context) {
 }
 
 // backfillNext backfills one team. It reports false after the shutdown of the queue.
-func (a *archiver) backfillNext(ctx context.Context) bool {
+func (a *Archiver) backfillNext(ctx context.Context) bool {
 	name, stopped := a.teamQueue.Get()
 	if stopped {
 		return false
 	}
 	defer a.teamQueue.Done(name)
 	var team v1alpha1.Team
-	err := a.records.o.Client.Get(ctx, types.NamespacedName{Name: name}, &team)
+	err := a.o.Client.Get(ctx, types.NamespacedName{Name: name}, &team)
 	if err == nil {
 		err = a.backfillTeam(ctx, &team)
 	}
@@ -89,14 +89,14 @@ func logBackfillError(err error) {
 	ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; trying again", "error", err.Error())
 }
 
-// enqueueBackfill enqueues a Team when it becomes the owner of its namespace: posts that were finished there before
+// Backfill enqueues a Team when it becomes the owner of its namespace: posts that were finished there before
 // have neither a record nor the finalizer, and no cache holds them. A Team that loses its namespace was backfilled when
 // it became the owner. The handler triggers no reconciliation.
-func (rs *records) enqueueBackfill() handler.EventHandler {
+func (a *Archiver) Backfill() handler.EventHandler {
 	catchUp := func(obj client.Object) {
 		team, ok := obj.(*v1alpha1.Team)
-		if ok && rs.archiver != nil && conditions.IsReady(team.Status.Conditions) {
-			rs.archiver.teamQueue.Add(team.Name)
+		if ok && a.records.archived() && conditions.IsReady(team.Status.Conditions) {
+			a.teamQueue.Add(team.Name)
 		}
 	}
 	return handler.Funcs{
@@ -107,15 +107,15 @@ func (rs *records) enqueueBackfill() handler.EventHandler {
 
 // backfillTeam enqueues the finished posts of a team that have no record. It skips namespaces that belong to another
 // installation.
-func (a *archiver) backfillTeam(ctx context.Context, team *v1alpha1.Team) error {
-	if !a.records.o.Namespaces.Include(team.Spec.Namespace) {
+func (a *Archiver) backfillTeam(ctx context.Context, team *v1alpha1.Team) error {
+	if !a.o.Namespaces.Include(team.Spec.Namespace) {
 		return nil
 	}
 	of, kept, err := a.records.readableTeam(ctx, team.Spec.Namespace)
 	if err != nil || !kept || of.Name != team.Name {
 		return err
 	}
-	c := compareWith(a.records.o.Records.Archive.Entries(ctx, of), func(post string) {
+	c := compareWith(a.o.Records.Archive.Entries(ctx, of), func(post string) {
 		a.queue.Add(types.NamespacedName{Namespace: of.Namespace, Name: post})
 	})
 	defer c.stop()
@@ -142,10 +142,10 @@ func (a *archiver) backfillTeam(ctx context.Context, team *v1alpha1.Team) error 
 }
 
 // waitForBacklog waits while the queue of the archiver is full, or the store is unavailable.
-func (a *archiver) waitForBacklog(ctx context.Context) error {
+func (a *Archiver) waitForBacklog(ctx context.Context) error {
 	for a.queue.Len() >= backfillBacklog || a.records.breaker.openFor() > 0 {
 		select {
-		case <-a.records.o.Clock.After(backfillPause):
+		case <-a.o.Clock.After(backfillPause):
 		case <-ctx.Done():
 			return ctx.Err() //nolint:wrapcheck // the process ends
 		}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package records
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -19,15 +18,14 @@ import (
 // TestRecordsOfABurst checks that the records of a burst are not written during its deliveries, but within a minute.
 func TestRecordsOfABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rs := &records{o: &Options{Clock: clock.RealClock{}}}
-		rs.archiver = newArchiver(rs)
-		defer rs.archiver.teamQueue.ShutDown()
-		defer rs.archiver.queue.ShutDown()
+		o := &Options{Clock: clock.RealClock{}, Records: someArchive(t)}
+		a := NewArchiver(o, New(o))
+		defer a.teamQueue.ShutDown()
+		defer a.queue.ShutDown()
 		finish := func(first, posts int) {
 			for i := first; i < first+posts; i++ {
 				name := fmt.Sprintf("p%d", i)
-				post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.PostStatus{Finished: true}}
-				rs.enqueue(&reconciliation{post: post, key: types.NamespacedName{Name: name}})
+				a.Enqueue(&v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.PostStatus{Finished: true}})
 			}
 		}
 		for _, step := range []struct {
@@ -46,7 +44,7 @@ func TestRecordsOfABurst(t *testing.T) {
 			time.Sleep(step.after) //nolint:forbidigo // in a bubble of synctest
 			finish(step.of-step.finished, step.finished)
 			synctest.Wait()
-			if got := rs.archiver.queue.Len(); got < step.fewest || got > step.atMost {
+			if got := a.queue.Len(); got < step.fewest || got > step.atMost {
 				t.Errorf("%d records are written by now, want %d to %d (%s)", got, step.fewest, step.atMost, step.why)
 			}
 		}

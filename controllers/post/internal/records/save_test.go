@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package records
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -17,13 +18,26 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// TestSaveRecordWithoutArchive checks that SaveRecord returns ErrNotRecorded. Otherwise its caller would delete a
+// TestSaveWithoutArchive checks that SaveRecord returns ErrNotRecorded. Otherwise its caller would delete a
 // post that has no record.
-func TestSaveRecordWithoutArchive(t *testing.T) {
+// silentBucket returns a bucket of a store that does not answer.
+func silentBucket(t *testing.T) *store.Store {
+	t.Helper()
 	bucket, err := store.New(store.Config{Endpoint: "127.0.0.1:1", Insecure: true, Bucket: "media", AccessKey: "a", SecretKey: "b"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return bucket
+}
+
+// someArchive configures an archive that is never asked.
+func someArchive(t *testing.T) *Config {
+	t.Helper()
+	return &Config{Archive: archive.New(silentBucket(t))}
+}
+
+func TestSaveWithoutArchive(t *testing.T) {
+	bucket := silentBucket(t)
 	deleted := metav1.Now()
 	for name, tc := range map[string]struct {
 		reason string
@@ -35,14 +49,38 @@ func TestSaveRecordWithoutArchive(t *testing.T) {
 		"without a bucket":                {"there is no place for it", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, store.None()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &Options{Clock: clocktesting.NewFakeClock(deleted.Time), Failpoint: func(string) {}, Records: &Records{
+			o := &Options{Clock: clocktesting.NewFakeClock(deleted.Time), Failpoint: func(string) {}, Records: &Config{
 				Archive: archive.New(tc.files), Owner: func(context.Context, string) (*v1alpha1.Team, error) { return tc.owner, nil },
 			}}
 			post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "launch"}, Status: v1alpha1.PostStatus{Finished: true}}
-			err := (&Reconciler{records: newRecords(o, nil)}).SaveRecord(t.Context(), post)
+			err := New(o).Save(t.Context(), post)
 			if !errors.Is(err, ErrNotRecorded) || !strings.Contains(err.Error(), "acme/launch") {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// TestUnsaved: a record counts as unsaved from its first failure until a success.
+func TestUnsaved(t *testing.T) {
+	rs := New(&Options{Clock: clocktesting.NewFakeClock(metav1.Now().Time)})
+	one, two := types.NamespacedName{Namespace: "acme", Name: "one"}, types.NamespacedName{Namespace: "acme", Name: "two"}
+	for _, tc := range []struct {
+		reason string
+		of     types.NamespacedName
+		waits  bool
+		want   int
+	}{
+		{"the store is away", one, true, 1},
+		{"it is tried again", one, true, 1},
+		{"another one", two, true, 2},
+		{"it was kept", one, false, 1},
+		{"one that never waited", one, false, 1},
+		{"nothing waits", two, false, 0},
+	} {
+		rs.trackSave(tc.of, tc.waits)
+		if got := rs.Unsaved()["acme"]; got != tc.want {
+			t.Errorf("%s: %d records wait, want %d", tc.reason, got, tc.want)
+		}
 	}
 }

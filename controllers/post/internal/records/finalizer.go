@@ -1,12 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package records
 
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -15,31 +18,45 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// ensureFinalizer adds the finalizer again if `herald release` or a person has removed it from an unfinished post that
+// Finalizers keeps posts until their records are saved.
+type Finalizers struct {
+	o          *Options
+	records    *Records
+	namespaces *namespaceCache
+
+	mu sync.Mutex
+	// blockedSince holds the time of the first failed save of each post that is being deleted.
+	blockedSince map[types.UID]time.Time
+}
+
+// NewFinalizers returns the finalizers of posts with records.
+func NewFinalizers(o *Options, records *Records) *Finalizers {
+	return &Finalizers{o: o, records: records, namespaces: newNamespaceCache(o), blockedSince: map[types.UID]time.Time{}}
+}
+
+// Ensure adds the finalizer again if `herald release` or a person has removed it from an unfinished post that
 // was, or may have been, sent, or whose Idempotency-Key outlives it: without the finalizer the post could be deleted
 // without a record. It reports whether it added the finalizer, which triggers another reconciliation. It does not arm
 // the post again, since the existing annotation still identifies a copy from a backup.
-func (r *Reconciler) ensureFinalizer(ctx context.Context, p *reconciliation) (added bool, err error) {
-	if !p.post.DeletionTimestamp.IsZero() || p.post.Status.Finished || !record.Required(p.post) && !r.records.hasIdempotencyKey(p.post) {
+func (f *Finalizers) Ensure(ctx context.Context, post *v1alpha1.Post) (added bool, err error) {
+	if !post.DeletionTimestamp.IsZero() || post.Status.Finished || !record.Required(post) && !f.hasIdempotencyKey(post) {
 		return false, nil
 	}
-	added, err = addFinalizer(ctx, r.o.Client, p.post)
-	p.wrote = p.wrote || added
-	return added, err
+	return addFinalizer(ctx, f.o.Client, post)
 }
 
-// ensureFinalizerAtEnd adds the finalizer to an applied post that needs a record although nothing was sent: the post is
+// EnsureAtEnd adds the finalizer to an applied post that needs a record although nothing was sent: the post is
 // finished, for example because it missed its time, or it is a copy whose original has an outcome that only a person
 // can determine. Its deletion must be observed from now on: the post has a place in the lists, or it would be published
 // if it is created again. Without an archive the finalizer is not needed.
-func (r *Reconciler) ensureFinalizerAtEnd(ctx context.Context, p *reconciliation) error {
-	if hasFinalizer(p.post) || !p.post.DeletionTimestamp.IsZero() || !delivery.Finished(p.post) && !record.Required(p.post) {
+func (f *Finalizers) EnsureAtEnd(ctx context.Context, post *v1alpha1.Post) error {
+	if hasFinalizer(post) || !post.DeletionTimestamp.IsZero() || !delivery.Finished(post) && !record.Required(post) {
 		return nil
 	}
-	if _, kept, err := r.records.writableTeam(ctx, p.key.Namespace); err != nil || !kept {
+	if _, kept, err := f.records.writableTeam(ctx, post.Namespace); err != nil || !kept {
 		return err
 	}
-	_, err := addFinalizer(ctx, r.o.Client, p.post)
+	_, err := addFinalizer(ctx, f.o.Client, post)
 	return err
 }
 
@@ -61,4 +78,14 @@ func addFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) (ad
 	}
 	post.Status = *status
 	return true, nil
+}
+
+// removeFinalizer removes the finalizer from a post under the resourceVersion that was read.
+func removeFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) error {
+	base := post.DeepCopy()
+	controllerutil.RemoveFinalizer(post, v1alpha1.DeliveryFinalizer)
+	if err := c.Patch(ctx, post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot release the post for deletion: %w", err)
+	}
+	return nil
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package records
 
 import (
 	"context"
@@ -16,6 +16,10 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/media/store"
 )
+
+func post(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "team", Name: name}
+}
 
 var errSilent = errors.New("it does not answer")
 
@@ -56,13 +60,13 @@ func TestStoreBreaker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, clock := newOutage()
-			o.fail(t, errSilent, postKey("a"), postKey("b"))
+			o.fail(t, errSilent, post("a"), post("b"))
 			clock.Step(tc.pause)
 			if knows := o.isOpen(); knows == tc.asked {
 				t.Errorf("%s: known to be away: %v", tc.reason, knows)
 			}
 			asked := false
-			err := o.execute(postKey("c"), func() error { asked = true; return tc.answer })
+			err := o.execute(post("c"), func() error { asked = true; return tc.answer })
 			if asked != tc.asked || errors.Is(err, errStoreUnavailable) == asked {
 				t.Errorf("%s: asked %v, error %v", tc.reason, asked, err)
 			}
@@ -81,31 +85,31 @@ func TestFaultOfOne(t *testing.T) {
 	of := func(err error, posts ...types.NamespacedName) func(*testing.T, *storeBreaker) {
 		return func(t *testing.T, o *storeBreaker) { t.Helper(); o.fail(t, err, posts...) }
 	}
-	healthy := func(t *testing.T, o *storeBreaker) { t.Helper(); o.fail(t, nil, postKey("healthy")) }
+	healthy := func(t *testing.T, o *storeBreaker) { t.Helper(); o.fail(t, nil, post("healthy")) }
 	for name, tc := range map[string]struct {
 		reason string
 		before []func(*testing.T, *storeBreaker)
 		away   bool
 	}{
-		"one post":                          {"its key may be the cause", []func(*testing.T, *storeBreaker){silent(postKey("a"))}, false},
-		"one post, again and again":         {"that says nothing more", []func(*testing.T, *storeBreaker){silent(postKey("a"), postKey("a"), postKey("a"))}, false},
-		"two posts":                         {"they have nothing in common but the store", []func(*testing.T, *storeBreaker){silent(postKey("a"), postKey("b"))}, true},
-		"two posts of one name":             {"they are those of two teams", []func(*testing.T, *storeBreaker){silent(postKey("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
-		"two posts, one was kept meanwhile": {"the store serves others", []func(*testing.T, *storeBreaker){silent(postKey("a")), healthy, silent(postKey("b"))}, false},
+		"one post":                          {"its key may be the cause", []func(*testing.T, *storeBreaker){silent(post("a"))}, false},
+		"one post, again and again":         {"that says nothing more", []func(*testing.T, *storeBreaker){silent(post("a"), post("a"), post("a"))}, false},
+		"two posts":                         {"they have nothing in common but the store", []func(*testing.T, *storeBreaker){silent(post("a"), post("b"))}, true},
+		"two posts of one name":             {"they are those of two teams", []func(*testing.T, *storeBreaker){silent(post("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
+		"two posts, one was kept meanwhile": {"the store serves others", []func(*testing.T, *storeBreaker){silent(post("a")), healthy, silent(post("b"))}, false},
 		"one that fails beside healthy ones": {
 			"each of them shows that the store is there",
-			[]func(*testing.T, *storeBreaker){silent(postKey("a")), healthy, silent(postKey("a")), healthy, silent(postKey("a"))},
+			[]func(*testing.T, *storeBreaker){silent(post("a")), healthy, silent(post("a")), healthy, silent(post("a"))},
 			false,
 		},
 		"keys that are too long": {
 			"the store answers, and says what is wrong with them",
-			[]func(*testing.T, *storeBreaker){of(store.ErrTooLarge, postKey("a"), postKey("b"), postKey("c"))},
+			[]func(*testing.T, *storeBreaker){of(store.ErrTooLarge, post("a"), post("b"), post("c"))},
 			false,
 		},
-		"records that are none":             {"the store gave them out", []func(*testing.T, *storeBreaker){of(&unreadable{errSilent}, postKey("a"), postKey("b"))}, false},
-		"one silent, one with a long key":   {"the second one was answered", []func(*testing.T, *storeBreaker){silent(postKey("a")), of(store.ErrTooLarge, postKey("b")), silent(postKey("c"))}, false},
-		"passes that end":                   {"nobody was asked", []func(*testing.T, *storeBreaker){of(context.Canceled, postKey("a"), postKey("b"))}, false},
-		"one silent, and a pass that ended": {"one post is not two", []func(*testing.T, *storeBreaker){silent(postKey("a")), of(context.Canceled, postKey("b"))}, false},
+		"records that are none":             {"the store gave them out", []func(*testing.T, *storeBreaker){of(&unreadable{errSilent}, post("a"), post("b"))}, false},
+		"one silent, one with a long key":   {"the second one was answered", []func(*testing.T, *storeBreaker){silent(post("a")), of(store.ErrTooLarge, post("b")), silent(post("c"))}, false},
+		"passes that end":                   {"nobody was asked", []func(*testing.T, *storeBreaker){of(context.Canceled, post("a"), post("b"))}, false},
+		"one silent, and a pass that ended": {"one post is not two", []func(*testing.T, *storeBreaker){silent(post("a")), of(context.Canceled, post("b"))}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, clock := newOutage()
@@ -115,7 +119,7 @@ func TestFaultOfOne(t *testing.T) {
 			if knows := o.isOpen(); knows != tc.away {
 				t.Errorf("%s: away %v, want %v", tc.reason, knows, tc.away)
 			}
-			asked := o.execute(postKey("other"), func() error { return nil }) == nil
+			asked := o.execute(post("other"), func() error { return nil }) == nil
 			if asked == tc.away {
 				t.Errorf("%s: another post asked: %v, want %v", tc.reason, asked, !tc.away)
 			}
@@ -148,9 +152,9 @@ func TestUnwritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
-			rs := &records{o: &Options{Clock: clock}}
+			rs := New(&Options{Clock: clock})
 			for _, w := range tc.writes {
-				rs.observeWrite(postKey(w.post), w.err)
+				rs.observeWrite(post(w.post), w.err)
 			}
 			clock.Step(time.Hour)
 			if known := rs.unwritableFor() == time.Hour; known != tc.known {
@@ -165,14 +169,14 @@ func TestOneFindsOut(t *testing.T) {
 	o, clock := newOutage()
 	others := func(want bool) {
 		t.Helper()
-		if asked := o.execute(postKey("other"), func() error { return nil }) == nil; asked != want {
+		if asked := o.execute(post("other"), func() error { return nil }) == nil; asked != want {
 			t.Errorf("asked %v, want %v", asked, want)
 		}
 	}
 	others(true)
-	o.fail(t, errSilent, postKey("a"), postKey("b"))
+	o.fail(t, errSilent, post("a"), post("b"))
 	clock.Step(time.Second)
-	_ = o.execute(postKey("a"), func() error {
+	_ = o.execute(post("a"), func() error {
 		others(false) // no other request waits for the probe
 		clock.Step(15 * time.Second)
 		others(false)
@@ -180,7 +184,7 @@ func TestOneFindsOut(t *testing.T) {
 	})
 	others(false)
 	clock.Step(time.Second)
-	_ = o.execute(postKey("a"), func() error {
+	_ = o.execute(post("a"), func() error {
 		clock.Step(breakerTTL)
 		others(true) // the probe may have ended without a result
 		return nil

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package records
 
 import (
 	"context"
@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/pacing"
@@ -34,11 +33,10 @@ import (
 // manager's cache excludes finished posts, so deletions has its own watch, which keeps only the names of posts that
 // need a write.
 type deletions struct {
-	reconciler *Reconciler
+	o          *Options
+	finalizers *Finalizers
 	config     *rest.Config
 	client     *http.Client
-	// namespaces are the namespaces that this installation serves.
-	namespaces configv1alpha1.Namespaces
 
 	queue workqueue
 
@@ -56,8 +54,16 @@ const (
 	releasers = 16
 )
 
+// workqueue is the type of the controllers' queues.
+type workqueue = clientworkqueue.TypedRateLimitingInterface[reconcile.Request]
+
 // finishedPosts selects the posts that the manager's cache excludes.
 const finishedPosts = "status.finished=true"
+
+// SetupWithManager adds the watch for finished posts that are deleted to the manager.
+func (f *Finalizers) SetupWithManager(mgr ctrl.Manager) error {
+	return mgr.Add(&deletions{o: f.o, finalizers: f, config: mgr.GetConfig(), client: mgr.GetHTTPClient(), waiting: map[types.NamespacedName]time.Time{}})
+}
 
 // Start watches until the context ends. It runs on the leader only.
 func (d *deletions) Start(ctx context.Context) error {
@@ -71,7 +77,7 @@ func (d *deletions) Start(ctx context.Context) error {
 		running.Go(func() { d.releaseAll(ctx) })
 	}
 	posts := meta.Resource(v1alpha1.GroupVersion.WithResource("posts"))
-	namespaces := d.namespaces
+	namespaces := d.o.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
@@ -186,12 +192,12 @@ func (d *deletions) releaseAll(ctx context.Context) {
 		if over {
 			return
 		}
-		err, waits := d.release(ctx, request.NamespacedName), new(waitError)
+		err, waits := d.release(ctx, request.NamespacedName), new(WaitError)
 		switch {
 		case err == nil:
 			d.queue.Forget(request)
 		case errors.As(err, &waits) && errors.Is(err, errYoung):
-			d.queue.AddAfter(request, waits.pause)
+			d.queue.AddAfter(request, waits.Pause)
 		case errors.As(err, &waits):
 			d.queue.AddRateLimited(request) // The failure has already been logged.
 		case ctx.Err() == nil:
@@ -212,21 +218,21 @@ func (d *deletions) release(ctx context.Context, key types.NamespacedName) error
 	d.mu.Lock()
 	since, waits := d.waiting[key]
 	d.mu.Unlock()
-	if waits && d.reconciler.records.mustWait(ctx, key.Namespace, since) {
-		return &waitError{why: errStoreUnavailable}
+	if waits && d.finalizers.mustWait(ctx, key.Namespace, since) {
+		return &WaitError{why: errStoreUnavailable}
 	}
 	var post v1alpha1.Post
-	err := d.reconciler.o.APIReader.Get(ctx, key, &post)
+	err := d.o.APIReader.Get(ctx, key, &post)
 	switch {
 	case err != nil || !post.Status.Finished:
 	case !post.DeletionTimestamp.IsZero():
-		err = d.reconciler.releaseFinalizer(ctx, &post)
+		err = d.finalizers.Release(ctx, &post)
 	case isReapplied(&post):
-		err = d.reconciler.describeReapplied(ctx, &post)
+		err = d.describeReapplied(ctx, &post)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if errors.As(err, new(*waitError)) && !errors.Is(err, errYoung) {
+	if errors.As(err, new(*WaitError)) && !errors.Is(err, errYoung) {
 		d.waiting[key] = post.DeletionTimestamp.Time
 	} else {
 		delete(d.waiting, key)

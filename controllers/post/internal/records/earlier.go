@@ -1,36 +1,34 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package records
 
 import (
 	"context"
 	"errors"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/record"
 )
 
-// findEarlier reads the record of an earlier post of the same name from the archive.
-func (rs *records) findEarlier(ctx context.Context, p *reconciliation, f *delivery.Facts) {
-	if p.state.earlier != nil {
-		f.Earlier = *p.state.earlier
-		return
-	}
-	team, kept, err := rs.readableTeam(ctx, p.key.Namespace)
+// Find reads the record of an earlier post of the same name from the archive. asked is set if it sent a request to the
+// archive.
+func (rs *Records) Find(ctx context.Context, post *v1alpha1.Post) (earlier delivery.Earlier, asked bool) {
+	team, kept, err := rs.readableTeam(ctx, post.Namespace)
 	switch {
 	case err != nil:
-		f.Earlier = delivery.Earlier{State: delivery.EarlierUnavailable, Problem: err.Error()}
-		return
+		return delivery.Earlier{State: delivery.EarlierUnavailable, Problem: err.Error()}, false
 	case !kept:
-		f.Earlier = delivery.Earlier{State: delivery.EarlierDisabled}
-		return
+		return delivery.Earlier{State: delivery.EarlierDisabled}, false
 	}
-	p.calledPlatform = true
 	var data []byte
-	err = rs.breaker.execute(p.key, func() (err error) {
-		data, err = rs.o.Records.Archive.Get(ctx, team, p.key.Name)
+	err = rs.breaker.execute(client.ObjectKeyFromObject(post), func() (err error) {
+		data, err = rs.o.Records.Archive.Get(ctx, team, post.Name)
 		return err //nolint:wrapcheck // the caller logs it
 	})
 	found, read := delivery.Earlier{State: delivery.EarlierFetched}, err == nil
@@ -38,15 +36,14 @@ func (rs *records) findEarlier(ctx context.Context, p *reconciliation, f *delive
 		found.Record, err = record.Decode(data)
 	}
 	if err != nil && !errors.Is(err, archive.ErrNotFound) {
-		p.log.Error(err, "cannot look up an earlier post of this name", "uid", p.post.UID)
-		f.Earlier = delivery.Earlier{State: delivery.EarlierUnavailable, Problem: storeProblem}
+		ctrl.LoggerFrom(ctx).Error(err, "cannot look up an earlier post of this name", "uid", post.UID)
+		problem := storeProblem
 		if read || isRecordError(err) {
-			f.Earlier.Problem = recordProblem
+			problem = recordProblem
 		}
-		return
+		return delivery.Earlier{State: delivery.EarlierUnavailable, Problem: problem}, true
 	}
-	p.state.earlier = &found
-	f.Earlier = found
+	return found, true
 }
 
 // The problems in the status of a post whose record cannot be looked up: storeProblem if the store does not answer, and

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package records
 
 import (
 	"cmp"
@@ -32,18 +32,18 @@ func isCancelledBefore(post *v1alpha1.Post) bool {
 
 // describeReapplied updates the status of a cancelled post that was applied again. The observedGeneration changes, so
 // that tools stop waiting, and the Ready condition reports that the apply has no effect.
-func (r *Reconciler) describeReapplied(ctx context.Context, post *v1alpha1.Post) error {
+func (d *deletions) describeReapplied(ctx context.Context, post *v1alpha1.Post) error {
 	if isCancelledBefore(post) {
-		post.Status.CancelledAt = cmp.Or(post.Status.FinishedAt, v1alpha1.NewTimePtr(r.o.Clock.Now()))
+		post.Status.CancelledAt = cmp.Or(post.Status.FinishedAt, v1alpha1.NewTimePtr(d.o.Clock.Now()))
 	}
-	delivery.Describe(post, r.o.Clock.Now())
-	if err := r.o.Client.Status().Update(ctx, post); err != nil {
+	delivery.Describe(post, d.o.Clock.Now())
+	if err := d.o.Client.Status().Update(ctx, post); err != nil {
 		return fmt.Errorf("cannot write the status of a cancelled post that was applied again: %w", err)
 	}
 	if post.Spec.Cancelled {
 		return nil // The spec is cancelled too.
 	}
-	r.recorder.event(post, withDefaultMessage(post, delivery.Event{Warning: true, Reason: v1alpha1.ReasonCancelled}))
+	d.o.Events.Reapplied(post)
 	return nil
 }
 
@@ -53,7 +53,7 @@ func (d *deletions) listReapplied(ctx context.Context, namespace string) error {
 	withdrawn := fields.OneTermEqualSelector("status.phase", string(v1alpha1.PhaseCancelled))
 	return kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
 		var page v1alpha1.PostList
-		if err := d.reconciler.o.APIReader.List(ctx, &page, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: withdrawn},
+		if err := d.o.APIReader.List(ctx, &page, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: withdrawn},
 			client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {
 			return "", fmt.Errorf("cannot list cancelled posts: %w", err)
 		}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package records
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ const (
 	// archivers is the number of records that are written concurrently. A write takes about 50 ms, most of it in the
 	// store, so the archiver saves 160 records per second.
 	archivers = 8
-	// defaultUnderway is the default of Records.Underway. Nearly all posts are finished by then, and need only one
+	// defaultUnderway is the default of Config.Underway. Nearly all posts are finished by then, and need only one
 	// write to the store.
 	defaultUnderway = time.Minute
 	// maxRetryPause limits the backoff.
@@ -42,10 +42,11 @@ const (
 	burstSpread      = 30 * time.Second
 )
 
-// archiver saves the records of finished posts, and of posts that wait for a person or are under way for long. It works
+// Archiver saves the records of finished posts, and of posts that wait for a person or are under way for long. It works
 // apart from the reconciliations: only a deletion waits for its record. It runs on the leader, in its own goroutines.
-type archiver struct {
-	records *records
+type Archiver struct {
+	o       *Options
+	records *Records
 	queue   clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// immediate limits the records that are written as soon as their posts are finished.
 	immediate *rate.Limiter
@@ -55,15 +56,22 @@ type archiver struct {
 	metadata metadata.Interface
 }
 
-func newArchiver(rs *records) *archiver {
-	return &archiver{
-		records: rs,
-		queue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(newRetryLimiter[types.NamespacedName](),
-			clientworkqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "post-records", Clock: rs.o.Clock}),
-		teamQueue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(newRetryLimiter[string](),
-			clientworkqueue.TypedRateLimitingQueueConfig[string]{Name: "post-records-teams"}),
-		immediate: rate.NewLimiter(recordsPerSecond, recordsBurst),
+// NewArchiver returns an Archiver. Without an archive it does nothing.
+func NewArchiver(o *Options, records *Records) *Archiver {
+	a := &Archiver{o: o, records: records}
+	if records.archived() {
+		a.open()
 	}
+	return a
+}
+
+// open makes the queues.
+func (a *Archiver) open() {
+	a.queue = clientworkqueue.NewTypedRateLimitingQueueWithConfig(newRetryLimiter[types.NamespacedName](),
+		clientworkqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "post-records", Clock: a.o.Clock})
+	a.teamQueue = clientworkqueue.NewTypedRateLimitingQueueWithConfig(newRetryLimiter[string](),
+		clientworkqueue.TypedRateLimitingQueueConfig[string]{Name: "post-records-teams"})
+	a.immediate = rate.NewLimiter(recordsPerSecond, recordsBurst)
 }
 
 // newRetryLimiter returns the backoff for failed items.
@@ -71,36 +79,37 @@ func newRetryLimiter[T comparable]() clientworkqueue.TypedRateLimiter[T] {
 	return clientworkqueue.NewTypedItemExponentialFailureRateLimiter[T](time.Second, maxRetryPause)
 }
 
-// add adds the archiver to the manager.
-func (rs *records) add(mgr ctrl.Manager) error {
-	if rs.archiver == nil {
+// SetupWithManager adds the archiver to the manager, unless there is no archive.
+func (a *Archiver) SetupWithManager(mgr ctrl.Manager) error {
+	if !a.records.archived() {
 		return nil
 	}
 	meta, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("cannot list finished posts: %w", err)
 	}
-	rs.archiver.metadata = meta
-	return mgr.Add(rs.archiver)
+	a.metadata = meta
+	return mgr.Add(a)
 }
 
-// enqueue enqueues the record of a post that a reconciliation has finished, or left to a person, who may take weeks:
+// Enqueue enqueues the record of a post that a reconciliation has finished, or left to a person, who may take weeks:
 // its outcome must not be lost with its object. The record of a post that is under way, or was finished in a burst, is
 // delayed.
-func (rs *records) enqueue(p *reconciliation) {
+func (a *Archiver) Enqueue(post *v1alpha1.Post) {
+	key := client.ObjectKeyFromObject(post)
 	switch {
-	case rs.archiver == nil || !p.post.DeletionTimestamp.IsZero() || !record.Required(p.post):
-	case record.Underway(p.post):
-		rs.archiver.queue.AddAfter(p.key, cmp.Or(rs.o.Records.Underway, defaultUnderway))
-	case !rs.archiver.immediate.AllowN(rs.o.Clock.Now(), 1):
-		rs.archiver.queue.AddAfter(p.key, burstDelay+rand.N(burstSpread)) //nolint:gosec // it spreads load
+	case !a.records.archived() || !post.DeletionTimestamp.IsZero() || !record.Required(post):
+	case record.Underway(post):
+		a.queue.AddAfter(key, cmp.Or(a.o.Records.Underway, defaultUnderway))
+	case !a.immediate.AllowN(a.o.Clock.Now(), 1):
+		a.queue.AddAfter(key, burstDelay+rand.N(burstSpread)) //nolint:gosec // it spreads load
 	default:
-		rs.archiver.queue.Add(p.key)
+		a.queue.Add(key)
 	}
 }
 
 // Start runs the archiver until the context ends.
-func (a *archiver) Start(ctx context.Context) error {
+func (a *Archiver) Start(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range archivers {
 		workers.Go(func() {
@@ -117,7 +126,7 @@ func (a *archiver) Start(ctx context.Context) error {
 }
 
 // processNextItem saves the record of one post. It reports false after the shutdown of the queue.
-func (a *archiver) processNextItem(ctx context.Context) bool {
+func (a *Archiver) processNextItem(ctx context.Context) bool {
 	key, stopped := a.queue.Get()
 	if stopped {
 		return false
@@ -139,12 +148,12 @@ func (a *archiver) processNextItem(ctx context.Context) bool {
 
 // sync saves the record of a post in its current state, and ensures its finalizer, without which the post would leave
 // the lists when it is deleted. A post that is being deleted saves its record on release.
-func (a *archiver) sync(ctx context.Context, key types.NamespacedName) error {
+func (a *Archiver) sync(ctx context.Context, key types.NamespacedName) error {
 	if a.records.breaker.isOpen() {
 		return errStoreUnavailable // This saves the read of the post.
 	}
 	var post v1alpha1.Post
-	if err := a.records.o.APIReader.Get(ctx, key, &post); err != nil {
+	if err := a.o.APIReader.Get(ctx, key, &post); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if !record.Required(&post) || !post.DeletionTimestamp.IsZero() {
@@ -153,7 +162,7 @@ func (a *archiver) sync(ctx context.Context, key types.NamespacedName) error {
 	if _, kept, err := a.records.writableTeam(ctx, key.Namespace); err != nil || !kept {
 		return err
 	}
-	if _, err := addFinalizer(ctx, a.records.o.Client, &post); err != nil {
+	if _, err := addFinalizer(ctx, a.o.Client, &post); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	_, err := a.records.save(ctx, &post)

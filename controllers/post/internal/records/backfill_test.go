@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package records
 
 import (
 	"errors"
@@ -139,29 +139,29 @@ func TestBackfill(t *testing.T) {
 	owning, refused := of(metav1.ConditionTrue), of(metav1.ConditionFalse)
 	for _, tc := range []struct {
 		reason string
-		happen func(*records)
+		happen func(*Archiver)
 		want   int
 	}{
-		{"it comes to own its namespace", func(rs *records) {
-			rs.enqueueBackfill().Update(t.Context(), event.UpdateEvent{ObjectOld: refused, ObjectNew: owning}, nil)
+		{"it comes to own its namespace", func(a *Archiver) {
+			a.Backfill().Update(t.Context(), event.UpdateEvent{ObjectOld: refused, ObjectNew: owning}, nil)
 		}, 1},
-		{"the watch was cut while it came to own it", func(rs *records) {
-			rs.enqueueBackfill().Create(t.Context(), event.CreateEvent{Object: owning}, nil)
+		{"the watch was cut while it came to own it", func(a *Archiver) {
+			a.Backfill().Create(t.Context(), event.CreateEvent{Object: owning}, nil)
 		}, 1},
-		{"it was caught up when it came", func(rs *records) {
-			rs.enqueueBackfill().Update(t.Context(), event.UpdateEvent{ObjectOld: owning, ObjectNew: refused}, nil)
+		{"it was caught up when it came", func(a *Archiver) {
+			a.Backfill().Update(t.Context(), event.UpdateEvent{ObjectOld: owning, ObjectNew: refused}, nil)
 		}, 0},
-		{"its records went with it", func(rs *records) {
-			rs.enqueueBackfill().Delete(t.Context(), event.DeleteEvent{Object: owning}, nil)
+		{"its records went with it", func(a *Archiver) {
+			a.Backfill().Delete(t.Context(), event.DeleteEvent{Object: owning}, nil)
 		}, 0},
 	} {
-		rs := &records{o: &Options{Clock: clock.RealClock{}}}
-		rs.archiver = newArchiver(rs)
-		tc.happen(rs)
-		if got := rs.archiver.teamQueue.Len(); got != tc.want {
+		o := &Options{Clock: clock.RealClock{}, Records: someArchive(t)}
+		a := NewArchiver(o, New(o))
+		tc.happen(a)
+		if got := a.teamQueue.Len(); got != tc.want {
 			t.Errorf("%d teams are caught up, want %d: %s", got, tc.want, tc.reason)
 		}
-		rs.archiver.queue.ShutDown()
-		rs.archiver.teamQueue.ShutDown()
+		a.queue.ShutDown()
+		a.teamQueue.ShutDown()
 	}
 }
