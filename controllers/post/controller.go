@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clientworkqueue "k8s.io/client-go/util/workqueue"
@@ -37,6 +38,7 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/controllers/post/internal/records"
+	"github.com/herald-social/herald/controllers/post/internal/stats"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/eventrecorder"
@@ -83,6 +85,12 @@ type Records = records.Config
 
 // ErrNotRecorded is returned if a post has no record; see package internal/records.
 var ErrNotRecorded = records.ErrNotRecorded
+
+// Metrics measures how well the delivery keeps its guarantees.
+type Metrics = stats.Metrics
+
+// NewMetrics creates the metrics, and registers them unless registerer is nil.
+func NewMetrics(registerer prometheus.Registerer) *Metrics { return stats.New(registerer) }
 
 // Options configures the reconciler. Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID
 // are required.
@@ -203,7 +211,7 @@ type Reconciler struct {
 	scheduler  *dispatch.Scheduler
 	priorities *dispatch.Sequencer
 	states     *postStates
-	objects    objectCounts
+	objects    stats.Objects
 
 	preparer  *prepare.Preparer
 	publisher *publish.Publisher
@@ -252,12 +260,12 @@ func New(o Options) (*Reconciler, error) {
 	r.preparer = prepare.New(prepare.Options{
 		Client: o.Client, APIReader: o.APIReader, Platforms: o.Platforms, Files: o.Files, Renditions: o.Renditions, Thumbnails: o.Thumbnails,
 		Conversions: o.Conversions, Unconverted: o.Unconverted,
-		TeamMedia: o.TeamMedia, Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads, Sent: o.Metrics.sent,
+		TeamMedia: o.TeamMedia, Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads, Sent: o.Metrics.Sent,
 	})
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
 		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.deadlineShift,
-		Changed: r.changed, ClaimExpired: o.Metrics.expired.Inc, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
+		Changed: r.changed, ClaimExpired: o.Metrics.ClaimExpired, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
 	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: limits.NewRecorder(limiting, r.limits), recorder: r.recorder, observeLimits: r.observeLimits}
 	r.lookups = &lookup.Lookups{
@@ -266,7 +274,7 @@ func New(o Options) (*Reconciler, error) {
 	r.plans = &plans{o: &r.o, rejectTarget: r.rejectTarget}
 	recording := &records.Options{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, ClockMargin: o.ClockMargin, Namespaces: o.Namespaces, Records: o.Records,
-		Events: r.recorder, Abandoned: func(namespace string) { o.Metrics.abandoned.WithLabelValues(namespace).Inc() }, Failpoint: o.Failpoint,
+		Events: r.recorder, Abandoned: o.Metrics.Abandoned, Failpoint: o.Failpoint,
 	}
 	r.records = records.New(recording)
 	r.archiver = records.NewArchiver(recording, r.records)
@@ -278,10 +286,14 @@ func New(o Options) (*Reconciler, error) {
 // posts, by changes of inputs that posts wait for, by the loss of an input, by a Team that becomes the owner of the
 // namespace, by clock jumps, and by gates that become free.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := r.objects.watch(mgr); err != nil {
+	if err := r.objects.Watch(mgr); err != nil {
 		return err
 	}
-	r.o.Metrics.watch(r, mgr.Elected(), r.o.Stopping)
+	r.o.Metrics.Watch(&stats.Source{
+		Objects: &r.objects, Clock: r.o.Clock, Settings: r.o.settings(), Platforms: r.o.Platforms, Uploads: r.preparer,
+		Posts: r.queueLen, Turns: r.scheduler.Waiting, Claims: r.publisher.Claims.Size, Unsaved: r.records.Unsaved, LimitedApps: r.limits.LimitedApps,
+		Elected: mgr.Elected(), Stopping: r.o.Stopping,
+	})
 	if err := errors.Join(limits.Index(context.Background(), mgr.GetFieldIndexer()), lookup.Index(context.Background(), mgr.GetFieldIndexer())); err != nil {
 		return err
 	}
@@ -367,6 +379,14 @@ func (r *Reconciler) wakeApp(platform v1alpha1.Platform, most int) {
 // them.
 func (r *Reconciler) observeLimits(p *reconciliation, d *publish.Delivery) {
 	r.wakeApp(d.Conn.Spec.Platform, r.reporter.limits.Observe(p.key, d))
+}
+
+// queueLen returns the number of posts in the queue of the controller.
+func (r *Reconciler) queueLen() int {
+	if queue := r.queue.Load(); queue != nil {
+		return (*queue).Len()
+	}
+	return 0
 }
 
 // enqueue adds a post to the queue of the controller.

@@ -21,6 +21,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
+var nine = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+
 // heard counts the emitted events by their notes.
 type heard struct {
 	mu sync.Mutex

@@ -55,14 +55,14 @@ func (u *publishHooks) Claimed(batch []*publish.Delivery) {
 			if t.SuspendedUntil != nil && t.TryUntil != nil {
 				due = attempt.Deadline(t).Add(-u.r.o.StartingDeadline)
 			}
-			u.r.o.Metrics.observeLateness(d.Conn, due, now)
+			u.r.o.Metrics.Deliveries.ObserveLateness(d.Conn, due, now)
 		}
 	}
 }
 
 func (u *publishHooks) Answered(d *publish.Delivery) {
 	u.r.observeLimits(u.p, d)
-	u.r.o.Metrics.published(d.Conn.Spec.Platform, d.Result.Outcome)
+	u.r.o.Metrics.Deliveries.Published(d.Conn.Spec.Platform, d.Result.Outcome)
 	u.r.reporter.unlisted(d.Conn.Spec.Platform, unlisted.Publish, d.Result.Err)
 }
 

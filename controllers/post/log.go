@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/controllers/post/internal/stats"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 )
@@ -56,7 +57,7 @@ func logTargets(log logr.Logger, post *v1alpha1.Post, before *v1alpha1.PostStatu
 
 // changed counts and logs the changes of a stored status.
 func (r *Reconciler) changed(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus) {
-	r.o.Metrics.changed(post, before)
+	r.o.Metrics.Deliveries.Changed(post, before)
 	logTargets(ctrl.LoggerFrom(ctx), post, before, r.o.Clock.Now())
 }
 
@@ -126,7 +127,7 @@ func logResult(p *reconciliation, d *publish.Delivery, now time.Time) {
 	switch d.Result.Outcome {
 	case platforms.Posted:
 		log = log.WithValues("externalID", d.Result.ExternalID)
-		if late, reason := p.late(d.Target, now); late > lateAfter {
+		if late, reason := p.late(d.Target, now); late > stats.LateAfter {
 			log.Info(logLate, "late", late, "reason", reason)
 			return
 		}

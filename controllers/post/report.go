@@ -101,7 +101,7 @@ func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publis
 // lookup reports the result of a lookup after it is recorded.
 func (r *reporter) lookup(ctx context.Context, p *reconciliation, a *delivery.LookupAnswer) {
 	t := posting.Target(p.post, a.Target)
-	r.o.Metrics.settled(t)
+	r.o.Metrics.Deliveries.Settled(t)
 	r.reportNote(p, t, a.Note)
 	r.unlisted(t.Platform, unlisted.Lookup, a.Err)
 	r.unlisted(t.Platform, unlisted.Lookup, a.Refused)

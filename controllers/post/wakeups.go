@@ -37,7 +37,7 @@ const wakeSpread = 30 * time.Second
 // enqueued at once, and the others are spread over wakeSpread.
 func (r *Reconciler) clockJumped() {
 	now := r.o.Clock.Now()
-	r.objects.posts.each(func(post *v1alpha1.Post) {
+	r.objects.EachPost(func(post *v1alpha1.Post) {
 		switch key := client.ObjectKeyFromObject(post); {
 		case post.Spec.Draft:
 		case posting.UntilDue(post, now) > wakeSpread:

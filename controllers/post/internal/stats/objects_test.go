@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package stats
 
 import (
 	"fmt"
@@ -51,12 +51,11 @@ func TestObjectCounts(t *testing.T) {
 // TestScrapeCopiesNothing checks that a scrape counts the objects without copying them.
 func TestScrapeCopiesNothing(t *testing.T) {
 	const posts = 10_000
-	m, registry := measured(t, connected("acme"))
-	r := m.reconciler.Load().Reconciler
+	_, s, registry := measured(t, connected("acme"))
 	for n := range posts {
 		p := unfinished("acme", fmt.Sprint(n), 48*time.Hour)
 		p.UID = types.UID(fmt.Sprint(n))
-		r.objects.posts.OnAdd(p, true)
+		s.Objects.posts.OnAdd(p, true)
 	}
 	result := testing.Benchmark(func(b *testing.B) {
 		b.Helper()

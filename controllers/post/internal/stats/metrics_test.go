@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package stats
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/limits"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/internal/appid"
-	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 var nine = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
@@ -90,38 +90,38 @@ func sentAt(ago time.Duration) func(*v1alpha1.Post) {
 	}
 }
 
-func measured(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Registry) {
+// measured returns metrics whose source counts the objects, with that source.
+func measured(t *testing.T, objects ...client.Object) (*Metrics, *Source, *prometheus.Registry) {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	registry := prometheus.NewRegistry()
-	m := NewMetrics(registry)
-	r, err := New(Options{
-		Client: c, APIReader: c, Platforms: platforms.Registry{v1alpha1.PlatformYouTube: videos{}}, Tokens: noTokens{}, Owned: everywhere, Files: &store.Store{},
-		Renditions: &rendition.Renderer{}, Clock: clocktesting.NewFakeClock(nine), NewID: func() string { return "" }, Metrics: m,
-		Apps: appid.Apps{v1alpha1.PlatformYouTube: {ID: "herald"}, v1alpha1.PlatformX: {ID: "herald"}},
-	})
-	if err != nil {
-		t.Fatal(err)
+	m := New(registry)
+	clock := clocktesting.NewFakeClock(nine)
+	registered := platforms.Registry{v1alpha1.PlatformYouTube: videos{}}
+	apps := limits.New(&limits.Options{Apps: appid.Apps{v1alpha1.PlatformYouTube: {ID: "herald"}, v1alpha1.PlatformX: {ID: "herald"}}, Clock: clock})
+	none := func() int { return 0 }
+	s := &Source{
+		Objects: &Objects{}, Clock: clock, Platforms: registered,
+		Settings: delivery.Settings{
+			StartingDeadline: time.Hour, LongestDelay: 6 * time.Hour, PrepareAhead: 30 * time.Minute, SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second,
+		},
+		Uploads: prepare.New(prepare.Options{Files: &store.Store{}, Platforms: registered, Clock: clock, MaxUploads: 32}),
+		Posts:   none, Turns: none, Claims: func() (limit, waiting int) { return 32, 0 },
+		Unsaved: func() map[string]int { return nil }, LimitedApps: apps.LimitedApps,
 	}
 	for _, object := range objects {
 		if object.GetUID() == "" || object.GetUID() == "u" {
 			object.SetUID(types.UID(object.GetNamespace() + "/" + object.GetName()))
 		}
-		r.objects.posts.OnAdd(object, true)
-		r.objects.media.OnAdd(object, true)
-		r.objects.connections.OnAdd(object, true)
+		s.Objects.posts.OnAdd(object, true)
+		s.Objects.media.OnAdd(object, true)
+		s.Objects.connections.OnAdd(object, true)
 	}
 	elected := make(chan struct{})
 	close(elected)
-	m.watch(r, elected, nil)
-	return m, registry
+	s.Elected = elected
+	m.Watch(s)
+	return m, s, registry
 }
-
-type noTokens struct{ Tokens }
 
 func TestGauges(t *testing.T) {
 	text := func(p *v1alpha1.Post) { p.Spec.Category, p.Spec.Video = v1alpha1.CategoryText, nil }
@@ -262,7 +262,7 @@ func TestGauges(t *testing.T) {
 			herald_queue_depth{queue="uploads"} 0`,
 		},
 	} {
-		_, registry := measured(t, tt.objects...)
+		_, _, registry := measured(t, tt.objects...)
 		if diff := cmp.Diff(lines(tt.want), values(t, registry, tt.metrics...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 		}
@@ -274,18 +274,37 @@ func lookupTarget(p *v1alpha1.Post) {
 	p.Status.Targets[0].Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonRecordUnavailable}
 }
 
+// TestWaitingRecords: the records that could not be saved count by team, and the queues by what waits.
+func TestWaitingRecords(t *testing.T) {
+	_, s, registry := measured(t, connected("acme"), connected("beta"))
+	s.Unsaved = func() map[string]int { return map[string]int{"acme": 2} }
+	s.Posts, s.Turns, s.Claims = func() int { return 3 }, func() int { return 4 }, func() (limit, waiting int) { return 6, 5 }
+	want := `herald_claims_limit 6
+		herald_posts_waiting_for_store{for="lookup",namespace="acme"} 0
+		herald_posts_waiting_for_store{for="lookup",namespace="beta"} 0
+		herald_posts_waiting_for_store{for="record",namespace="acme"} 2
+		herald_posts_waiting_for_store{for="record",namespace="beta"} 0
+		herald_queue_depth{queue="claims"} 5
+		herald_queue_depth{queue="posts"} 3
+		herald_queue_depth{queue="turns"} 4
+		herald_queue_depth{queue="uploads"} 0`
+	if diff := cmp.Diff(lines(want), values(t, registry, "herald_claims_limit", "herald_posts_waiting_for_store", "herald_queue_depth")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestSeriesOfTeams checks that series start at zero with an account and are deleted with the team.
 func TestSeriesOfTeams(t *testing.T) {
-	m, registry := measured(t, connected("acme"), connected("beta"))
+	m, _, registry := measured(t, connected("acme"), connected("beta"))
 	names := []string{"herald_late_targets_total", "herald_records_abandoned_total", "herald_target_results_total"}
 	values(t, registry, names...)
-	m.observeLateness(connected("acme"), nine.Add(-time.Minute), nine)
-	m.observeLateness(connected("acme"), nine.Add(-9*time.Second), nine)
+	m.Deliveries.ObserveLateness(connected("acme"), nine.Add(-time.Minute), nine)
+	m.Deliveries.ObserveLateness(connected("acme"), nine.Add(-9*time.Second), nine)
 	failed := unfinished("gone", "c", 0, func(p *v1alpha1.Post) {
 		p.Status.Targets[0].State, p.Status.Targets[0].Blocked = v1alpha1.TargetFailed, &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit}
 	})
-	m.changed(failed, &v1alpha1.PostStatus{})
-	m.changed(failed, &failed.Status)
+	m.Deliveries.Changed(failed, &v1alpha1.PostStatus{})
+	m.Deliveries.Changed(failed, &failed.Status)
 	all := `herald_late_targets_total{namespace="acme",platform="youtube"} 1
 		herald_late_targets_total{namespace="beta",platform="youtube"} 0
 		herald_records_abandoned_total{namespace="acme"} 0
@@ -304,7 +323,7 @@ func TestSeriesOfTeams(t *testing.T) {
 		herald_records_abandoned_total{namespace="beta"} 0
 		herald_target_results_total{namespace="beta",platform="youtube",reason="",state="posted"} 0
 		herald_target_results_total{namespace="beta",platform="youtube",reason="Refused",state="failed"} 0`
-	m.reconciler.Store(nil)
+	m.Watch(nil)
 	if diff := cmp.Diff(lines(left), values(t, registry, names...)); diff != "" {
 		t.Errorf("teams that are gone leave nothing (-want +got):\n%s", diff)
 	}
@@ -312,15 +331,17 @@ func TestSeriesOfTeams(t *testing.T) {
 
 // TestOnlyTheLeaderCounts: another replica has the same posts in its cache, or would fill the cache for the scrape.
 func TestOnlyTheLeaderCounts(t *testing.T) {
-	m, registry := measured(t, unfinished("acme", "a", time.Hour))
+	m, s, registry := measured(t, unfinished("acme", "a", time.Hour))
 	never, closed := make(chan struct{}), make(chan struct{})
 	close(closed)
-	for reason, is := range map[string]leading{
-		"it waits for the lease":                                    {nil, never, never},
-		"it has given its lease back, and another one tells":        {nil, closed, closed},
-		"it has stopped before it had the lease for the first time": {nil, never, closed},
+	for reason, is := range map[string]struct{ elected, stopping chan struct{} }{
+		"it waits for the lease":                                    {never, never},
+		"it has given its lease back, and another one tells":        {closed, closed},
+		"it has stopped before it had the lease for the first time": {never, closed},
 	} {
-		m.watch(m.reconciler.Load().Reconciler, is.elected, is.stopping)
+		other := *s
+		other.Elected, other.Stopping = is.elected, is.stopping
+		m.Watch(&other)
 		if n, err := testutil.GatherAndCount(registry, "herald_unfinished_posts", "herald_queue_depth"); err != nil || n != 0 {
 			t.Errorf("%s: it told %d values, %v", reason, n, err)
 		}
@@ -352,6 +373,3 @@ func values(t *testing.T, registry *prometheus.Registry, names ...string) []stri
 	}
 	return all
 }
-
-// everywhere reports that a team owns any namespace.
-func everywhere(context.Context, string) (bool, error) { return true, nil }

@@ -1,19 +1,23 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package stats
 
 import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/forecast"
 )
 
 // gauges are the metrics that each scrape computes from the unfinished posts in the cache. Only the leading manager
@@ -77,23 +81,57 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	r := m.reconciler.Load()
-	if r == nil {
+	s := m.source.Load()
+	if s == nil {
 		return
 	}
 	select {
-	case <-r.stopping:
+	case <-s.Stopping:
 		return
 	default:
 	}
 	select {
-	case <-r.elected:
+	case <-s.Elected:
 	default:
 		return
 	}
-	count := r.snapshot()
+	count := s.snapshot()
 	m.setAccounts(count.accounts)
 	m.gauges.collect(ch, count)
+}
+
+// Source provides what each scrape counts.
+type Source struct {
+	// Objects holds the counted objects.
+	Objects *Objects
+	// Clock returns the time, and Settings holds the time limits of deliveries.
+	Clock    clock.PassiveClock
+	Settings delivery.Settings
+	// Platforms holds the publishers of this process.
+	Platforms platforms.Registry
+	// Uploads forecasts the uploads.
+	Uploads Uploads
+	// Posts and Turns return the number of posts that wait to be reconciled, and for a turn to be claimed.
+	Posts, Turns func() int
+	// Claims returns the limit of concurrent claims, and the number of claims that wait.
+	Claims func() (limit, waiting int)
+	// Unsaved returns the number of posts whose record could not be saved, by namespace.
+	Unsaved func() map[string]int
+	// LimitedApps reports, for each platform with an app, whether connections show a rate limit on it.
+	LimitedApps func(connections func(func(*v1alpha1.Connection)), now time.Time) map[v1alpha1.Platform]bool
+	// Elected is closed when this process is elected, and Stopping when its shutdown starts. After that another process
+	// reports the gauges.
+	Elected, Stopping <-chan struct{}
+}
+
+// Uploads forecasts the uploads of posts; see prepare.Preparer.
+type Uploads interface {
+	// Waiting returns the number of uploads that wait for a place.
+	Waiting() int
+	// Rates returns the measured rate of one upload of each kind, in bytes per second.
+	Rates() map[forecast.Kind]float64
+	// Outlook returns the forecasts for the posts.
+	Outlook(posts func(func(*v1alpha1.Post)), media map[types.NamespacedName]*v1alpha1.Media, settings *delivery.Settings) map[prepare.OutlookKey]prepare.Outlook
 }
 
 // account identifies the accounts of one team on one platform.
@@ -123,31 +161,27 @@ type snapshot struct {
 }
 
 // snapshot counts the posts in the cache. It returns no error, which would fail the scrape of all other metrics.
-func (r *Reconciler) snapshot() *snapshot {
+func (s *Source) snapshot() *snapshot {
 	c := &snapshot{
 		phases: map[[2]string]int{}, due: map[string]int{}, suspended: map[string]int{}, overdue: map[string]time.Duration{}, waiting: map[[2]string]int{},
 		attempts: map[account]map[string]int{}, undecided: map[account]int{}, accounts: map[account]bool{}, rates: map[[2]string]float64{},
-		queues: map[string]int{"posts": 0, "turns": r.scheduler.Waiting(), "uploads": r.preparer.Waiting()},
+		queues: map[string]int{"posts": s.Posts(), "turns": s.Turns(), "uploads": s.Uploads.Waiting()},
 	}
-	c.claims, c.queues["claims"] = r.publisher.Claims.Size()
-	if queue := r.queue.Load(); queue != nil {
-		c.queues["posts"] = (*queue).Len()
-	}
-	r.objects.connections.each(func(conn *v1alpha1.Connection) {
+	c.claims, c.queues["claims"] = s.Claims()
+	s.Objects.connections.each(func(conn *v1alpha1.Connection) {
 		c.accounts[account{conn.Namespace, string(conn.Spec.Platform)}] = true
 		c.waiting[[2]string{conn.Namespace, forRecord}], c.waiting[[2]string{conn.Namespace, forLookup}] = 0, 0
 	})
-	for namespace, n := range r.records.Unsaved() {
+	for namespace, n := range s.Unsaved() {
 		c.waiting[[2]string{namespace, forRecord}] = n
 	}
-	now := r.o.Clock.Now()
-	c.appLimited = r.limits.LimitedApps(r.objects.connections.each, now)
-	r.objects.posts.each(func(post *v1alpha1.Post) { r.countPost(c, post, now) })
+	now := s.Clock.Now()
+	c.appLimited = s.LimitedApps(s.Objects.connections.each, now)
+	s.Objects.posts.each(func(post *v1alpha1.Post) { s.countPost(c, post, now) })
 	files := map[types.NamespacedName]*v1alpha1.Media{}
-	r.objects.media.each(func(file *v1alpha1.Media) { files[client.ObjectKeyFromObject(file)] = file })
-	settings := r.o.settings()
-	c.uploads = r.preparer.Outlook(r.objects.posts.each, files, &settings)
-	for kind, rate := range r.preparer.Rates() {
+	s.Objects.media.each(func(file *v1alpha1.Media) { files[client.ObjectKeyFromObject(file)] = file })
+	c.uploads = s.Uploads.Outlook(s.Objects.posts.each, files, &s.Settings)
+	for kind, rate := range s.Uploads.Rates() {
 		name := "image"
 		if kind.Video {
 			name = "video"
@@ -157,10 +191,10 @@ func (r *Reconciler) snapshot() *snapshot {
 	return c
 }
 
-func (r *Reconciler) countPost(c *snapshot, post *v1alpha1.Post, now time.Time) {
+func (s *Source) countPost(c *snapshot, post *v1alpha1.Post, now time.Time) {
 	phase := posting.PhaseOf(post)
 	c.phases[[2]string{post.Namespace, string(phase)}]++
-	switch age := now.Sub(r.dueSince(post, now)); {
+	switch age := now.Sub(s.dueSince(post, now)); {
 	case age <= 0 || phase != v1alpha1.PhaseScheduled && phase != v1alpha1.PhaseProcessing:
 	case waitsSuspended(post):
 		c.suspended[post.Namespace]++
@@ -179,7 +213,7 @@ func (r *Reconciler) countPost(c *snapshot, post *v1alpha1.Post, now time.Time) 
 			if c.attempts[of] == nil {
 				c.attempts[of] = map[string]int{"within": 0, "past": 0, "taken": 0}
 			}
-			c.attempts[of][r.windowOf(t, now)]++
+			c.attempts[of][s.windowOf(t, now)]++
 		}
 		if attempt.Undecided(t) {
 			c.undecided[of]++
@@ -216,14 +250,14 @@ func waitsSuspended(post *v1alpha1.Post) (waits bool) {
 }
 
 // dueSince returns the time when a post became due. A former draft became due when it stopped being a draft.
-func (r *Reconciler) dueSince(post *v1alpha1.Post, now time.Time) time.Time {
-	until, _ := posting.TryUntil(post, now, r.o.StartingDeadline)
+func (s *Source) dueSince(post *v1alpha1.Post, now time.Time) time.Time {
+	until, _ := posting.TryUntil(post, now, s.Settings.StartingDeadline)
 	for i := range post.Status.Targets {
 		if t := &post.Status.Targets[i]; t.TryUntil != nil {
 			until = attempt.Deadline(t)
 		}
 	}
-	return until.Add(-r.o.StartingDeadline)
+	return until.Add(-s.Settings.StartingDeadline)
 }
 
 // waitsForPlatform reports whether platforms are processing all unsettled targets of a post, as YouTube does for hours
@@ -244,12 +278,12 @@ func waitsForPlatform(post *v1alpha1.Post) (waits bool) {
 
 // windowOf returns the window of an open attempt: "within" while the call may be in progress, "past" after that, or
 // "taken" if the platform has accepted it.
-func (r *Reconciler) windowOf(t *v1alpha1.TargetStatus, now time.Time) string {
+func (s *Source) windowOf(t *v1alpha1.TargetStatus, now time.Time) string {
 	if t.Attempt.OperationID != "" {
 		return "taken"
 	}
-	timing := attempt.Timing{SendWindow: r.o.SendWindow, ClockMargin: r.o.ClockMargin}
-	if p, ok := r.o.Platforms[t.Platform]; ok {
+	timing := attempt.Timing{SendWindow: s.Settings.SendWindow, ClockMargin: s.Settings.ClockMargin}
+	if p, ok := s.Platforms[t.Platform]; ok {
 		timing.CallTimeout = p.Capabilities().CallTimeout
 	}
 	if attempt.CallFinished(t.Attempt, timing, now) {

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package stats
 
 import (
 	"context"
@@ -17,17 +17,17 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// objectCounts holds the objects that scrapes count. Listing them from the cache would copy every struct: 45 MB per
+// Objects holds the objects that scrapes count. Listing them from the cache would copy every struct: 45 MB per
 // scrape with 100,000 posts.
-type objectCounts struct {
+type Objects struct {
 	posts       objectSet[*v1alpha1.Post]
 	media       objectSet[*v1alpha1.Media]
 	connections objectSet[*v1alpha1.Connection]
 }
 
-// watch adds the event handlers to the informers of the manager's cache. Objects without an event yet, for example
+// Watch adds the event handlers to the informers of the manager's cache. Objects without an event yet, for example
 // while the cache fills, are not counted.
-func (c *objectCounts) watch(mgr ctrl.Manager) error {
+func (c *Objects) Watch(mgr ctrl.Manager) error {
 	for obj, to := range map[client.Object]toolscache.ResourceEventHandler{
 		&v1alpha1.Post{}: &c.posts, &v1alpha1.Media{}: &c.media, &v1alpha1.Connection{}: &c.connections,
 	} {
@@ -41,6 +41,10 @@ func (c *objectCounts) watch(mgr ctrl.Manager) error {
 	}
 	return nil
 }
+
+// EachPost calls a function for each unfinished post, in no particular order. The posts are shared with the cache and must
+// not be modified.
+func (c *Objects) EachPost(do func(*v1alpha1.Post)) { c.posts.each(do) }
 
 // objectSet holds the objects of one kind. They are shared with the cache and must not be modified.
 type objectSet[T client.Object] struct {

@@ -1,0 +1,193 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stats measures the deliveries of posts: counters of their outcomes, and gauges that each scrape computes from
+// the objects in the cache.
+package stats
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// LateAfter is the lateness that counts as late for a team. A single due post is sent within milliseconds; ten thousand
+// posts that are due at once take seconds.
+const LateAfter = 10 * time.Second
+
+// Labels that several metrics share. Each namespace belongs to a team, so there are as many values as teams.
+const (
+	labelNamespace = "namespace"
+	labelPlatform  = "platform"
+)
+
+// Metrics holds the metrics of the post controller. It is a prometheus.Collector of the gauges, which are computed at
+// each scrape.
+type Metrics struct {
+	// Deliveries counts the outcomes of deliveries.
+	Deliveries *Deliveries
+
+	bytes     *prometheus.CounterVec
+	abandoned *prometheus.CounterVec
+	expired   prometheus.Counter
+
+	// source provides what each scrape counts; nil before Watch.
+	source atomic.Pointer[Source]
+	gauges gauges
+
+	mu sync.Mutex
+	// teams holds the namespaces whose series exist.
+	teams map[string]bool
+}
+
+// Deliveries measures how well the delivery keeps its guarantees.
+type Deliveries struct {
+	lateness  prometheus.Histogram
+	late      *prometheus.CounterVec
+	publishes *prometheus.CounterVec
+	settles   *prometheus.CounterVec
+	results   *prometheus.CounterVec
+}
+
+// New creates the metrics, and registers them unless registerer is nil.
+func New(registerer prometheus.Registerer) *Metrics {
+	register := promauto.With(registerer)
+	m := &Metrics{
+		Deliveries: newDeliveries(register),
+		bytes: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_upload_bytes_total",
+			Help: "Bytes of media files that were read to be sent to the platform. Files that a platform fetches itself are not among them.",
+		}, []string{labelPlatform}),
+		abandoned: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_records_abandoned_total",
+			Help: "Posts that were deleted without a record of what became of them, since the store of media files was away for an hour or the namespace " +
+				"was being deleted, by the team's namespace. One that is created again is published again.",
+		}, []string{labelNamespace}),
+		expired: register.NewCounter(prometheus.CounterOpts{
+			Name: "herald_expired_claims_total",
+			Help: "Claims that the Kubernetes API did not store within delivery.sendWindow, so that nothing was sent for them. They cost a second write and are made again.",
+		}),
+		gauges: newGauges(),
+	}
+	if registerer != nil {
+		registerer.MustRegister(m)
+	}
+	return m
+}
+
+func newDeliveries(register promauto.Factory) *Deliveries {
+	return &Deliveries{
+		lateness: register.NewHistogram(prometheus.HistogramOpts{
+			Name:    "herald_schedule_lateness_seconds",
+			Help:    "Time from a post's scheduled time to the first call to a platform.",
+			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
+		}),
+		late: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_late_targets_total",
+			Help: "Targets of scheduled posts whose first call to the platform came more than 10 seconds after the scheduled time, by the team's namespace.",
+		}, []string{labelNamespace, labelPlatform}),
+		publishes: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_publishes_total",
+			Help: "Calls that could publish, by platform and by what is known after them: " +
+				"posted, refused, notSent, accepted (the platform works on it) or unknown (to be looked up).",
+		}, []string{labelPlatform, "outcome"}),
+		settles: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_settles_total",
+			Help: "Lookups of calls whose answer was lost or did not tell the outcome, by platform and by how the attempt stands after them.",
+		}, []string{labelPlatform, "outcome"}),
+		results: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_target_results_total",
+			Help: "Targets of posts that came to an end, by the team's namespace, the platform, the state (posted, failed, withdrawn, " +
+				"or undecided until a person has looked) and the reason that the target's status gives.",
+		}, []string{labelNamespace, labelPlatform, "state", "reason"}),
+	}
+}
+
+// Watch sets the source whose posts each scrape counts, from its election until it stops.
+func (m *Metrics) Watch(source *Source) { m.source.Store(source) }
+
+// ObserveLateness counts the first call of a target of a scheduled post. due is the scheduled time, moved by the
+// suspensions of the tead.
+func (d *Deliveries) ObserveLateness(conn *v1alpha1.Connection, due, now time.Time) {
+	late := max(now.Sub(due), 0)
+	d.lateness.Observe(late.Seconds())
+	if late > LateAfter {
+		d.late.WithLabelValues(conn.Namespace, string(conn.Spec.Platform)).Inc()
+	}
+}
+
+// Published counts a call that could publish, by its outcome.
+func (d *Deliveries) Published(platform v1alpha1.Platform, outcome platforms.Outcome) {
+	d.publishes.WithLabelValues(string(platform), string(outcome)).Inc()
+}
+
+// Settled counts a lookup of an open attempt, by the state of the attempt after it.
+func (d *Deliveries) Settled(t *v1alpha1.TargetStatus) {
+	outcome := "open"
+	if !attempt.IsOpen(t.Attempt) {
+		outcome = string(t.Attempt.Outcome)
+	}
+	d.settles.WithLabelValues(string(t.Platform), outcome).Inc()
+}
+
+// Changed counts the targets that a stored status has settled or left undecided.
+func (d *Deliveries) Changed(post *v1alpha1.Post, before *v1alpha1.PostStatus) {
+	was := &v1alpha1.Post{Status: *before}
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		state := posting.StateOf(t)
+		if old := posting.Target(was, int(t.Index)); state == v1alpha1.TargetPending || old != nil && posting.StateOf(old) == state {
+			continue
+		}
+		reason := ""
+		if t.Blocked != nil {
+			reason = t.Blocked.Reason
+		}
+		d.results.WithLabelValues(post.Namespace, string(t.Platform), string(state), reason).Inc()
+	}
+}
+
+// setAccounts updates the series to the connected accounts, by namespace and platform. New series start at zero, so
+// that the first late or refused post of a team is an increase. The series of removed teams are deleted, so that there
+// are no more than accounts.
+func (m *Metrics) setAccounts(accounts map[account]bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	teams := map[string]bool{}
+	for of := range accounts {
+		teams[of.namespace] = true
+		m.abandoned.WithLabelValues(of.namespace)
+		m.Deliveries.late.WithLabelValues(of.namespace, of.platform)
+		m.Deliveries.results.WithLabelValues(of.namespace, of.platform, string(v1alpha1.TargetPosted), "")
+		m.Deliveries.results.WithLabelValues(of.namespace, of.platform, string(v1alpha1.TargetFailed), v1alpha1.ReasonRefused)
+	}
+	for namespace := range m.teams {
+		if !teams[namespace] {
+			gone := prometheus.Labels{labelNamespace: namespace}
+			m.Deliveries.late.DeletePartialMatch(gone)
+			m.Deliveries.results.DeletePartialMatch(gone)
+			m.abandoned.DeletePartialMatch(gone)
+		}
+	}
+	m.teams = teams
+}
+
+// Sent returns the counter for the file bytes that are sent to a platform.
+func (m *Metrics) Sent(platform v1alpha1.Platform) prepare.Sent {
+	return m.bytes.WithLabelValues(string(platform))
+}
+
+// Abandoned counts a post of a namespace that was deleted without a record.
+func (m *Metrics) Abandoned(namespace string) { m.abandoned.WithLabelValues(namespace).Inc() }
+
+// ClaimExpired counts a claim that was not stored within the send window.
+func (m *Metrics) ClaimExpired() { m.expired.Inc() }
