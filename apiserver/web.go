@@ -25,7 +25,7 @@ import (
 	webpages "github.com/herald-social/herald/apiserver/web"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -43,7 +43,7 @@ type WebConfig struct {
 	// Platforms are the platforms whose accounts people may connect, with the secrets of their apps.
 	Platforms platforms.Registry
 	// Apps are these apps; they mark the credentials that they obtained.
-	Apps appid.Apps
+	Apps credentials.Apps
 	// StoreOrigins are the origins that browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
 	// Agents allows people to authorize agents for teams; nil disables OAuth.

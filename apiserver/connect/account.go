@@ -20,7 +20,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -216,7 +216,7 @@ func describe(f *flow, connection *v1alpha1.Connection) []any {
 func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connection, name string, token platforms.Token) error {
 	var annotations map[string]string
 	if mark := s.Apps.Sign(connection.Spec.Platform, token.Access, token.Refresh); mark != "" {
-		annotations = map[string]string{appid.Annotation: mark}
+		annotations = map[string]string{credentials.AppMarkAnnotation: mark}
 	}
 	err := s.Secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -226,7 +226,7 @@ func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connect
 			}},
 		},
 		Type: corev1.SecretTypeOpaque,
-		Data: credentials(token),
+		Data: secretData(token),
 	})
 	if apierrors.IsForbidden(err) {
 		s.Log.ErrorContext(ctx, "The apiserver may not create Secrets in a team's namespace", "namespace", connection.Namespace, "error", err)
@@ -239,8 +239,8 @@ func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connect
 	return nil
 }
 
-// credentials converts a token to the Secret data that the manager reads.
-func credentials(token platforms.Token) map[string][]byte {
+// secretData converts a token to the Secret data that the manager reads.
+func secretData(token platforms.Token) map[string][]byte {
 	data := map[string][]byte{v1alpha1.CredentialsAccessToken: []byte(token.Access)}
 	for key, text := range map[string]string{v1alpha1.CredentialsRefreshToken: token.Refresh, v1alpha1.CredentialsScopes: token.Scopes} {
 		if text != "" {

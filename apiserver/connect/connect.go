@@ -27,7 +27,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/plan"
 )
@@ -86,7 +86,7 @@ type Config struct {
 	// accounts.
 	Platforms platforms.Registry
 	// Apps are the installation's OAuth apps.
-	Apps appid.Apps
+	Apps credentials.Apps
 	// Owner returns the team that owns a namespace; nil if none does.
 	Owner       func(namespace string) *v1alpha1.Team
 	Connections ConnectionClient

@@ -26,7 +26,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -85,7 +85,7 @@ var _ = Describe("Connecting an account", func() {
 			Expect(secret.Data).To(HaveKeyWithValue(key, Not(BeEmpty())))
 		}
 		Expect(secret.Data).To(HaveLen(len(keys)+2), "and nothing else")
-		Expect(apps().Identify(platform, secret.Annotations[appid.Annotation],
+		Expect(apps().Identify(platform, secret.Annotations[credentials.AppMarkAnnotation],
 			string(secret.Data[v1alpha1.CredentialsAccessToken]), string(secret.Data[v1alpha1.CredentialsRefreshToken]))).To(Equal("herald"), "the manager knows whose token it is")
 		identity, err := registry[platform].Identify(ctx, platforms.Token{
 			Access: string(secret.Data[v1alpha1.CredentialsAccessToken]), Scopes: string(secret.Data[v1alpha1.CredentialsScopes]),

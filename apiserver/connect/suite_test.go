@@ -30,7 +30,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/kube"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
@@ -157,10 +157,10 @@ func newDesk(ctx context.Context, edits ...func(*connect.Config)) *desk {
 }
 
 // apps returns the installation's app on each platform.
-func apps() appid.Apps {
-	all := appid.Apps{}
+func apps() credentials.Apps {
+	all := credentials.Apps{}
 	for platform := range registry {
-		all[platform] = appid.App{ID: "herald", Secret: func() string { return appSecret }}
+		all[platform] = credentials.App{ID: "herald", Secret: func() string { return appSecret }}
 	}
 	return all
 }

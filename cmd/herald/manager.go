@@ -37,8 +37,8 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
-	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/cachetransform"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/probes"
@@ -86,7 +86,7 @@ func findFFmpeg(name string) (string, error) {
 }
 
 // managerPlatforms returns the clients of the platforms in the configuration, and their apps.
-func managerPlatforms(c *configv1alpha1.ManagerConfiguration, clk *apiclock.Clock, logger *slog.Logger) (platforms.Registry, appid.Apps, error) {
+func managerPlatforms(c *configv1alpha1.ManagerConfiguration, clk *apiclock.Clock, logger *slog.Logger) (platforms.Registry, credentials.Apps, error) {
 	roots, err := rootsOf("egress.caBundle", c.Egress.CABundle)
 	if err != nil {
 		return nil, nil, err

@@ -15,7 +15,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
@@ -74,14 +74,14 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 }
 
 // appsOf returns the installation's own apps, which identify the tokens issued to them.
-func appsOf(config *configv1alpha1.Platforms, secrets *secrets) appid.Apps {
-	apps := appid.Apps{}
+func appsOf(config *configv1alpha1.Platforms, secrets *secrets) credentials.Apps {
+	apps := credentials.Apps{}
 	for platform, c := range map[v1alpha1.Platform]*configv1alpha1.Platform{
 		v1alpha1.PlatformX: config.X, v1alpha1.PlatformThreads: config.Threads, v1alpha1.PlatformInstagram: config.Instagram,
 		v1alpha1.PlatformFacebook: config.Facebook, v1alpha1.PlatformTikTok: config.TikTok, v1alpha1.PlatformYouTube: config.YouTube,
 	} {
 		if c != nil && c.ClientID != "" {
-			apps[platform] = appid.App{ID: c.ClientID, Secret: secrets.open(string(platform), c)}
+			apps[platform] = credentials.App{ID: c.ClientID, Secret: secrets.open(string(platform), c)}
 		}
 	}
 	return apps

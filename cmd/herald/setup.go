@@ -19,7 +19,6 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
-	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/credentials"
@@ -35,7 +34,7 @@ import (
 
 // setup adds the webhook and every reconciler to the manager.
 func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *configv1alpha1.ManagerConfiguration, absent configv1alpha1.Namespaces,
-	namespace string, registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, stop *installation.Suspension, now *apiclock.Clock,
+	namespace string, registry platforms.Registry, apps credentials.Apps, identity string, tracer *tracing.Tracer, stop *installation.Suspension, now *apiclock.Clock,
 ) error {
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	if err != nil {
@@ -49,7 +48,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 
 // setupControllers adds every reconciler to the manager, in the order that a new installation needs.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, absent configv1alpha1.Namespaces, namespace string,
-	registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *installation.Suspension, now *apiclock.Clock,
+	registry platforms.Registry, apps credentials.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *installation.Suspension, now *apiclock.Clock,
 ) error {
 	files, err := openStore(c.Media)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
-	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/envtest"
@@ -116,7 +115,7 @@ var _ = Describe("A renewal", func() {
 		Expect(examined(a).Status.App).To(Equal("herald"), "the Secret says so")
 
 		By("copying the mark to a token of another app")
-		b.secret.Annotations = map[string]string{appid.Annotation: a.working(ctx).Annotations[appid.Annotation]}
+		b.secret.Annotations = map[string]string{credentials.AppMarkAnnotation: a.working(ctx).Annotations[credentials.AppMarkAnnotation]}
 		b.create(ctx)
 		Expect(examined(b).Status.App).To(BeEmpty())
 	})

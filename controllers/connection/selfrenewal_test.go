@@ -15,7 +15,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
-	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -59,7 +58,7 @@ var _ = Describe("A token that renews itself", func() {
 		}).ShouldNot(Equal(made.AccessToken))
 		Expect(a.working(ctx).Data).NotTo(HaveKey(v1alpha1.CredentialsRefreshToken))
 		Expect(a.read(ctx).Status.App).To(BeEmpty(), "Threads asks for no app to renew a token")
-		Expect(a.working(ctx).Annotations).NotTo(HaveKey(appid.Annotation))
+		Expect(a.working(ctx).Annotations).NotTo(HaveKey(credentials.AppMarkAnnotation))
 		Expect(a.read(ctx).Status.TokenExpiresAt.Time).To(BeTemporally(">", time.Now().Add(50*time.Second)))
 	})
 })

@@ -24,7 +24,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
-	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
@@ -104,7 +103,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 })
 
 // apps are the apps of the installation.
-var apps = appid.Apps{
+var apps = credentials.Apps{
 	v1alpha1.PlatformX:       {ID: "herald", Secret: func() string { return "the app's secret" }},
 	v1alpha1.PlatformThreads: {ID: "herald", Secret: func() string { return "the app's secret" }},
 }

@@ -40,7 +40,7 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/records"
 	"github.com/herald-social/herald/controllers/post/internal/stats"
 	"github.com/herald-social/herald/internal/apiclock"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/logconstructor"
@@ -105,7 +105,7 @@ type Options struct {
 	Tokens Tokens
 	// Apps holds the ids of the installation's own apps. App-wide rate limits are only accepted for these apps; nil
 	// accepts none.
-	Apps appid.Apps
+	Apps credentials.Apps
 	// Files reads the media files of posts.
 	Files Files
 	// Renditions converts images that a platform does not accept.

@@ -40,8 +40,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/cachetransform"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/media/decode"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
@@ -170,7 +170,7 @@ func (f fast) Capabilities() platforms.Capabilities {
 // app is the client id of Herald's app on X, and apps signs its tokens.
 const app = "herald"
 
-var apps = appid.Apps{v1alpha1.PlatformX: {ID: app, Secret: func() string { return "the app's secret" }}}
+var apps = credentials.Apps{v1alpha1.PlatformX: {ID: app, Secret: func() string { return "the app's secret" }}}
 
 // tokens returns the tokens from Secrets, and recognizes the tokens of Herald's app by their signatures.
 type tokens struct{ live client.Reader }
@@ -182,7 +182,7 @@ func (t tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms
 	}
 	access := string(secret.Data[v1alpha1.CredentialsAccessToken])
 	return platforms.Token{
-		Access: access, App: apps.Identify(conn.Spec.Platform, secret.Annotations[appid.Annotation], access, ""),
+		Access: access, App: apps.Identify(conn.Spec.Platform, secret.Annotations[credentials.AppMarkAnnotation], access, ""),
 	}, nil
 }
 
@@ -314,7 +314,7 @@ func (t team) byOAuth(ctx context.Context, name string) {
 	GinkgoHelper()
 	var secret corev1.Secret
 	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &secret)).To(Succeed())
-	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, appid.Annotation, apps.Sign(v1alpha1.PlatformX, string(secret.Data[v1alpha1.CredentialsAccessToken]), ""))
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, credentials.AppMarkAnnotation, apps.Sign(v1alpha1.PlatformX, string(secret.Data[v1alpha1.CredentialsAccessToken]), ""))
 	Expect(k8s.Update(ctx, &secret)).To(Succeed())
 	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		var conn v1alpha1.Connection

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appid"
 )
 
 // The backoff of a write that must not be lost.
@@ -35,7 +34,7 @@ type Store struct {
 	writer client.Writer
 	clock  clock.Clock
 	holder string
-	apps   appid.Apps
+	apps   Apps
 	claims *claims
 }
 
@@ -43,7 +42,7 @@ type Store struct {
 // cached, and a token that was just renewed must be visible. The holder names this process in claims; two processes
 // that run at the same time must not share it. With a holder that survives a restart, the new process continues its own
 // claims at once. The apps are the installation's; their marks identify the tokens that belong to them.
-func NewStore(reader client.Reader, writer client.Writer, c clock.Clock, holder string, apps appid.Apps) *Store {
+func NewStore(reader client.Reader, writer client.Writer, c clock.Clock, holder string, apps Apps) *Store {
 	return &Store{reader: reader, writer: writer, clock: c, holder: strings.Join(strings.Fields(holder), "_"), apps: apps, claims: newClaims(c)}
 }
 
@@ -160,7 +159,7 @@ func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, se
 // the error is Conflict.
 func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Credentials, in Input) (Credentials, error) {
 	next := s.newWorking(conn, in.Token, working.provenance.with(in.Hash, conn.Name), in.renewedAt)
-	annotations := map[string]any{ClaimAnnotation: nil, RenewedAnnotation: nil, appid.Annotation: nil}
+	annotations := map[string]any{ClaimAnnotation: nil, RenewedAnnotation: nil, AppMarkAnnotation: nil}
 	for key, value := range next.Annotations {
 		annotations[key] = value
 	}
@@ -294,7 +293,7 @@ func (s *Store) saveOnce(ctx context.Context, conn *v1alpha1.Connection, renewal
 		"metadata": map[string]any{
 			"resourceVersion": renewal.Before.Version,
 			"annotations": map[string]any{
-				ClaimAnnotation: nil, RenewedAnnotation: now.UTC().Format(time.RFC3339), appid.Annotation: mark,
+				ClaimAnnotation: nil, RenewedAnnotation: now.UTC().Format(time.RFC3339), AppMarkAnnotation: mark,
 			},
 		},
 		"data": encode(renewal.Token),

@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -353,7 +352,7 @@ func TestRefreshTokenEndsAtNoTime(t *testing.T) {
 }
 
 func TestMark(t *testing.T) {
-	apps := appid.Apps{v1alpha1.PlatformX: {ID: "herald", Secret: func() string { return "s" }}}
+	apps := Apps{v1alpha1.PlatformX: {ID: "herald", Secret: func() string { return "s" }}}
 	for name, tc := range map[string]struct {
 		reason string
 		token  Token

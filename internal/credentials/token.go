@@ -21,7 +21,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appid"
 )
 
 // ClaimAnnotation marks a Secret whose token is being renewed, as "<holder> <time in RFC 3339>" with the renewing
@@ -78,7 +77,7 @@ func (c Credentials) Lifetime() time.Duration {
 
 // decode parses a Secret of an account on a platform. It trims white space around the values: a Secret made from a file
 // ends in a newline.
-func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appid.Apps) (Credentials, error) {
+func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps Apps) (Credentials, error) {
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
 	c := Credentials{
 		Token: Token{
@@ -103,7 +102,7 @@ func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appid.Apps) 
 	if c.Token.RefreshExpiresAt, err = decodeTime(secret, v1alpha1.CredentialsRefreshExpiresAt); err != nil {
 		return Credentials{}, err
 	}
-	c.Token.App = apps.Identify(platform, secret.Annotations[appid.Annotation], c.Token.Access, c.Token.Refresh)
+	c.Token.App = apps.Identify(platform, secret.Annotations[AppMarkAnnotation], c.Token.Access, c.Token.Refresh)
 	c.ClaimedBy, c.ClaimedAt = parseClaim(secret.Annotations[ClaimAnnotation])
 	if at, err := time.Parse(time.RFC3339, secret.Annotations[RenewedAnnotation]); err == nil {
 		c.RenewedAt = at.UTC()

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appid"
 )
 
 // WorkingType is the type of Herald's own Secrets with the tokens in use. The admission policies identify them by it: a
@@ -210,7 +209,7 @@ func (s *Store) newWorking(conn *v1alpha1.Connection, token Token, l provenance,
 		}
 	}
 	if mark := s.mark(conn.Spec.Platform, token); mark != "" {
-		secret.Annotations[appid.Annotation] = mark
+		secret.Annotations[AppMarkAnnotation] = mark
 	}
 	if !renewedAt.IsZero() {
 		secret.Annotations[RenewedAnnotation] = renewedAt.UTC().Format(time.RFC3339)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/credentials"
 )
 
@@ -81,7 +80,7 @@ var errNotSealed = errors.New("it was changed, or sealed with another key")
 
 // cipherOf returns the cipher of a key. The cipher makes the nonce of each message.
 func cipherOf(secret string) (cipher.AEAD, error) {
-	key, err := appid.DeriveKey(secret, purpose)
+	key, err := credentials.DeriveKey(secret, purpose)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/ratelimit"
 )
@@ -34,7 +34,7 @@ import (
 // too, all posts wait.
 type appLimits struct {
 	client client.Reader
-	apps   appid.Apps
+	apps   credentials.Apps
 
 	mu     sync.Mutex
 	limits map[v1alpha1.Platform]*appLimit

@@ -17,7 +17,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -59,7 +59,7 @@ func newLimitsWorld(t *testing.T) *limitsWorld {
 func (w *limitsWorld) restart() {
 	o := &Options{
 		Client: w.api, APIReader: w.api, Clock: w.clock,
-		Apps: appid.Apps{v1alpha1.PlatformX: {ID: "herald", Secret: func() string { return "s" }}},
+		Apps: credentials.Apps{v1alpha1.PlatformX: {ID: "herald", Secret: func() string { return "s" }}},
 	}
 	w.limits = New(o)
 	w.record = NewRecorder(o, w.limits)

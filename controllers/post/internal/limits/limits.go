@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
@@ -28,7 +28,7 @@ type Options struct {
 	// APIReader reads Connections without the cache.
 	APIReader client.Reader
 	// Apps holds the ids of the installation's own apps. App-wide limits are only accepted for these apps.
-	Apps appid.Apps
+	Apps credentials.Apps
 	// Clock returns the time.
 	Clock clock.PassiveClock
 }

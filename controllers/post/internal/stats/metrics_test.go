@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/limits"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/delivery"
@@ -97,7 +97,7 @@ func measured(t *testing.T, objects ...client.Object) (*Metrics, *Source, *prome
 	m := New(registry)
 	clock := clocktesting.NewFakeClock(nine)
 	registered := platforms.Registry{v1alpha1.PlatformYouTube: videos{}}
-	apps := limits.New(&limits.Options{Apps: appid.Apps{v1alpha1.PlatformYouTube: {ID: "herald"}, v1alpha1.PlatformX: {ID: "herald"}}, Clock: clock})
+	apps := limits.New(&limits.Options{Apps: credentials.Apps{v1alpha1.PlatformYouTube: {ID: "herald"}, v1alpha1.PlatformX: {ID: "herald"}}, Clock: clock})
 	none := func() int { return 0 }
 	s := &Source{
 		Objects: &Objects{}, Clock: clock, Platforms: registered,

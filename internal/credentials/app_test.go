@@ -1,20 +1,20 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package appid_test
+package credentials_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
 )
 
 const x = v1alpha1.PlatformX
 
-func apps(id, secret string) appid.Apps {
-	return appid.Apps{x: {ID: id, Secret: func() string { return secret }}}
+func apps(id, secret string) credentials.Apps {
+	return credentials.Apps{x: {ID: id, Secret: func() string { return secret }}}
 }
 
 func TestOf(t *testing.T) {
@@ -22,7 +22,7 @@ func TestOf(t *testing.T) {
 	mark := own.Sign(x, "access", "refresh")
 	tests := map[string]struct {
 		reason                string
-		asked                 appid.Apps
+		asked                 credentials.Apps
 		platform              v1alpha1.Platform
 		mark, access, refresh string
 		want                  string
@@ -40,7 +40,7 @@ func TestOf(t *testing.T) {
 		"no secret, no mark":   {"and takes no empty mark for one", apps("herald", ""), x, "", "access", "refresh", ""},
 		"no app":               {"nor does an installation without an app", nil, x, "", "access", "refresh", ""},
 		"no client id":         {"nor one that names none", apps("", "s"), x, "", "access", "refresh", ""},
-		"secret never set":     {"a nil Secret is none", appid.Apps{x: {ID: "herald"}}, x, "", "access", "refresh", ""},
+		"secret never set":     {"a nil Secret is none", credentials.Apps{x: {ID: "herald"}}, x, "", "access", "refresh", ""},
 		"no token, empty mark": {"nothing is of no app", own, x, "", "", "", ""},
 	}
 	for name, tc := range tests {
@@ -69,7 +69,7 @@ func TestSeal(t *testing.T) {
 	if got := own.ID(x); got != "herald" {
 		t.Errorf("the app is %q", got)
 	}
-	for name, none := range map[string]appid.Apps{"no app": nil, "a public client": apps("herald", "")} {
+	for name, none := range map[string]credentials.Apps{"no app": nil, "a public client": apps("herald", "")} {
 		if mark := none.Sign(x, "access", ""); mark != "" {
 			t.Errorf("%s marks with %q", name, mark)
 		}

@@ -1,14 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package appid marks the credentials of accounts that are known to belong to the installation's own app: those that
-// the apiserver obtained by the app's OAuth, and those that the manager renewed with the app's secret. People may write
-// Secrets with the tokens of any app. A platform's statements about "the app" count only for tokens of the own one.
-//
-// The mark is an annotation of the Secret that cannot be forged: a message authentication code over the platform, the
-// app and the tokens. Its key is derived from the app's secret, which only the two processes have: that secret is what
-// identifies the app.
-package appid
+package credentials
 
 import (
 	"crypto/hkdf"
@@ -20,14 +13,19 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Annotation is the annotation of a Secret with its mark.
-const Annotation = "social.herald.dev/app-seal"
+// AppMarkAnnotation marks a Secret whose credentials are known to belong to the installation's own app: those that the
+// apiserver obtained by the app's OAuth, and those that the manager renewed with the app's secret. People may write
+// Secrets with the tokens of any app. A platform's statements about "the app" count only for tokens of the own one.
+//
+// The mark cannot be forged: it is a message authentication code over the platform, the app and the tokens. Its key is
+// derived from the app's secret, which only the two processes have: that secret is what identifies the app.
+const AppMarkAnnotation = "social.herald.dev/app-seal"
 
-// version is the prefix of each mark, and names its algorithm and input.
-const version = "v1."
+// markVersion is the prefix of each mark, and names its algorithm and input.
+const markVersion = "v1."
 
-// purpose separates the key from other uses of the app's secret.
-const purpose = "social.herald.dev/app-seal/v1"
+// markPurpose separates the key from other uses of the app's secret.
+const markPurpose = "social.herald.dev/app-seal/v1"
 
 // App is the installation's app on one platform.
 type App struct {
@@ -58,7 +56,7 @@ func (a Apps) Sign(platform v1alpha1.Platform, access, refresh string) string {
 	if code == nil {
 		return ""
 	}
-	return version + base64.RawURLEncoding.EncodeToString(code)
+	return markVersion + base64.RawURLEncoding.EncodeToString(code)
 }
 
 // Identify returns the client id of the app whose mark the credentials carry; "" if there is no mark or it does not
@@ -80,7 +78,7 @@ func (a Apps) mac(platform v1alpha1.Platform, access, refresh string) []byte {
 	if secret == "" || access == "" {
 		return nil
 	}
-	key, err := DeriveKey(secret, purpose)
+	key, err := DeriveKey(secret, markPurpose)
 	if err != nil {
 		return nil
 	}
