@@ -34,7 +34,6 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
@@ -82,7 +81,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Owned == nil || o.Clock == nil {
 		return nil, errors.New("the API key reconciler needs Client, APIReader, Owned and Clock")
 	}
-	o.Events = eventrecorder.New(o.Events, o.Client.Scheme(), o.Clock)
+	o.Events = conditions.NewEventRecorder(o.Events, o.Client.Scheme(), o.Clock)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonActive, v1alpha1.ReasonKeyExpired, v1alpha1.ReasonKeyRevoked},

@@ -34,7 +34,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/store"
@@ -140,7 +139,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
-	o.Events = eventrecorder.New(o.Events, o.Client.Scheme(), o.Clock)
+	o.Events = conditions.NewEventRecorder(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{Options: o, fetchSlots: newFetchSlots(cmp.Or(o.MaxFetches, 8), o.Clock), status: conditions.Reporter{
 		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching, v1alpha1.ReasonBudgetLimit},

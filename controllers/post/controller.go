@@ -40,8 +40,8 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/records"
 	"github.com/herald-social/herald/controllers/post/internal/stats"
 	"github.com/herald-social/herald/internal/apiclock"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/pacing"
@@ -245,7 +245,7 @@ func New(o Options) (*Reconciler, error) {
 		return nil, errors.New("the post reconciler needs Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID")
 	}
 	o.setDefaults()
-	o.Events = eventrecorder.New(o.Events, o.Client.Scheme(), o.Clock)
+	o.Events = conditions.NewEventRecorder(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{
 		o:          o,
 		scheduler:  dispatch.NewScheduler(o.MaxConcurrentReconciles),

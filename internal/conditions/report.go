@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/text"
 )
 
@@ -37,8 +36,7 @@ type Status interface{ GetConditions() []metav1.Condition }
 type Reporter struct {
 	// Client writes the status.
 	Client client.Client
-	// Events receives the events, and distinguishes events with different notes (package eventrecorder); nil emits
-	// none.
+	// Events receives the events, and is made by NewEventRecorder; nil emits none.
 	Events events.EventRecorder
 	// Action is the action of the events.
 	Action string
@@ -75,7 +73,7 @@ func (r *Reporter) Report(ctx context.Context, obj client.Object, before, after 
 	if slices.Contains(r.Normal, ready.Reason) {
 		kind = corev1.EventTypeNormal
 	}
-	r.Events.Eventf(obj, nil, kind, ready.Reason, r.Action, "%s", text.TruncateBytes(ready.Message, eventrecorder.MaxNote))
+	r.Events.Eventf(obj, nil, kind, ready.Reason, r.Action, "%s", text.TruncateBytes(ready.Message, MaxEventNote))
 	return nil
 }
 

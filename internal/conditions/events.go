@@ -1,12 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eventrecorder keeps events with different notes apart.
-//
-// client-go adds an event to a series if an earlier event has the same type, reason, action, reporter, regarding and
-// related. It does not compare the note, and stores the first event's note only. Without this package the second of two
-// refusals would only be a number.
-package eventrecorder
+package conditions
 
 import (
 	"fmt"
@@ -25,8 +20,8 @@ import (
 )
 
 const (
-	// MaxNote is the maximum length of a note in bytes. events.k8s.io/v1 rejects notes of more than 1,024 bytes.
-	MaxNote = 1000
+	// MaxEventNote is the maximum length of a note in bytes. events.k8s.io/v1 rejects notes of more than 1,024 bytes.
+	MaxEventNote = 1000
 
 	// seriesTTL is how long the notes of a series are remembered. client-go ends a series six minutes after its last
 	// event, and searches for such series every six minutes.
@@ -36,8 +31,12 @@ const (
 	mostSeries = 1 << 14
 )
 
-// Recorder is an events.EventRecorder whose events share a series only if they have the same note.
-type Recorder struct {
+// EventRecorder is an events.EventRecorder whose events share a series only if they have the same note.
+//
+// client-go adds an event to a series if an earlier event has the same type, reason, action, reporter, regarding and
+// related. It does not compare the note, and stores the first event's note only. Without this type the second of two
+// refusals would only be a number.
+type EventRecorder struct {
 	to     events.EventRecorder
 	scheme *runtime.Scheme
 
@@ -45,26 +44,26 @@ type Recorder struct {
 	notes *cache.LRUExpireCache
 }
 
-var _ events.EventRecorder = (*Recorder)(nil)
+var _ events.EventRecorder = (*EventRecorder)(nil)
 
-// New returns a Recorder that passes events to another one; nil if to is nil, so that nothing is recorded. The scheme
+// NewEventRecorder returns a EventRecorder that passes events to another one; nil if to is nil, so that nothing is recorded. The scheme
 // has the kinds that events are about.
-func New(to events.EventRecorder, scheme *runtime.Scheme, clk clock.PassiveClock) events.EventRecorder {
+func NewEventRecorder(to events.EventRecorder, scheme *runtime.Scheme, clk clock.PassiveClock) events.EventRecorder {
 	if to == nil {
 		return nil
 	}
-	return &Recorder{to: to, scheme: scheme, notes: cache.NewLRUExpireCacheWithClock(mostSeries, clk)}
+	return &EventRecorder{to: to, scheme: scheme, notes: cache.NewLRUExpireCacheWithClock(mostSeries, clk)}
 }
 
-// series holds the fields that client-go compares, except those that all events of a Recorder share.
+// series holds the fields that client-go compares, except those that all events of a EventRecorder share.
 type series struct {
 	kind, reason, action string
 	regarding, related   corev1.ObjectReference
 }
 
 // Eventf records an event. The action of the second and each further note of a series is numbered: Deliver, Deliver-2.
-func (r *Recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	note = text.TruncateBytes(fmt.Sprintf(note, args...), MaxNote)
+func (r *EventRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	note = text.TruncateBytes(fmt.Sprintf(note, args...), MaxEventNote)
 	about, with := r.refer(regarding), r.refer(related)
 	key := series{kind: kind, reason: reason, action: action}
 	if about != nil {
@@ -80,7 +79,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, kind, reason, actio
 }
 
 // number returns the number of a note within its series, from 1.
-func (r *Recorder) number(of series, note string) int {
+func (r *EventRecorder) number(of series, note string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var notes []string
@@ -96,7 +95,7 @@ func (r *Recorder) number(of series, note string) int {
 }
 
 // refer returns the reference to an object, as client-go makes it; nil if that fails, which client-go logs.
-func (r *Recorder) refer(object runtime.Object) *corev1.ObjectReference {
+func (r *EventRecorder) refer(object runtime.Object) *corev1.ObjectReference {
 	if object == nil {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package eventrecorder
+package conditions
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func TestEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, clk := folds{}, clocktesting.NewFakeClock(time.Unix(0, 0))
-			tc.tell(New(got, scheme, clk), clk)
+			tc.tell(NewEventRecorder(got, scheme, clk), clk)
 			var notes []string
 			for _, note := range got {
 				notes = append(notes, note)
@@ -85,7 +85,7 @@ func TestEvents(t *testing.T) {
 // The Kubernetes API rejects an event whose note or action is too long.
 func TestBounds(t *testing.T) {
 	got := folds{}
-	r := New(got, runtime.NewScheme(), clocktesting.NewFakeClock(time.Unix(0, 0)))
+	r := NewEventRecorder(got, runtime.NewScheme(), clocktesting.NewFakeClock(time.Unix(0, 0)))
 	for n := range 300 {
 		r.Eventf(&v1alpha1.Post{}, nil, "Warning", "Refused", "Deliver", "%d%s", n, strings.Repeat("é", 2000))
 	}
@@ -100,7 +100,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestNoRecorder(t *testing.T) {
-	if got := New(nil, runtime.NewScheme(), clocktesting.NewFakePassiveClock(time.Now())); got != nil {
+	if got := NewEventRecorder(nil, runtime.NewScheme(), clocktesting.NewFakePassiveClock(time.Now())); got != nil {
 		t.Errorf("events that nobody takes are recorded by %T: controllers compare with nil", got)
 	}
 }
