@@ -29,7 +29,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/logconstructor"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/rules"
@@ -79,7 +79,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		return errors.New("the webhook needs Reader, Clock and StartingDeadline")
 	}
 	hook := admission.WithValidator(mgr.GetScheme(), &PostValidator{o})
-	hook.LogConstructor = logconstructor.ForWebhook
+	hook.LogConstructor = conditions.WebhookLogger
 	if o.SecretPath == nil {
 		mgr.GetWebhookServer().Register(PostPath, hook)
 		return nil

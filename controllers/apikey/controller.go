@@ -34,7 +34,6 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
 )
@@ -95,7 +94,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Namespaces, r.Client, func() client.ObjectList { return &v1alpha1.APIKeyList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: pacing.APIKeyTimeout, RateLimiter: pacing.NewRateLimiter()}).
-		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "apikey")).
+		WithLogConstructor(conditions.ControllerLogConstructor(mgr.GetLogger(), "apikey")).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the API key controller: %w", err)

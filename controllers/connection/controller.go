@@ -35,7 +35,6 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/credentials/spool"
-	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/unlisted"
@@ -141,7 +140,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested(), limitChanged()))).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Namespaces, r.Client, func() client.ObjectList { return &v1alpha1.ConnectionList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: pacing.ConnectionTimeout, RateLimiter: pacing.NewRateLimiter()}).
-		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "connection"))
+		WithLogConstructor(conditions.ControllerLogConstructor(mgr.GetLogger(), "connection"))
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.

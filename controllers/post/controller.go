@@ -43,7 +43,6 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/installation"
-	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/rollback"
@@ -320,7 +319,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Namespaces, r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: pacing.PostTimeout, RateLimiter: pacing.NewRateLimiter()}).
-		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "post")).
+		WithLogConstructor(conditions.ControllerLogConstructor(mgr.GetLogger(), "post")).
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/logconstructor"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting/suspension"
 )
@@ -36,7 +36,7 @@ func (r *Reconciler) setupSuspensions(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).Named("team-suspension").
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, suspensionsChanged))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: suspensionsAtOnce, ReconciliationTimeout: pacing.TeamTimeout, RateLimiter: pacing.NewRateLimiter()}).
-		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "team-suspension"))
+		WithLogConstructor(conditions.ControllerLogConstructor(mgr.GetLogger(), "team-suspension"))
 	if r.SuspendAll != nil {
 		ctl = ctl.WatchesRawSource(source.Func(r.watchSuspendAll))
 	}

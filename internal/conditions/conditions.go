@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package conditions writes the conditions of Herald's kinds by the kstatus convention (kubectl wait, Flux and Argo CD
-// follow it): Ready always, Reconciling while the manager works towards it, Stalled when a person has to act.
+// follow it): Ready always, Reconciling while the manager works towards it, Stalled when a person has to act. It
+// reports their changes as events and log lines.
 package conditions
 
 import (

@@ -46,8 +46,8 @@ type EventRecorder struct {
 
 var _ events.EventRecorder = (*EventRecorder)(nil)
 
-// NewEventRecorder returns a EventRecorder that passes events to another one; nil if to is nil, so that nothing is recorded. The scheme
-// has the kinds that events are about.
+// NewEventRecorder returns an EventRecorder that passes events to another one; nil if to is nil, so that nothing is
+// recorded. The scheme has the kinds that events are about.
 func NewEventRecorder(to events.EventRecorder, scheme *runtime.Scheme, clk clock.PassiveClock) events.EventRecorder {
 	if to == nil {
 		return nil
@@ -55,7 +55,7 @@ func NewEventRecorder(to events.EventRecorder, scheme *runtime.Scheme, clk clock
 	return &EventRecorder{to: to, scheme: scheme, notes: cache.NewLRUExpireCacheWithClock(mostSeries, clk)}
 }
 
-// series holds the fields that client-go compares, except those that all events of a EventRecorder share.
+// series holds the fields that client-go compares, except those that all events of an EventRecorder share.
 type series struct {
 	kind, reason, action string
 	regarding, related   corev1.ObjectReference

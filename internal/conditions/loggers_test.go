@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package logconstructor_test
+package conditions_test
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/herald-social/herald/internal/logconstructor"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/test/logtest"
 )
 
@@ -24,7 +24,7 @@ func TestLines(t *testing.T) {
 		return &reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 	}
 	controller := func(r *reconcile.Request) func(logr.Logger) logr.Logger {
-		return func(base logr.Logger) logr.Logger { return logconstructor.ForController(base, "post")(r) }
+		return func(base logr.Logger) logr.Logger { return conditions.ControllerLogConstructor(base, "post")(r) }
 	}
 	asked := &admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{UID: "1-2", Namespace: "team-acme", Name: "launch"}}
 	for name, tc := range map[string]struct {
@@ -37,8 +37,8 @@ func TestLines(t *testing.T) {
 		"a Team":                {"it is in no namespace", controller(request("", "acme")), nil, []logtest.Line{{"level": "INFO", "msg": "said", "controller": "post", "name": "acme"}}},
 		"the start":             {"thirty lines of it tell nothing at 3 a.m.", controller(nil), nil, nil},
 		"a start that fails":    {"somebody has to mend it", controller(nil), errors.New("broken"), []logtest.Line{{"level": "ERROR", "msg": "said", "controller": "post", "err": "broken"}}},
-		"a request":             {"the audit log has the id, too", func(base logr.Logger) logr.Logger { return logconstructor.ForWebhook(base, asked) }, nil, []logtest.Line{{"level": "INFO", "msg": "said", "namespace": "team-acme", "name": "launch", "requestID": "1-2"}}},
-		"an unreadable request": {"there is nothing to name", func(base logr.Logger) logr.Logger { return logconstructor.ForWebhook(base, nil) }, nil, []logtest.Line{{"level": "INFO", "msg": "said"}}},
+		"a request":             {"the audit log has the id, too", func(base logr.Logger) logr.Logger { return conditions.WebhookLogger(base, asked) }, nil, []logtest.Line{{"level": "INFO", "msg": "said", "namespace": "team-acme", "name": "launch", "requestID": "1-2"}}},
+		"an unreadable request": {"there is nothing to name", func(base logr.Logger) logr.Logger { return conditions.WebhookLogger(base, nil) }, nil, []logtest.Line{{"level": "INFO", "msg": "said"}}},
 	} {
 		var out logtest.Log
 		log := tc.log(logr.FromSlogHandler(slog.NewJSONHandler(&out, nil)))
