@@ -27,7 +27,6 @@ import (
 	apirest "github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/archive"
-	"github.com/herald-social/herald/internal/gctuner"
 	"github.com/herald-social/herald/internal/tracing"
 )
 
@@ -197,7 +196,7 @@ func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 // the start does not count.
 func tuneGC() {
 	if os.Getenv("GOGC") == "" {
-		gctuner.SetMinHeapGrowth(apiserverHeadroom)
+		setMinHeapGrowth(apiserverHeadroom)
 	}
 }
 

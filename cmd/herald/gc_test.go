@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gctuner
+package main
 
 import (
 	"runtime"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestPercentage(t *testing.T) {
+func TestGCPercent(t *testing.T) {
 	const mib = 1 << 20
 	for name, tc := range map[string]struct {
 		reason      string
@@ -26,19 +26,19 @@ func TestPercentage(t *testing.T) {
 		"overflow near": {"the most that a machine has does not overflow", 1 << 62, 1 << 40, 1 << 22 * 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := percentage(tc.bytes, tc.held); got != tc.want {
+			if got := gcPercent(tc.bytes, tc.held); got != tc.want {
 				t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-// TestKeep grows and shrinks the heap and checks Go's goal.
-func TestKeep(t *testing.T) {
-	before := debug.SetGCPercent(goDefault)
+// TestSetMinHeapGrowth grows and shrinks the heap and checks Go's goal.
+func TestSetMinHeapGrowth(t *testing.T) {
+	before := debug.SetGCPercent(defaultGCPercent)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	const headroom = 64 << 20
-	SetMinHeapGrowth(headroom)
+	setMinHeapGrowth(headroom)
 	goal := func() (percent, growth uint64) {
 		samples := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/goal:bytes"}, {Name: "/gc/heap/live:bytes"}}
 		metrics.Read(samples)
@@ -64,7 +64,7 @@ func TestKeep(t *testing.T) {
 	eventually("with 8 MiB more", near)
 	runtime.KeepAlive(ballast)
 	large := make([]byte, 3*headroom)
-	eventually("with more than the headroom", func(percent, _ uint64) bool { return percent == goDefault })
+	eventually("with more than the headroom", func(percent, _ uint64) bool { return percent == defaultGCPercent })
 	runtime.KeepAlive(large)
 	eventually("after that is gone", near)
 }
