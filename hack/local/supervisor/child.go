@@ -43,7 +43,7 @@ type Child struct {
 	options    Options
 	pid, exits atomic.Int64
 	// stop sends SIGTERM to the process and prevents restarts, and kill sends SIGKILL.
-	stop, kill context.CancelFunc
+	stop, kill func()
 	// done is closed after the end of the last incarnation.
 	done chan struct{}
 }
@@ -109,14 +109,16 @@ func (c *Child) logTail() string {
 	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
-func (c *Child) supervise(stopping, killing context.Context) {
+func (c *Child) supervise(stopping, killing <-chan struct{}) {
 	defer close(c.done)
 	defer os.Remove(c.pidPath()) //nolint:errcheck // a remaining file names a process that has ended
 	for {
 		begun := time.Now()
 		reason := c.runOnce(stopping, killing)
-		if stopping.Err() != nil {
+		select {
+		case <-stopping:
 			return
+		default:
 		}
 		c.exits.Add(1)
 		if c.options.Once {
@@ -129,7 +131,7 @@ func (c *Child) supervise(stopping, killing context.Context) {
 		}
 		c.options.Report(c.Name, reason+"; starting it again")
 		select {
-		case <-stopping.Done():
+		case <-stopping:
 			return
 		case <-time.After(pause):
 		}
@@ -137,7 +139,7 @@ func (c *Child) supervise(stopping, killing context.Context) {
 }
 
 // runOnce runs one incarnation to its end, and returns the reason of its end.
-func (c *Child) runOnce(stopping, killing context.Context) string {
+func (c *Child) runOnce(stopping, killing <-chan struct{}) string {
 	log, err := os.OpenFile(c.LogPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Sprintf("could not be started: %v", err)
@@ -148,17 +150,28 @@ func (c *Child) runOnce(stopping, killing context.Context) string {
 	if err := c.options.Group.Start(command); err != nil {
 		return fmt.Sprintf("could not be started: %v", err)
 	}
-	// Both fail only if the process has ended.
-	terminated := context.AfterFunc(stopping, func() { _ = command.Process.Signal(syscall.SIGTERM) })
-	defer terminated()
-	killed := context.AfterFunc(killing, func() { _ = command.Process.Kill() })
-	defer killed()
+	ended := make(chan struct{})
+	go func() {
+		// The process state has the same result as Wait's error.
+		_ = command.Wait()
+		close(ended)
+	}()
 	c.pid.Store(int64(command.Process.Pid))
 	if err := workspace.WriteFile(c.pidPath(), []byte(strconv.Itoa(command.Process.Pid)+"\n"), 0o644); err != nil {
 		c.options.Report(c.Name, err.Error())
 	}
-	// The process state has the same result as Wait's error.
-	_ = command.Wait()
+	// A signal fails only if the process has ended.
+	select {
+	case <-ended:
+	case <-stopping:
+		_ = command.Process.Signal(syscall.SIGTERM)
+	}
+	select {
+	case <-ended:
+	case <-killing:
+		_ = command.Process.Kill()
+		<-ended
+	}
 	return fmt.Sprintf("ended (%s)", command.ProcessState)
 }
 

@@ -76,9 +76,11 @@ func (s *Supervisor) Start(spec Spec) *Child {
 	if s.stopping {
 		return nil
 	}
-	stopping, stop := context.WithCancel(context.Background())
-	killing, kill := context.WithCancel(context.Background())
-	child := &Child{Spec: spec, options: s.options, stop: stop, kill: kill, done: make(chan struct{})}
+	stopping, killing := make(chan struct{}), make(chan struct{})
+	child := &Child{
+		Spec: spec, options: s.options, done: make(chan struct{}),
+		stop: sync.OnceFunc(func() { close(stopping) }), kill: sync.OnceFunc(func() { close(killing) }),
+	}
 	s.children = append(s.children, child)
 	go child.supervise(stopping, killing)
 	return child
