@@ -235,11 +235,6 @@ type TeamSpec struct {
 	// retention is how long finished posts are kept in the cluster and in the archive.
 	// +optional
 	Retention TeamRetention `json:"retention,omitzero"`
-
-	// ttlAfterFinished is the former name of retention.archived, and applies if that is not
-	// set. Deprecated: use retention.archived.
-	// +optional
-	TTLAfterFinished *Duration `json:"ttlAfterFinished,omitempty"`
 }
 
 // TeamStatus is the observed state of a team.

@@ -334,8 +334,7 @@ const usualInCluster = 7 * 24 * time.Hour
 // only for the retention that a Team sets. The sweep alone decides for the installation's default, and for applied
 // posts, whose retention starts when they leave the cluster.
 func (p *Reader) isOver(owner *v1alpha1.Team, kept *record.Record) bool {
-	unsaid := owner.Spec.Retention.Archived == nil && owner.Spec.TTLAfterFinished == nil
-	if unsaid || kept.Labels[v1alpha1.OriginLabel] == "" {
+	if owner.Spec.Retention.Archived == nil || kept.Labels[v1alpha1.OriginLabel] == "" {
 		return false
 	}
 	until := kept.FinishedAt.Add(retention.Policy{InCluster: usualInCluster}.Of(owner).Archived)

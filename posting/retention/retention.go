@@ -6,7 +6,6 @@
 package retention
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -39,7 +38,7 @@ func (p Policy) Of(team *v1alpha1.Team) Times {
 	}
 	times := Times{
 		InCluster: max(or(spec.Retention.InCluster, p.InCluster), p.LeastInCluster),
-		Archived:  or(cmp.Or(spec.Retention.Archived, spec.TTLAfterFinished), p.Archived),
+		Archived:  or(spec.Retention.Archived, p.Archived),
 		Applied:   spec.Retention.Applied,
 	}
 	times.Archived = max(times.Archived, times.InCluster)

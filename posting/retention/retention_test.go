@@ -51,18 +51,6 @@ func TestOf(t *testing.T) {
 			policy,
 			retention.Times{InCluster: 7 * day, Archived: 7 * day},
 		},
-		"the older name": {
-			"a team of v0.1.0 has its 2160h, or what it was given",
-			v1alpha1.TeamSpec{TTLAfterFinished: span(30 * day)},
-			policy,
-			retention.Times{InCluster: 7 * day, Archived: 30 * day},
-		},
-		"both names": {
-			"the newer one is what somebody wrote last",
-			v1alpha1.TeamSpec{TTLAfterFinished: span(30 * day), Retention: v1alpha1.TeamRetention{Archived: span(60 * day)}},
-			policy,
-			retention.Times{InCluster: 7 * day, Archived: 60 * day},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.policy.Of(&v1alpha1.Team{Spec: tc.spec}); got != tc.want {

@@ -36,6 +36,10 @@ const (
 // definitions is the folder with this version's CRDs.
 var definitions = filepath.Join(repository, "config", "crd", "bases")
 
+// removed are the differences between the CRDs that the earlier programs do not notice. They never write the field, which
+// had a default in the CRD, and use the same default if it is missing.
+var removed = []string{"Team.spec: ttlAfterFinished is gone"}
+
 // install applies the CRDs of a folder, as an upgrade or a rollback of the chart does.
 func install(folder string) {
 	GinkgoHelper()
@@ -82,6 +86,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 	It("takes all that the earlier version writes", func() {
 		problems, err := narrowedBetween(earlier, definitions)
 		Expect(err).NotTo(HaveOccurred())
+		problems = slices.DeleteFunc(problems, func(problem string) bool { return slices.Contains(removed, problem) })
 		Expect(problems).To(BeEmpty(), "the definitions of %s took it; see docs/upgrades.md", previous.name)
 	})
 

@@ -147,8 +147,6 @@ var _ = DescribeTable("what a Team keeps", others,
 	Entry("in the archive for a part of a day", retained(map[string]any{"archived": "1.5d"}), nil, "must be a time"),
 	Entry("in the archive for less than in the cluster, which counts as the same", retained(map[string]any{"inCluster": "48h", "archived": "0s"}), nil, ""),
 	Entry("in the archive alone", retained(map[string]any{"inCluster": "0s", "applied": true}), nil, ""),
-	Entry("by the older name", durably(map[string]any{"ttlAfterFinished": "2160h"}), nil, ""),
-	Entry("by the older name, for days", durably(map[string]any{"ttlAfterFinished": "90d"}), nil, ""),
 )
 
 func durable(inCluster string) *unstructured.Unstructured {
@@ -156,15 +154,10 @@ func durable(inCluster string) *unstructured.Unstructured {
 }
 
 func retained(retention map[string]any) *unstructured.Unstructured {
-	return durably(map[string]any{"retention": retention})
-}
-
-func durably(spec map[string]any) *unstructured.Unstructured {
-	spec["namespace"] = "keeps"
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Team",
 		"metadata": map[string]any{"name": fmt.Sprintf("o%d", serial.Add(1))},
-		"spec":     spec,
+		"spec":     map[string]any{"namespace": "keeps", "retention": retention},
 	}}
 }
 
@@ -173,7 +166,6 @@ var _ = Describe("the defaults of a Team", func() {
 		t := team("plain", v1alpha1.Subscription{})
 		Expect(k8s.Create(ctx, t)).To(Succeed())
 		Expect(t.Spec.Retention).To(Equal(v1alpha1.TeamRetention{}))
-		Expect(t.Spec.TTLAfterFinished).To(BeNil())
 		Expect(t.Spec.Subscription).To(Equal(v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive}))
 	})
 })

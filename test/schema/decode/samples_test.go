@@ -52,9 +52,8 @@ func sampleTeam() *v1alpha1.Team {
 	team := &v1alpha1.Team{
 		Spec: v1alpha1.TeamSpec{
 			Namespace: "team-a", DisplayName: "A",
-			Subscription:     v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionTrialing, TrialEndsAt: &at},
-			TTLAfterFinished: &v1alpha1.Duration{Duration: 90 * time.Minute},
-			Retention:        v1alpha1.TeamRetention{InCluster: &v1alpha1.Duration{}, Archived: &v1alpha1.Duration{Duration: 90 * time.Hour}, Applied: true},
+			Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionTrialing, TrialEndsAt: &at},
+			Retention:    v1alpha1.TeamRetention{InCluster: &v1alpha1.Duration{}, Archived: &v1alpha1.Duration{Duration: 90 * time.Hour}, Applied: true},
 			Budget: v1alpha1.TeamBudget{
 				Posts: new(int32(10)), PostBytes: new(resource.MustParse("10Mi")), UnfinishedPosts: new(int32(5)),
 				PendingFiles: new(int32(5)), PendingFileBytes: new(resource.MustParse("1Gi")), Keys: new(int32(2)),
