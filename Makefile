@@ -1,9 +1,9 @@
 # Everything a contributor runs, from one place. `make` alone lists the everyday targets.
 #
 # What is built lands in bin/. Nothing is installed outside the checkout and nothing needs root, except for `make chromium`. All that is
-# downloaded are Go modules, pinned in go.mod and in the go.mod files of hack/, Debian packages for one container image, pinned in
-# hack/image, and from npm what looks at documents and pages and the clients of agents, pinned in hack/openapi, hack/lighthouse,
-# test/agents/foreign, test/counting and hack/make/browser.mk.
+# downloaded are Go modules, pinned in go.mod and in the go.mod files of hack/, programs of the control plane, pinned in
+# hack/controlplane/checksums.txt, Debian packages for one container image, pinned in hack/image, and from npm what looks at documents and
+# pages and the clients of agents, pinned in hack/openapi, hack/lighthouse, test/agents/foreign, test/counting and hack/make/browser.mk.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 SHELL := bash
@@ -85,8 +85,7 @@ lint-fix: $(BIN)/golangci-lint ## Let the linters mend what they can
 # The program replaces the shell and is a child of make itself: a signal sent to make reaches it, which `go run` would not pass on.
 .PHONY: run
 run: controlplane ## Run all of Herald on this machine, with simulated platforms, until Ctrl-C
-	@go build -buildvcs=false -o $(BIN)/local ./hack/local
-	exec $(BIN)/local run
+	@exec $(BIN)/local run
 
 .PHONY: test
 test: ## Everything that must hold before a change lands; says at the end what it could not run, and why

@@ -33,7 +33,6 @@ browser: controlplane $(BIN)/axe.min.js
 	  echo "there is no Chromium or Chrome in PATH; make chromium installs Debian's"
 	  exit 1
 	fi
-	go build -buildvcs=false -o $(BIN)/local ./hack/local
 
 browser_test = KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/browser -count=1 -timeout 30m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 

@@ -4,42 +4,50 @@
 build: ## Build bin/herald and bin/herald-sandbox
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
+# What a local run consists of. In one build, so that the programs are linked side by side; local has no version to set.
+.PHONY: programs
+programs:
+	@[ -e $(BIN)/local ] || echo "building herald, herald-sandbox and local into bin: up to 3 min the first time, on two cores"
+	go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/... ./hack/local
+
 .PHONY: controlplane
-controlplane: $(servers) $(BIN)/herald-store build ## Build what tests and the local run need: a Kubernetes control plane (or use KUBEBUILDER_ASSETS), S3 store, sandbox, herald
+controlplane: servers $(BIN)/herald-store programs ## Build what tests and the local run need: a Kubernetes control plane (or use KUBEBUILDER_ASSETS), S3 store, sandbox, herald
+
+# Where the programs of the control plane come from: released ones with a pinned checksum if the network allows it, off to build all, or
+# the address of a mirror.
+export DOWNLOADS ?=
+
+controlplane_programs := etcd kube-apiserver kube-controller-manager kubectl
+
+# One call for all, so that they are built together.
+.PHONY: servers
+servers:
+	@$(if $(strip $(servers)),hack/controlplane.sh hack/controlplane $(BIN) $(notdir $(servers)))
+
+$(controlplane_programs:%=$(BIN)/%): hack/controlplane/go.mod hack/controlplane/go.sum
+	@hack/controlplane.sh hack/controlplane $(BIN) $(@F)
+
+# The oldest that Herald works with (cmd/herald/internal/preflight), for its suites.
+$(BIN)/oldest/kube-apiserver: hack/controlplane/oldest/go.mod hack/controlplane/oldest/go.sum
+	@hack/controlplane.sh hack/controlplane/oldest $(BIN)/oldest $(@F)
+
+.PHONY: controlplane-checksums
+controlplane-checksums: ## Print the lines of hack/controlplane/checksums.txt for its versions, compared with the published ones
+	@go run ./hack/download -mirror '$(filter-out off,$(DOWNLOADS))' -checksums
 
 # What a killed build leaves must not pass for a program, so each is built under another name. A go.work around the checkout
 # would replace the versions that the nested modules pin.
-build_nested = export GOWORK=off; trap 'rm -f $@.$$$$' EXIT; go -C $(<D) build -ldflags "-s -w $$flags" -o $@.$$$$ $(package); mv $@.$$$$ $@
+build_nested = export GOWORK=off; trap 'rm -f $@.$$$$' EXIT; go -C $(<D) build -ldflags "-s -w" -o $@.$$$$ $(package); mv $@.$$$$ $@
 
 $(BIN)/herald-store: package := .
 $(BIN)/herald-store: hack/store/go.mod hack/store/go.sum hack/store/main.go
-	@echo "building bin/$(@F)"
-	flags=
-	$(build_nested)
-
-# Without a version in them, kubectl and Helm refuse kube-apiserver, and kubectl takes every server for too new or too old.
-$(BIN)/etcd: package := go.etcd.io/etcd/server/v3
-$(BIN)/kube-apiserver: package := k8s.io/kubernetes/cmd/kube-apiserver
-$(BIN)/kube-controller-manager: package := k8s.io/kubernetes/cmd/kube-controller-manager
-$(BIN)/kubectl: package := k8s.io/kubernetes/cmd/kubectl
-$(BIN)/oldest/kube-apiserver: package := k8s.io/kubernetes/cmd/kube-apiserver
-$(addprefix $(BIN)/,etcd kube-apiserver kube-controller-manager kubectl): hack/controlplane/go.mod hack/controlplane/go.sum
-# The oldest that Herald works with (cmd/herald/internal/preflight), for its suites.
-$(BIN)/oldest/kube-apiserver: hack/controlplane/oldest/go.mod hack/controlplane/oldest/go.sum
-$(addprefix $(BIN)/,etcd kube-apiserver kube-controller-manager kubectl oldest/kube-apiserver):
-	@echo "building $(@:$(CURDIR)/%=%) (a few minutes the first time)"
-	mkdir -p $(@D)
-	version=$$(GOWORK=off go -C $(<D) list -m -f '{{.Version}}' k8s.io/kubernetes)
-	IFS=. read -r major minor _ <<<"$${version#v}"
-	set=-X\ k8s.io/component-base/version.
-	flags="$${set}gitVersion=$$version $${set}gitMajor=$$major $${set}gitMinor=$$minor"
+	@echo "building herald-store into bin: about 1 min the first time, on two cores"
 	$(build_nested)
 
 # Flux's, with the clients of the clouds whose secrets it decrypts: minutes to build, so that only test-flux needs it.
 $(BIN)/kustomize-controller: package := github.com/fluxcd/kustomize-controller
 $(BIN)/kustomize-controller: hack/kustomize-controller/go.mod hack/kustomize-controller/go.sum
 	@echo "building bin/$(@F) (some minutes the first time)"
-	flags=
 	$(build_nested)
 
 .PHONY: run-reset

@@ -74,7 +74,6 @@ test-oddfiles: controlplane ## Send 240 odd files through the whole stack to eve
 	@if ! command -v ffmpeg >/dev/null; then
 	  $(call not_run,odd files that ffmpeg makes; there is no ffmpeg in PATH: apt-get install --no-install-recommends ffmpeg)
 	fi
-	go build -buildvcs=false -o $(BIN)/local ./hack/local
 	# What passes is left out of the output, and what was skipped is not.
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/oddfiles -count=1 -v -timeout 30m -parallel 8 -run 'TestOddFiles$(if $(FOCUS),/$(FOCUS))' $(if $(SHORT),-short) \
 	  | sed -E '/^ *(=== |--- PASS)/d'
@@ -86,8 +85,7 @@ test-flux: controlplane $(BIN)/kustomize-controller ## Have Flux's kustomize-con
 # The team takes ten minutes, or a part of them by BENCH_SCALE.
 .PHONY: test-hostile
 test-hostile: controlplane ## Let strangers attack each door, then a team do its worst beside others (SHORT=1 for a part of the strangers; docs/security.md)
-	@go build -buildvcs=false -o $(BIN)/local ./hack/local
-	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/hostile -count=1 -v -timeout 20m $(if $(SHORT),-short) $(if $(FOCUS),-run 'TestHostile/$(FOCUS)') \
+	@KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/hostile -count=1 -v -timeout 20m $(if $(SHORT),-short) $(if $(FOCUS),-run 'TestHostile/$(FOCUS)') \
 	  | sed -E '/^ *(=== |--- PASS)/d'
 	$(if $(SHORT),,BENCH=B-HOSTILE $(MAKE) bench)
 
