@@ -82,12 +82,14 @@ type response struct {
 }
 
 type media struct {
-	Schema   schema    `yaml:"schema"`
-	Example  yaml.Node `yaml:"example"`
-	Examples ordered[struct {
-		Summary string    `yaml:"summary"`
-		Value   yaml.Node `yaml:"value"`
-	}] `yaml:"examples"`
+	Schema   schema          `yaml:"schema"`
+	Example  yaml.Node       `yaml:"example"`
+	Examples ordered[sample] `yaml:"examples"`
+}
+
+type sample struct {
+	Summary string    `yaml:"summary"`
+	Value   yaml.Node `yaml:"value"`
 }
 
 type schema struct {

@@ -11,15 +11,27 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"html/template"
 	"os"
+	"regexp"
+	"strings"
+	texttemplate "text/template"
 
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/herald-social/herald/apiserver/openapi"
 )
 
-//go:embed style.css
-var style string
+var (
+	//go:embed style.css
+	style template.CSS
+	//go:embed page.html.tmpl
+	pageHTML string
+	//go:embed page.md.tmpl
+	pageMarkdown string
+)
 
 func main() {
 	if len(os.Args) != 4 {
@@ -37,18 +49,45 @@ func main() {
 }
 
 // render renders both pages of an OpenAPI document. siteURL is used in the examples.
-func render(document []byte, siteURL string) (page, text []byte, err error) {
+func render(document []byte, siteURL string) (page, markdown []byte, err error) {
 	v, err := newView(document, siteURL)
 	if err != nil {
 		return nil, nil, fmt.Errorf("describe the API: %w", err)
 	}
-	m := newMarkdown()
-	people := v.page(m)
-	var out bytes.Buffer
-	if err := errors.Join(m.err, people.Render(&out)); err != nil {
+	// Lines and indentation of the HTML template are for its readers.
+	source := indentation.ReplaceAllString(pageHTML, "")
+	html := template.Must(template.New("").Funcs(template.FuncMap{
+		"markdown": toHTML, "reference": refName, "style": func() template.CSS { return style },
+	}).Parse(source))
+	// Descriptions are Markdown already; some are empty.
+	text := texttemplate.Must(texttemplate.New("").Funcs(texttemplate.FuncMap{"join": strings.Join, "item": toItem}).Parse(pageMarkdown))
+	var people, programs bytes.Buffer
+	if err := errors.Join(html.Execute(&people, v), text.Execute(&programs, v)); err != nil {
 		return nil, nil, fmt.Errorf("describe the API: %w", err)
 	}
-	return out.Bytes(), []byte(v.markdown()), nil
+	return people.Bytes(), append(blankLines.ReplaceAll(bytes.TrimSpace(programs.Bytes()), []byte("\n\n")), '\n'), nil
+}
+
+var (
+	indentation = regexp.MustCompile(`\n\s*`)
+	blankLines  = regexp.MustCompile(`\n\n\n+`)
+	commonMark  = goldmark.New(goldmark.WithExtensions(extension.Table))
+)
+
+// toHTML renders a description, without the HTML in it.
+func toHTML(markdown string) (template.HTML, error) {
+	var out strings.Builder
+	err := commonMark.Convert([]byte(markdown), &out)
+	return template.HTML(out.String()), err //nolint:gosec // goldmark has omitted HTML
+}
+
+// toItem returns a description as the end of a list item. Further paragraphs continue below it.
+func toItem(description string) string {
+	description = strings.ReplaceAll(strings.TrimSpace(description), "\n", "\n  ")
+	if description == "" {
+		return ""
+	}
+	return ": " + strings.ReplaceAll(description, "\n  \n", "\n\n")
 }
 
 func newView(raw []byte, siteURL string) (*view, error) {
@@ -59,6 +98,7 @@ func newView(raw []byte, siteURL string) (*view, error) {
 	if len(d.Servers) != 1 {
 		return nil, fmt.Errorf("the document names %d servers, want one", len(d.Servers))
 	}
-	b := &viewer{document: &d, siteURL: siteURL, baseURL: siteURL + d.Servers[0].URL, inline: map[string]bool{}}
-	return b.view()
+	v := &view{document: &d, SiteURL: siteURL, BaseURL: siteURL + d.Servers[0].URL, inline: map[string]bool{}}
+	err := v.fillAll()
+	return v, err
 }
