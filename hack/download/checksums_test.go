@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -92,4 +93,36 @@ func TestPrintChecksums(t *testing.T) {
 			t.Errorf("%s of the publisher is accepted", name)
 		}
 	}
+}
+
+// TestSharedVersions checks that the other programs of the first start have Herald's version of each module that both
+// require. Otherwise it compiles most of Herald's libraries twice: a package is compiled once for both only if all
+// packages that it imports are the same.
+func TestSharedVersions(t *testing.T) {
+	herald := readVersions(t, "../../go.mod")
+	for _, folder := range []string{"hack/store"} {
+		var differ []string
+		for module, version := range readVersions(t, "../../"+folder+"/go.mod") {
+			if want := herald[module]; want != "" && want != version {
+				differ = append(differ, module+"@"+want)
+			}
+		}
+		if len(differ) > 0 {
+			slices.Sort(differ)
+			t.Errorf("%s has other versions than go.mod. Run: export GOWORK=off; go -C %[1]s get %s && go -C %[1]s mod tidy", folder, strings.Join(differ, " "))
+		}
+	}
+}
+
+func readVersions(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := parseVersions(string(text))
+	if len(versions) == 0 {
+		t.Fatalf("%s requires nothing", file)
+	}
+	return versions
 }
