@@ -16,7 +16,6 @@ import (
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/credentials/spool"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
@@ -46,7 +45,7 @@ func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.Man
 
 // unsavedTokens opens the folder of renewed tokens that are not stored yet. Without a configured folder, it logs that
 // and returns nil.
-func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*spool.Spool, error) {
+func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*credentials.Spool, error) {
 	if c.Off() {
 		log.Info("a renewed token that the Kubernetes API does not take before this process ends is lost, and its account has to be connected again: " +
 			"there is no folder for it (name one in credentials.unsaved)")
@@ -56,7 +55,7 @@ func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*spool.Spool, err
 	if err != nil {
 		return nil, err
 	}
-	folder, err := spool.Open(c.Directory, key, log.WithName("unsaved-tokens"))
+	folder, err := credentials.OpenSpool(c.Directory, key, log.WithName("unsaved-tokens"))
 	if err != nil {
 		return nil, fmt.Errorf("credentials.unsaved: %w", err)
 	}

@@ -34,7 +34,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/credentials/spool"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/unlisted"
@@ -84,7 +83,7 @@ type Options struct {
 	// Namespaces are the watched namespaces; empty means all.
 	Namespaces configv1alpha1.Namespaces
 	// Spool persists renewed tokens across restarts until they are stored; nil persists none.
-	Spool *spool.Spool
+	Spool *credentials.Spool
 	// Grace is the manager's shutdown timeout. Renewed tokens are still stored within it.
 	Grace time.Duration
 	// MaxConcurrentReconciles limits the connections examined concurrently (default 32). An examination mostly waits

@@ -19,7 +19,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/credentials/spool"
 )
 
 const (
@@ -137,7 +136,7 @@ func (r *Reconciler) settle(ctx context.Context, namespace string, entry credent
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: entry.Name()}
 	r.registered.Delete(key)
-	r.discardSaved(ctx, key, spool.Account{Namespace: namespace, Platform: entry.Platform, AccountID: entry.AccountID})
+	r.discardSaved(ctx, key, credentials.SpoolAccount{Namespace: namespace, Platform: entry.Platform, AccountID: entry.AccountID})
 	ctrl.LoggerFrom(ctx).Info("the tokens of an account without a connection were removed",
 		"namespace", namespace, "platform", entry.Platform, "account", entry.AccountID)
 	return nil

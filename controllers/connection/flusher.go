@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/herald-social/herald/internal/credentials/spool"
+	"github.com/herald-social/herald/internal/credentials"
 )
 
 // flusher stores the remaining renewed tokens during shutdown. Examinations have ended by then, and the Kubernetes API
@@ -47,7 +47,7 @@ func (k flusher) flush(ctx context.Context) {
 				ctrl.LoggerFrom(ctx).Error(err, "a renewed token could not be stored while the manager stopped; the account may have to be connected again", "copy", key)
 				return
 			}
-			k.discardSaved(ctx, workingKey(pending.conn), spool.AccountOf(pending.conn))
+			k.discardSaved(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))
 		})
 		return true
 	})

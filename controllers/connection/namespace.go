@@ -11,7 +11,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/credentials/spool"
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
@@ -41,7 +40,7 @@ func (r *Reconciler) dropIfNamespaceGone(ctx context.Context, pending unsaved, p
 	if found, err := kubeclient.ReadNamespace(ctx, r.APIReader, namespace); err != nil || found != nil {
 		return false
 	}
-	r.discardSaved(ctx, workingKey(pending.conn), spool.AccountOf(pending.conn))
+	r.discardSaved(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))
 	ctrl.LoggerFrom(ctx).Info("a renewed token was dropped that this container could not store before it ended: the namespace of its account is gone",
 		"namespace", namespace, "platform", pending.conn.Spec.Platform, "account", pending.conn.Spec.AccountID)
 	return true

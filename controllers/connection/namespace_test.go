@@ -23,7 +23,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/credentials/spool"
 )
 
 // The states of the namespaces of the specs.
@@ -122,8 +121,8 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 
 	DescribeTable("decides on a sealed token", func(ctx SpecContext, state string, kept int, reason string) {
 		p := pod{platform: v1alpha1.PlatformX, client: platform, folder: GinkgoT().TempDir()}
-		Expect(p.open().Save(spool.UnsavedToken{
-			Account: spool.AccountOf(connectionIn(ctx, state)), Token: credentials.Token{Access: "new", Refresh: "new-refresh", ExpiresAt: time.Now().Add(time.Hour)}, From: "the one before",
+		Expect(p.open().Save(credentials.UnsavedToken{
+			Account: credentials.SpoolAccountOf(connectionIn(ctx, state)), Token: credentials.Token{Access: "new", Refresh: "new-refresh", ExpiresAt: time.Now().Add(time.Hour)}, From: "the one before",
 		})).To(Succeed())
 		running, stop := context.WithCancel(ctx)
 		defer stop()

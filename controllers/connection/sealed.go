@@ -14,7 +14,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/credentials/spool"
 	"github.com/herald-social/herald/internal/pacing"
 )
 
@@ -25,13 +24,13 @@ func (r *Reconciler) seal(ctx context.Context, pending unsaved) {
 	if pending.inherited || before.Refresh == "" || before.Refresh == renewed.Refresh {
 		return
 	}
-	if err := r.Spool.Save(spool.UnsavedToken{Account: spool.AccountOf(pending.conn), Token: renewed, From: pending.from}); err != nil {
+	if err := r.Spool.Save(credentials.UnsavedToken{Account: credentials.SpoolAccountOf(pending.conn), Token: renewed, From: pending.from}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is in memory alone until it is stored; see to the folder credentials.unsaved.directory")
 	}
 }
 
 // discardSaved drops a renewed token that is stored or no longer useful.
-func (r *Reconciler) discardSaved(ctx context.Context, key types.NamespacedName, account spool.Account) {
+func (r *Reconciler) discardSaved(ctx context.Context, key types.NamespacedName, account credentials.SpoolAccount) {
 	r.unsaved.Delete(key)
 	if err := r.Spool.Remove(account); err != nil {
 		// The next start sees that the working copy holds the same token or a newer one.

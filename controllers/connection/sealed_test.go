@@ -24,7 +24,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/credentials/spool"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/tiktok"
@@ -46,14 +45,14 @@ func (p pod) start(api client.Client) *connection.Reconciler {
 }
 
 // open opens the folder, as a container does at its start.
-func (p pod) open() *spool.Spool {
+func (p pod) open() *credentials.Spool {
 	GinkgoHelper()
-	kept, err := spool.Open(p.folder, func() string { return strings.Repeat("k", spool.LeastKey) }, GinkgoLogr)
+	kept, err := credentials.OpenSpool(p.folder, func() string { return strings.Repeat("k", credentials.MinSpoolKey) }, GinkgoLogr)
 	Expect(err).NotTo(HaveOccurred())
 	return kept
 }
 
-func (p pod) startWith(api client.Client, kept *spool.Spool) *connection.Reconciler {
+func (p pod) startWith(api client.Client, kept *credentials.Spool) *connection.Reconciler {
 	GinkgoHelper()
 	r, err := connection.New(connection.Options{
 		Client: api, APIReader: api, Clock: clock.RealClock{}, Owned: envtest.EveryNamespace, Grace: time.Minute, Spool: kept,

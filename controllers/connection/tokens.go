@@ -17,7 +17,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/credentials/spool"
 	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 )
@@ -66,7 +65,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 			return &outcome{reason: v1alpha1.ReasonCredentialsInvalid, message: fmt.Sprintf(msgContested, e.input.Secret, other)}
 		}
 	}
-	if e.Store.Inherited(e.conn, e.read) && e.Spool.HasUnreadable(spool.AccountOf(e.conn)) {
+	if e.Store.Inherited(e.conn, e.read) && e.Spool.HasUnreadable(credentials.SpoolAccountOf(e.conn)) {
 		return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgUnread}
 	}
 	if failed := e.claim(ctx); failed != nil {
@@ -160,7 +159,7 @@ func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Cre
 		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process ends before, and has kept it nowhere, the account has to be connected again")
 		return credentials.Credentials{}, err
 	}
-	r.discardSaved(ctx, workingKey(pending.conn), spool.AccountOf(pending.conn))
+	r.discardSaved(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "a renewed token cannot be stored; the account may have to be connected again")
 	}

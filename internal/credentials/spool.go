@@ -1,10 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spool stores renewed tokens that are not in the Kubernetes API yet, sealed in a folder that outlives the
-// process. If a platform replaces the refresh token at each renewal, the new one is the account's only token, and the
-// process may end before the API stores it.
-package spool
+package credentials
 
 import (
 	"crypto/sha256"
@@ -23,13 +20,13 @@ import (
 )
 
 const (
-	// MostEntries is the maximum number of tokens. No renewal starts during an outage, so there are no more than the
-	// accounts that are examined concurrently.
-	MostEntries = 1024
-	// MostBytes is the maximum size of a file. A token is sent in an HTTP header, and so far below.
-	MostBytes = 32 << 10
-	// LeastKey is the minimum length of a key's text.
-	LeastKey = 32
+	// MaxSpoolEntries is the maximum number of tokens. No renewal starts during an outage, so there are no more than
+	// the accounts that are examined concurrently.
+	MaxSpoolEntries = 1024
+	// MaxSpoolBytes is the maximum size of a file. A token is sent in an HTTP header, and so far below.
+	MaxSpoolBytes = 32 << 10
+	// MinSpoolKey is the minimum length of a key's text.
+	MinSpoolKey = 32
 
 	// quarantineDir is the folder for unreadable files, and maxQuarantined the maximum number of files in it.
 	quarantineDir  = "aside"
@@ -42,7 +39,9 @@ const (
 
 var isName = regexp.MustCompile(`^[0-9a-f]{32}\.token$`)
 
-// Spool holds sealed tokens. It is safe for concurrent use. A nil Spool stores nothing.
+// Spool stores renewed tokens that are not in the Kubernetes API yet, sealed in a folder that outlives the process. If
+// a platform replaces the refresh token at each renewal, the new one is the account's only token, and the process may
+// end before the API stores it. Spool is safe for concurrent use. A nil Spool stores nothing.
 type Spool struct {
 	path string
 	// files is the file system of path, for reading.
@@ -57,12 +56,12 @@ type Spool struct {
 	unlisted bool
 }
 
-// Open opens a folder, and creates it if necessary. key is called at each use and returns a text of at least LeastKey
-// characters that is hard to guess. Open returns an error if the folder cannot be created or the key is too short. It
-// only logs a folder that is not writable now.
-func Open(path string, key func() string, log logr.Logger) (*Spool, error) {
-	if len(key()) < LeastKey {
-		return nil, fmt.Errorf("the key has less than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", LeastKey)
+// OpenSpool opens a folder, and creates it if necessary. key is called at each use and returns a text of at least
+// MinSpoolKey characters that is hard to guess. Open returns an error if the folder cannot be created or the key is too
+// short. It only logs a folder that is not writable now.
+func OpenSpool(path string, key func() string, log logr.Logger) (*Spool, error) {
+	if len(key()) < MinSpoolKey {
+		return nil, fmt.Errorf("the key has less than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", MinSpoolKey)
 	}
 	f := &Spool{path: path, files: os.DirFS(path), key: key, log: log}
 	if err := os.MkdirAll(filepath.Join(path, quarantineDir), 0o700); err != nil {
@@ -79,9 +78,9 @@ func Open(path string, key func() string, log logr.Logger) (*Spool, error) {
 	return f, nil
 }
 
-// nameOf is the file name of an account. All Connections of an account in one namespace share its tokens, and so the
-// file.
-func nameOf(a Account) string {
+// spoolFileName is the file name of an account. All Connections of an account in one namespace share its tokens, and so
+// the file.
+func spoolFileName(a SpoolAccount) string {
 	sum := sha256.Sum256([]byte(a.Namespace + "\x00" + string(a.Platform) + "\x00" + a.AccountID))
 	return hex.EncodeToString(sum[:16]) + ".token"
 }
@@ -91,9 +90,9 @@ func (f *Spool) Save(e UnsavedToken) error {
 	if f == nil {
 		return nil
 	}
-	file, err := seal(f.key(), e)
-	if err == nil && len(file) > MostBytes {
-		err = fmt.Errorf("it has %d bytes, and %d are the most", len(file), MostBytes)
+	file, err := sealToken(f.key(), e)
+	if err == nil && len(file) > MaxSpoolBytes {
+		err = fmt.Errorf("it has %d bytes, and %d are the most", len(file), MaxSpoolBytes)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot seal a renewed token: %w", err)
@@ -104,8 +103,8 @@ func (f *Spool) Save(e UnsavedToken) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep a renewed token: %w", err)
 	}
-	name := nameOf(e.Account)
-	if !all[name] && len(all) >= MostEntries {
+	name := spoolFileName(e.Account)
+	if !all[name] && len(all) >= MaxSpoolEntries {
 		return fmt.Errorf("cannot keep a renewed token: folder %s holds %d already, which no process has taken out", f.path, len(all))
 	}
 	if err := f.replace(name, file); err != nil {
@@ -116,16 +115,16 @@ func (f *Spool) Save(e UnsavedToken) error {
 }
 
 // Remove removes the token of an account; a missing token is no error.
-func (f *Spool) Remove(a Account) error {
+func (f *Spool) Remove(a SpoolAccount) error {
 	if f == nil {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := os.Remove(filepath.Join(f.path, nameOf(a))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(f.path, spoolFileName(a))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("a renewed token was stored, and its file stays: %w", err)
 	}
-	delete(f.unread, nameOf(a))
+	delete(f.unread, spoolFileName(a))
 	return nil
 }
 
@@ -157,7 +156,7 @@ func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 		case !isName.MatchString(name) || !file.Type().IsRegular():
 			f.quarantine(name, errors.New("it is no file of Herald's"))
 		default:
-			if e, ok := f.readEntry(name, before[name]); ok && len(entries) < MostEntries {
+			if e, ok := f.readEntry(name, before[name]); ok && len(entries) < MaxSpoolEntries {
 				entries = append(entries, e)
 			}
 		}
@@ -187,13 +186,13 @@ func (f *Spool) readEntry(name string, told bool) (UnsavedToken, bool) {
 }
 
 // HasUnreadable reports whether the account may have a token that Entries could not read.
-func (f *Spool) HasUnreadable(a Account) bool {
+func (f *Spool) HasUnreadable(a SpoolAccount) bool {
 	if f == nil {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.unlisted || f.unread[nameOf(a)]
+	return f.unlisted || f.unread[spoolFileName(a)]
 }
 
 // names lists the files with tokens.
@@ -215,16 +214,16 @@ func (f *Spool) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer opened.Close() //nolint:errcheck // the file is read only
-	return io.ReadAll(io.LimitReader(opened, MostBytes+1))
+	return io.ReadAll(io.LimitReader(opened, MaxSpoolBytes+1))
 }
 
 // unseal decodes the content of a file. The error means that the file is damaged or belongs to another account.
 func (f *Spool) unseal(name string, data []byte) (UnsavedToken, error) {
-	if len(data) > MostBytes {
-		return UnsavedToken{}, fmt.Errorf("it has more than %d bytes", MostBytes)
+	if len(data) > MaxSpoolBytes {
+		return UnsavedToken{}, fmt.Errorf("it has more than %d bytes", MaxSpoolBytes)
 	}
-	e, err := open(f.key(), data)
-	if err == nil && nameOf(e.Account) != name {
+	e, err := openToken(f.key(), data)
+	if err == nil && spoolFileName(e.Account) != name {
 		err = errors.New("it is the token of another account")
 	}
 	return e, err

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package spool
+package credentials
 
 import (
 	"bytes"
@@ -20,21 +20,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/credentials"
 )
 
-const key = "0123456789abcdef0123456789abcdef"
+const spoolKey = "0123456789abcdef0123456789abcdef"
 
 func keyed(text string) func() string { return func() string { return text } }
 
-// entry is an entry of an account.
-func entry(accountID string) UnsavedToken {
+// unsaved is an entry of an account.
+func unsaved(accountID string) UnsavedToken {
 	return UnsavedToken{
-		Account: Account{Namespace: "team-acme", Connection: "acme", UID: "1-2-3", Platform: v1alpha1.PlatformX, AccountID: accountID},
-		Token: credentials.Token{
+		Account: SpoolAccount{Namespace: "team-acme", Connection: "acme", UID: "1-2-3", Platform: v1alpha1.PlatformX, AccountID: accountID},
+		Token: Token{
 			Access: "new-access", Refresh: "new-refresh", ExpiresAt: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), Scopes: "tweet.write", App: "herald",
 		},
-		From: credentials.Token{Access: "old", Refresh: "old-refresh"}.Fingerprint(),
+		From: Token{Access: "old", Refresh: "old-refresh"}.Fingerprint(),
 	}
 }
 
@@ -42,7 +41,7 @@ func entry(accountID string) UnsavedToken {
 func opened(t *testing.T, path, key string) (*Spool, *strings.Builder) {
 	t.Helper()
 	said := &strings.Builder{}
-	f, err := Open(path, keyed(key), funcr.New(func(prefix, args string) { fmt.Fprintln(said, prefix, args) }, funcr.Options{}))
+	f, err := OpenSpool(path, keyed(key), funcr.New(func(prefix, args string) { fmt.Fprintln(said, prefix, args) }, funcr.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,33 +60,33 @@ func entries(t *testing.T, f *Spool) []UnsavedToken {
 
 func TestWhatIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "unsaved")
-	f, _ := opened(t, path, key)
-	older := entry("1")
+	f, _ := opened(t, path, spoolKey)
+	older := unsaved("1")
 	older.Token.Access = "older"
-	for _, e := range []UnsavedToken{older, entry("1"), entry("2")} {
+	for _, e := range []UnsavedToken{older, unsaved("1"), unsaved("2")} {
 		if err := f.Save(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	next, said := opened(t, path, key)
+	next, said := opened(t, path, spoolKey)
 	got := map[string]UnsavedToken{}
 	for _, e := range entries(t, next) {
 		got[e.Account.AccountID] = e
 	}
-	if diff := cmp.Diff(map[string]UnsavedToken{"1": entry("1"), "2": entry("2")}, got); diff != "" {
+	if diff := cmp.Diff(map[string]UnsavedToken{"1": unsaved("1"), "2": unsaved("2")}, got); diff != "" {
 		t.Errorf("the next process finds the latest of each account (-want +got):\n%s", diff)
 	}
-	file, err := os.ReadFile(filepath.Join(path, nameOf(entry("1").Account)))
+	file, err := os.ReadFile(filepath.Join(path, spoolFileName(unsaved("1").Account)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"new-access", "new-refresh", entry("1").From} {
+	for _, secret := range []string{"new-access", "new-refresh", unsaved("1").From} {
 		if bytes.Contains(file, []byte(secret)) {
 			t.Errorf("the file shows %q", secret)
 		}
 	}
 	for range 2 {
-		if err := next.Remove(entry("1").Account); err != nil {
+		if err := next.Remove(unsaved("1").Account); err != nil {
 			t.Errorf("removed once or twice: %v", err)
 		}
 	}
@@ -98,18 +97,18 @@ func TestWhatIsKept(t *testing.T) {
 
 // TestFilesThatAreNoTokens checks that invalid files are ignored, and that the valid one is read nevertheless.
 func TestFilesThatAreNoTokens(t *testing.T) {
-	name := nameOf(entry("1").Account)
-	other := nameOf(entry("2").Account)
-	good, err := seal(key, entry("1"))
+	name := spoolFileName(unsaved("1").Account)
+	other := spoolFileName(unsaved("2").Account)
+	good, err := sealToken(spoolKey, unsaved("1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	replaced := func(old, text string) []byte { return bytes.Replace(good, []byte(old), []byte(text), 1) }
-	strange, err := seal(strings.Repeat("k", LeastKey), entry("1"))
+	strange, err := sealToken(strings.Repeat("k", MinSpoolKey), unsaved("1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty, err := seal(key, UnsavedToken{Account: entry("1").Account})
+	empty, err := sealToken(spoolKey, UnsavedToken{Account: unsaved("1").Account})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +128,7 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 		"empty":                {"the disk was lost", name, nil, "no sealed token"},
 		"nothing sealed":       {"a nonce is needed at least", name, []byte(`{"account":{},"sealed":""}`), "was changed"},
 		"without a token":      {"a later version may seal other things", name, empty, "another version"},
-		"too big":              {"no token has so many bytes", name, bytes.Repeat([]byte(" "), MostBytes+1), "more than"},
+		"too big":              {"no token has so many bytes", name, bytes.Repeat([]byte(" "), MaxSpoolBytes+1), "more than"},
 		"of somebody else":     {"it is no file of Herald's", "notes.txt", []byte("hello"), "no file of Herald's"},
 		"named like a path":    {"names are short and of one form", "0123.token", good, "no file of Herald's"},
 		"a write that was cut": {"the process ended while it wrote, which is nothing to tell", temporary + "123", good[:20], ""},
@@ -137,8 +136,8 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 	for title, tc := range tests {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
-			f, said := opened(t, path, key)
-			if err := f.Save(entry("3")); err != nil {
+			f, said := opened(t, path, spoolKey)
+			if err := f.Save(unsaved("3")); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(filepath.Join(path, tc.name), tc.file, 0o600); err != nil {
@@ -194,7 +193,7 @@ func (tornFile) Read([]byte) (int, error) { return 0, syscall.EIO }
 
 // TestFilesThatCannotBeReadNow checks that a token is not lost because the disk fails at the start.
 func TestFilesThatCannotBeReadNow(t *testing.T) {
-	name := nameOf(entry("1").Account)
+	name := spoolFileName(unsaved("1").Account)
 	for title, tc := range map[string]struct {
 		reason     string
 		disk       ailing
@@ -210,8 +209,8 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
-			f, said := opened(t, path, key)
-			if err := errors.Join(f.Save(entry("1")), f.Save(entry("2"))); err != nil {
+			f, said := opened(t, path, spoolKey)
+			if err := errors.Join(f.Save(unsaved("1")), f.Save(unsaved("2"))); err != nil {
 				t.Fatal(err)
 			}
 			disk := f.files
@@ -222,8 +221,8 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 					t.Errorf("%s: %d found, all: %t", tc.reason, len(found), all)
 				}
 			}
-			if f.HasUnreadable(entry("1").Account) != tc.unread || f.HasUnreadable(entry("3").Account) != tc.othersToo {
-				t.Errorf("%s: unread is %t, of an account without a file %t", tc.reason, f.HasUnreadable(entry("1").Account), f.HasUnreadable(entry("3").Account))
+			if f.HasUnreadable(unsaved("1").Account) != tc.unread || f.HasUnreadable(unsaved("3").Account) != tc.othersToo {
+				t.Errorf("%s: unread is %t, of an account without a file %t", tc.reason, f.HasUnreadable(unsaved("1").Account), f.HasUnreadable(unsaved("3").Account))
 			}
 			if tc.says != "" && strings.Count(said.String(), tc.says) != 1 || tc.says == "" && said.Len() > 0 || !strings.Contains(said.String(), tc.file) {
 				t.Errorf("%s: it is told once, with its name; the log says %q", tc.reason, said)
@@ -232,7 +231,7 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 				t.Errorf("%d files were set aside, %v", len(lying), err)
 			}
 			f.files = disk
-			if found := entries(t, f); len(found) != 2 || f.HasUnreadable(entry("1").Account) {
+			if found := entries(t, f); len(found) != 2 || f.HasUnreadable(unsaved("1").Account) {
 				t.Errorf("later there are %d", len(found))
 			}
 		})
@@ -245,19 +244,19 @@ func TestUnreadIsReplaced(t *testing.T) {
 		reason string
 		how    func(f *Spool) error
 	}{
-		"put":     {"a newer one stands in its place", func(f *Spool) error { return f.Save(entry("1")) }},
-		"removed": {"the account has another one, or is gone", func(f *Spool) error { return f.Remove(entry("1").Account) }},
+		"put":     {"a newer one stands in its place", func(f *Spool) error { return f.Save(unsaved("1")) }},
+		"removed": {"the account has another one, or is gone", func(f *Spool) error { return f.Remove(unsaved("1").Account) }},
 	} {
 		t.Run(title, func(t *testing.T) {
-			f, _ := opened(t, t.TempDir(), key)
-			if err := f.Save(entry("1")); err != nil {
+			f, _ := opened(t, t.TempDir(), spoolKey)
+			if err := f.Save(unsaved("1")); err != nil {
 				t.Fatal(err)
 			}
-			f.files = ailing{FS: f.files, open: nameOf(entry("1").Account)}
+			f.files = ailing{FS: f.files, open: spoolFileName(unsaved("1").Account)}
 			if _, all := f.Entries(); all {
 				t.Fatal("the disk gave it")
 			}
-			if err := tc.how(f); err != nil || f.HasUnreadable(entry("1").Account) {
+			if err := tc.how(f); err != nil || f.HasUnreadable(unsaved("1").Account) {
 				t.Errorf("%s, and it is waited for: %v", tc.reason, err)
 			}
 		})
@@ -267,7 +266,7 @@ func TestUnreadIsReplaced(t *testing.T) {
 // TestBounds checks that neither tokens nor quarantined files fill the disk.
 func TestBounds(t *testing.T) {
 	path := t.TempDir()
-	f, said := opened(t, path, key)
+	f, said := opened(t, path, spoolKey)
 	for n := range maxQuarantined + 3 {
 		if err := os.WriteFile(filepath.Join(path, fmt.Sprint("stray-", n)), []byte("?"), 0o600); err != nil {
 			t.Fatal(err)
@@ -280,16 +279,16 @@ func TestBounds(t *testing.T) {
 	if strings.Count(said.String(), "stray-") < maxQuarantined+3 {
 		t.Errorf("not each of them was told")
 	}
-	for n := range MostEntries {
+	for n := range MaxSpoolEntries {
 		if err := os.WriteFile(filepath.Join(path, fmt.Sprintf("%032x.token", n)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.Save(entry("1")); err == nil || !strings.Contains(err.Error(), "holds 1024 already") {
+	if err := f.Save(unsaved("1")); err == nil || !strings.Contains(err.Error(), "holds 1024 already") {
 		t.Errorf("one more than fit: %v", err)
 	}
-	big := entry("1")
-	big.Token.Access = strings.Repeat("a", MostBytes)
+	big := unsaved("1")
+	big.Token.Access = strings.Repeat("a", MaxSpoolBytes)
 	if err := f.Save(big); err == nil || strings.Contains(err.Error(), "aaa") {
 		t.Errorf("a token that no file takes: %v", err)
 	}
@@ -301,15 +300,15 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct{ reason, path, key, says string }{
-		"good":       {"the folder is made", filepath.Join(t.TempDir(), "a", "b"), key, ""},
-		"short key":  {"it could be guessed", t.TempDir(), key[1:], "less than 32 characters"},
+		"good":       {"the folder is made", filepath.Join(t.TempDir(), "a", "b"), spoolKey, ""},
+		"short key":  {"it could be guessed", t.TempDir(), spoolKey[1:], "less than 32 characters"},
 		"no key":     {"nothing could be sealed", t.TempDir(), "", "less than 32 characters"},
-		"no folder":  {"it is a file", file, key, "no file can be written into folder " + file},
-		"not a path": {"a folder in a file", filepath.Join(file, "unsaved"), key, "no file can be written"},
+		"no folder":  {"it is a file", file, spoolKey, "no file can be written into folder " + file},
+		"not a path": {"a folder in a file", filepath.Join(file, "unsaved"), spoolKey, "no file can be written"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Open(tc.path, keyed(tc.key), logr.Discard())
+			_, err := OpenSpool(tc.path, keyed(tc.key), logr.Discard())
 			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
@@ -320,18 +319,18 @@ func TestOpen(t *testing.T) {
 // TestOpenOfAFullDisk checks that files in a folder that is not writable are read, and that the process continues.
 func TestOpenOfAFullDisk(t *testing.T) {
 	path := t.TempDir()
-	f, err := Open(path, keyed(key), logr.Discard())
+	f, err := OpenSpool(path, keyed(spoolKey), logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Save(entry("1")); err != nil {
+	if err := f.Save(unsaved("1")); err != nil {
 		t.Fatal(err)
 	}
 	// The probe file cannot replace a folder.
 	if err := os.MkdirAll(filepath.Join(path, probe, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if f, err = Open(path, keyed(key), logr.Discard()); err != nil || len(entries(t, f)) != 1 {
+	if f, err = OpenSpool(path, keyed(spoolKey), logr.Discard()); err != nil || len(entries(t, f)) != 1 {
 		t.Errorf("%d tokens, %v", len(entries(t, f)), err)
 	}
 }
@@ -339,7 +338,7 @@ func TestOpenOfAFullDisk(t *testing.T) {
 // TestNone checks that everything works without a folder, and nothing is stored.
 func TestNone(t *testing.T) {
 	var f *Spool
-	if err := errors.Join(f.Save(entry("1")), f.Remove(entry("1").Account)); err != nil || entries(t, f) != nil || f.HasUnreadable(entry("1").Account) {
+	if err := errors.Join(f.Save(unsaved("1")), f.Remove(unsaved("1").Account)); err != nil || entries(t, f) != nil || f.HasUnreadable(unsaved("1").Account) {
 		t.Errorf("got %v, %v", entries(t, f), err)
 	}
 }

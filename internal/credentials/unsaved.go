@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package spool
+package credentials
 
 import (
 	"bytes"
@@ -15,15 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/credentials"
 )
 
-// purpose separates the key from other uses of its secret, and names the format of files.
-const purpose = "social.herald.dev/unsaved-token/v1"
+// spoolPurpose separates the key from other uses of its secret, and names the format of files.
+const spoolPurpose = "social.herald.dev/unsaved-token/v1"
 
-// Account identifies the owner of a token. It is readable in the file, and cannot be changed there: the token is sealed
-// together with it.
-type Account struct {
+// SpoolAccount identifies the owner of a token. It is readable in the file, and cannot be changed there: the token is
+// sealed together with it.
+type SpoolAccount struct {
 	Namespace  string            `json:"namespace"`
 	Connection string            `json:"connection"`
 	UID        types.UID         `json:"uid"`
@@ -31,15 +30,15 @@ type Account struct {
 	AccountID  string            `json:"accountID"`
 }
 
-// AccountOf returns the account of a Connection.
-func AccountOf(conn *v1alpha1.Connection) Account {
-	return Account{conn.Namespace, conn.Name, conn.UID, conn.Spec.Platform, conn.Spec.AccountID}
+// SpoolAccountOf returns the account of a Connection.
+func SpoolAccountOf(conn *v1alpha1.Connection) SpoolAccount {
+	return SpoolAccount{conn.Namespace, conn.Name, conn.UID, conn.Spec.Platform, conn.Spec.AccountID}
 }
 
 // bytes are the additional data that a token is sealed with.
-func (a Account) bytes() []byte {
+func (a SpoolAccount) bytes() []byte {
 	var out bytes.Buffer
-	for _, part := range []string{purpose, a.Namespace, a.Connection, string(a.UID), string(a.Platform), a.AccountID} {
+	for _, part := range []string{spoolPurpose, a.Namespace, a.Connection, string(a.UID), string(a.Platform), a.AccountID} {
 		fmt.Fprintf(&out, "%d:%s", len(part), part) // the length separates the parts
 	}
 	return out.Bytes()
@@ -47,27 +46,27 @@ func (a Account) bytes() []byte {
 
 // UnsavedToken is a renewed token that is not stored yet.
 type UnsavedToken struct {
-	Account Account
+	Account SpoolAccount
 	// Token is the new token, and From the fingerprint of the token that it was obtained with.
-	Token credentials.Token
+	Token Token
 	From  string
 }
 
-// content is the content of a file.
-type content struct {
-	Account Account `json:"account"`
+// spoolContent is the content of a file.
+type spoolContent struct {
+	Account SpoolAccount `json:"account"`
 	// Sealed is the rest of the entry, by AES-256-GCM.
 	Sealed []byte `json:"sealed"`
 }
 
-// secrets is the sealed part of an entry.
-type secrets struct {
-	Token token  `json:"token"`
-	From  string `json:"from"`
+// spoolSecrets is the sealed part of an entry.
+type spoolSecrets struct {
+	Token spoolToken `json:"token"`
+	From  string     `json:"from"`
 }
 
-// token has the fields of credentials.Token, so that one converts to the other.
-type token struct {
+// spoolToken has the fields of Token, so that one converts to the other.
+type spoolToken struct {
 	Access           string    `json:"access"`
 	Refresh          string    `json:"refresh"`
 	ExpiresAt        time.Time `json:"expiresAt,omitzero"`
@@ -80,7 +79,7 @@ var errNotSealed = errors.New("it was changed, or sealed with another key")
 
 // cipherOf returns the cipher of a key. The cipher makes the nonce of each message.
 func cipherOf(secret string) (cipher.AEAD, error) {
-	key, err := credentials.DeriveKey(secret, purpose)
+	key, err := DeriveKey(secret, spoolPurpose)
 	if err != nil {
 		return nil, err
 	}
@@ -91,22 +90,22 @@ func cipherOf(secret string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal encodes an entry as a file.
-func seal(secret string, e UnsavedToken) ([]byte, error) {
+// sealToken encodes an entry as a file.
+func sealToken(secret string, e UnsavedToken) ([]byte, error) {
 	gcm, err := cipherOf(secret)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := json.Marshal(secrets{token(e.Token), e.From})
+	plain, err := json.Marshal(spoolSecrets{spoolToken(e.Token), e.From})
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(content{e.Account, gcm.Seal(nil, nil, plain, e.Account.bytes())}) //nolint:gosec // G407: the cipher makes the nonce
+	return json.Marshal(spoolContent{e.Account, gcm.Seal(nil, nil, plain, e.Account.bytes())}) //nolint:gosec // G407: the cipher makes the nonce
 }
 
-// open decodes a file that seal made. Errors contain nothing from the content.
-func open(secret string, file []byte) (UnsavedToken, error) {
-	var c content
+// openToken decodes a file that sealToken made. Errors contain nothing from the content.
+func openToken(secret string, file []byte) (UnsavedToken, error) {
+	var c spoolContent
 	if json.Unmarshal(file, &c) != nil {
 		return UnsavedToken{}, errors.New("it is no sealed token")
 	}
@@ -118,9 +117,9 @@ func open(secret string, file []byte) (UnsavedToken, error) {
 	if err != nil {
 		return UnsavedToken{}, errNotSealed
 	}
-	var s secrets
+	var s spoolSecrets
 	if json.Unmarshal(plain, &s) != nil || s.Token.Access == "" || s.From == "" {
 		return UnsavedToken{}, errors.New("it is of another version of Herald")
 	}
-	return UnsavedToken{Account: c.Account, Token: credentials.Token(s.Token), From: s.From}, nil
+	return UnsavedToken{Account: c.Account, Token: Token(s.Token), From: s.From}, nil
 }
