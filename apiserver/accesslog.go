@@ -15,7 +15,7 @@ import (
 
 	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/signin"
 )
 
 // strangersLine is the log limiter's key for unauthenticated requests: equal ones leave one line a minute.

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/oauth"
-	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/session"
 )
 
 // agents holds the grants of agents and the authorization server that issues tokens for them.

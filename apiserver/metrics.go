@@ -11,7 +11,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/readiness"
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/signin"
 )
 
 // metrics are the metrics of the apiserver. Requests are labelled by operation, so that ids in paths create no series.

@@ -22,9 +22,9 @@ import (
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/apiserver/session"
+	"github.com/herald-social/herald/apiserver/signin"
 	webpages "github.com/herald-social/herald/apiserver/web"
-	"github.com/herald-social/herald/apiserver/web/session"
-	"github.com/herald-social/herald/apiserver/web/signin"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 )

@@ -27,8 +27,8 @@ import (
 
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/apiserver/kube"
-	"github.com/herald-social/herald/apiserver/web/session"
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/session"
+	"github.com/herald-social/herald/apiserver/signin"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/person"
-	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/session"
 )
 
 // visitor returns the session's person for package connect.

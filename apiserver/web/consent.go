@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/oauth"
-	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/session"
 )
 
 // teamParameter is the query parameter of the consent page with the chosen team.

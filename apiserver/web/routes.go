@@ -10,8 +10,8 @@ import (
 
 	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
-	"github.com/herald-social/herald/apiserver/web/session"
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/session"
+	"github.com/herald-social/herald/apiserver/signin"
 )
 
 func (s *Site) routes() {

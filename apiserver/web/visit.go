@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/cost"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/session"
 )
 
 // visit is a signed-in person's request for a team.

@@ -29,8 +29,8 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/web/session"
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/session"
+	"github.com/herald-social/herald/apiserver/signin"
 	"github.com/herald-social/herald/platforms"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/signin"
 	"github.com/herald-social/herald/internal/transport"
 )
 

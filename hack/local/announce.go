@@ -14,8 +14,8 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/apiserver/kube"
-	"github.com/herald-social/herald/apiserver/web/session"
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/session"
+	"github.com/herald-social/herald/apiserver/signin"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/processes"
 	"github.com/herald-social/herald/hack/local/workspace"

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/signin"
 )
 
 // TestCounted holds the metric of sign-ins: problems for the administrator are counted separately from errors of the

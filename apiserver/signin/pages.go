@@ -15,7 +15,7 @@ import (
 	"maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/session"
 )
 
 // refusal is a page with an error and its remedy.

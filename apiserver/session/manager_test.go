@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver/person"
-	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/test/sessiontest"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/session"
 )
 
 // link serves a one-time link. A GET changes nothing, since mail and chat programs open links automatically; the button

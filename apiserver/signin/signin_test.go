@@ -21,8 +21,8 @@ import (
 	"maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/apiserver/person"
-	"github.com/herald-social/herald/apiserver/web/session"
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/session"
+	"github.com/herald-social/herald/apiserver/signin"
 	"github.com/herald-social/herald/test/issuertest"
 	"github.com/herald-social/herald/test/sessiontest"
 )

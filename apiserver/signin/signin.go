@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/session"
 )
 
 // Paths of the pages.

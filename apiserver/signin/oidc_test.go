@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/apiserver/person"
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/signin"
 )
 
 var ada = map[string]any{"email": "ada@example.com", "email_verified": true, "name": "Ada", "groups": []string{"marketing", "system:masters"}}

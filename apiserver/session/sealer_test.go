@@ -12,7 +12,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/session"
 )
 
 var begin = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
