@@ -4,11 +4,13 @@
 package main
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"k8s.io/utils/clock"
@@ -31,39 +33,45 @@ import (
 func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, secrets *secrets, now clock.Clock) (platforms.Registry, error) {
 	registry := platforms.Registry{}
 	if c := config.X; c != nil {
+		at := sandboxed(&config.Sandbox, v1alpha1.PlatformX)
 		registry[v1alpha1.PlatformX] = x.New(x.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
+			APIURL: at.api, WebURL: at.web, AuthorizeURL: at.web, ListingLag: c.ListingLag.Duration,
 			ClientID: c.ClientID, ClientSecret: secrets.open("x", c), Clock: now,
 		}, client)
 	}
 	if c := config.Threads; c != nil {
+		at := sandboxed(&config.Sandbox, v1alpha1.PlatformThreads)
 		registry[v1alpha1.PlatformThreads] = threads.New(threads.Config{
-			APIURL: c.APIURL, AuthorizeURL: c.AuthorizeURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+			APIURL: at.api, AuthorizeURL: at.web, Version: c.Version, ListingLag: c.ListingLag.Duration,
 			ClientID: c.ClientID, ClientSecret: secrets.open("threads", c), Clock: now,
 		}, client)
 	}
 	if c := config.Instagram; c != nil {
+		at := sandboxed(&config.Sandbox, v1alpha1.PlatformInstagram)
 		registry[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{
-			APIURL: c.APIURL, FacebookURL: c.FacebookURL, UploadURL: c.UploadURL, Version: c.Version, Login: instagram.Login(c.Login),
-			AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
+			APIURL: at.api, FacebookURL: at.facebook, UploadURL: at.upload, Version: c.Version, Login: instagram.Login(c.Login),
+			AuthorizeURL: at.instagramConsent(c.Login), ListingLag: c.ListingLag.Duration,
 			ClientID: c.ClientID, ClientSecret: secrets.open("instagram", c), LoginConfigID: c.LoginConfigID, Clock: now,
 		}, client)
 	}
 	if c := config.Facebook; c != nil {
+		at := sandboxed(&config.Sandbox, v1alpha1.PlatformFacebook)
 		registry[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+			APIURL: at.api, WebURL: at.web, AuthorizeURL: at.web, Version: c.Version, ListingLag: c.ListingLag.Duration,
 			ClientID: c.ClientID, ClientSecret: secrets.open("facebook", c), LoginConfigID: c.LoginConfigID, TwoSteps: c.TwoSteps, Clock: now,
 		}, client)
 	}
 	if c := config.TikTok; c != nil {
+		at := sandboxed(&config.Sandbox, v1alpha1.PlatformTikTok)
 		registry[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
+			APIURL: at.api, WebURL: at.web, AuthorizeURL: at.web, ListingLag: c.ListingLag.Duration,
 			ClientKey: c.ClientID, ClientSecret: secrets.open("tiktok", c), Clock: now,
 		}, client)
 	}
 	if c := config.YouTube; c != nil {
+		at := sandboxed(&config.Sandbox, v1alpha1.PlatformYouTube)
 		registry[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
+			APIURL: at.api, WebURL: at.web, AuthorizeURL: at.web, ListingLag: c.ListingLag.Duration,
 			ClientID: c.ClientID, ClientSecret: secrets.open("youtube", c), Clock: now,
 		}, client)
 	}
@@ -71,6 +79,34 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 		return nil, secrets.err
 	}
 	return registry, nil
+}
+
+// addresses are the addresses of a simulated platform. They are empty without the sandbox.
+type addresses struct{ api, web, facebook, upload string }
+
+// sandboxed returns the addresses of a platform in the sandbox, which serves each platform at its name, and the hosts of
+// Facebook below Instagram.
+func sandboxed(sandbox *configv1alpha1.Sandbox, platform v1alpha1.Platform) addresses {
+	if sandbox.URL == "" {
+		return addresses{}
+	}
+	at := func(base string) string { return strings.TrimRight(base, "/") + "/" + string(platform) }
+	api := at(sandbox.URL)
+	return addresses{
+		api: api, web: at(cmp.Or(sandbox.PublicURL, sandbox.URL)),
+		facebook: api + facebookGraph, upload: api + "/rupload.facebook.com",
+	}
+}
+
+// facebookGraph is the path of Facebook's graph below the sandbox's Instagram.
+const facebookGraph = "/graph.facebook.com"
+
+// instagramConsent returns the address of the consent page of a login.
+func (a addresses) instagramConsent(login string) string {
+	if a.web != "" && instagram.Login(login) == instagram.FacebookLogin {
+		return a.web + facebookGraph
+	}
+	return a.web
 }
 
 // appsOf returns the installation's own apps, which identify the tokens issued to them.

@@ -116,6 +116,67 @@ func TestLoadPlatforms(t *testing.T) {
 	}
 }
 
+// TestSandbox checks the addresses that are derived from the sandbox's.
+func TestSandbox(t *testing.T) {
+	const inside, outside = "http://sandbox.demo.svc:9100", "https://sandbox.example.com"
+	for name, tc := range map[string]struct {
+		reason   string
+		sandbox  configv1alpha1.Sandbox
+		platform v1alpha1.Platform
+		want     addresses
+	}{
+		"none": {"the real platforms have their own", configv1alpha1.Sandbox{}, v1alpha1.PlatformX, addresses{}},
+		"one address": {
+			"a browser finds it where Herald does", configv1alpha1.Sandbox{URL: inside + "/"}, v1alpha1.PlatformTikTok,
+			addresses{api: inside + "/tiktok", web: inside + "/tiktok", facebook: inside + "/tiktok/graph.facebook.com", upload: inside + "/tiktok/rupload.facebook.com"},
+		},
+		"another one for browsers": {
+			"calls stay in the cluster", configv1alpha1.Sandbox{URL: inside, PublicURL: outside + "/"}, v1alpha1.PlatformInstagram,
+			addresses{
+				api: inside + "/instagram", web: outside + "/instagram",
+				facebook: inside + "/instagram/graph.facebook.com", upload: inside + "/instagram/rupload.facebook.com",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := sandboxed(&tc.sandbox, tc.platform); got != tc.want {
+				t.Errorf("%s: got %+v, want %+v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestConsentInTheSandbox checks that people are sent to the sandbox's consent pages, and never to a real one.
+func TestConsentInTheSandbox(t *testing.T) {
+	const outside = "https://sandbox.example.com"
+	config := everyPlatform("")
+	config.Sandbox = configv1alpha1.Sandbox{URL: "http://sandbox.demo.svc:9100", PublicURL: outside}
+	consent := func(platform v1alpha1.Platform) string {
+		registry, err := loadPlatforms(config, transport.New(transport.Options{}), newSecrets(slog.Default()), clock.RealClock{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		connector, ok := registry[platform].(platforms.Connector)
+		if !ok {
+			t.Fatalf("accounts of %s cannot be connected", platform)
+		}
+		address, err := connector.ConsentURL(platforms.Consent{RedirectURI: "http://127.0.0.1:8080/connect", State: "a", Verifier: strings.Repeat("v", 43)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return address
+	}
+	for name := range config.Sections() {
+		if got, want := consent(v1alpha1.Platform(name)), outside+"/"+name+"/"; !strings.HasPrefix(got, want) {
+			t.Errorf("people are sent to %s, want %s", got, want)
+		}
+	}
+	config.Instagram.Login = "facebook"
+	if got, want := consent(v1alpha1.PlatformInstagram), outside+"/instagram/graph.facebook.com/"; !strings.HasPrefix(got, want) {
+		t.Errorf("with Facebook's login people are sent to %s, want %s", got, want)
+	}
+}
+
 // TestSecretIsReadAgain replaces the secret of an app while the process runs.
 func TestSecretIsReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
@@ -168,9 +229,7 @@ func TestPlatformsGoByTheClock(t *testing.T) {
 	}))
 	defer server.Close()
 	config := everyPlatform("")
-	for _, c := range []*configv1alpha1.Platform{config.X, config.Threads, config.TikTok} {
-		c.APIURL = server.URL
-	}
+	config.Sandbox.URL = server.URL
 	now := clocktesting.NewFakeClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	registry, err := loadPlatforms(config, transport.New(transport.Options{}), nil, now)
 	if err != nil {

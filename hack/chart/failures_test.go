@@ -26,6 +26,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"an address without its scheme", "minimal", "siteURL: herald.example.com", []string{"/siteURL"}},
 		{"a platform that does not exist", "minimal", "platforms: {myspace: {enabled: true}}", []string{"myspace"}},
 		{"a field that the platform's section has not", "minimal", "platforms: {facebook: {config: {clientSecretFile: /x}}}", []string{"clientSecretFile"}},
+		{"another address of a platform", "minimal", "platforms: {x: {config: {apiURL: 'http://127.0.0.1:9100/x'}}}", []string{"/platforms/x/config", "apiURL"}},
 		{
 			"tokens of X end after two hours", "minimal", "platforms: {x: {enabled: true}}",
 			[]string{"platforms.x.clientID is required"},

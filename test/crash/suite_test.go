@@ -163,13 +163,10 @@ func managerConfiguration() *configv1alpha1.ManagerConfiguration {
 		Endpoint: "http://" + toStore.address(), PublicEndpoint: "http://" + files.Endpoint, Region: "us-east-1", Bucket: files.Bucket,
 		PathStyle: true, CredentialsFile: filepath.Join(folder, "store-key.json"),
 	}
+	config.Platforms.Sandbox = configv1alpha1.Sandbox{URL: "http://" + toPlatform.address(), PublicURL: platform.URL}
 	sections := config.Platforms.Sections()
 	for _, name := range connected() {
-		base := "http://" + toPlatform.address() + "/" + string(name)
-		section := &configv1alpha1.Platform{
-			APIURL: base, WebURL: platform.URL + "/" + string(name), FacebookURL: base + "/graph.facebook.com",
-			UploadURL: base + "/rupload.facebook.com", ClientID: "crash",
-		}
+		section := &configv1alpha1.Platform{ClientID: "crash"}
 		section.ListingLag.Duration = 2 * time.Second
 		*sections[string(name)] = section
 	}

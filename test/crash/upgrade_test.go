@@ -4,8 +4,10 @@
 package crash_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -40,6 +43,38 @@ var definitions = filepath.Join(repository, "config", "crd", "bases")
 // had a default in the CRD, and use the same default if it is missing.
 var removed = []string{"Team.spec: ttlAfterFinished is gone"}
 
+// writeWithAddresses writes the configuration of this version for an earlier one, which reads the addresses of each
+// platform instead of platforms.sandbox.
+func writeWithAddresses(name string) {
+	GinkgoHelper()
+	data, err := os.ReadFile(inFolder(present.configuration))
+	Expect(err).NotTo(HaveOccurred())
+	var config map[string]any
+	Expect(yaml.Unmarshal(data, &config)).To(Succeed())
+	sections, ok := config["platforms"].(map[string]any)
+	Expect(ok).To(BeTrue())
+	delete(sections, "sandbox")
+	for on, section := range sections {
+		base := "http://" + toPlatform.address() + "/" + on
+		maps.Copy(section.(map[string]any), map[string]any{
+			"apiURL": base, "webURL": platform.URL + "/" + on, "facebookURL": base + "/graph.facebook.com",
+			"uploadURL": base + "/rupload.facebook.com",
+		})
+	}
+	data, err = yaml.Marshal(config)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(inFolder(name), data, 0o600)).To(Succeed())
+}
+
+// takesConfiguration returns an error if a version refuses its configuration file.
+func takesConfiguration(ctx context.Context, v *version) error {
+	out, err := exec.CommandContext(ctx, inFolder(v.program), "config", "check", inFolder(v.configuration)).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s does not take the configuration: %w: %s", v.name, err, out)
+	}
+	return nil
+}
+
 // install applies the CRDs of a folder, as an upgrade or a rollback of the chart does.
 func install(folder string) {
 	GinkgoHelper()
@@ -57,7 +92,7 @@ func takeTurns(a, b *version) (end func()) {
 
 // Upgrades between two versions of Herald. `make test-upgrade` builds the earlier one.
 var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
-	previous := &version{configuration: "manager.yaml"}
+	previous := &version{configuration: present.configuration}
 	var earlier string // folder of its CRDs
 	var c *campaign
 	var before map[v1alpha1.Platform]int
@@ -68,10 +103,12 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 			Skip("PREVIOUS_BUILD names no folder with an earlier version; `make test-upgrade` makes one")
 		}
 		previous.name, previous.program, earlier = filepath.Base(build), filepath.Join(build, "herald"), filepath.Join(build, "crd")
-		for _, v := range []*version{previous, present} {
-			out, err := exec.CommandContext(ctx, inFolder(v.program), "config", "check", inFolder(v.configuration)).CombinedOutput()
-			Expect(err).NotTo(HaveOccurred(), "%s does not take the configuration, which must do for both: %s", v.name, out)
+		if takesConfiguration(ctx, previous) != nil {
+			previous.configuration = "addresses.yaml"
+			writeWithAddresses(previous.configuration)
 		}
+		Expect(takesConfiguration(ctx, previous)).To(Succeed())
+		Expect(takesConfiguration(ctx, present)).To(Succeed())
 		before = publishCallsEverywhere(ctx)
 		c = &campaign{sum: newTotals(), onto: []v1alpha1.Platform{v1alpha1.PlatformX}}
 		if long {

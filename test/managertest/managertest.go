@@ -93,12 +93,9 @@ func (i *Installation) common(t TB) configv1alpha1.Common {
 			Endpoint: "http://" + i.Store.Endpoint, Region: i.Store.Region, Bucket: i.Store.Bucket, PathStyle: true, CredentialsFile: key,
 		}
 	}
-	for name, section := range c.Platforms.Sections() {
-		base := i.SandboxURL + "/" + name
-		*section = &configv1alpha1.Platform{
-			APIURL: base, WebURL: base, FacebookURL: base + "/graph.facebook.com", UploadURL: base + "/rupload.facebook.com",
-			ClientID: "test", ClientSecretFile: secret,
-		}
+	c.Platforms.Sandbox.URL = i.SandboxURL
+	for _, section := range c.Platforms.Sections() {
+		*section = &configv1alpha1.Platform{ClientID: "test", ClientSecretFile: secret}
 		(*section).ListingLag.Duration = time.Second
 	}
 	return c

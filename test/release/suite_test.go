@@ -92,7 +92,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 			Metrics:   configv1alpha1.Metrics{Endpoint: configv1alpha1.Endpoint{BindAddress: metric}},
 			Profiling: configv1alpha1.Endpoint{BindAddress: ports.ForTest(GinkgoT())},
 			Tracing:   configv1alpha1.Tracing{Endpoint: traces.URL},
-			Platforms: configv1alpha1.Platforms{X: &configv1alpha1.Platform{APIURL: sandbox.URL + "/x", WebURL: sandbox.URL + "/x", ClientID: "test"}},
+			Platforms: configv1alpha1.Platforms{X: &configv1alpha1.Platform{ClientID: "test"}, Sandbox: configv1alpha1.Sandbox{URL: sandbox.URL}},
 		}
 	}
 	manager, apiserver := configv1alpha1.DefaultManager(), configv1alpha1.DefaultAPIServer()

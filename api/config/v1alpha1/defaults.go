@@ -86,13 +86,6 @@ func (n Namespaces) Include(namespace string) bool {
 	return len(n) == 0 || slices.Contains(n, namespace)
 }
 
-// Sections returns a pointer to the field of each platform's section, by the platform's name.
-func (p *Platforms) Sections() map[string]**Platform {
-	return map[string]**Platform{
-		"facebook": &p.Facebook, "instagram": &p.Instagram, "threads": &p.Threads, "tiktok": &p.TikTok, "x": &p.X, "youtube": &p.YouTube,
-	}
-}
-
 // Off reports whether the endpoint is disabled.
 func (e Endpoint) Off() bool { return e.BindAddress == "" || e.BindAddress == "0" }
 

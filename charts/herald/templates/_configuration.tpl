@@ -3,14 +3,14 @@ root and process. */}}
 {{- define "herald.platforms" -}}
 {{- $all := dict -}}
 {{- $secrets := or (eq .process "manager") (include "herald.web" .root) -}}
-{{- $sandbox := printf "http://%s-sandbox.%s.svc:9100" (include "herald.fullname" .root) .root.Release.Namespace -}}
 {{- $evaluation := .root.Values.evaluation.enabled -}}
-{{- $root := .root -}}
+{{- if $evaluation -}}
+{{- $url := printf "http://%s-sandbox.%s.svc:9100" (include "herald.fullname" .root) .root.Release.Namespace -}}
+{{- $_ := set $all "sandbox" (dict "url" $url "publicURL" (include "herald.evaluation.sandboxURL" .root)) -}}
+{{- end -}}
 {{- range $name, $platform := .root.Values.platforms -}}
 {{- if $evaluation -}}
-{{- $base := printf "%s/%s" $sandbox $name -}}
-{{- $page := printf "%s/%s" (include "herald.evaluation.sandboxURL" $root) $name -}}
-{{- $section := dict "apiURL" $base "webURL" $page "authorizeURL" $page "facebookURL" (printf "%s/graph.facebook.com" $base) "uploadURL" (printf "%s/rupload.facebook.com" $base) "clientID" "evaluation" "listingLag" "5s" -}}
+{{- $section := dict "clientID" "evaluation" "listingLag" "5s" -}}
 {{- if $secrets -}}
 {{- $_ := set $section "clientSecretFile" "/etc/herald/platforms/evaluation/client-secret" -}}
 {{- end -}}

@@ -156,11 +156,6 @@ group: {{ default "cert-manager.io" .group }}
 {{- with include "herald.media" . | fromYaml -}}
 {{- $addresses = append $addresses .endpoint -}}
 {{- end -}}
-{{- range .Values.platforms -}}
-{{- if .enabled -}}
-{{- $addresses = concat $addresses (list .config.apiURL .config.webURL .config.facebookURL .config.uploadURL) -}}
-{{- end -}}
-{{- end -}}
 {{- if .Values.evaluation.enabled -}}
 {{- $ports = append $ports 9100 -}}
 {{- end -}}

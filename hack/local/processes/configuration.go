@@ -71,14 +71,10 @@ func (s *Setup) common(secret, health, metrics string) configv1alpha1.Common {
 
 // platforms points every platform to the sandbox, which accepts any client and any secret.
 func (s *Setup) platforms(secret string) configv1alpha1.Platforms {
-	var platforms configv1alpha1.Platforms
+	platforms := configv1alpha1.Platforms{Sandbox: configv1alpha1.Sandbox{URL: s.URL(Sandbox)}}
 	sections := platforms.Sections()
 	for _, platform := range s.Platforms {
-		base := s.PlatformURL(platform)
-		section := &configv1alpha1.Platform{
-			APIURL: base, WebURL: base, AuthorizeURL: base, FacebookURL: base + "/graph.facebook.com", UploadURL: base + "/rupload.facebook.com",
-			ClientID: contextName, ClientSecretFile: secret,
-		}
+		section := &configv1alpha1.Platform{ClientID: contextName, ClientSecretFile: secret}
 		section.ListingLag.Duration = sandboxLag
 		*sections[string(platform)] = section
 	}

@@ -19,7 +19,7 @@ type AddressPolicy struct {
 	// IP addresses.
 	Hosts []string
 	// Configured are addresses from the configuration; empty ones are ignored. An address with the same scheme, host
-	// and port may be called even if it resolves to a private IP address: it may be a sandbox or a company gateway.
+	// and port may be called even if it resolves to a private IP address: it is the sandbox.
 	Configured []string
 }
 

@@ -120,6 +120,13 @@ func TestMistakes(t *testing.T) {
 		"login configuration":  {"X has none", managerHead + "platforms: {x: {loginConfigID: \"1\"}}\n", "platforms.x.loginConfigID: only Facebook's login"},
 		"own login":            {"Instagram's own has none", managerHead + "platforms: {instagram: {loginConfigID: \"1\"}}\n", "platforms.instagram.loginConfigID: only Facebook's login"},
 		"two steps":            {"Threads has them anyway", managerHead + "platforms: {threads: {twoSteps: true}}\n", "platforms.threads.twoSteps: only posts to Facebook"},
+		"a platform's address": {"the sandbox stands in for all of them", managerHead + "platforms: {x: {apiURL: \"http://127.0.0.1:9100/x\"}}\n", ":3: platforms.x.apiURL: this field was removed; remove it, or for simulated platforms write the address of the sandbox once, as platforms.sandbox.url"},
+		"a site's address":     {"it had no section", apiserverHead + "platforms: {tiktok: {webURL: hunter2}}\n", "platforms.tiktok.webURL: this field was removed"},
+		"a consent page":       {"nor this one", apiserverHead + "platforms: {x: {authorizeURL: null}}\n", "platforms.x.authorizeURL: this field was removed"},
+		"two of Instagram":     {"nor is one of these left", managerHead + "platforms: {instagram: {facebookURL: \"http://a\"}}\n", "platforms.instagram.facebookURL: this field was removed"},
+		"its uploads":          {"nor the other", managerHead + "platforms: {instagram: {uploadURL: \"http://a\"}}\n", "platforms.instagram.uploadURL: this field was removed"},
+		"no sandbox":           {"a host alone has no scheme", managerHead + "platforms: {sandbox: {url: \"127.0.0.1:9100\"}}\n", "platforms.sandbox.url: it is no address; write one like http://127.0.0.1:9100"},
+		"sandbox to look at":   {"Herald would publish to the real platforms", managerHead + "platforms: {sandbox: {publicURL: \"http://127.0.0.1:9100\"}}\n", "platforms.sandbox.url: it is missing"},
 		"no configuration":     {"it is a number", managerHead + "platforms: {facebook: {loginConfigID: pages}}\n", "platforms.facebook.loginConfigID: it is no id"},
 		"roles of no name":     {"people could not ask for one", apiserverHead + "web: {rolePrefix: Herald_}\n", "web.rolePrefix: no role's name can begin with"},
 		"no network":           {"a name is no network", apiserverHead + "trustedProxies: [10.0.0.0/8, ingress]\n", "trustedProxies[1]: \"ingress\" is no network; write one like 10.0.0.0/8"},
@@ -189,7 +196,7 @@ thumbnails: {ffmpeg: ""}
 media: {endpoint: "http://127.0.0.1:9000", pathStyle: true}
 log: {level: debug}
 tracing: {endpoint: "http://127.0.0.1:4318", samplingRatio: 0}
-platforms: {x: {clientID: "1"}, facebook: {}}
+platforms: {x: {clientID: "1"}, facebook: {}, sandbox: {url: "http://127.0.0.1:9100", publicURL: "https://sandbox.example.com"}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +211,10 @@ platforms: {x: {clientID: "1"}, facebook: {}}
 	want.Log.Level = "debug"
 	want.Tracing = configv1alpha1.Tracing{Endpoint: "http://127.0.0.1:4318", SamplingRatio: new(float64)}
 	want.Media = &configv1alpha1.Media{Endpoint: "http://127.0.0.1:9000", Region: "us-east-1", Bucket: "herald-media", PathStyle: true}
-	want.Platforms = configv1alpha1.Platforms{X: &configv1alpha1.Platform{ClientID: "1"}, Facebook: &configv1alpha1.Platform{}}
+	want.Platforms = configv1alpha1.Platforms{
+		X: &configv1alpha1.Platform{ClientID: "1"}, Facebook: &configv1alpha1.Platform{},
+		Sandbox: configv1alpha1.Sandbox{URL: "http://127.0.0.1:9100", PublicURL: "https://sandbox.example.com"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -83,12 +84,27 @@ func (d *decoder) section(node *yaml.Node, into reflect.Value, path string) {
 		seen[key.Value] = key.Line
 		field, known := fields[key.Value]
 		if !known {
-			d.mistake(key.Line, at, "there is no such field", remedyFor(key.Value, fields))
+			d.unknown(key, at, fields)
 			continue
 		}
 		d.value(child, field, at)
 		d.lines[at] = key.Line
 	}
+}
+
+// sandboxURL is the field that replaces the addresses of single platforms.
+const sandboxURL = "platforms.sandbox.url"
+
+// removedAddress matches the addresses of single platforms, which earlier versions read.
+var removedAddress = regexp.MustCompile(`^platforms\.[a-z]+\.(apiURL|webURL|authorizeURL|facebookURL|uploadURL)$`)
+
+// unknown adds a mistake for a field that the section does not have.
+func (d *decoder) unknown(key *yaml.Node, path string, fields map[string]reflect.Value) {
+	if removedAddress.MatchString(path) {
+		d.mistake(key.Line, path, "this field was removed", "remove it, or for simulated platforms write the address of the sandbox once, as "+sandboxURL)
+		return
+	}
+	d.mistake(key.Line, path, "there is no such field", remedyFor(key.Value, fields))
 }
 
 func (d *decoder) list(node *yaml.Node, into reflect.Value, path string) {

@@ -227,6 +227,18 @@ func (j *validator) common(c *configv1alpha1.Common) {
 			j.platform("platforms."+name, *platform)
 		}
 	}
+	j.sandbox(&c.Platforms.Sandbox)
+}
+
+func (j *validator) sandbox(s *configv1alpha1.Sandbox) {
+	for path, address := range map[string]string{sandboxURL: s.URL, "platforms.sandbox.publicURL": s.PublicURL} {
+		if address != "" {
+			j.webAddress(path, address, "http://127.0.0.1:9100")
+		}
+	}
+	if s.PublicURL != "" && s.URL == "" {
+		j.report(sandboxURL, "it is missing", "write the address of the sandbox for Herald, or remove publicURL")
+	}
 }
 
 func (j *validator) tracing(t *configv1alpha1.Tracing) {
@@ -249,13 +261,6 @@ func (j *validator) loginConfig(path string, p *configv1alpha1.Platform) {
 }
 
 func (j *validator) platform(path string, p *configv1alpha1.Platform) {
-	for name, address := range map[string]string{
-		"apiURL": p.APIURL, "webURL": p.WebURL, "authorizeURL": p.AuthorizeURL, "facebookURL": p.FacebookURL, "uploadURL": p.UploadURL,
-	} {
-		if address != "" {
-			j.webAddress(path+"."+name, address, "https://graph.example.com")
-		}
-	}
 	if path == "platforms.instagram" && p.Login != "" && p.Login != "instagram" && p.Login != "facebook" {
 		j.report(path+".login", "it is no way to connect an account", "write instagram or facebook")
 	}
