@@ -100,7 +100,7 @@ func TestPrintChecksums(t *testing.T) {
 // packages that it imports are the same.
 func TestSharedVersions(t *testing.T) {
 	herald := readVersions(t, "../../go.mod")
-	for _, folder := range []string{"hack/store"} {
+	for _, folder := range []string{"hack/controlplane", "hack/store"} {
 		var differ []string
 		for module, version := range readVersions(t, "../../"+folder+"/go.mod") {
 			if want := herald[module]; want != "" && want != version {
