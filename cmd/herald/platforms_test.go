@@ -33,14 +33,14 @@ func TestEgressTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "network.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const head = "| platform | calls | addresses that it names, for uploads |\n| --- | --- | --- |\n"
 	_, rows, ok := strings.Cut(string(page), head)
 	if !ok {
-		t.Fatalf("docs/operations.md has no table that begins with\n%s", head)
+		t.Fatalf("docs/network.md has no table that begins with\n%s", head)
 	}
 	rows, _, _ = strings.Cut(rows, "\n\n")
 	code := func(hosts []string) string {
@@ -55,7 +55,7 @@ func TestEgressTable(t *testing.T) {
 		want = append(want, "| "+name.Title()+" | "+code(hosts.Called)+" | "+code(hosts.Named)+" |")
 	}
 	if diff := cmp.Diff(want, strings.Split(rows, "\n")); diff != "" {
-		t.Errorf("the table in docs/operations.md (-want +got):\n%s", diff)
+		t.Errorf("the table in docs/network.md (-want +got):\n%s", diff)
 	}
 }
 

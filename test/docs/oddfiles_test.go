@@ -15,12 +15,12 @@ import (
 
 //go:generate go test . -count=1 -run ^TestOddFiles$ -args -update
 
-var update = flag.Bool("update", false, "write the table of odd files into docs/media.md")
+var update = flag.Bool("update", false, "write the table of odd files into docs/odd-files.md")
 
 // leastOddFiles is the minimum number of files in the table.
 const leastOddFiles = 120
 
-// TestOddFiles compares the table of docs/media.md with the files of test/oddfiles.
+// TestOddFiles compares the table of docs/odd-files.md with the files of test/oddfiles.
 func TestOddFiles(t *testing.T) {
 	rows, names := oddfiles.Rows(), map[string]bool{}
 	for i := range rows {
@@ -33,7 +33,7 @@ func TestOddFiles(t *testing.T) {
 	if len(names) < leastOddFiles {
 		t.Errorf("there are %d files", len(names))
 	}
-	file := filepath.Join(root, "docs", "media.md")
+	file := filepath.Join(root, "docs", "odd-files.md")
 	page, err := os.ReadFile(file)
 	do(t, err)
 	const begin, end = "<!-- odd files -->\n", "<!-- end of odd files -->\n"
@@ -41,10 +41,10 @@ func TestOddFiles(t *testing.T) {
 	table, after, ended := strings.Cut(rest, end)
 	switch want := oddfiles.Table(); {
 	case !begun || !ended:
-		t.Fatalf("docs/media.md has no part between %q and %q", begin, end)
+		t.Fatalf("docs/odd-files.md has no part between %q and %q", begin, end)
 	case *update:
 		do(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o600))
 	case table != want:
-		t.Error("the table of docs/media.md differs from the rows of test/oddfiles: run `make generate`")
+		t.Error("the table of docs/odd-files.md differs from the rows of test/oddfiles: run `make generate`")
 	}
 }

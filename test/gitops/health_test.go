@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitops checks that GitOps tools assess the health of posts as docs/posts.md documents.
+// Package gitops checks that GitOps tools assess the health of posts as docs/post-status.md documents.
 package gitops
 
 import (
@@ -26,7 +26,7 @@ import (
 
 var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// state is a row of the table in docs/posts.md.
+// state is a row of the table in docs/post-status.md.
 type state struct {
 	name string
 	spec func(*v1alpha1.PostSpec)
@@ -128,10 +128,10 @@ func row(t *testing.T, name string, p *unstructured.Unstructured) string {
 	return "| " + strings.Join(append(cells, judged.Status.String(), health), " | ") + " |"
 }
 
-// TestStates compares the table of docs/posts.md with the results of Argo CD and of kstatus, which kubectl and Flux
+// TestStates compares the table of docs/post-status.md with the results of Argo CD and of kstatus, which kubectl and Flux
 // use, for each state.
 func TestStates(t *testing.T) {
-	page, err := os.ReadFile("../../docs/posts.md")
+	page, err := os.ReadFile("../../docs/post-status.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,13 +141,13 @@ func TestStates(t *testing.T) {
 		"status": map[string]any{"observedGeneration": int64(-1)},
 	}}
 	if r := row(t, "no manager has looked at it yet", applied); !strings.Contains(string(page), r+"\n") {
-		t.Errorf("docs/posts.md does not have the row %s", r)
+		t.Errorf("docs/post-status.md does not have the row %s", r)
 	}
 	for _, s := range states {
 		r := row(t, s.name, s.post(t))
 		rows = append(rows, r)
 		if !strings.Contains(string(page), r+"\n") {
-			t.Errorf("docs/posts.md does not have the row of %q", s.name)
+			t.Errorf("docs/post-status.md does not have the row of %q", s.name)
 		}
 	}
 	if t.Failed() {

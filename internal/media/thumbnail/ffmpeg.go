@@ -138,7 +138,7 @@ func problemOf(ctx context.Context, err error, timeout time.Duration) error {
 	case errors.As(err, &failed):
 		return &ExtractError{Message: "ffmpeg finds no picture in it", Final: true, Err: err}
 	case errors.Is(err, isolate.ErrNotIsolated):
-		return &ExtractError{Message: "ffmpeg cannot be confined on this system, and is not run without; see Thumbnails of videos in docs/media.md", Err: err}
+		return &ExtractError{Message: "ffmpeg cannot be confined on this system, and is not run without; see docs/media-processing.md", Err: err}
 	case errors.Is(err, ffmpeg.ErrNotStarted):
 		return &ExtractError{Message: "ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
 	case errors.Is(err, rendition.ErrKilled):

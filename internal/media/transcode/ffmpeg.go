@@ -168,7 +168,7 @@ func problemOf(ctx context.Context, err error, within time.Duration) error {
 	case errors.As(err, &failed):
 		return &FileError{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
 	case errors.Is(err, isolate.ErrNotIsolated):
-		return &FileError{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media.md)", Err: err}
+		return &FileError{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media-processing.md)", Err: err}
 	case errors.Is(err, ffmpeg.ErrNotStarted):
 		return &FileError{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
 	case errors.Is(err, rendition.ErrKilled):
