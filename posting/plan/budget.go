@@ -53,7 +53,7 @@ var (
 		PendingFileBytes: 200 * gibibyte,
 		Keys:             100,
 		Files:            33_000,
-		Connections:      5_000, // five times the connections of benchmark B7; 3 KiB each are 15 MiB
+		Connections:      5_000, // 3 KiB each are 15 MiB
 		Grants:           5_000,
 	}
 )
