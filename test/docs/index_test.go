@@ -1,0 +1,129 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+const (
+	// index is the list of all pages of docs/. The pages of a folder below it are in the folder's own README.md.
+	index = "docs/README.md"
+	// maxWords limits a page to what a reader can survey, without code blocks and generated parts.
+	maxWords = 3500
+)
+
+var (
+	// generatedPart matches the text between two markers that a generator writes, such as "<!-- odd files -->".
+	generatedPart = regexp.MustCompile(`(?s)<!-- ([a-z: ]+) -->\n.*?<!-- end of ([a-z: ]+) -->`)
+	generatedPage = regexp.MustCompile(`(?m)^/(docs/\S+\.md)\s+linguist-generated$`)
+	decisionPage  = regexp.MustCompile(`^docs/adr/\d{4}-`)
+)
+
+// TestIndex compares the pages of docs/ with the indexes: each page is listed exactly once.
+func TestIndex(t *testing.T) {
+	all := pages(t)
+	listed := map[string]int{}
+	for page, text := range all {
+		if !isIndex(page) {
+			continue
+		}
+		for _, link := range target.FindAllStringSubmatch(text, -1) {
+			file, anchor, ok := inRepository(page, link[1])
+			if ok && anchor == "" && indexOf(file) == page {
+				listed[file]++
+			}
+		}
+	}
+	for page := range all {
+		if !strings.HasPrefix(page, "docs/") || page == index {
+			continue
+		}
+		if listed[page] != 1 {
+			t.Errorf("%s lists %s %d times, want once", indexOf(page), page, listed[page])
+		}
+	}
+	for heading := range anchors(all[index]) {
+		if link := "](" + index + "#" + heading + ")"; heading != "documentation" && !strings.Contains(all["README.md"], link) {
+			t.Errorf("README.md does not link to the part %q of %s", heading, index)
+		}
+	}
+}
+
+func isIndex(page string) bool {
+	return strings.HasPrefix(page, "docs/") && path.Base(page) == "README.md"
+}
+
+// indexOf returns the index that lists a page. The index of a folder is itself listed in the index of all.
+func indexOf(page string) string {
+	folder := path.Dir(page)
+	if isIndex(page) {
+		folder = path.Dir(folder)
+	}
+	return folder + "/README.md"
+}
+
+// TestPageLengths limits the length of pages that people write.
+func TestPageLengths(t *testing.T) {
+	attributes, err := os.ReadFile(filepath.Join(root, ".gitattributes"))
+	do(t, err)
+	generated := map[string]bool{}
+	for _, line := range generatedPage.FindAllStringSubmatch(string(attributes), -1) {
+		generated[line[1]] = true
+	}
+	for page, text := range pages(t) {
+		if !strings.HasPrefix(page, "docs/") || generated[page] {
+			continue
+		}
+		if n := words(text); n > maxWords {
+			t.Errorf("%s has %d words, at most %d are readable: split it by subject", page, n, maxWords)
+		}
+	}
+}
+
+// words counts the words of a page: whatever has a letter or a digit, outside of generated parts.
+func words(text string) int {
+	n := 0
+	for field := range strings.FieldsSeq(generatedPart.ReplaceAllString(text, "")) {
+		if strings.ContainsFunc(field, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string]int{
+		"# A page\n\n| a | 2 |\n| --- | – |":                                          4,
+		"before\n<!-- odd files -->\n\nmany rows\n\n<!-- end of odd files -->\nafter": 2,
+	} {
+		if got := words(text); got != want {
+			t.Errorf("%q has %d words, want %d", text, got, want)
+		}
+	}
+}
+
+// TestDecisions requires the same beginning of all decision records: title, status, and the decision in one paragraph.
+func TestDecisions(t *testing.T) {
+	found := 0
+	for page, text := range pages(t) {
+		if !decisionPage.MatchString(page) {
+			continue
+		}
+		found++
+		blocks := strings.SplitN(strings.TrimSpace(text), "\n\n", 4)
+		if len(blocks) < 4 || !strings.HasPrefix(blocks[1], "Status: ") || !strings.HasPrefix(blocks[2], "**Decision:** ") {
+			t.Errorf("%s does not begin with its status and decision", page)
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d decision records were found", found)
+	}
+}
