@@ -129,9 +129,9 @@ func Actor(err *platforms.Error) string {
 	case platforms.ClassDuplicate:
 		return "the author of the post, if no earlier post is found"
 	case platforms.ClassRefresh, platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient, platforms.ClassUnknown:
-		return "nobody"
+		return "–"
 	}
-	return "nobody"
+	return "–"
 }
 
 // Does returns the column "what Herald does" for an error, in words that fit every platform.
@@ -157,12 +157,12 @@ func Does(err *platforms.Error) string {
 	case platforms.ClassTransient:
 		return "tries again"
 	case platforms.ClassDuplicate:
-		return "looks for the earlier post"
+		return "looks up the earlier post"
 	case platforms.ClassPermanent:
 		return failure(err.Subject)
 	case platforms.ClassUnknown:
 	}
-	return "looks for the post before anything else"
+	return "looks up the post first"
 }
 
 // failure returns the reaction to a permanent refusal.

@@ -61,7 +61,7 @@ var meanings = map[meta.Kind]string{
 	meta.KindToken: "the access token is no longer accepted", meta.KindPermission: "a permission is missing",
 	meta.KindApp: "the app is blocked", meta.KindQuota: "the posts of 24 hours are used up", meta.KindBlocked: "the account is blocked from posting",
 	meta.KindDuplicate: "a repetition of an earlier post", meta.KindContent: "the content is against the rules",
-	meta.KindUnavailable: "the platform has trouble of its own",
+	meta.KindUnavailable: "an outage of the platform",
 }
 
 // CheckErrors tests every row of a graph's table against its expected classification, by the row's name, and checks the
@@ -135,7 +135,7 @@ func document(row *meta.Row, bad *platforms.Error) errordocs.Row {
 	case row.Retryable:
 		doc.Also = "makes what was refused again at once"
 	case row.Kind == meta.KindUnavailable:
-		doc.Also = "after the visible call, looks for the post first"
+		doc.Also = "after the visible call, looks up the post first"
 	}
 	return doc
 }
