@@ -70,6 +70,19 @@ func indexOf(page string) string {
 	return folder + "/README.md"
 }
 
+// TestFolders requires that docs/testing.md lists each folder of test/.
+func TestFolders(t *testing.T) {
+	_, table, _ := strings.Cut(pages(t)["docs/testing.md"], "### The folders of `test`")
+	table, _, _ = strings.Cut(table, "\n#")
+	folders, err := os.ReadDir(filepath.Join(root, "test"))
+	do(t, err)
+	for _, folder := range folders {
+		if folder.IsDir() && !strings.Contains(table, "`"+folder.Name()+"`") {
+			t.Errorf("docs/testing.md does not list the folder test/%s", folder.Name())
+		}
+	}
+}
+
 // TestPageLengths limits the length of pages that people write.
 func TestPageLengths(t *testing.T) {
 	attributes, err := os.ReadFile(filepath.Join(root, ".gitattributes"))

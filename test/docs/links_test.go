@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs_test checks the links of the documentation: files, headings and pictures of this repository.
+// Package docs_test checks the documentation: its links to files, headings, pictures and symbols, its indexes, and the
+// length of pages.
 package docs_test
 
 import (
