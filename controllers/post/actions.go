@@ -130,13 +130,6 @@ func (r *Reconciler) announce(p *reconciliation, before *v1alpha1.PostStatus, e 
 	}
 }
 
-// requeueBy requeues the post at the given time or earlier. A zero time changes nothing.
-func (p *reconciliation) requeueBy(at time.Time) {
-	if !at.IsZero() && (p.wait.Until.IsZero() || at.Before(p.wait.Until)) {
-		p.wait.Until, p.wait.InTurn = at, false
-	}
-}
-
 // confirmWithin limits the time for checking the ids of one post's resolutions with the platforms. A post has up to 100
 // targets, each call may take the platform's CallTimeout, and the answers must be stored before the reconciliation
 // ends. An id that is not confirmed by then is stored as the person entered it.
@@ -175,7 +168,7 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 		t := posting.Target(p.post, a.Target)
 		timing, _ := f.Timing(t.Platform)
 		r.lookups.Claim(p.post, a)
-		if err := delivery.RecordLookup(p.post, a, timing, r.deadlineShift(ctx, p.key.Namespace), r.o.Clock.Now()); err != nil {
+		if err := delivery.RecordLookup(p.post, a, timing, r.suspensions.shift(ctx, p.key.Namespace), r.o.Clock.Now()); err != nil {
 			return err
 		}
 		what := "looked up a call whose answer was lost"
@@ -271,7 +264,7 @@ func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int
 	}
 	err = r.publisher.Publish(ctx, &publishHooks{r, p}, p.post, &p.state.publish, within)
 	if errors.Is(err, publish.ErrWithheld) {
-		r.enqueue(p.key) // the next reconciliation reports the reason
+		r.queue.enqueue(p.key) // the next reconciliation reports the reason
 		if len(within) < len(deliveries) {
 			return r.write(ctx, p, nil) // stores the rejected targets, whose events are already emitted
 		}
@@ -279,7 +272,7 @@ func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int
 	}
 	p.wrote = true
 	if err == nil && entered != p.post {
-		r.changed(ctx, entered, &p.stored) // the claim has stored the rejected targets
+		r.reporter.changed(ctx, entered, &p.stored) // the claim has stored the rejected targets
 	}
 	if errors.Is(err, publish.ErrDropped) {
 		r.recorder.warn(postSubject(p.post), reasonRecordDropped, publish.ErrDropped.Error())
@@ -303,11 +296,20 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 			gates = append(gates, gate)
 		}
 	}
-	waiter := dispatch.Waiter{ID: p.key.String(), Team: p.key.Namespace, Due: posting.Due(p.post), Wake: func() { r.enqueue(p.key) }}
+	waiter := dispatch.Waiter{ID: p.key.String(), Team: p.key.Namespace, Due: posting.Due(p.post), Wake: func() { r.queue.enqueue(p.key) }}
 	for _, gate := range r.scheduler.TryAcquire(waiter, gates) {
 		entered = append(entered, first[gate])
 	}
 	return entered
+}
+
+// target returns a target of the post for the preparer.
+func (r *Reconciler) target(p *reconciliation, i int) *prepare.Target {
+	conn := p.conn(i)
+	return &prepare.Target{
+		Post: p.post, Index: i, Conn: conn, Media: p.media, Token: p.tokens[conn.Name], Converts: p.converts,
+		Wake: func() { r.queue.enqueue(p.key) },
+	}
 }
 
 // delivery returns the delivery of a target, with its finished preparation.
@@ -321,18 +323,6 @@ func (r *Reconciler) delivery(p *reconciliation, i int) *publish.Delivery {
 		d.Unverified, d.Ambiguous = ready.Unverified, ready.Ambiguous
 	}
 	return d
-}
-
-// rejectTarget fails a target and releases its gate to other posts.
-func (r *Reconciler) rejectTarget(p *reconciliation, d *publish.Delivery, reason, message string) error {
-	if err := attempt.Fail(posting.Target(p.post, d.Target), v1alpha1.Blocked{Reason: reason, Problem: message}); err != nil {
-		return fmt.Errorf("target %d: %w", d.Target, err)
-	}
-	r.scheduler.Release(p.key.String(), d.Gate())
-	r.recorder.emitFinal(targetSubject(p.post, d.Target, d.Conn), delivery.Event{
-		Warning: true, Reason: reason, Message: fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, message),
-	})
-	return nil
 }
 
 // quotaBackoff is the retry backoff for counting plan usage: one second for transient errors, and at most one minute,

@@ -33,7 +33,7 @@ func (u *publishHooks) Job(post *v1alpha1.Post, d *publish.Delivery) platforms.J
 
 // Withheld implements publish.Hooks: a team may be suspended while a claim waits to be written.
 func (u *publishHooks) Withheld(ctx context.Context) bool {
-	return u.r.suspendedNow(ctx, u.p.key.Namespace)
+	return u.r.suspensions.now(ctx, u.p.key.Namespace)
 }
 
 func (u *publishHooks) ContentHash(post *v1alpha1.Post, d *publish.Delivery) string {
@@ -61,7 +61,7 @@ func (u *publishHooks) Claimed(batch []*publish.Delivery) {
 }
 
 func (u *publishHooks) Answered(d *publish.Delivery) {
-	u.r.observeLimits(u.p, d)
+	u.r.reporter.observeLimits(u.p, d)
 	u.r.o.Metrics.Deliveries.Published(d.Conn.Spec.Platform, d.Result.Outcome)
 	u.r.reporter.unlisted(d.Conn.Spec.Platform, unlisted.Publish, d.Result.Err)
 }
@@ -77,7 +77,7 @@ func (u *publishHooks) Next(ctx context.Context, recorded *v1alpha1.Post, batch 
 	now := u.r.o.Clock.Now()
 	for _, d := range batch {
 		if u.canContinue(ctx, recorded, d, now) {
-			t := &prepare.Target{Post: recorded, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts, Wake: func() { u.r.enqueue(u.p.key) }}
+			t := &prepare.Target{Post: recorded, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts, Wake: func() { u.r.queue.enqueue(u.p.key) }}
 			started = append(started, t)
 			next = append(next, &publish.Delivery{Target: d.Target, Conn: d.Conn, To: d.To, Token: d.Token})
 		}
@@ -97,7 +97,7 @@ func (u *publishHooks) Next(ctx context.Context, recorded *v1alpha1.Post, batch 
 // canContinue reports whether the next card of a target can be claimed in the write that records this one.
 func (u *publishHooks) canContinue(ctx context.Context, recorded *v1alpha1.Post, d *publish.Delivery, now time.Time) bool {
 	t := posting.Target(recorded, d.Target)
-	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted || u.r.suspendedNow(ctx, u.p.key.Namespace) {
+	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted || u.r.suspensions.now(ctx, u.p.key.Namespace) {
 		return false
 	}
 	// The answer to this card may have contained a rate limit.

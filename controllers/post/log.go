@@ -4,11 +4,9 @@
 package post
 
 import (
-	"context"
 	"time"
 
 	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
@@ -53,12 +51,6 @@ func logTargets(log logr.Logger, post *v1alpha1.Post, before *v1alpha1.PostStatu
 		}
 		log.Info(message, fields...)
 	}
-}
-
-// changed counts and logs the changes of a stored status.
-func (r *Reconciler) changed(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus) {
-	r.o.Metrics.Deliveries.Changed(post, before)
-	logTargets(ctrl.LoggerFrom(ctx), post, before, r.o.Clock.Now())
 }
 
 // logMessage returns the message about a target that waits or has failed; empty for any other.

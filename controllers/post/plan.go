@@ -12,9 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/dispatch"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/plan"
 	"github.com/herald-social/herald/posting/usage"
 )
@@ -29,9 +32,9 @@ type Plans struct {
 
 // plans enforces the limits of the teams' plans.
 type plans struct {
-	o *Options
-	// rejectTarget fails a target and releases its gate to other posts.
-	rejectTarget func(p *reconciliation, d *publish.Delivery, reason, message string) error
+	o         *Options
+	scheduler *dispatch.Scheduler
+	recorder  *recorder
 }
 
 // enforceLimits counts the usage of deliveries before their claim, unless it was counted when the post was created, and
@@ -135,6 +138,18 @@ func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveri
 		}
 	}
 	return covered, nil
+}
+
+// rejectTarget fails a target and releases its gate to other posts.
+func (l *plans) rejectTarget(p *reconciliation, d *publish.Delivery, reason, message string) error {
+	if err := attempt.Fail(posting.Target(p.post, d.Target), v1alpha1.Blocked{Reason: reason, Problem: message}); err != nil {
+		return fmt.Errorf("target %d: %w", d.Target, err)
+	}
+	l.scheduler.Release(p.key.String(), d.Gate())
+	l.recorder.emitFinal(targetSubject(p.post, d.Target, d.Conn), delivery.Event{
+		Warning: true, Reason: reason, Message: fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, message),
+	})
+	return nil
 }
 
 // releaseUnused releases the counted usage of a finished post that was not published in full. If that fails, the Team

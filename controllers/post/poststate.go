@@ -62,6 +62,13 @@ func appInput(platform v1alpha1.Platform) input {
 	return input{kindApp, types.NamespacedName{Name: string(platform)}}
 }
 
+// kindSuspension is the kind of input that posts of a suspended team wait for: the end of the suspension.
+const kindSuspension = "Suspension"
+
+func suspensionInput(namespace string) input {
+	return input{kindSuspension, types.NamespacedName{Namespace: namespace}}
+}
+
 func newPostStates() *postStates {
 	return &postStates{
 		byPost:  map[types.NamespacedName]*postState{},

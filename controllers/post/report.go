@@ -27,12 +27,17 @@ type reporter struct {
 	preparer *prepare.Preparer
 	limits   *limits.Recorder
 	recorder *recorder
-	// observeLimits applies the rate limits of an answer, and wakes the posts that wait for them.
-	observeLimits func(p *reconciliation, d *publish.Delivery)
+	queue    *postQueue
 }
 
 // reasonPostedWithNote is the event reason for a post that was published with a deviation, which the message describes.
 const reasonPostedWithNote = "PostedWithNote"
+
+// changed counts and logs the changes of a stored status.
+func (r *reporter) changed(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus) {
+	r.o.Metrics.Deliveries.Changed(post, before)
+	logTargets(ctrllog.FromContext(ctx), post, before, r.o.Clock.Now())
+}
 
 // result reports the outcome of a call after it is recorded.
 func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Delivery) {
@@ -167,6 +172,12 @@ func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Deli
 			"limited", change.Begun, "reason", change.Reason, "message", change.Message)
 		r.recorder.limited(limited, change)
 	}
+}
+
+// observeLimits applies the rate limits of an answer before they are recorded, and enqueues the posts that wait for
+// them.
+func (r *reporter) observeLimits(p *reconciliation, d *publish.Delivery) {
+	r.queue.wakeApp(d.Conn.Spec.Platform, r.limits.Observe(p.key, d))
 }
 
 // requestProbe sets the annotation that makes the connection controller probe a connection.

@@ -18,14 +18,14 @@ import (
 // Collectors with tail sampling wait for seconds to minutes, and a trace of hours shows only the wait.
 const traceNear = 10 * time.Minute
 
-// trace starts the span of a reconciliation. The span of an immediate post belongs to the trace of its request. Any
+// startTrace starts the span of a reconciliation. The span of an immediate post belongs to the trace of its request. Any
 // other, such as the span of a scheduled post hours later, starts a new trace with a link to the request.
-func (r *Reconciler) trace(ctx context.Context, post *v1alpha1.Post, now time.Time) (context.Context, tracing.Span) {
-	if r.o.Tracer == nil {
+func startTrace(ctx context.Context, tracer *tracing.Tracer, post *v1alpha1.Post, now time.Time) (context.Context, tracing.Span) {
+	if tracer == nil {
 		return ctx, tracing.Span{}
 	}
 	near := post.Spec.ScheduledAt == nil && now.Sub(post.CreationTimestamp.Time) <= traceNear
-	ctx, span := r.o.Tracer.Resume(ctx, "deliver", post.Annotations[v1alpha1.TraceparentAnnotation], near)
+	ctx, span := tracer.Resume(ctx, "deliver", post.Annotations[v1alpha1.TraceparentAnnotation], near)
 	span.Text(tracing.Namespace, post.Namespace)
 	span.Text(tracing.Post, post.Name)
 	return ctrl.LoggerInto(ctx, tracing.Logger(ctx, ctrl.LoggerFrom(ctx))), span

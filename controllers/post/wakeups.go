@@ -5,18 +5,21 @@ package post
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/limits"
+	"github.com/herald-social/herald/controllers/post/internal/stats"
 	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/pacing"
@@ -35,37 +38,59 @@ const wakeSpread = 30 * time.Second
 
 // clockJumped enqueues all posts except drafts, since their times may come before their timers fire. Due posts are
 // enqueued at once, and the others are spread over wakeSpread.
-func (r *Reconciler) clockJumped() {
-	now := r.o.Clock.Now()
-	r.objects.EachPost(func(post *v1alpha1.Post) {
+func (q *postQueue) clockJumped(posts *stats.Objects) {
+	now := q.o.Clock.Now()
+	posts.EachPost(func(post *v1alpha1.Post) {
 		switch key := client.ObjectKeyFromObject(post); {
 		case post.Spec.Draft:
 		case posting.UntilDue(post, now) > wakeSpread:
-			r.enqueueAfter(reconcile.Request{NamespacedName: key}, pacing.Spread(wakeSpread, post.UID), 0)
+			q.enqueueAfter(reconcile.Request{NamespacedName: key}, pacing.Spread(wakeSpread, post.UID), 0)
 		case post.Spec.ScheduledAt == nil:
-			r.enqueueAfter(reconcile.Request{NamespacedName: key}, 0, 0)
+			q.enqueueAfter(reconcile.Request{NamespacedName: key}, 0, 0)
 		default:
-			r.enqueueAfter(reconcile.Request{NamespacedName: key}, 0, r.priority(post))
+			q.enqueueAfter(reconcile.Request{NamespacedName: key}, 0, q.priority(post))
 		}
 	})
 }
 
-// enqueueAfter adds a post to the queue with a priority, after the delay at the latest.
-func (r *Reconciler) enqueueAfter(post reconcile.Request, after time.Duration, priority int) {
-	queue := r.queue.Load()
-	if queue == nil {
-		return
+// enqueueForInput enqueues the posts that wait for a changed input.
+func (q *postQueue) enqueueForInput(kind string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
+		for _, key := range []types.NamespacedName{client.ObjectKeyFromObject(obj), {Namespace: obj.GetNamespace()}} {
+			for _, post := range q.states.drain(input{kind, key}) {
+				requests = append(requests, reconcile.Request{NamespacedName: post})
+			}
+		}
+		return requests
+	})
+}
+
+// enqueueAppLimited enqueues the posts that wait for an app's rate limit after the limit was recorded, or removed by a
+// person. It also drops the known limits of a deleted connection.
+func (q *postQueue) enqueueAppLimited(known *limits.Limits) handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ workqueue) {
+			before, ok := e.ObjectOld.(*v1alpha1.Connection)
+			after, is := e.ObjectNew.(*v1alpha1.Connection)
+			if ok && is && (before.Status.App != after.Status.App || !v1alpha1.SemanticEqual(before.Status.AppRateLimitedUntil, after.Status.AppRateLimitedUntil)) {
+				q.wakeApp(after.Spec.Platform, math.MaxInt)
+			}
+			if ok && is && before.UID != after.UID {
+				known.Forget(before.UID)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue) {
+			known.Forget(e.Object.GetUID())
+			if conn, ok := e.Object.(*v1alpha1.Connection); ok && conn.Status.AppRateLimitedUntil != nil {
+				q.wakeApp(conn.Spec.Platform, math.MaxInt)
+			}
+		},
 	}
-	if ordered, ok := (*queue).(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		ordered.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, post)
-		return
-	}
-	(*queue).AddAfter(post, after)
 }
 
 // enqueueDependents enqueues the posts that refer to a connection or a file which has become unusable. Accepted posts
 // have no subscriptions: storing the references of each post would take more memory than the posts.
-func (r *Reconciler) enqueueDependents() handler.EventHandler {
+func (q *postQueue) enqueueDependents() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
 		in := []client.ListOption{client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy}
 		uses := func(post *v1alpha1.Post) bool {
@@ -78,11 +103,11 @@ func (r *Reconciler) enqueueDependents() handler.EventHandler {
 			}
 		}
 		var posts v1alpha1.PostList
-		if err := r.o.Client.List(ctx, &posts, in...); err != nil {
+		if err := q.o.Client.List(ctx, &posts, in...); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "cannot tell the posts which use what is gone; they find out at their time", "namespace", obj.GetNamespace(), "name", obj.GetName())
 			return nil
 		}
-		now := r.o.Clock.Now()
+		now := q.o.Clock.Now()
 		for i := range posts.Items {
 			if post := &posts.Items[i]; !post.Spec.Draft && posting.UntilDue(post, now) > 0 && uses(post) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(post)})
@@ -120,4 +145,27 @@ func becameUnusable() predicate.Predicate {
 // usable reports whether a file can be posted, according to its Media.
 func usable(m *v1alpha1.Media) bool {
 	return m.DeletionTimestamp.IsZero() && m.Status.Phase == v1alpha1.MediaUploaded && conditions.Reason(m.Status.Conditions) != v1alpha1.ReasonFileMissing
+}
+
+// enqueueSuspended enqueues the posts that wait for the end of a team's suspension.
+func (q *postQueue) enqueueSuspended() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
+		if team, ok := obj.(*v1alpha1.Team); ok {
+			for _, post := range q.states.drain(suspensionInput(team.Spec.Namespace)) {
+				requests = append(requests, reconcile.Request{NamespacedName: post})
+			}
+		}
+		return requests
+	})
+}
+
+// suspendAllChanged enqueues the waiting posts when the suspension of all teams ends. Posts of a team with its own
+// suspension continue to wait.
+func (q *postQueue) suspendAllChanged() {
+	if q.o.SuspendAll.On() {
+		return
+	}
+	for _, post := range q.states.drainKind(kindSuspension) {
+		q.enqueue(post)
+	}
 }

@@ -1,0 +1,172 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/controllers/post/internal/records"
+	"github.com/herald-social/herald/controllers/post/internal/stats"
+	"github.com/herald-social/herald/internal/apiclock"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/rollback"
+	"github.com/herald-social/herald/internal/tracing"
+	"github.com/herald-social/herald/internal/unlisted"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+// Tokens returns access tokens of connections.
+type Tokens interface {
+	// Token returns the connection's current token.
+	Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error)
+	// Forget drops the cached token of a connection after the platform refused it.
+	Forget(conn *v1alpha1.Connection)
+}
+
+// The interfaces to media files; see package internal/prepare.
+type (
+	// Files reads the media files of posts.
+	Files = prepare.Files
+	// Renditions converts images that a platform does not accept.
+	Renditions = prepare.Renditions
+	// Thumbnails extracts pictures from videos.
+	Thumbnails = prepare.Thumbnails
+	// Conversions converts videos that a platform does not accept.
+	Conversions = prepare.Conversions
+)
+
+// Records configures the archive of records.
+type Records = records.Config
+
+// ErrNotRecorded is returned if a post has no record; see package internal/records.
+var ErrNotRecorded = records.ErrNotRecorded
+
+// Metrics measures how well the delivery keeps its guarantees.
+type Metrics = stats.Metrics
+
+// NewMetrics creates the metrics, and registers them unless registerer is nil.
+func NewMetrics(registerer prometheus.Registerer) *Metrics { return stats.New(registerer) }
+
+// Options configures the reconciler. Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID
+// are required.
+type Options struct {
+	// Client reads from the cache, which needs the index cachetransform.MediaIndex, and writes to the API server.
+	Client client.Client
+	// APIReader reads from the API server without the cache.
+	APIReader client.Reader
+	// Platforms holds the publishers of this process.
+	Platforms platforms.Registry
+	// Tokens returns access tokens of connections.
+	Tokens Tokens
+	// Apps holds the ids of the installation's own apps. App-wide rate limits are only accepted for these apps; nil
+	// accepts none.
+	Apps credentials.Apps
+	// Files reads the media files of posts.
+	Files Files
+	// Renditions converts images that a platform does not accept.
+	Renditions Renditions
+	// Thumbnails extracts pictures from videos. It is nil without ffmpeg; posts are then published without thumbnails.
+	Thumbnails Thumbnails
+	// Conversions converts videos. It is nil if videos cannot be converted, for the reason in Unconverted, which is the
+	// end of a sentence.
+	Conversions Conversions
+	Unconverted string
+	// TeamMedia returns the media settings of the team that owns a namespace; nil uses the defaults.
+	TeamMedia func(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error)
+	// Owned reports whether a team owns a namespace. Nothing is sent from other namespaces.
+	Owned func(ctx context.Context, namespace string) (bool, error)
+	// Suspension reports whether the team of a namespace is suspended, and its recent suspensions; nil suspends no
+	// team. SuspendAll suspends all teams; nil never does.
+	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
+	SuspendAll *installation.Suspension
+	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong; nil if the clock never jumps.
+	Clock clock.WithTicker
+	Jumps *apiclock.Jumps
+	// NewID returns a unique id for an attempt.
+	NewID func() string
+	// Records stores the outcomes of posts beyond their deletion. If it is nil, a post that is deleted and created
+	// again is published again.
+	Records *Records
+	// Rollback returns the rollback state of the cluster, and may block until it is known; nil if the cluster is never
+	// rolled back.
+	Rollback func(ctx context.Context) (rollback.Status, error)
+	// Plans counts the usage that the teams' plans limit; nil sets no limits.
+	Plans *Plans
+	// Events records events for the post's owner; nil records none.
+	Events events.EventRecorder
+	// Metrics holds the metrics of the reconciler; nil exports none.
+	Metrics *Metrics
+	// Unlisted counts platform errors that are missing from the error tables; nil counts none.
+	Unlisted *unlisted.Counter
+	// Stopping is closed when the shutdown of this process starts; nil is never closed. After that another process may
+	// report the gauges.
+	Stopping <-chan struct{}
+	// Tracer traces reconciliations; nil traces none.
+	Tracer *tracing.Tracer
+	// MaxConcurrentReconciles is the number of posts that are reconciled concurrently (default 256).
+	MaxConcurrentReconciles int
+	// MaxUploads is the number of targets with files that are prepared concurrently (default 32).
+	MaxUploads int
+	// PrepareAhead is the lead time for the preparation of a scheduled post with files (default 30 min). It includes
+	// uploads that are not visible. Large files start earlier, and content that a platform keeps only for a short time
+	// starts later.
+	PrepareAhead time.Duration
+	// StartingDeadline is the longest lateness of a scheduled post, and limits the retries of temporary refusals
+	// (default 1 h).
+	StartingDeadline time.Duration
+	// LongestDelay is the longest lateness of a post whose platform announced pauses (default 6 h, at least
+	// StartingDeadline).
+	LongestDelay time.Duration
+	// SendWindow is the time after a claim within which its call must start (default 5 s).
+	SendWindow time.Duration
+	// ClockMargin is the largest expected difference between two clocks (default 2 s).
+	ClockMargin time.Duration
+	// RecordFor limits the retries of a reconciliation to record the result of its call (default DefaultRecordFor).
+	// Later reconciliations continue after that.
+	RecordFor time.Duration
+	// Namespaces are the namespaces that this installation serves.
+	Namespaces configv1alpha1.Namespaces
+	// Failpoint is called at named points of the delivery, for tests that kill the process there; nil does nothing.
+	Failpoint func(point string)
+}
+
+// DefaultRecordFor is the default of Options.RecordFor. The termination grace period of the process must be longer than
+// this and one call together.
+const DefaultRecordFor = time.Minute
+
+func (o *Options) setDefaults() {
+	o.StartingDeadline = cmp.Or(o.StartingDeadline, time.Hour)
+	o.LongestDelay = max(cmp.Or(o.LongestDelay, 6*time.Hour), o.StartingDeadline)
+	o.PrepareAhead = cmp.Or(o.PrepareAhead, 30*time.Minute)
+	o.SendWindow = cmp.Or(o.SendWindow, 5*time.Second)
+	o.ClockMargin = cmp.Or(o.ClockMargin, 2*time.Second)
+	o.RecordFor = cmp.Or(o.RecordFor, DefaultRecordFor)
+	o.MaxConcurrentReconciles = cmp.Or(o.MaxConcurrentReconciles, 256)
+	o.MaxUploads = cmp.Or(o.MaxUploads, 32)
+	if o.Failpoint == nil {
+		o.Failpoint = func(string) {}
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil)
+	}
+}
+
+// settings returns the time limits for delivery.Decide.
+func (o *Options) settings() delivery.Settings {
+	return delivery.Settings{
+		StartingDeadline: o.StartingDeadline, LongestDelay: o.LongestDelay, SendWindow: o.SendWindow, ClockMargin: o.ClockMargin, PrepareAhead: o.PrepareAhead,
+	}
+}

@@ -1,0 +1,85 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clientworkqueue "k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/dispatch"
+)
+
+// workqueue is the queue of the controller.
+type workqueue = clientworkqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// postQueue enqueues posts for their reconciliation.
+type postQueue struct {
+	o      *Options
+	states *postStates
+	// priorities orders the posts that are due at the same time.
+	priorities *dispatch.Sequencer
+	// queue is the queue of the controller; nil before its start.
+	queue atomic.Pointer[workqueue]
+}
+
+func newPostQueue(o *Options, states *postStates) *postQueue {
+	return &postQueue{o: o, states: states, priorities: dispatch.NewSequencer(o.Clock.Now)}
+}
+
+// start takes the queue of the controller; see source.Func.
+func (q *postQueue) start(_ context.Context, queue workqueue) error {
+	q.queue.Store(&queue)
+	return nil
+}
+
+// enqueue adds a post to the queue of the controller.
+func (q *postQueue) enqueue(post types.NamespacedName) {
+	if queue := q.queue.Load(); queue != nil {
+		(*queue).Add(reconcile.Request{NamespacedName: post})
+	}
+}
+
+// enqueueAfter adds a post to the queue with a priority, after the delay at the latest.
+func (q *postQueue) enqueueAfter(post reconcile.Request, after time.Duration, priority int) {
+	queue := q.queue.Load()
+	if queue == nil {
+		return
+	}
+	if ordered, ok := (*queue).(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		ordered.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, post)
+		return
+	}
+	(*queue).AddAfter(post, after)
+}
+
+// len returns the number of posts in the queue of the controller.
+func (q *postQueue) len() int {
+	if queue := q.queue.Load(); queue != nil {
+		return (*queue).Len()
+	}
+	return 0
+}
+
+// wakeApp enqueues up to most of the posts that wait for the app's rate limit on a platform.
+func (q *postQueue) wakeApp(platform v1alpha1.Platform, most int) {
+	for _, post := range q.states.drainUpTo(appInput(platform), most) {
+		q.enqueue(post)
+	}
+}
+
+// priority returns the priority of a scheduled post among the posts of the same second.
+func (q *postQueue) priority(post *v1alpha1.Post) int {
+	return -q.priorities.Next(post.Namespace, post.Spec.ScheduledAt.Time) / postsPerStep
+}
+
+// postsPerStep is the number of posts of one team, due within the same second, that share a priority. Other teams'
+// posts follow after each step.
+const postsPerStep = 16

@@ -1,0 +1,85 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/limits"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+// reconciliation is the state of one reconciliation of a post.
+type reconciliation struct {
+	// post is the working copy; stored is the status as last read or written.
+	post   *v1alpha1.Post
+	stored v1alpha1.PostStatus
+	key    types.NamespacedName
+	now    time.Time
+	log    logr.Logger
+	state  *postState
+	// connections and media hold the existing objects that the post refers to, by name.
+	connections map[string]*v1alpha1.Connection
+	media       map[string]*v1alpha1.Media
+	// limits holds the rate limits that apply to the post.
+	limits *limits.View
+	// tokens holds the tokens that were read, and credentials the errors of those that cannot be read, both by
+	// connection.
+	tokens      map[string]platforms.Token
+	credentials map[string]error
+	// unowned is set if no team owns the namespace. namespaceTerminating is set if the namespace is being deleted while
+	// the post's last call has no outcome.
+	unowned, namespaceTerminating bool
+	// converts is set if the team's videos are converted.
+	converts bool
+	// suspended is set while the team is suspended, and suspensions holds its recent suspensions.
+	suspended   bool
+	suspensions []v1alpha1.Suspension
+	// rollback is the rollback state of the cluster.
+	rollback delivery.Rollback
+	// hasUploadSecret is set if the post has a Secret with upload sessions.
+	hasUploadSecret bool
+	// wrote is set after a write to the post, whose watch event triggers the next reconciliation. calledPlatform is set
+	// after a call to a platform or to the archive.
+	wrote, calledPlatform bool
+	// wait holds the time of the next reconciliation if nothing was written, and quotaRetryAt the time of the next try
+	// to count plan usage; zero if no count has failed.
+	wait         delivery.Wait
+	quotaRetryAt time.Time
+}
+
+// conn returns the connection of a target, or nil if it does not exist.
+func (p *reconciliation) conn(target int) *v1alpha1.Connection {
+	if target >= len(p.post.Spec.Targets) {
+		return nil
+	}
+	return p.connections[p.post.Spec.Targets[target].ConnectionRef.Name]
+}
+
+// markStored copies the status of post to stored after a write.
+func (p *reconciliation) markStored() {
+	p.stored = *p.post.Status.DeepCopy()
+	p.wrote = true
+}
+
+// isFinished reports whether nothing more will be sent for the post.
+func (p *reconciliation) isFinished() bool {
+	if p.post.DeletionTimestamp.IsZero() {
+		return p.post.Status.Finished
+	}
+	return !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer)
+}
+
+// requeueBy requeues the post at the given time or earlier. A zero time changes nothing.
+func (p *reconciliation) requeueBy(at time.Time) {
+	if !at.IsZero() && (p.wait.Until.IsZero() || at.Before(p.wait.Until)) {
+		p.wait.Until, p.wait.InTurn = at, false
+	}
+}
