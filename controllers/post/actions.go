@@ -40,7 +40,7 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 		case delivery.Lookup:
 			err = r.lookup(ctx, p, f, a.Targets)
 		case delivery.Prepare:
-			return r.prepare(ctx, p, f, a)
+			return r.startPreparations(ctx, p, f, a)
 		case delivery.ReportPreparation:
 			r.reportPreparation(ctx, p, f, a)
 		case delivery.FindEarlier:
@@ -130,11 +130,6 @@ func (r *Reconciler) announce(p *reconciliation, before *v1alpha1.PostStatus, e 
 	}
 }
 
-// confirmWithin limits the time for checking the ids of one post's resolutions with the platforms. A post has up to 100
-// targets, each call may take the platform's CallTimeout, and the answers must be stored before the reconciliation
-// ends. An id that is not confirmed by then is stored as the person entered it.
-const confirmWithin = time.Minute
-
 // resolve applies the resolutions of a person to targets with an unknown outcome, and then removes the annotation.
 // Nothing is claimed before the annotation is removed, so a resolution never applies to a later attempt.
 func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery.Facts, value string) error {
@@ -150,7 +145,7 @@ func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery
 		return err
 	}
 	r.owners.Record(p.post)
-	return r.removeAnnotation(ctx, p, v1alpha1.SettleAnnotation)
+	return removeAnnotation(ctx, r.o.Client, p, v1alpha1.SettleAnnotation)
 }
 
 // lookup looks up open attempts and records the answers. It never publishes.
@@ -179,7 +174,7 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 			"matches", a.Matches, "problem", problem(a.Err), "outcome", t.Attempt.Outcome)
 	}
 	if p.post.DeletionTimestamp.IsZero() {
-		r.listCandidates(ctx, p, f, targets)
+		listCandidates(ctx, r.lookups, p, f, targets)
 	}
 	if err := r.write(ctx, p, nil); err != nil {
 		return err
@@ -194,8 +189,8 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 	return nil
 }
 
-// prepare starts preparations while slots are free, and decides again.
-func (r *Reconciler) prepare(ctx context.Context, p *reconciliation, f *delivery.Facts, a delivery.Prepare) error {
+// startPreparations starts preparations while slots are free, and decides again.
+func (r *Reconciler) startPreparations(ctx context.Context, p *reconciliation, f *delivery.Facts, a delivery.Prepare) error {
 	r.readTokens(ctx, p, a.Targets)
 	for _, i := range a.Targets {
 		if p.credentials[p.conn(i).Name] == nil {
@@ -290,7 +285,7 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 	first := map[string]*publish.Delivery{}
 	var gates []string
 	for _, i := range targets {
-		d := r.delivery(p, i)
+		d := r.newDelivery(p, i)
 		if gate := d.Gate(); first[gate] == nil {
 			first[gate] = d
 			gates = append(gates, gate)
@@ -312,8 +307,8 @@ func (r *Reconciler) target(p *reconciliation, i int) *prepare.Target {
 	}
 }
 
-// delivery returns the delivery of a target, with its finished preparation.
-func (r *Reconciler) delivery(p *reconciliation, i int) *publish.Delivery {
+// newDelivery returns the delivery of a target, with its finished preparation.
+func (r *Reconciler) newDelivery(p *reconciliation, i int) *publish.Delivery {
 	conn := p.conn(i)
 	to, _ := r.o.Platforms[conn.Spec.Platform].(platforms.Publisher)
 	d := &publish.Delivery{Target: i, Conn: conn, To: to, Token: p.tokens[conn.Name]}
@@ -325,9 +320,9 @@ func (r *Reconciler) delivery(p *reconciliation, i int) *publish.Delivery {
 	return d
 }
 
-// quotaBackoff is the retry backoff for counting plan usage: one second for transient errors, and at most one minute,
+// usageBackoff is the retry backoff for counting plan usage: one second for transient errors, and at most one minute,
 // which bounds the delay of a post after the count works again.
-var quotaBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
+var usageBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
 
 // deferForQuota blocks targets whose plan usage cannot be counted, since nothing is sent uncounted. The time of the
 // retry stays in memory: storing it would write every post of the team at each retry.
@@ -345,7 +340,7 @@ func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliv
 		})
 	}
 	if p.state.quotaBackoff == nil {
-		p.state.quotaBackoff = new(quotaBackoff)
+		p.state.quotaBackoff = new(usageBackoff)
 	}
 	p.quotaRetryAt = r.o.Clock.Now().Add(p.state.quotaBackoff.Step())
 	return r.write(ctx, p, nil)

@@ -50,7 +50,7 @@ type Reconciler struct {
 	queue     *postQueue
 
 	inputs      *inputReader
-	suspensions *suspensions
+	suspensions *suspensionReader
 	preparer    *prepare.Preparer
 	publisher   *publish.Publisher
 	lookups     *lookup.Lookups
@@ -81,7 +81,7 @@ func New(o Options) (*Reconciler, error) {
 		owners: lookup.NewOwners(o.APIReader, o.Clock), recorder: newRecorder(o.Events, o.Clock),
 	}
 	r.queue = newPostQueue(&r.o, r.states)
-	r.suspensions = &suspensions{o: &r.o, states: r.states}
+	r.suspensions = &suspensionReader{o: &r.o, states: r.states}
 	limiting := &limits.Options{Client: o.Client, APIReader: o.APIReader, Apps: o.Apps, Clock: o.Clock}
 	r.limits = limits.New(limiting)
 	r.inputs = &inputReader{o: &r.o, states: r.states, limits: r.limits, suspensions: r.suspensions, largeReads: make(chan struct{}, maxConcurrentReads)}

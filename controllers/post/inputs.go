@@ -30,7 +30,7 @@ type inputReader struct {
 	o           *Options
 	states      *postStates
 	limits      *limits.Limits
-	suspensions *suspensions
+	suspensions *suspensionReader
 	// largeReads limits concurrent reads of large posts.
 	largeReads chan struct{}
 }
@@ -69,10 +69,10 @@ func (r *inputReader) read(ctx context.Context, p *reconciliation) (err error) {
 	for i := range p.post.Spec.Targets {
 		connections = append(connections, p.post.Spec.Targets[i].ConnectionRef.Name)
 	}
-	if p.connections, err = inputs[v1alpha1.Connection](ctx, r, p, kindConnection, connections); err != nil {
+	if p.connections, err = readInputs[v1alpha1.Connection](ctx, r, p, kindConnection, connections); err != nil {
 		return err
 	}
-	if p.media, err = inputs[v1alpha1.Media](ctx, r, p, kindMedia, posting.MediaNames(&p.post.Spec)); err != nil {
+	if p.media, err = readInputs[v1alpha1.Media](ctx, r, p, kindMedia, posting.MediaNames(&p.post.Spec)); err != nil {
 		return err
 	}
 	if p.limits, err = r.limits.Read(ctx, p.key, p.connections, p.now); err != nil {
@@ -137,9 +137,9 @@ func (r *inputReader) readNamespace(ctx context.Context, p *reconciliation) erro
 // may be thousands of files, is woken by any input of its namespace: the names would take a megabyte.
 const fewInputs = 200
 
-// inputs returns the existing inputs of the post, by name. It subscribes the post to each input before it reads it, so
+// readInputs returns the existing inputs of the post, by name. It subscribes the post to each input before it reads it, so
 // that no change between the two is missed.
-func inputs[T any, P interface {
+func readInputs[T any, P interface {
 	*T
 	client.Object
 }](ctx context.Context, r *inputReader, p *reconciliation, kind string, names []string) (map[string]P, error) {

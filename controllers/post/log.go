@@ -133,6 +133,14 @@ func logResult(p *reconciliation, d *publish.Delivery, now time.Time) {
 	}
 }
 
+// problem returns the error's message, or "" for nil.
+func problem(err *platforms.Error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
 // reasonTurn is the reason of a late target that nothing blocked: other posts came first, or no manager was running.
 const reasonTurn = "Turn"
 

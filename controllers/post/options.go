@@ -21,6 +21,7 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/rollback"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/internal/unlisted"
@@ -59,6 +60,14 @@ type Metrics = stats.Metrics
 
 // NewMetrics creates the metrics, and registers them unless registerer is nil.
 func NewMetrics(registerer prometheus.Registerer) *Metrics { return stats.New(registerer) }
+
+// Plans finds the owners of namespaces, and counts the usage that a plan or a platform limits.
+type Plans struct {
+	// Owner returns the team that owns a namespace, or nil without one.
+	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
+	// Quota stores the usage.
+	Quota *quota.UsageStore
+}
 
 // Options configures the reconciler. Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID
 // are required.

@@ -14,21 +14,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/dispatch"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
-	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/plan"
 	"github.com/herald-social/herald/posting/usage"
 )
-
-// Plans finds the owners of namespaces, and counts the usage that a plan or a platform limits.
-type Plans struct {
-	// Owner returns the team that owns a namespace, or nil without one.
-	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// Quota stores the usage.
-	Quota *quota.UsageStore
-}
 
 // plans enforces the limits of the teams' plans.
 type plans struct {

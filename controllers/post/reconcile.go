@@ -152,6 +152,28 @@ func validatedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 	return post
 }
 
+// answerRequest lists the candidates again if the annotation social.herald.dev/list-candidates requests it, and removes
+// the annotation. Resolutions of a person and unrecorded results have precedence. It reports whether it has answered
+// the request.
+func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *delivery.Facts) (answered bool, err error) {
+	_, requested := p.post.Annotations[v1alpha1.ListCandidatesAnnotation]
+	_, settles := p.post.Annotations[v1alpha1.SettleAnnotation]
+	if !requested || settles || len(f.Results) > 0 || !p.post.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	var targets []int
+	for i := range p.post.Status.Targets {
+		if index := int(p.post.Status.Targets[i].Index); index < len(p.post.Spec.Targets) {
+			targets = append(targets, index)
+		}
+	}
+	listCandidates(ctx, r.lookups, p, f, targets)
+	if err := r.write(ctx, p, nil); err != nil {
+		return true, err
+	}
+	return true, removeAnnotation(ctx, r.o.Client, p, v1alpha1.ListCandidatesAnnotation)
+}
+
 // tidy releases the unused plan usage of a finished post, and discards its preparations.
 func (r *Reconciler) tidy(ctx context.Context, p *reconciliation) {
 	r.plans.releaseUnused(ctx, p)

@@ -80,14 +80,6 @@ func (r *reporter) unlisted(platform v1alpha1.Platform, operation string, err *p
 	}
 }
 
-// problem returns the error's message, or "" for nil.
-func problem(err *platforms.Error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
 // preparation reports a failed preparation.
 func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publish.Delivery, ahead bool) {
 	t, err := posting.Target(p.post, d.Target), d.Result.Err

@@ -11,15 +11,15 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// suspensions reads which teams are suspended.
-type suspensions struct {
+// suspensionReader reads which teams are suspended.
+type suspensionReader struct {
 	o      *Options
 	states *postStates
 }
 
 // read reads whether the post's team is suspended. If it is, the function subscribes the post to the end of
 // the suspension and reads again, so that an end between the two is not missed.
-func (s *suspensions) read(ctx context.Context, p *reconciliation) (err error) {
+func (s *suspensionReader) read(ctx context.Context, p *reconciliation) (err error) {
 	for waits := false; ; waits = true {
 		if p.suspended, p.suspensions, err = s.get(ctx, p.key.Namespace); err != nil {
 			return fmt.Errorf("cannot tell whether the team is suspended: %w", err)
@@ -32,7 +32,7 @@ func (s *suspensions) read(ctx context.Context, p *reconciliation) (err error) {
 }
 
 // get reports whether publishing is suspended in a namespace, and returns the team's recent suspensions.
-func (s *suspensions) get(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error) {
+func (s *suspensionReader) get(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error) {
 	braked := s.o.SuspendAll.On()
 	if s.o.Suspension == nil {
 		return braked, nil, nil
@@ -44,14 +44,14 @@ func (s *suspensions) get(ctx context.Context, namespace string) (suspended bool
 // now reports whether claims are suspended in a namespace. It is checked again just before the claim, since
 // the state may have changed during the reconciliation. A suspension after the claim does not stop the call, which is
 // made and recorded.
-func (s *suspensions) now(ctx context.Context, namespace string) bool {
+func (s *suspensionReader) now(ctx context.Context, namespace string) bool {
 	suspended, _, err := s.get(ctx, namespace)
 	return suspended || err != nil
 }
 
 // shift returns the suspensions that move the deadlines of a namespace's posts. If they cannot be read, the
 // team counts as suspended, so that no target fails at its deadline before a later reconciliation has read them.
-func (s *suspensions) shift(ctx context.Context, namespace string) *delivery.Deadlines {
+func (s *suspensionReader) shift(ctx context.Context, namespace string) *delivery.Deadlines {
 	suspended, recent, err := s.get(ctx, namespace)
 	return &delivery.Deadlines{Suspended: suspended || err != nil, Suspensions: recent, StartingDeadline: s.o.StartingDeadline, LongestDelay: s.o.LongestDelay}
 }
