@@ -127,11 +127,15 @@ func TestSandbox(t *testing.T) {
 	}{
 		"none": {"the real platforms have their own", configv1alpha1.Sandbox{}, v1alpha1.PlatformX, addresses{}},
 		"one address": {
-			"a browser finds it where Herald does", configv1alpha1.Sandbox{URL: inside + "/"}, v1alpha1.PlatformTikTok,
+			"a browser finds it where Herald does",
+			configv1alpha1.Sandbox{URL: inside + "/"},
+			v1alpha1.PlatformTikTok,
 			addresses{api: inside + "/tiktok", web: inside + "/tiktok", facebook: inside + "/tiktok/graph.facebook.com", upload: inside + "/tiktok/rupload.facebook.com"},
 		},
 		"another one for browsers": {
-			"calls stay in the cluster", configv1alpha1.Sandbox{URL: inside, PublicURL: outside + "/"}, v1alpha1.PlatformInstagram,
+			"calls stay in the cluster",
+			configv1alpha1.Sandbox{URL: inside, PublicURL: outside + "/"},
+			v1alpha1.PlatformInstagram,
 			addresses{
 				api: inside + "/instagram", web: outside + "/instagram",
 				facebook: inside + "/instagram/graph.facebook.com", upload: inside + "/instagram/rupload.facebook.com",
