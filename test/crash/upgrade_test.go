@@ -39,9 +39,31 @@ const (
 // definitions is the folder with this version's CRDs.
 var definitions = filepath.Join(repository, "config", "crd", "bases")
 
-// removed are the differences between the CRDs that the earlier programs do not notice. They never write the field, which
-// had a default in the CRD, and use the same default if it is missing.
+// removed are the fields that this version's CRDs lack on purpose. The earlier programs never write them.
 var removed = []string{"Team.spec: ttlAfterFinished is gone"}
+
+// withRemoved returns a folder with this version's CRDs and the removed field of the earlier ones, without which the
+// earlier programs do not start.
+func withRemoved(earlier string) string {
+	GinkgoHelper()
+	both := GinkgoT().TempDir()
+	Expect(os.CopyFS(both, os.DirFS(definitions))).To(Succeed())
+	read := func(folder string) *apiextensionsv1.CustomResourceDefinition {
+		data, err := os.ReadFile(filepath.Join(folder, "social.herald.dev_teams.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		Expect(yaml.Unmarshal(data, crd)).To(Succeed())
+		return crd
+	}
+	before, teams := read(earlier), read(both)
+	if field, known := schemaOf(before).Properties["spec"].Properties["ttlAfterFinished"]; known {
+		schemaOf(teams).Properties["spec"].Properties["ttlAfterFinished"] = field
+	}
+	data, err := yaml.Marshal(teams)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(filepath.Join(both, "social.herald.dev_teams.yaml"), data, 0o600)).To(Succeed())
+	return both
+}
 
 // writeWithAddresses writes the configuration of this version for an earlier one, which reads the addresses of each
 // platform instead of platforms.sandbox.
@@ -93,7 +115,7 @@ func takeTurns(a, b *version) (end func()) {
 // Upgrades between two versions of Herald. `make test-upgrade` builds the earlier one.
 var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 	previous := &version{configuration: present.configuration}
-	var earlier string // folder of its CRDs
+	var earlier, both string // folders of its CRDs, and of those that both versions take
 	var c *campaign
 	var before map[v1alpha1.Platform]int
 
@@ -103,6 +125,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 			Skip("PREVIOUS_BUILD names no folder with an earlier version; `make test-upgrade` makes one")
 		}
 		previous.name, previous.program, earlier = filepath.Base(build), filepath.Join(build, "herald"), filepath.Join(build, "crd")
+		both = withRemoved(earlier)
 		if takesConfiguration(ctx, previous) != nil {
 			previous.configuration = "addresses.yaml"
 			writeWithAddresses(previous.configuration)
@@ -138,7 +161,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 			c.teams = append(c.teams, newTeam(ctx))
 		}
 		c.post(ctx, posts/kills)
-		install(definitions)
+		install(both)
 		defer takeTurns(previous, present)()
 		if long {
 			c.run(ctx, posts, kills)
@@ -206,7 +229,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 	// An earlier version lacks the status fields that a later one adds.
 	It("loses fields of the status that the earlier version does not know, and nothing else", func(ctx SpecContext) {
 		const added = "addedLater"
-		install(definitions)
+		install(both)
 		extend(ctx, added)
 		m := previous.start()
 		c.managers = []*process{m}
