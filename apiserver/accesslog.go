@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/herald-social/herald/apiserver/anonymous"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/signin"
 )
@@ -82,7 +82,7 @@ func logged(path string) string {
 type serverLog struct {
 	slog.Handler
 
-	lines *anonymous.LogLimiter
+	lines *limits.LogLimiter
 }
 
 // Handle writes a line, unless the limiter suppresses it. Lines that are equal up to their first digit share a limit.

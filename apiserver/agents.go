@@ -10,10 +10,10 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
-	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/apikeys"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/session"
 )
@@ -27,7 +27,7 @@ type agents struct {
 
 // newAgents returns the authorization server, or nil if it is not configured.
 func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessions *session.Manager, checker *access.Checker,
-	guard *anonymous.Guard,
+	guard *limits.AnonymousGuard,
 ) (*agents, error) {
 	wanted := config.Web.Agents
 	if wanted == nil || !config.MCP { // tokens are only valid for MCP

@@ -19,10 +19,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/apikeys"
-	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
@@ -46,7 +45,7 @@ func facing(t *testing.T, behind error) (handler http.Handler, log *bytes.Buffer
 		Used:    func(*v1alpha1.APIKey) {}, Owner: func(string) *v1alpha1.Team { return nil }, Index: postindex.New(), Clock: clock,
 		Log: slog.New(slog.DiscardHandler),
 	})
-	api := rest.NewHandler(service, rest.Limits{Anonymous: anonymous.New(strangersPerMinute, clock), Bodies: bodylimit.New(bodylimit.MaxBytes)})
+	api := rest.NewHandler(service, rest.Limits{Anonymous: limits.NewAnonymousGuard(strangersPerMinute, clock), Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
 	site, err := newSite(api, nil, nil, "https://herald.example.com")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +53,7 @@ func facing(t *testing.T, behind error) (handler http.Handler, log *bytes.Buffer
 	log = &bytes.Buffer{}
 	return &observer{
 		next: site, metrics: newMetrics(prometheus.NewRegistry(), func() int { return 0 }), clock: clock,
-		proxies: request.Proxies{netip.MustParsePrefix("10.0.0.1/32")}, log: slog.New(slog.NewTextHandler(log, nil)), lines: anonymous.NewLogLimiter(clock),
+		proxies: request.Proxies{netip.MustParsePrefix("10.0.0.1/32")}, log: slog.New(slog.NewTextHandler(log, nil)), lines: limits.NewLogLimiter(clock),
 	}, log
 }
 
@@ -173,7 +172,7 @@ func TestServerLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	clk := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
-	log := slog.NewLogLogger(serverLog{slog.NewTextHandler(&out, nil), anonymous.NewLogLimiter(clk)}, slog.LevelWarn)
+	log := slog.NewLogLogger(serverLog{slog.NewTextHandler(&out, nil), limits.NewLogLimiter(clk)}, slog.LevelWarn)
 	for i := range 1000 {
 		log.Print("http: URL query contains semicolon, which is no longer a supported separator")
 		log.Printf("http: Accept error: accept tcp [::]:8080: too many open files; retrying in %dms", i)

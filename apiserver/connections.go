@@ -6,30 +6,29 @@ package apiserver
 import (
 	"net"
 
-	"github.com/herald-social/herald/apiserver/anonymous"
-	"github.com/herald-social/herald/internal/connlimit"
+	"github.com/herald-social/herald/apiserver/limits"
 )
 
 // maxProbes limits the connections of the probe port. The kubelet needs one at a time.
 const maxProbes = 64
 
 // newConnections limits the connections of the API. A reached limit is logged at most once a minute per address.
-func newConnections(config *Config) *connlimit.Pool {
-	lines := anonymous.NewLogLimiter(config.Clock)
-	return connlimit.New(connlimit.Options{
+func newConnections(config *Config) *limits.ConnectionPool {
+	lines := limits.NewLogLimiter(config.Clock)
+	return limits.NewConnectionPool(limits.ConnectionOptions{
 		Total: config.MaxConnections, PerAddress: config.MaxConnectionsPerAddress, Idle: idleTimeout, Peer: config.Proxies.Peer, Clock: watchClock,
-		Reached: func(bound connlimit.Bound, peer string) {
+		Reached: func(bound limits.ConnectionBound, peer string) {
 			write, leftOut := lines.Allow([2]string{string(bound), peer})
 			if !write {
 				return
 			}
 			attrs := []any{"address", peer, "notLogged", leftOut}
 			switch bound {
-			case connlimit.BoundPerAddress:
+			case limits.BoundPerAddress:
 				config.Log.Warn("Connections of an address were closed: it has as many as maxConnectionsPerAddress allows. If it is a proxy that sets X-Forwarded-For itself, name its network in trustedProxies; if it only passes connections on, raise maxConnectionsPerAddress or have it keep the clients' addresses (externalTrafficPolicy: Local)", attrs...)
-			case connlimit.BoundTotal:
+			case limits.BoundTotal:
 				config.Log.Warn("Connections were closed: there are as many as maxConnections allows", attrs...)
-			case connlimit.BoundHeaders:
+			case limits.BoundHeaders:
 				config.Log.Warn("Connections were closed: too many have sent a long header and not finished it", attrs...)
 			}
 		},
@@ -37,8 +36,8 @@ func newConnections(config *Config) *connlimit.Pool {
 }
 
 // probeListener limits the connections of the probe port.
-func probeListener(from net.Listener) (net.Listener, *connlimit.Pool) {
-	pool := connlimit.New(connlimit.Options{Total: maxProbes, Idle: idleTimeout, Clock: watchClock})
+func probeListener(from net.Listener) (net.Listener, *limits.ConnectionPool) {
+	pool := limits.NewConnectionPool(limits.ConnectionOptions{Total: maxProbes, Idle: idleTimeout, Clock: watchClock})
 	bounded := pool.Listener(from)
 	return bounded, pool
 }

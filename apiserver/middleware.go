@@ -15,10 +15,9 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/herald-social/herald/apiserver/anonymous"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/internal/connlimit"
 	"github.com/herald-social/herald/internal/tracing"
 )
 
@@ -38,14 +37,14 @@ type observer struct {
 	proxies request.Proxies
 	clock   clock.PassiveClock
 	log     *slog.Logger
-	lines   *anonymous.LogLimiter
+	lines   *limits.LogLimiter
 }
 
 // ServeHTTP serves the request with next.
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := o.clock.Now()
 	out := &recorder{ResponseWriter: w}
-	info := &request.Info{ID: requestID(r), Client: o.proxies.Client(r), Header: out.Header(), Vouch: connlimit.Authenticator(r.Context())}
+	info := &request.Info{ID: requestID(r), Client: o.proxies.Client(r), Header: out.Header(), Vouch: limits.Authenticator(r.Context())}
 	ctx, span := o.tracer.Serve(request.With(r.Context(), info), r.Header.Get(tracing.Header))
 	out.Header().Set(requestIDHeader, info.ID)
 	out.Header().Set("X-Content-Type-Options", "nosniff")

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/utils/clock"
 
-	"github.com/herald-social/herald/apiserver/anonymous"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
 )
@@ -28,7 +28,7 @@ func observe(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, l
 	m = newMetrics(prometheus.NewRegistry(), func() int { return 0 })
 	log = &bytes.Buffer{}
 	server = httptest.NewServer(&observer{
-		next: handler, metrics: m, clock: clock.RealClock{}, log: slog.New(slog.NewJSONHandler(log, nil)), lines: anonymous.NewLogLimiter(clock.RealClock{}),
+		next: handler, metrics: m, clock: clock.RealClock{}, log: slog.New(slog.NewJSONHandler(log, nil)), lines: limits.NewLogLimiter(clock.RealClock{}),
 	})
 	t.Cleanup(server.Close)
 	return server, log, m

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/docs"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/mcp"
 	"github.com/herald-social/herald/apiserver/openapi"
 	"github.com/herald-social/herald/apiserver/request"
@@ -27,7 +27,7 @@ type site struct {
 	// web serves all other paths, with its own limit of unauthenticated requests; nil without the web application.
 	web http.Handler
 	// guard limits unauthenticated requests for pages and unknown paths; signedIn reports whether a request has a session.
-	guard    *anonymous.Guard
+	guard    *limits.AnonymousGuard
 	signedIn func(*http.Request) bool
 }
 
@@ -86,7 +86,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Load balancers check the health, all from one address.
 	if path != healthPath && !s.signedIn(r) {
-		if allowed, wait := s.guard.Allow(r, anonymous.Pages); !allowed {
+		if allowed, wait := s.guard.Allow(r, limits.SurfacePages); !allowed {
 			rest.WriteTooMany(w, r, wait)
 			return
 		}

@@ -21,18 +21,15 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/apikeys"
 	"github.com/herald-social/herald/apiserver/archived"
-	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/internal/connlimit"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/quota"
@@ -115,7 +112,7 @@ type Server struct {
 	web       *web
 
 	api         *http.Server
-	connections *connlimit.Pool
+	connections *limits.ConnectionPool
 	health      *http.Server
 	ready       atomic.Bool
 }
@@ -184,11 +181,11 @@ func New(config Config) (*Server, error) {
 	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)
 	s.budgets.enqueueOnChange(keys, namespaceOf)
 	s.budgets.enqueueOnChange(teams, ownedBy)
-	limits := limitsOf(&config)
-	if s.web, err = newWeb(&s.config, service, teams, connections, limits); err != nil {
+	bounds := limitsOf(&config)
+	if s.web, err = newWeb(&s.config, service, teams, connections, bounds); err != nil {
 		return nil, err
 	}
-	if err := s.setHandlers(service, limits, m); err != nil {
+	if err := s.setHandlers(service, bounds, m); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -224,13 +221,13 @@ func (s *Server) archive(index *postindex.Index, owner func(namespace string) *v
 // limitsOf returns the limits of clients.
 func limitsOf(config *Config) rest.Limits {
 	return rest.Limits{
-		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Anonymous: anonymous.New(config.RequestsPerMinute, config.Clock),
-		Bodies: bodylimit.New(bodylimit.MaxBytes),
+		Teams: limits.NewRateLimiter(config.RequestsPerMinute, config.Clock), Anonymous: limits.NewAnonymousGuard(config.RequestsPerMinute, config.Clock),
+		Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes),
 	}
 }
 
-func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *metrics) error {
-	api := rest.NewHandler(service, limits)
+func (s *Server) setHandlers(service *bridge.Service, bounds rest.Limits, m *metrics) error {
+	api := rest.NewHandler(service, bounds)
 	granted := &current{clock: watchClock, watches: append(s.web.watches(), s.current.watches...)}
 	agents, err := newMCP(&s.config, service, api, s.web.authorization(), granted.check)
 	if err != nil {
@@ -240,7 +237,7 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 	if err != nil {
 		return err
 	}
-	errorLog := slog.NewLogLogger(serverLog{s.config.Log.Handler(), anonymous.NewLogLimiter(s.config.Clock)}, slog.LevelWarn)
+	errorLog := slog.NewLogLogger(serverLog{s.config.Log.Handler(), limits.NewLogLimiter(s.config.Clock)}, slog.LevelWarn)
 	server := func(handler http.Handler) *http.Server {
 		return &http.Server{
 			Handler:           handler,
@@ -254,7 +251,7 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 	}
 	s.api = server(&observer{
 		next: site, metrics: m, tracer: s.config.Tracer, proxies: s.config.Proxies, clock: s.config.Clock,
-		log: s.config.Log, lines: anonymous.NewLogLimiter(s.config.Clock),
+		log: s.config.Log, lines: limits.NewLogLimiter(s.config.Clock),
 	})
 	s.connections = newConnections(&s.config)
 	s.api.ConnState, s.api.ConnContext = s.connections.State, s.connections.Context

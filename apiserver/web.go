@@ -17,10 +17,10 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
-	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/apiserver/signin"
@@ -148,7 +148,7 @@ func consentOrigins(registry platforms.Registry) []string {
 
 // guarded wraps the pages: it reads the session of each request, limits requests without one by address, and rejects
 // cross-origin forms.
-func (w *web) guarded(pages *webpages.Site, guard *anonymous.Guard, siteURL string) (http.Handler, error) {
+func (w *web) guarded(pages *webpages.Site, guard *limits.AnonymousGuard, siteURL string) (http.Handler, error) {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(pages.SignIn.CrossOrigin))
 	// A proxy may change the Host of requests.
@@ -164,7 +164,7 @@ func (w *web) guarded(pages *webpages.Site, guard *anonymous.Guard, siteURL stri
 		}
 		own.ServeHTTP(out, r)
 	})
-	counted := w.sessions.Handler(guard.Handler(anonymous.Pages, clean, pages.TooMany))
+	counted := w.sessions.Handler(guard.Handler(limits.SurfacePages, clean, pages.TooMany))
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		pages.Guard(out.Header())
 		counted.ServeHTTP(out, r)

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/plan"
@@ -108,7 +108,7 @@ func (l *lookup) find(ctx context.Context, name string) *v1alpha1.Connection {
 	if !validName(name) || l.missing >= maxMissing {
 		return nil
 	}
-	cost.From(ctx).Parts(1)
+	limits.MeterFrom(ctx).Parts(1)
 	connection, err := l.service.Connections.Live(ctx, l.namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):

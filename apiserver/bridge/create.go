@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/posting"
@@ -39,7 +39,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if err := require(caller, ScopeDraft); err != nil {
 		return PostDetail{}, err
 	}
-	cost.From(ctx).Parts(len(in.Spec.Targets))
+	limits.MeterFrom(ctx).Parts(len(in.Spec.Targets))
 	now := s.Clock.Now()
 	post, err := newPost(caller, &in, now)
 	if err != nil {

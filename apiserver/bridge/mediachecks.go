@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/store"
@@ -68,7 +68,7 @@ func (s *Service) verifiedTogether(ctx context.Context, namespace string, names 
 		if !validName(name) {
 			continue
 		}
-		cost.From(ctx).Parts(1)
+		limits.MeterFrom(ctx).Parts(1)
 		group.Go(func() (err error) {
 			media[i], err = s.verified(ctx, namespace, name)
 			return err
@@ -89,7 +89,7 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	case !media.DeletionTimestamp.IsZero(), media.Status.Phase != "" && media.Status.Phase != v1alpha1.MediaPending:
 		return media, nil
 	}
-	cost.From(ctx).Whole(1)
+	limits.MeterFrom(ctx).Whole(1)
 	status, err := s.Verify(ctx, media)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -126,7 +126,7 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 // settled reads a media file again. It returns the file if the manager has settled it in the meantime, nil if it was
 // deleted, and otherwise known.
 func (s *Service) settled(ctx context.Context, known *v1alpha1.Media) (*v1alpha1.Media, error) {
-	cost.From(ctx).Parts(1)
+	limits.MeterFrom(ctx).Parts(1)
 	current, err := s.Media.Get(ctx, known.Namespace, known.Name)
 	switch {
 	case apierrors.IsNotFound(err):

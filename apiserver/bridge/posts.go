@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/posting"
@@ -169,7 +169,7 @@ func (s *Service) readArchived(ctx context.Context, caller Caller, id string) (*
 		return nil, noSuchPost(id)
 	}
 	// The second read, from the store, is charged too.
-	cost.From(ctx).Whole(1)
+	limits.MeterFrom(ctx).Whole(1)
 	post, err := s.Archive.Post(ctx, caller.Namespace, id)
 	switch {
 	case err != nil:

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/internal/media/store"
 )
 
@@ -117,7 +117,7 @@ func (s *Service) readMedia(ctx context.Context, caller Caller, name string) (*v
 	if !validName(name) {
 		return nil, nil //nolint:nilnil // nil means not found
 	}
-	cost.From(ctx).Parts(1)
+	limits.MeterFrom(ctx).Parts(1)
 	media, err := s.Media.Get(ctx, caller.Namespace, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // nil means not found

@@ -17,7 +17,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
 )
@@ -124,7 +124,7 @@ func TestReads(t *testing.T) {
 			s.Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 				return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryTree}, Card: platforms.CardLimits{MaxItems: 4}}, true
 			}
-			ctx, meter := cost.With(t.Context())
+			ctx, meter := limits.WithMeter(t.Context())
 			_, err := s.CreatePost(ctx, caller, bridge.CreatePost{Spec: tc.spec})
 			var refused *bridge.Error
 			switch {

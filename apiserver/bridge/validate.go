@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/rules"
 )
@@ -142,7 +142,7 @@ func (s *Service) RefusePost(ctx context.Context, caller Caller, in CreatePost, 
 	if more > 0 {
 		return refused
 	}
-	cost.From(ctx).Parts(len(in.Spec.Targets))
+	limits.MeterFrom(ctx).Parts(len(in.Spec.Targets))
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace}, Spec: in.Spec}
 	if slices.ContainsFunc(unread, func(problem string) bool { return strings.HasPrefix(problem, "draft: ") }) {
 		post.Spec.Draft, post.Spec.ScheduledAt = true, nil // a draft has the fewest rules

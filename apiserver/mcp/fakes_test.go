@@ -24,8 +24,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
@@ -178,7 +178,7 @@ func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
 		Capabilities: capabilities, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 	})
 	options := Options{
-		Service: service, REST: rest.NewHandler(service, rest.Limits{Teams: ratelimit.New(1000, clock.RealClock{})}), SiteURL: "https://herald.example.com", Capabilities: capabilities, Version: "v0",
+		Service: service, REST: rest.NewHandler(service, rest.Limits{Teams: limits.NewRateLimiter(1000, clock.RealClock{})}), SiteURL: "https://herald.example.com", Capabilities: capabilities, Version: "v0",
 		ResourceMetadata: "https://herald.example.com/.well-known/oauth-protected-resource/mcp",
 		Tokens: func(_ context.Context, token string) (bridge.Caller, error) {
 			caller, ok := callers[token]

@@ -24,8 +24,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/platforms"
@@ -157,7 +157,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refuseHost rejects a request whose host is not a loopback address.
 func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
-	if allowed, wait := h.REST.Guard().Allow(r, anonymous.Programs); !allowed {
+	if allowed, wait := h.REST.Guard().Allow(r, limits.SurfacePrograms); !allowed {
 		rest.WriteTooMany(w, r, wait)
 		return
 	}
@@ -166,7 +166,7 @@ func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
 
 // preflight answers a CORS preflight request.
 func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
-	if pass, wait := h.REST.Guard().Allow(r, anonymous.Preflights); !pass {
+	if pass, wait := h.REST.Guard().Allow(r, limits.SurfacePreflights); !pass {
 		rest.WriteTooMany(w, r, wait)
 		return
 	}

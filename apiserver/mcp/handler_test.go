@@ -16,7 +16,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/ratelimit"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
@@ -250,7 +250,7 @@ func TestScopes(t *testing.T) {
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	address := newWorld().serve(t, func(o *Options) {
-		o.REST = rest.NewHandler(o.Service, rest.Limits{Teams: ratelimit.New(1, clock.RealClock{})})
+		o.REST = rest.NewHandler(o.Service, rest.Limits{Teams: limits.NewRateLimiter(1, clock.RealClock{})})
 	})
 	first, second := send(t, "POST", address, "key", ping), send(t, "POST", address, "key", callTool("list_posts", `{}`))
 	if first.status != 200 || first.header.Get("RateLimit-Remaining") != "0" {

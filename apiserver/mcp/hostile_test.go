@@ -14,8 +14,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/herald-social/herald/apiserver/bodylimit"
-	"github.com/herald-social/herald/apiserver/ratelimit"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
@@ -91,7 +90,7 @@ func TestMessagesAreCharged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := newWorld().serve(t, func(o *Options) {
-				o.REST = rest.NewHandler(o.Service, rest.Limits{Teams: ratelimit.New(100, clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))), Bodies: bodylimit.New(bodylimit.MaxBytes)})
+				o.REST = rest.NewHandler(o.Service, rest.Limits{Teams: limits.NewRateLimiter(100, clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))), Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
 			})
 			r := send(t, "POST", address, "key", tc.body)
 			if left := r.header.Get("RateLimit-Remaining"); r.status != tc.status || left != strconv.Itoa(100-tc.cost) {

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 )
 
@@ -91,7 +91,7 @@ func (s *Server) routes() map[string]http.Handler {
 func (s *Server) fixed(operation string, document any) http.Handler {
 	body, _ := json.Marshal(document) // strings and booleans always marshal
 	return s.open(operation, http.MethodGet, func(w http.ResponseWriter, r *http.Request) {
-		if wrong := s.stranger(r, anonymous.OAuth); wrong != nil {
+		if wrong := s.stranger(r, limits.SurfaceOAuth); wrong != nil {
 			wrong.write(w)
 			return
 		}
@@ -124,7 +124,7 @@ func (s *Server) open(operation, method string, serve http.HandlerFunc) http.Han
 		case r.Method == method, method == http.MethodGet && r.Method == http.MethodHead:
 			serve(w, r)
 		case r.Method == http.MethodOptions:
-			if wrong := s.stranger(r, anonymous.Preflights); wrong != nil {
+			if wrong := s.stranger(r, limits.SurfacePreflights); wrong != nil {
 				wrong.write(w)
 				return
 			}

@@ -17,10 +17,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/person"
-	"github.com/herald-social/herald/apiserver/ratelimit"
 )
 
 // Paths below the site's address.
@@ -119,7 +118,7 @@ type Config struct {
 	// LoopbackClients allows metadata documents from this machine, also over plain HTTP. It is for trials.
 	LoopbackClients bool
 	// Anonymous limits requests without a code or token of this installation; nil disables the limit.
-	Anonymous *anonymous.Guard
+	Anonymous *limits.AnonymousGuard
 	// Roots are the trusted CAs for metadata documents; nil uses the system's.
 	Roots *x509.CertPool
 	Clock clock.Clock
@@ -132,7 +131,7 @@ type Server struct {
 
 	documents *documents
 	// registrations and failures are keyed by client address, fetches by person, and reads by purpose and grant.
-	registrations, failures, fetches, reads *ratelimit.Limiter
+	registrations, failures, fetches, reads *limits.RateLimiter
 	handlers                                map[string]http.Handler
 }
 
@@ -153,8 +152,8 @@ const (
 func New(config Config) *Server {
 	s := &Server{
 		Config: config, documents: newDocuments(&config),
-		registrations: ratelimit.New(maxRegistrations, config.Clock), failures: ratelimit.New(maxFailures, config.Clock),
-		fetches: ratelimit.New(maxFetches, config.Clock), reads: ratelimit.New(maxReads, config.Clock),
+		registrations: limits.NewRateLimiter(maxRegistrations, config.Clock), failures: limits.NewRateLimiter(maxFailures, config.Clock),
+		fetches: limits.NewRateLimiter(maxFetches, config.Clock), reads: limits.NewRateLimiter(maxReads, config.Clock),
 	}
 	s.handlers = s.routes()
 	return s

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 )
 
 // revoke serves token revocation (RFC 7009). An invalid token is not an error: it needs no revocation.
@@ -38,7 +38,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	if wrong := s.stranger(r, anonymous.OAuth); wrong != nil {
+	if wrong := s.stranger(r, limits.SurfaceOAuth); wrong != nil {
 		wrong.write(w)
 		return
 	}

@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 )
 
@@ -148,7 +148,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 			known = tooManyf(wait, "too many requests from this address have failed")
 		}
 	case known.status < http.StatusInternalServerError:
-		if wrong := s.stranger(r, anonymous.OAuth); wrong != nil {
+		if wrong := s.stranger(r, limits.SurfaceOAuth); wrong != nil {
 			known = wrong
 		}
 	}
@@ -156,7 +156,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // stranger counts a request without a code or token of this installation; it returns a problem above the limit.
-func (s *Server) stranger(r *http.Request, door anonymous.Surface) *problem {
+func (s *Server) stranger(r *http.Request, door limits.Surface) *problem {
 	if request.From(r.Context()).Authenticated {
 		return nil
 	}

@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/httpcode"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/wire"
 )
@@ -130,13 +130,13 @@ func failureOf(ctx context.Context, err error) failure {
 			message: "the body must not be compressed; send it without Content-Encoding",
 			header:  [][2]string{{"Accept-Encoding", "identity"}},
 		}
-	case errors.Is(err, bodylimit.ErrFull):
+	case errors.Is(err, limits.ErrBodiesFull):
 		return failure{
 			status: http.StatusTooManyRequests, code: bridge.CodeRateLimited,
 			message: "too many large bodies are being read at this moment; send the request again in a second",
-			header:  [][2]string{{"Retry-After", bodylimit.RetryAfter}},
+			header:  [][2]string{{"Retry-After", limits.BodyRetryAfter}},
 		}
-	case errors.Is(err, bodylimit.ErrUnread):
+	case errors.Is(err, limits.ErrBodyUnread):
 		return failure{
 			status: http.StatusBadRequest, code: bridge.CodeValidation, message: "the body did not arrive in full; send it again",
 		}

@@ -20,12 +20,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/herald-social/herald/apiserver/anonymous"
-	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
@@ -53,11 +50,11 @@ const (
 // Limits are the rate limits of callers. A nil field means no limit.
 type Limits struct {
 	// Teams limits the requests of each team, by its namespace, with all its keys, agents and people together.
-	Teams *ratelimit.Limiter
+	Teams *limits.RateLimiter
 	// Anonymous limits unauthenticated requests, by address.
-	Anonymous *anonymous.Guard
+	Anonymous *limits.AnonymousGuard
 	// Bodies limits the memory of request bodies.
-	Bodies *bodylimit.Limiter
+	Bodies *limits.BodyLimiter
 }
 
 // Handler serves all paths below Prefix.
@@ -214,7 +211,7 @@ func (h *Handler) RejectUnauthenticated(r *http.Request, err error) error {
 	if known, ok := errors.AsType[*bridge.Error](err); !ok || known.Code != bridge.CodeUnauthorized {
 		return err
 	}
-	allowed, wait := h.limits.Anonymous.Allow(r, anonymous.Programs)
+	allowed, wait := h.limits.Anonymous.Allow(r, limits.SurfacePrograms)
 	if allowed {
 		return err
 	}
@@ -226,7 +223,7 @@ func (h *Handler) RejectUnauthenticated(r *http.Request, err error) error {
 }
 
 // Guard returns the limiter of unauthenticated requests.
-func (h *Handler) Guard() *anonymous.Guard { return h.limits.Anonymous }
+func (h *Handler) Guard() *limits.AnonymousGuard { return h.limits.Anonymous }
 
 // wholeSeconds rounds up to whole seconds, at least one.
 func wholeSeconds(d time.Duration) string { return strconv.Itoa(max(int(math.Ceil(d.Seconds())), 1)) }
@@ -291,12 +288,12 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 
 // perform runs an operation. out is valid until done is called.
 func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *answer, done func(), err error) {
-	var spent *cost.Meter
+	var spent *limits.Meter
 	if !of.lists { // lists read from memory
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()
-		ctx, spent = cost.With(ctx)
+		ctx, spent = limits.WithMeter(ctx)
 	}
 	out = h.answers.Get().(*answer) //nolint:forcetypeassert // the pool has only *answer values
 	out.body, out.created = out.body[:0], created{}
@@ -384,6 +381,6 @@ func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge
 		}
 	}
 	body, done, err = h.limits.Bodies.Read(w, r, caller.Namespace, most)
-	h.limits.Teams.Charge(caller.Namespace, cost.OfBytes(len(body)), request.From(r.Context()).Header)
+	h.limits.Teams.Charge(caller.Namespace, limits.CostOfBytes(len(body)), request.From(r.Context()).Header)
 	return bytes.TrimPrefix(body, []byte(byteOrderMark)), done, err
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/herald-social/herald/apiserver/bodylimit"
+	"github.com/herald-social/herald/apiserver/limits"
 )
 
 const draftForX = `{"category":"text","draft":true,"targets":[{"connection_id":"x-1","caption":"hi"}]}`
@@ -19,7 +19,7 @@ const draftForX = `{"category":"text","draft":true,"targets":[{"connection_id":"
 // to an existing one.
 func TestRepeatedHeaders(t *testing.T) {
 	t.Parallel()
-	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})
+	handler := serving(Limits{Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
 	for name, tc := range map[string]struct {
 		reason string
 		header http.Header
@@ -54,7 +54,7 @@ func TestRepeatedHeaders(t *testing.T) {
 // TestJSONAsAllowed verifies that all JSON that RFC 8259 allows is accepted, from any serializer.
 func TestJSONAsAllowed(t *testing.T) {
 	t.Parallel()
-	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})
+	handler := serving(Limits{Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
 	size := func(number string) string {
 		return `{"mime_type":"image/png","name":"a.png","size_bytes":` + number + `}`
 	}

@@ -22,8 +22,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/request"
@@ -115,7 +115,7 @@ func items(format string, count int) string {
 
 // TestHostilePosts limits the cost of a body of up to 1 MiB that is a well-formed post, and is validated by all rules.
 func TestHostilePosts(t *testing.T) {
-	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})
+	handler := serving(Limits{Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
 	caption := func(piece string, bytes int) string { return strings.Repeat(piece, bytes/len(piece)) }
 	tree := func(targets, cards string, more string) string {
 		return `{"category":"tree","targets":[` + targets + `],"tree_cards":[` + cards + `]` + more + `}`
@@ -202,7 +202,7 @@ func (s *stuck) Read([]byte) (int, error) {
 func TestManyBodiesAtOnce(t *testing.T) {
 	t.Parallel()
 	const sent, most = 64, 2
-	gate := bodylimit.New(bodylimit.MaxBytes)
+	gate := limits.NewBodyLimiter(limits.MaxBodyBytes)
 	handler := serving(Limits{Bodies: gate})
 	reading, let := make(chan struct{}, sent), make(chan struct{})
 	var group sync.WaitGroup

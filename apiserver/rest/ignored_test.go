@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/herald-social/herald/apiserver/bodylimit"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 )
 
 // TestIgnored verifies that a client receives the names of fields and parameters without effect.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
-	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})
+	handler := serving(Limits{Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
 	target := func(fields string) string {
 		return `{"category":"text","draft":true,"targets":[{"connection_id":"x-1","caption":"hi"` + fields + `}]}`
 	}

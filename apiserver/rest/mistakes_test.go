@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 )
 
@@ -18,7 +18,7 @@ import (
 // another mistake.
 func TestAllMistakes(t *testing.T) {
 	t.Parallel()
-	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})
+	handler := serving(Limits{Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
 	long := strings.Repeat("a", 281)
 	for name, tc := range map[string]struct {
 		reason, method, path, body, key string

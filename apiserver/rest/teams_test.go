@@ -16,10 +16,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
 )
 
@@ -32,7 +31,7 @@ func counted(perMinute int) http.Handler {
 			return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name}}, nil
 		},
 		Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Owner: activeTeam{}.Owner, Clock: clock, Log: slog.New(slog.DiscardHandler),
-	}), Limits{Teams: ratelimit.New(perMinute, clock), Bodies: bodylimit.New(bodylimit.MaxBytes)})
+	}), Limits{Teams: limits.NewRateLimiter(perMinute, clock), Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
 }
 
 // TestTeamsAreCounted verifies that all keys of a team share a limit, and that an expensive request is charged for its

@@ -12,9 +12,8 @@ import (
 	"k8s.io/utils/clock"
 	g "maragu.dev/gomponents"
 
-	"github.com/herald-social/herald/apiserver/anonymous"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/person"
-	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/session"
 )
@@ -82,14 +81,14 @@ const (
 type Handlers struct {
 	Options
 
-	limit    *ratelimit.Limiter
-	refusals *anonymous.LogLimiter
+	limit    *limits.RateLimiter
+	refusals *limits.LogLimiter
 	provider *provider
 }
 
 // New returns the handlers. It does not contact the provider.
 func New(o Options) *Handlers {
-	h := &Handlers{Options: o, limit: ratelimit.New(linkTries, o.Clock), refusals: anonymous.NewLogLimiter(o.Clock)}
+	h := &Handlers{Options: o, limit: limits.NewRateLimiter(linkTries, o.Clock), refusals: limits.NewLogLimiter(o.Clock)}
 	if o.OIDC != nil {
 		h.provider = newProvider(o.OIDC, o.SiteURL+callbackPath, o.Clock)
 	}

@@ -11,9 +11,8 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/person"
 )
 
@@ -30,14 +29,14 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 		return func() {}, nil //nolint:nilerr // a body that is not a form has no fields
 	}
 	body, done, err := s.Bodies.Read(w, r, caller, maxForm)
-	cost.From(r.Context()).Bytes(len(body))
+	limits.MeterFrom(r.Context()).Bytes(len(body))
 	if err == nil {
 		r.PostForm, err = url.ParseQuery(string(body))
 		r.Form = r.PostForm
 	}
 	switch {
-	case errors.Is(err, bodylimit.ErrFull):
-		w.Header().Set("Retry-After", bodylimit.RetryAfter)
+	case errors.Is(err, limits.ErrBodiesFull):
+		w.Header().Set("Retry-After", limits.BodyRetryAfter)
 		return done, &bridge.Error{Code: bridge.CodeRateLimited, Message: "too much is being sent at this moment; send the form again in a second"}
 	case err != nil:
 		return done, &bridge.Error{Code: bridge.CodeValidation, Message: "the form did not arrive in full, or has more than 2 MiB; shorten the texts and send it again"}
@@ -52,7 +51,7 @@ func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who person.Per
 	if err := s.limitPerson(w, own, "you send too many forms at once"); err != nil {
 		return func() {}, err
 	}
-	ctx, spent := cost.With(r.Context())
+	ctx, spent := limits.WithMeter(r.Context())
 	metered := r.WithContext(ctx)
 	done, err = s.parseForm(w, metered, own)
 	r.PostForm, r.Form = metered.PostForm, metered.Form

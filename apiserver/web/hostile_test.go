@@ -15,10 +15,9 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/herald-social/herald/apiserver/bodylimit"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
-	"github.com/herald-social/herald/apiserver/ratelimit"
 )
 
 // TestHostileForms limits the memory for parsing any form of 2 MiB.
@@ -47,7 +46,7 @@ func TestHostileForms(t *testing.T) {
 		"parts":          {multipart, fill("--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Site{Config: Config{Bodies: bodylimit.New(bodylimit.MaxBytes)}}
+			s := &Site{Config: Config{Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)}}
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(tc.body))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			if tc.kind != "" {
@@ -75,7 +74,7 @@ func TestHostileForms(t *testing.T) {
 func TestFullForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	w.site.Bodies = bodylimit.New(bodylimit.MaxBytes)
+	w.site.Bodies = limits.NewBodyLimiter(limits.MaxBodyBytes)
 	form := url.Values{"category": {"text"}, "caption": {"hi"}, "when": {"draft"}, "target": {"our-x"}, "key": {"k"}}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("a", maxForm)))
 	_, done, err := w.site.Bodies.Read(httptest.NewRecorder(), r, acme, maxForm)
@@ -96,7 +95,7 @@ func TestFullForms(t *testing.T) {
 func TestNamesake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	w.site.Bodies = bodylimit.New(bodylimit.MaxBytes)
+	w.site.Bodies = limits.NewBodyLimiter(limits.MaxBodyBytes)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("a", maxForm)))
 	_, done, err := w.site.Bodies.Read(httptest.NewRecorder(), r, acme, maxForm)
 	if err != nil {
@@ -115,7 +114,7 @@ func TestCostOfPages(t *testing.T) {
 	clock := clocktesting.NewFakeClock(now)
 	w := newWorld(clock)
 	withCountedFiles(w)
-	w.site.Teams = ratelimit.New(10, clock)
+	w.site.Teams = limits.NewRateLimiter(10, clock)
 	form := url.Values{"category": {"image"}, "caption": {"a"}, "target": {"our-facebook"}}
 	for i := range 100 { // the cost of ten requests
 		name := fmt.Sprint("m-", i)
@@ -153,7 +152,7 @@ func TestFormsAreCharged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(clocktesting.NewFakeClock(now))
-			w.site.Teams = ratelimit.New(perMinute, clocktesting.NewFakeClock(now))
+			w.site.Teams = limits.NewRateLimiter(perMinute, clocktesting.NewFakeClock(now))
 			answer := w.serve(ask(&editor, tc.path, tc.form))
 			own := shareOf(editor)
 			if tc.team > 0 {
@@ -174,7 +173,7 @@ func TestFormsAreCharged(t *testing.T) {
 func TestOwnFormsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	w.site.Teams = ratelimit.New(1, clocktesting.NewFakeClock(now))
+	w.site.Teams = limits.NewRateLimiter(1, clocktesting.NewFakeClock(now))
 	form := url.Values{"pending": {"a"}, "account": {"b"}}
 	if got := w.serve(ask(&editor, "/connect/x/choose", form)).Code; got == http.StatusTooManyRequests {
 		t.Errorf("the first: answered %d", got)
@@ -192,7 +191,7 @@ func TestPagesLeaveHalf(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)
 	w := newWorld(clock)
-	w.site.Teams = ratelimit.New(10, clock)
+	w.site.Teams = limits.NewRateLimiter(10, clock)
 	for i := range 10 {
 		if got := w.serve(ask(&viewer, "/teams/"+acme+"/posts", nil)).Code; got != http.StatusOK {
 			t.Fatalf("page %d: answered %d", i+1, got)
@@ -210,7 +209,7 @@ func TestPagesAreCounted(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)
 	w := newWorld(clock)
-	w.site.Teams = ratelimit.New(3, clock)
+	w.site.Teams = limits.NewRateLimiter(3, clock)
 	page := func(path string) int { return w.serve(ask(&editor, path, nil)).Code }
 	if got := page("/teams/" + acme + "/posts"); got != http.StatusOK {
 		t.Fatalf("answered %d", got)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/session"
@@ -128,7 +128,7 @@ func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) err
 		return err
 	}
 	s.Teams.ChargeSparing(v.namespace, 1)
-	ctx, spent := cost.With(v.Context())
+	ctx, spent := limits.WithMeter(v.Context())
 	v.Request = v.WithContext(ctx)
 	defer func() {
 		s.Teams.ChargeSparing(v.namespace, spent.Requests())

@@ -21,13 +21,12 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/httpcode"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
-	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/apiserver/signin"
@@ -60,9 +59,9 @@ type Config struct {
 	// itself may be nil.
 	PostReader func(v1alpha1.Platform) platforms.PostParser
 	// Teams limits the requests of each team and of each person; nil disables the limits.
-	Teams *ratelimit.Limiter
+	Teams *limits.RateLimiter
 	// Bodies limits the memory of forms; nil disables the limit.
-	Bodies *bodylimit.Limiter
+	Bodies *limits.BodyLimiter
 	// StoreOrigins are the origins of the store for uploads by browsers, separated by spaces; empty without a store.
 	StoreOrigins string
 	// ConsentOrigins are the origins of the platforms' consent pages. Simulated platforms use plain HTTP and serve the
@@ -84,7 +83,7 @@ type Site struct {
 	policy  string
 	streams streams
 	// checks limits the previews per person.
-	checks *ratelimit.Limiter
+	checks *limits.RateLimiter
 	// closing is closed on shutdown: pages that follow a post then reconnect, to another replica.
 	closing chan struct{}
 }
@@ -92,7 +91,7 @@ type Site struct {
 // New returns a Site.
 func New(config Config) *Site {
 	s := &Site{
-		Config: config, assets: newAssets(), mux: http.NewServeMux(), checks: ratelimit.New(checksPerMinute, config.Clock), closing: make(chan struct{}),
+		Config: config, assets: newAssets(), mux: http.NewServeMux(), checks: limits.NewRateLimiter(checksPerMinute, config.Clock), closing: make(chan struct{}),
 	}
 	s.policy = policyOf(config.StoreOrigins, config.ConsentOrigins)
 	s.routes()

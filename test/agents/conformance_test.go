@@ -22,8 +22,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/mcp"
-	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/test/agents/fixtures"
 )
@@ -53,7 +53,7 @@ func withKey(target string) string {
 // withFixtures serves the suite's fixtures behind Herald's MCP handler.
 func withFixtures() string {
 	GinkgoHelper()
-	limiter := ratelimit.New(0, clock.RealClock{})
+	limiter := limits.NewRateLimiter(0, clock.RealClock{})
 	site := httptest.NewUnstartedServer(nil)
 	siteURL := "http://" + site.Listener.Addr().String()
 	handler, err := mcp.New(mcp.Options{

@@ -35,7 +35,7 @@ import (
 	"k8s.io/utils/clock"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/herald-social/herald/apiserver/ratelimit"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 )
 
@@ -98,7 +98,7 @@ type guard struct {
 	// allowed and denied cache results. known holds the tokens that were recently allowed.
 	allowed, denied, known *cache.LRUExpireCache
 	// addresses limits the rate of reviews of unknown tokens.
-	addresses *ratelimit.Limiter
+	addresses *limits.RateLimiter
 	// unknownSlots and knownSlots hold an element for each running review of unknown and of known tokens.
 	unknownSlots, knownSlots chan struct{}
 	// causes holds the recently logged errors.
@@ -109,7 +109,7 @@ func newGuard(tokens typedauthenticationv1.TokenReviewInterface, rights typedaut
 	return &guard{
 		tokens: tokens, rights: rights,
 		allowed: cache.NewLRUExpireCacheWithClock(rememberedAllowed, c), denied: cache.NewLRUExpireCacheWithClock(rememberedDenied, c),
-		known: cache.NewLRUExpireCacheWithClock(rememberedAllowed, c), addresses: ratelimit.New(reviewsPerMinute, c),
+		known: cache.NewLRUExpireCacheWithClock(rememberedAllowed, c), addresses: limits.NewRateLimiter(reviewsPerMinute, c),
 		causes:       cache.NewLRUExpireCacheWithClock(rememberedCauses, c),
 		unknownSlots: make(chan struct{}, maxConcurrentReviews), knownSlots: make(chan struct{}, maxConcurrentReviews),
 	}

@@ -1,12 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bodylimit limits the cost of request bodies: the bytes in memory at a time, in total and per caller, and the
-// time that a body may take to arrive. There is no queue. A body that exceeds the limits is rejected before its first
-// byte is read, and the client retries; a waiting body would occupy a connection, and so would the next one. A body
-// that arrives slowly keeps its reservation only while there is no other demand: a few slow callers together could
-// otherwise use up the whole limit.
-package bodylimit
+package limits
 
 import (
 	"bytes"
@@ -20,17 +15,17 @@ import (
 )
 
 const (
-	// MaxBytes limits the bytes of bodies in memory, from the first byte read until the response is written. Processing a
-	// body takes up to five times its size, 40 MiB in total.
-	MaxBytes = 8 << 20
-	// share is the divisor for the part of the limit that one caller may use: the largest form. A caller with large bodies
-	// leaves the rest to others.
-	share = 4
-	// small is the size in bytes up to which a body may use the last quarter as well: all posts that fit on a screen.
-	// Callers with large bodies cannot block them.
-	small = 64 << 10
-	// least is the minimum size that a body counts for, in bytes, for the memory that it needs otherwise.
-	least = 4 << 10
+	// MaxBodyBytes limits the bytes of bodies in memory, from the first byte read until the response is written.
+	// Processing a body takes up to five times its size, 40 MiB in total.
+	MaxBodyBytes = 8 << 20
+	// bodyShare is the divisor for the part of the limit that one caller may use: the largest form. A caller with large
+	// bodies leaves the rest to others.
+	bodyShare = 4
+	// smallBody is the size in bytes up to which a body may use the last quarter as well: all posts that fit on a
+	// screen. Callers with large bodies cannot block them.
+	smallBody = 64 << 10
+	// leastBody is the minimum size that a body counts for, in bytes, for the memory that it needs otherwise.
+	leastBody = 4 << 10
 )
 
 // A body must arrive within readGrace, plus a second for every minReadRate bytes. A slow one keeps its reservation
@@ -47,20 +42,24 @@ const (
 	minTransferRate = 512 << 10
 )
 
-// RetryAfter is the Retry-After of a rejected request, in seconds. A body that arrives without delay is processed in
-// milliseconds.
-const RetryAfter = "1"
+// BodyRetryAfter is the Retry-After of a rejected request, in seconds. A body that arrives without delay is processed
+// in milliseconds.
+const BodyRetryAfter = "1"
 
 var (
-	// ErrFull means that the body exceeds the limits now.
-	ErrFull = errors.New("there is no room for the body")
-	// ErrUnread means that a body did not arrive in full or in time. It wraps the cause, which is *http.MaxBytesError for
-	// a body that is too large.
-	ErrUnread = errors.New("read the body")
+	// ErrBodiesFull means that the body exceeds the limits now.
+	ErrBodiesFull = errors.New("there is no room for the body")
+	// ErrBodyUnread means that a body did not arrive in full or in time. It wraps the cause, which is
+	// *http.MaxBytesError for a body that is too large.
+	ErrBodyUnread = errors.New("read the body")
 )
 
-// Limiter counts the bytes of bodies in memory. It is safe for concurrent use.
-type Limiter struct {
+// BodyLimiter limits the cost of request bodies: the bytes in memory at a time, in total and per caller, and the time
+// that a body may take to arrive. There is no queue. A body that exceeds the limits is rejected before its first byte
+// is read, and the client retries; a waiting body would occupy a connection, and so would the next one. A body that
+// arrives slowly keeps its reservation only while there is no other demand: a few slow callers together could otherwise
+// use up the whole limit. It is safe for concurrent use.
+type BodyLimiter struct {
 	most int64
 
 	mu   sync.Mutex
@@ -82,21 +81,21 @@ type reservation struct {
 	released bool
 }
 
-// New returns a Limiter for most bytes at a time.
-func New(most int64) *Limiter {
-	return &Limiter{most: most, byCaller: map[string]int64{}, arriving: map[*reservation]struct{}{}}
+// NewBodyLimiter returns a BodyLimiter for most bytes at a time.
+func NewBodyLimiter(most int64) *BodyLimiter {
+	return &BodyLimiter{most: most, byCaller: map[string]int64{}, arriving: map[*reservation]struct{}{}}
 }
 
 // acquire reserves memory for a body, or returns nil if the limits are reached. It evicts slow bodies of others if
 // necessary.
-func (g *Limiter) acquire(caller string, size int64, now time.Time, cut func()) *reservation {
+func (g *BodyLimiter) acquire(caller string, size int64, now time.Time, cut func()) *reservation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	room := g.most
-	if size > small {
-		room -= g.most / share
+	if size > smallBody {
+		room -= g.most / bodyShare
 	}
-	if g.byCaller[caller]+size > g.most/share {
+	if g.byCaller[caller]+size > g.most/bodyShare {
 		return nil
 	}
 	if needed := g.used + size - room; needed > 0 && !g.evictSlow(needed, now) {
@@ -111,7 +110,7 @@ func (g *Limiter) acquire(caller string, size int64, now time.Time, cut func()) 
 
 // evictSlow cuts off bodies past their transfer time until needed bytes are free, first those of the callers with the
 // most bytes, and of these the oldest. It evicts none if that would not suffice. The caller holds the lock.
-func (g *Limiter) evictSlow(needed int64, now time.Time) bool {
+func (g *BodyLimiter) evictSlow(needed int64, now time.Time) bool {
 	var slow []*reservation
 	var theirs int64
 	for p := range g.arriving {
@@ -139,21 +138,21 @@ func (g *Limiter) evictSlow(needed int64, now time.Time) bool {
 
 // finishRead ends the read of a body, complete or not, after which it cannot be cut off. It reports whether the body
 // was cut off before.
-func (g *Limiter) finishRead(p *reservation) (cut bool) {
+func (g *BodyLimiter) finishRead(p *reservation) (cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.arriving, p)
 	return p.released
 }
 
-func (g *Limiter) release(p *reservation) {
+func (g *BodyLimiter) release(p *reservation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.releaseLocked(p)
 }
 
 // releaseLocked ends a reservation, once. The caller holds the lock.
-func (g *Limiter) releaseLocked(p *reservation) {
+func (g *BodyLimiter) releaseLocked(p *reservation) {
 	if p.released {
 		return
 	}
@@ -165,14 +164,15 @@ func (g *Limiter) releaseLocked(p *reservation) {
 	}
 }
 
-// Read reads the body of a caller's request, of no more than most bytes. done ends its reservation; the caller calls it once
-// when the body and the data made of it are no longer needed. done is never nil. Errors are ErrFull, also for a body
-// that was cut off, and ErrUnread; body then has the bytes that arrived, for charging. A nil Limiter has no limits.
-func (g *Limiter) Read(w http.ResponseWriter, r *http.Request, caller string, most int64) (body []byte, done func(), err error) {
+// Read reads the body of a caller's request, of no more than most bytes. done ends its reservation; the caller calls it
+// once when the body and the data made of it are no longer needed. done is never nil. Errors are ErrBodiesFull, also
+// for a body that was cut off, and ErrBodyUnread; body then has the bytes that arrived, for charging. A nil BodyLimiter
+// has no limits.
+func (g *BodyLimiter) Read(w http.ResponseWriter, r *http.Request, caller string, most int64) (body []byte, done func(), err error) {
 	done = func() {}
 	size := r.ContentLength
 	if size > most {
-		return nil, done, fmt.Errorf("%w: %w", ErrUnread, &http.MaxBytesError{Limit: most})
+		return nil, done, fmt.Errorf("%w: %w", ErrBodyUnread, &http.MaxBytesError{Limit: most})
 	}
 	if size < 0 { // an unknown length counts as the largest
 		size = most
@@ -182,23 +182,23 @@ func (g *Limiter) Read(w http.ResponseWriter, r *http.Request, caller string, mo
 	arrived := func() (cut bool) { return false }
 	if g != nil {
 		// A past deadline wakes the reader.
-		taken := g.acquire(caller, max(size, least), now, func() { _ = control.SetReadDeadline(now) })
+		taken := g.acquire(caller, max(size, leastBody), now, func() { _ = control.SetReadDeadline(now) })
 		if taken == nil {
-			return nil, done, ErrFull
+			return nil, done, ErrBodiesFull
 		}
 		done = func() { g.release(taken) }
 		arrived = func() bool { return g.finishRead(taken) }
 	}
 	// Ignore the error: connections have deadlines, but tests read from memory.
 	_ = control.SetReadDeadline(now.Add(readTimeout(size)))
-	body, err = read(w, r, most)
+	body, err = readBody(w, r, most)
 	switch cut := arrived(); {
 	case cut:
-		return body, done, ErrFull
+		return body, done, ErrBodiesFull
 	case err != nil:
-		// The deadline stays: the server reads the rest of the body before it closes the connection, and would wait for it
-		// without a limit.
-		return body, done, fmt.Errorf("%w: %w", ErrUnread, err)
+		// The deadline stays: the server reads the rest of the body before it closes the connection, and would wait for
+		// it without a limit.
+		return body, done, fmt.Errorf("%w: %w", ErrBodyUnread, err)
 	}
 	// The next read detects a disconnect of the client.
 	_ = control.SetReadDeadline(time.Time{})
@@ -210,8 +210,9 @@ func readTimeout(size int64) time.Duration {
 	return readGrace + time.Duration(size)*time.Second/minReadRate
 }
 
-// read reads a body into one buffer of the announced size: growth by doubling would allocate several times the size.
-func read(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+// readBody reads a body into one buffer of the announced size: growth by doubling would allocate several times the
+// size.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	var body bytes.Buffer
 	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, most))

@@ -1,9 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package anonymous limits unauthenticated requests: the requests per address that are answered, and the log lines that
-// they cause.
-package anonymous
+package limits
 
 import (
 	"net/http"
@@ -11,7 +9,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
 )
 
@@ -21,28 +18,28 @@ type Surface string
 
 // The surfaces.
 const (
-	// Programs covers REST and MCP.
-	Programs Surface = "programs"
-	// Pages covers the web application, the API description and unknown paths.
-	Pages Surface = "pages"
-	// OAuth covers the requests of agents before they have a token.
-	OAuth Surface = "oauth"
-	// Preflights covers CORS preflight requests, which browsers send without a token.
-	Preflights Surface = "preflights"
+	// SurfacePrograms covers REST and MCP.
+	SurfacePrograms Surface = "programs"
+	// SurfacePages covers the web application, the API description and unknown paths.
+	SurfacePages Surface = "pages"
+	// SurfaceOAuth covers the requests of agents before they have a token.
+	SurfaceOAuth Surface = "oauth"
+	// SurfacePreflights covers CORS preflight requests, which browsers send without a token.
+	SurfacePreflights Surface = "preflights"
 )
 
-// Guard limits unauthenticated requests by address and surface. A nil Guard allows all requests.
-type Guard struct{ limiter *ratelimit.Limiter }
+// AnonymousGuard limits unauthenticated requests by address and surface. A nil AnonymousGuard allows all requests.
+type AnonymousGuard struct{ limiter *RateLimiter }
 
-// New returns a Guard with a limit of perMinute requests for each address and surface; no limit if perMinute is not
-// positive.
-func New(perMinute int, c clock.PassiveClock) *Guard {
-	return &Guard{limiter: ratelimit.New(perMinute, c)}
+// NewAnonymousGuard returns an AnonymousGuard with a limit of perMinute requests for each address and surface; no limit
+// if perMinute is not positive.
+func NewAnonymousGuard(perMinute int, c clock.PassiveClock) *AnonymousGuard {
+	return &AnonymousGuard{limiter: NewRateLimiter(perMinute, c)}
 }
 
 // Allow counts a request and reports whether it may be answered. For a rejected request it sets Retry-After and closes
 // the connection.
-func (g *Guard) Allow(r *http.Request, door Surface) (allowed bool, wait time.Duration) {
+func (g *AnonymousGuard) Allow(r *http.Request, door Surface) (allowed bool, wait time.Duration) {
 	if g == nil {
 		return true, 0
 	}
@@ -59,7 +56,7 @@ func (g *Guard) Allow(r *http.Request, door Surface) (allowed bool, wait time.Du
 }
 
 // Handler passes authenticated requests to next, and unauthenticated ones within the limit; refuse answers the others.
-func (g *Guard) Handler(door Surface, next http.Handler, refuse func(w http.ResponseWriter, r *http.Request, wait time.Duration)) http.Handler {
+func (g *AnonymousGuard) Handler(door Surface, next http.Handler, refuse func(w http.ResponseWriter, r *http.Request, wait time.Duration)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !request.From(r.Context()).Authenticated {
 			if allowed, wait := g.Allow(r, door); !allowed {

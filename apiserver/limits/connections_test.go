@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connlimit
+package limits
 
 import (
 	"bufio"
@@ -19,17 +19,17 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// client is a connection with an address and data to send. It records whether it was closed.
-type client struct {
+// testConn is a connection with an address and data to send. It records whether it was closed.
+type testConn struct {
 	net.Conn
 
 	from   string
 	closed bool
 }
 
-func (c *client) RemoteAddr() net.Addr       { return &net.UnixAddr{Name: c.from} }
-func (c *client) Close() error               { c.closed = true; return nil }
-func (c *client) Read(b []byte) (int, error) { return len(b), nil }
+func (c *testConn) RemoteAddr() net.Addr       { return &net.UnixAddr{Name: c.from} }
+func (c *testConn) Close() error               { c.closed = true; return nil }
+func (c *testConn) Read(b []byte) (int, error) { return len(b), nil }
 
 // proxy is exempt from the limit per address.
 const proxy = "proxy"
@@ -53,7 +53,7 @@ func TestRoom(t *testing.T) {
 		known bool
 		// closed are the connections that are closed as a result, by the order of their arrival.
 		closed  []int
-		reached Bound
+		reached ConnectionBound
 	}
 	come := func(from string, closed ...int) step { return step{from: from, closed: closed} }
 	turn := func(nth int, state http.ConnState) step { return step{nth: nth, state: state} }
@@ -109,15 +109,15 @@ func TestRoom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-			var reached Bound
-			pool := New(Options{Total: 4, PerAddress: 2, Idle: time.Hour, Peer: peerOf, Clock: clk, Reached: func(b Bound, _ string) { reached = b }})
-			var came []*client
+			var reached ConnectionBound
+			pool := NewConnectionPool(ConnectionOptions{Total: 4, PerAddress: 2, Idle: time.Hour, Peer: peerOf, Clock: clk, Reached: func(b ConnectionBound, _ string) { reached = b }})
+			var came []*testConn
 			var conns []*conn
 			for i, s := range tc.steps {
 				clk.SetTime(clk.Now().Add(time.Second))
 				reached = ""
 				if s.from != "" {
-					came = append(came, &client{from: s.from})
+					came = append(came, &testConn{from: s.from})
 					conns = append(conns, pool.admit(came[len(came)-1]))
 				} else {
 					pool.State(conns[s.nth], s.state)
@@ -157,14 +157,14 @@ func TestIdle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-			pool := New(Options{Total: 100, Idle: 2 * time.Minute, Clock: clk})
-			oldest := &client{}
+			pool := NewConnectionPool(ConnectionOptions{Total: 100, Idle: 2 * time.Minute, Clock: clk})
+			oldest := &testConn{}
 			pool.admit(oldest)
 			clk.SetTime(clk.Now().Add(tc.idle))
 			for range tc.taken - 1 {
-				pool.State(pool.admit(&client{}), http.StateActive) // an active connection stays
+				pool.State(pool.admit(&testConn{}), http.StateActive) // an active connection stays
 			}
-			pool.admit(&client{})
+			pool.admit(&testConn{})
 			if oldest.closed != tc.closed {
 				t.Errorf("%s: with %d of 100 places taken and idle for %s, closed is %v", tc.reason, tc.taken, tc.idle, oldest.closed)
 			}
@@ -176,24 +176,24 @@ func TestIdle(t *testing.T) {
 func TestLongHeaders(t *testing.T) {
 	t.Parallel()
 	reached := 0
-	pool := New(Options{Clock: clock.RealClock{}, Reached: func(b Bound, _ string) {
+	pool := NewConnectionPool(ConnectionOptions{Clock: clock.RealClock{}, Reached: func(b ConnectionBound, _ string) {
 		if b == BoundHeaders {
 			reached++
 		}
 	}})
-	var came []*client
+	var came []*testConn
 	read := func(c *conn, much int) {
 		if _, err := c.Read(make([]byte, much)); err != nil {
 			t.Error(err)
 		}
 	}
 	for range 2 * maxLongHeaders {
-		came = append(came, &client{})
+		came = append(came, &testConn{})
 		c := pool.admit(came[len(came)-1])
 		read(c, longHeader)
 		read(c, longHeader)
 	}
-	finished, short := &client{}, &client{}
+	finished, short := &testConn{}, &testConn{}
 	c := pool.admit(finished)
 	read(c, 2*longHeader)
 	pool.State(c, http.StateActive)
@@ -220,7 +220,7 @@ func TestServer(t *testing.T) {
 	t.Parallel()
 	const perAddress, strangers = 8, 50
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
-	pool := New(Options{Total: 100, PerAddress: perAddress, Idle: time.Minute, Clock: clock.RealClock{}, Peer: func(net.Addr) string { return "all" }})
+	pool := NewConnectionPool(ConnectionOptions{Total: 100, PerAddress: perAddress, Idle: time.Minute, Clock: clock.RealClock{}, Peer: func(net.Addr) string { return "all" }})
 	server.Listener = pool.Listener(server.Listener)
 	server.Config.ConnState = pool.State
 	server.StartTLS()

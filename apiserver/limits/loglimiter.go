@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package anonymous
+package limits
 
 import (
 	"sync"
@@ -24,20 +24,20 @@ type LogLimiter struct {
 
 	mu    sync.Mutex
 	since time.Time
-	kinds map[any]*kind
+	kinds map[any]*lineKind
 	// suppressed counts the suppressed lines of kinds that are not tracked.
 	suppressed int64
 }
 
-// kind is the state of one kind of lines.
-type kind struct {
+// lineKind is the state of one kind of lines.
+type lineKind struct {
 	written    bool
 	suppressed int64
 }
 
 // NewLogLimiter returns a LogLimiter.
 func NewLogLimiter(c clock.PassiveClock) *LogLimiter {
-	return &LogLimiter{clock: c, since: c.Now(), kinds: map[any]*kind{}}
+	return &LogLimiter{clock: c, since: c.Now(), kinds: map[any]*lineKind{}}
 }
 
 // Allow reports whether a line of a kind, which must be comparable, is written now. leftOut is the number of suppressed
@@ -54,7 +54,7 @@ func (l *LogLimiter) Allow(of any) (write bool, leftOut int64) {
 		l.suppressed++
 		return false, 0
 	case k == nil:
-		k = &kind{}
+		k = &lineKind{}
 		l.kinds[of] = k
 	case k.written:
 		k.suppressed++

@@ -1,9 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ratelimit limits the requests per minute of each caller: a team, a person, or the address of an
-// unauthenticated client. Each replica counts separately: the limit protects the service and is no product feature.
-package ratelimit
+package limits
 
 import (
 	"math"
@@ -17,15 +15,18 @@ import (
 )
 
 const (
-	// window is the time window of a limit.
-	window = time.Minute
-	// maxCallers limits the tracked callers. There are fewer teams than that, but unauthenticated clients may have any
-	// number of addresses. An evicted caller starts with a full limit, so that a full table only weakens the limits.
-	maxCallers = 10_000
+	// rateWindow is the time window of a limit.
+	rateWindow = time.Minute
+	// maxRateCallers limits the tracked callers. There are fewer teams than that, but unauthenticated clients may have
+	// any number of addresses. An evicted caller starts with a full limit, so that a full table only weakens the
+	// limits.
+	maxRateCallers = 10_000
 )
 
-// Limiter limits the requests of each caller. A nil Limiter allows all requests.
-type Limiter struct {
+// RateLimiter limits the requests per minute of each caller: a team, a person, or the address of an unauthenticated
+// client. Each replica counts separately: the limit protects the service and is no product feature. A nil RateLimiter
+// allows all requests.
+type RateLimiter struct {
 	perMinute int
 	clock     clock.PassiveClock
 
@@ -34,18 +35,18 @@ type Limiter struct {
 	tidied  time.Time
 }
 
-// New returns a Limiter of perMinute requests for each caller, with a burst of the same size; nil, which has no limit,
-// if perMinute is not positive.
-func New(perMinute int, c clock.PassiveClock) *Limiter {
+// NewRateLimiter returns a RateLimiter of perMinute requests for each caller, with a burst of the same size; nil, which
+// has no limit, if perMinute is not positive.
+func NewRateLimiter(perMinute int, c clock.PassiveClock) *RateLimiter {
 	if perMinute <= 0 {
 		return nil
 	}
-	return &Limiter{perMinute: perMinute, clock: c, callers: map[string]*rate.Limiter{}, tidied: c.Now()}
+	return &RateLimiter{perMinute: perMinute, clock: c, callers: map[string]*rate.Limiter{}, tidied: c.Now()}
 }
 
 // Allow counts a request and reports whether it is within the limit. It sets the rate limit headers
 // (draft-ietf-httpapi-ratelimit-headers, in its widely used form), and Retry-After for a rejected request.
-func (l *Limiter) Allow(caller string, answer http.Header) (allowed bool, retryAfter time.Duration) {
+func (l *RateLimiter) Allow(caller string, answer http.Header) (allowed bool, retryAfter time.Duration) {
 	if l == nil {
 		return true, 0
 	}
@@ -60,14 +61,14 @@ func (l *Limiter) Allow(caller string, answer http.Header) (allowed bool, retryA
 	if allowed {
 		return true, 0
 	}
-	retryAfter = time.Duration((1 - left) / float64(l.perMinute) * float64(window))
+	retryAfter = time.Duration((1 - left) / float64(l.perMinute) * float64(rateWindow))
 	answer.Set("Retry-After", strconv.Itoa(max(seconds(retryAfter), 1)))
 	return false, retryAfter
 }
 
 // Charge counts the additional cost of a request that is being served. It never rejects: the caller's balance may
 // become negative, by at most a whole limit, and further requests are rejected until it has recovered.
-func (l *Limiter) Charge(caller string, requests int, answer http.Header) {
+func (l *RateLimiter) Charge(caller string, requests int, answer http.Header) {
 	if l == nil || requests <= 0 {
 		return
 	}
@@ -83,7 +84,7 @@ func (l *Limiter) Charge(caller string, requests int, answer http.Header) {
 
 // ChargeSparing is Charge for actions of others in the caller's name, which have their own limit: it leaves the caller
 // half of its limit.
-func (l *Limiter) ChargeSparing(caller string, requests int) {
+func (l *RateLimiter) ChargeSparing(caller string, requests int) {
 	if l == nil || requests <= 0 {
 		return
 	}
@@ -96,28 +97,28 @@ func (l *Limiter) ChargeSparing(caller string, requests int) {
 }
 
 // setHeaders sets the rate limit headers.
-func (l *Limiter) setHeaders(answer http.Header, left float64) {
-	full := time.Duration((float64(l.perMinute) - left) / float64(l.perMinute) * float64(window))
+func (l *RateLimiter) setHeaders(answer http.Header, left float64) {
+	full := time.Duration((float64(l.perMinute) - left) / float64(l.perMinute) * float64(rateWindow))
 	answer.Set("RateLimit-Limit", strconv.Itoa(l.perMinute))
 	answer.Set("RateLimit-Remaining", strconv.Itoa(max(int(left), 0)))
 	answer.Set("RateLimit-Reset", strconv.Itoa(seconds(full)))
 }
 
 // bucket returns the token bucket of a caller.
-func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
+func (l *RateLimiter) bucket(caller string, now time.Time) *rate.Limiter {
 	l.tidy(now)
 	bucket := l.callers[caller]
 	if bucket == nil {
 		l.evictOne()
-		bucket = rate.NewLimiter(rate.Every(window/time.Duration(l.perMinute)), l.perMinute)
+		bucket = rate.NewLimiter(rate.Every(rateWindow/time.Duration(l.perMinute)), l.perMinute)
 		l.callers[caller] = bucket
 	}
 	return bucket
 }
 
 // tidy removes, once per window, the callers whose limit is full again.
-func (l *Limiter) tidy(now time.Time) {
-	if now.Sub(l.tidied) < window {
+func (l *RateLimiter) tidy(now time.Time) {
+	if now.Sub(l.tidied) < rateWindow {
 		return
 	}
 	l.tidied = now
@@ -129,8 +130,8 @@ func (l *Limiter) tidy(now time.Time) {
 }
 
 // evictOne removes an arbitrary caller if the table is full.
-func (l *Limiter) evictOne() {
-	if len(l.callers) < maxCallers {
+func (l *RateLimiter) evictOne() {
+	if len(l.callers) < maxRateCallers {
 		return
 	}
 	for caller := range l.callers {

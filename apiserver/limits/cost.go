@@ -1,9 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cost adds up the work that one request causes in this process and the Kubernetes API, beyond the usual work,
-// so that it can be charged. Its unit is the request: a page of posts costs one.
-package cost
+package limits
 
 import (
 	"context"
@@ -14,15 +12,18 @@ import (
 const (
 	// bytesEach is in bytes of a body, for decoding and validation.
 	bytesEach = 64 << 10
-	// partsEach is in targets of a post, and resources read to validate it. These reads are concurrent and write nothing.
+	// partsEach is in targets of a post, and resources read to validate it. These reads are concurrent and write
+	// nothing.
 	partsEach = 10
 )
 
-// Meter adds up costs. It is safe for concurrent use; a nil Meter does nothing.
+// Meter adds up the work that one request causes in this process and the Kubernetes API, beyond the usual work, so that
+// it can be charged. Its unit is the request: a page of posts costs one. It is safe for concurrent use; a nil Meter
+// does nothing.
 type Meter struct{ bytes, parts, whole atomic.Int64 }
 
-// OfBytes returns the cost of n bytes of a body in requests, rounded down.
-func OfBytes(n int) int { return n / bytesEach }
+// CostOfBytes returns the cost of n bytes of a body in requests, rounded down.
+func CostOfBytes(n int) int { return n / bytesEach }
 
 // Bytes adds the body of a request.
 func (m *Meter) Bytes(n int) {
@@ -55,14 +56,14 @@ func (m *Meter) Requests() int {
 
 type meterKey struct{}
 
-// With returns a context with a new meter.
-func With(ctx context.Context) (context.Context, *Meter) {
+// WithMeter returns a context with a new meter.
+func WithMeter(ctx context.Context) (context.Context, *Meter) {
 	m := &Meter{}
 	return context.WithValue(ctx, meterKey{}, m), m
 }
 
-// From returns the meter of a context, or nil.
-func From(ctx context.Context) *Meter {
+// MeterFrom returns the meter of a context, or nil.
+func MeterFrom(ctx context.Context) *Meter {
 	m, _ := ctx.Value(meterKey{}).(*Meter)
 	return m
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ratelimit
+package limits
 
 import (
 	"net/http"
@@ -12,9 +12,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func TestTake(t *testing.T) {
+func TestRate(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	l := New(3, clock)
+	l := NewRateLimiter(3, clock)
 	for _, tt := range []struct {
 		caller                          string
 		after                           time.Duration
@@ -47,17 +47,17 @@ func TestTake(t *testing.T) {
 	}
 }
 
-func TestNoLimit(t *testing.T) {
+func TestNoRate(t *testing.T) {
 	header := http.Header{}
-	if allowed, _ := New(0, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Allow("a", header); !allowed || len(header) != 0 {
+	if allowed, _ := NewRateLimiter(0, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Allow("a", header); !allowed || len(header) != 0 {
 		t.Errorf("without a limit everybody is let in, and nothing is said: %v %v", allowed, header)
 	}
 }
 
-func TestCharge(t *testing.T) {
+func TestRateCharge(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	l := New(60, clock)
+	l := NewRateLimiter(60, clock)
 	for _, tt := range []struct {
 		after            time.Duration
 		requests         int
@@ -83,20 +83,20 @@ func TestCharge(t *testing.T) {
 	if allowed, wait := l.Allow("a", header); allowed || wait != 32*time.Second || header.Get("Retry-After") != "32" {
 		t.Errorf("who is in debt is let in: %v, %s, %v", allowed, wait, header)
 	}
-	(*Limiter)(nil).Charge("a", 5, nil)
-	(*Limiter)(nil).ChargeSparing("a", 5)
+	(*RateLimiter)(nil).Charge("a", 5, nil)
+	(*RateLimiter)(nil).ChargeSparing("a", 5)
 }
 
-// TestBounded verifies that clients with many addresses neither fill the memory nor lock out others.
-func TestBounded(t *testing.T) {
+// TestRateCallersAreBounded verifies that clients with many addresses neither fill the memory nor lock out others.
+func TestRateCallersAreBounded(t *testing.T) {
 	t.Parallel()
-	l := New(2, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
-	for i := range 3 * maxCallers {
+	l := NewRateLimiter(2, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
+	for i := range 3 * maxRateCallers {
 		if allowed, _ := l.Allow(strconv.Itoa(i), http.Header{}); !allowed {
 			t.Fatalf("a new caller is refused, after %d", i)
 		}
 	}
-	if len(l.callers) > maxCallers {
-		t.Errorf("%d callers are remembered, more than %d", len(l.callers), maxCallers)
+	if len(l.callers) > maxRateCallers {
+		t.Errorf("%d callers are remembered, more than %d", len(l.callers), maxRateCallers)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bodylimit
+package limits
 
 import (
 	"errors"
@@ -25,8 +25,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestLimiter reads several bodies whose reservations all stay.
-func TestLimiter(t *testing.T) {
+// TestBodyLimiter reads several bodies whose reservations all stay.
+func TestBodyLimiter(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	for name, tc := range map[string]struct {
@@ -49,7 +49,7 @@ func TestLimiter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, refused := New(MaxBytes), 0
+			g, refused := NewBodyLimiter(MaxBodyBytes), 0
 			var leave []func()
 			for _, one := range tc.sent {
 				body := io.Reader(strings.NewReader(strings.Repeat("x", int(max(one.size, 0)))))
@@ -61,7 +61,7 @@ func TestLimiter(t *testing.T) {
 				r.ContentLength = one.size
 				_, done, err := g.Read(httptest.NewRecorder(), r, one.caller, mib)
 				leave = append(leave, done, done) // calling it twice has no effect
-				if errors.Is(err, ErrFull) {
+				if errors.Is(err, ErrBodiesFull) {
 					refused++
 				} else if err != nil {
 					t.Error(err)
@@ -81,11 +81,11 @@ func TestLimiter(t *testing.T) {
 }
 
 // fits reports whether a body would be admitted.
-func (g *Limiter) fits(caller string, size, most int64) bool {
+func (g *BodyLimiter) fits(caller string, size, most int64) bool {
 	if size < 0 {
 		size = most
 	}
-	size = max(size, least)
+	size = max(size, leastBody)
 	taken := g.acquire(caller, size, time.Now(), func() {})
 	if taken == nil {
 		return false
@@ -118,14 +118,14 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// TestDeadline verifies that a body has a read deadline, which is removed afterwards: later reads only detect a
+// TestBodyDeadline verifies that a body has a read deadline, which is removed afterwards: later reads only detect a
 // disconnect of the client.
-func TestDeadline(t *testing.T) {
+func TestBodyDeadline(t *testing.T) {
 	t.Parallel()
 	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	before := time.Now()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("x", minReadRate)))
-	if body, _, err := (*Limiter)(nil).Read(w, r, "a", 1<<20); err != nil || len(body) != minReadRate {
+	if body, _, err := (*BodyLimiter)(nil).Read(w, r, "a", 1<<20); err != nil || len(body) != minReadRate {
 		t.Fatalf("%d bytes, %v", len(body), err)
 	}
 	if len(w.set) != 2 || !w.set[1].IsZero() || w.set[0].Before(before.Add(readGrace+time.Second)) {
@@ -133,7 +133,7 @@ func TestDeadline(t *testing.T) {
 	}
 	w.set = nil
 	r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", iotest.ErrReader(os.ErrDeadlineExceeded))
-	if _, _, err := (*Limiter)(nil).Read(w, r, "a", 1<<20); !errors.Is(err, ErrUnread) || len(w.set) != 1 || w.set[0].IsZero() {
+	if _, _, err := (*BodyLimiter)(nil).Read(w, r, "a", 1<<20); !errors.Is(err, ErrBodyUnread) || len(w.set) != 1 || w.set[0].IsZero() {
 		t.Errorf("a body that never came, %v: the server waits for its rest by the deadlines %v", err, w.set)
 	}
 	for size, want := range map[int64]time.Duration{0: readGrace, minReadRate: readGrace + time.Second, 1 << 20: readGrace + 32*time.Second} {
@@ -162,8 +162,8 @@ func (d *dribble) Read([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// TestDribble sends slow bodies from several callers, which together reserve the whole limit.
-func TestDribble(t *testing.T) {
+// TestSlowBodies sends slow bodies from several callers, which together reserve the whole limit.
+func TestSlowBodies(t *testing.T) {
 	t.Parallel()
 	four := []string{"a", "b", "c", "d"}
 	for name, tc := range map[string]struct {
@@ -176,18 +176,18 @@ func TestDribble(t *testing.T) {
 		// cut holds the callers whose bodies were cut off.
 		cut map[string]int
 	}{
-		"small ones":       {"one of them gives its room", repeated(128, small, four...), 2 * time.Second, sent{"z", 1000}, nil, map[string]int{"a": 1}},
-		"at first":         {"honest bodies take a moment too", repeated(128, small, four...), minTransferTime - time.Second/2, sent{"z", 1000}, ErrFull, nil},
+		"small ones":       {"one of them gives its room", repeated(128, smallBody, four...), 2 * time.Second, sent{"z", 1000}, nil, map[string]int{"a": 1}},
+		"at first":         {"honest bodies take a moment too", repeated(128, smallBody, four...), minTransferTime - time.Second/2, sent{"z", 1000}, ErrBodiesFull, nil},
 		"large ones":       {"these give theirs too", repeated(6, 1<<20, "a", "b", "c"), 4 * time.Second, sent{"z", 100 << 10}, nil, map[string]int{"a": 1}},
-		"their time":       {"a large body takes longer", repeated(6, 1<<20, "a", "b", "c"), 2 * time.Second, sent{"z", 100 << 10}, ErrFull, nil},
-		"room for all":     {"who is slow goes on while nobody needs the room", repeated(64, small, four...), 8 * time.Second, sent{"z", 1000}, nil, nil},
-		"one of an honest": {"who holds most gives first", append([]sent{{"z", small}}, repeated(127, small, four...)...), 2 * time.Second, sent{"y", 1000}, nil, map[string]int{"a": 1}},
-		"own":              {"a caller's share stays as it is", repeated(32, small, "a"), 2 * time.Second, sent{"a", 1000}, ErrFull, nil},
+		"their time":       {"a large body takes longer", repeated(6, 1<<20, "a", "b", "c"), 2 * time.Second, sent{"z", 100 << 10}, ErrBodiesFull, nil},
+		"room for all":     {"who is slow goes on while nobody needs the room", repeated(64, smallBody, four...), 8 * time.Second, sent{"z", 1000}, nil, nil},
+		"one of an honest": {"who holds most gives first", append([]sent{{"z", smallBody}}, repeated(127, smallBody, four...)...), 2 * time.Second, sent{"y", 1000}, nil, map[string]int{"a": 1}},
+		"own":              {"a caller's share stays as it is", repeated(32, smallBody, "a"), 2 * time.Second, sent{"a", 1000}, ErrBodiesFull, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := New(MaxBytes)
+				g := NewBodyLimiter(MaxBodyBytes)
 				var mu sync.Mutex
 				cut, all := map[string]int{}, []*dribble{}
 				var readers sync.WaitGroup
@@ -201,7 +201,7 @@ func TestDribble(t *testing.T) {
 						defer done()
 						mu.Lock()
 						defer mu.Unlock()
-						if errors.Is(err, ErrFull) {
+						if errors.Is(err, ErrBodiesFull) {
 							cut[one.caller]++
 						}
 					})
@@ -214,7 +214,7 @@ func TestDribble(t *testing.T) {
 				if !errors.Is(err, tc.want) || len(cut) != len(tc.cut) || cut["a"] != tc.cut["a"] {
 					t.Errorf("%s: %v, and %v were cut off; want %v and %v", tc.reason, err, cut, tc.want, tc.cut)
 				}
-				if g.used > MaxBytes {
+				if g.used > MaxBodyBytes {
 					t.Errorf("%d bytes are held", g.used)
 				}
 				done()
@@ -230,15 +230,15 @@ func TestDribble(t *testing.T) {
 	}
 }
 
-// TestTooLarge verifies that a body with a Content-Length above the limit is neither read nor counted.
-func TestTooLarge(t *testing.T) {
+// TestBodyTooLarge verifies that a body with a Content-Length above the limit is neither read nor counted.
+func TestBodyTooLarge(t *testing.T) {
 	t.Parallel()
-	g := New(MaxBytes)
+	g := NewBodyLimiter(MaxBodyBytes)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", unread{t})
 	r.ContentLength = 101
 	_, done, err := g.Read(httptest.NewRecorder(), r, "a", 100)
 	defer done()
-	if large, ok := errors.AsType[*http.MaxBytesError](err); !ok || large.Limit != 100 || !errors.Is(err, ErrUnread) || g.used != 0 {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); !ok || large.Limit != 100 || !errors.Is(err, ErrBodyUnread) || g.used != 0 {
 		t.Errorf("got %v, with %d bytes taken", err, g.used)
 	}
 	r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 101)))

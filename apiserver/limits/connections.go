@@ -1,13 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connlimit limits the connections of a server of package net/http: in total, and per address. Each costs about
-// 18 KiB, with or without a request, and any client that reaches the port can open them.
-//
-// golang.org/x/net/netutil has a listener that makes further clients wait. A client that holds all places without a
-// request would block all others; here the oldest connection without a request is closed to make room, and then the
-// oldest with an unauthenticated request.
-package connlimit
+package limits
 
 import (
 	"container/list"
@@ -33,20 +27,20 @@ const (
 	settling = 5 * time.Second
 )
 
-// Bound is a limit that was reached.
-type Bound string
+// ConnectionBound is a limit that was reached.
+type ConnectionBound string
 
 // The limits.
 const (
 	// BoundPerAddress is the limit per address, BoundTotal the total, and BoundHeaders the limit of long unfinished
 	// headers.
-	BoundPerAddress Bound = "address"
-	BoundTotal      Bound = "all"
-	BoundHeaders    Bound = "headers"
+	BoundPerAddress ConnectionBound = "address"
+	BoundTotal      ConnectionBound = "all"
+	BoundHeaders    ConnectionBound = "headers"
 )
 
-// Options are the limits of a Pool.
-type Options struct {
+// ConnectionOptions are the limits of a Pool.
+type ConnectionOptions struct {
 	// Total and PerAddress limit the connections in total and per address; zero is unlimited.
 	Total, PerAddress int
 	// Idle is how long a connection may be idle while there is room for many more. It equals the IdleTimeout of the
@@ -56,14 +50,21 @@ type Options struct {
 	Peer func(net.Addr) string
 	// Reached, which may be nil, is called when a connection was closed or refused because of a limit, with the key of
 	// the new connection.
-	Reached func(bound Bound, peer string)
+	Reached func(bound ConnectionBound, peer string)
 	Clock   clock.PassiveClock
 }
 
-// Pool counts the connections of a server, which has State as its ConnState and accepts them from a Listener. It is
-// safe for concurrent use.
-type Pool struct {
-	Options
+// ConnectionPool limits the connections of a server of package net/http: in total, and per address. Each costs about 18
+// KiB, with or without a request, and any client that reaches the port can open them.
+//
+// golang.org/x/net/netutil has a listener that makes further clients wait. A client that holds all places without a
+// request would block all others; here the oldest connection without a request is closed to make room, and then the
+// oldest with an unauthenticated request.
+//
+// The server has State as its ConnState and accepts connections from a Listener. A ConnectionPool is safe for
+// concurrent use.
+type ConnectionPool struct {
+	ConnectionOptions
 
 	mu    sync.Mutex
 	total int
@@ -97,18 +98,18 @@ type peer struct {
 	lists evictable
 }
 
-// New returns a Pool without connections.
-func New(options Options) *Pool {
-	return &Pool{Options: options, peers: map[string]*peer{}}
+// NewConnectionPool returns a Pool without connections.
+func NewConnectionPool(options ConnectionOptions) *ConnectionPool {
+	return &ConnectionPool{ConnectionOptions: options, peers: map[string]*peer{}}
 }
 
 // Listener returns a listener whose connections are counted.
-func (p *Pool) Listener(from net.Listener) net.Listener { return &listener{from, p} }
+func (p *ConnectionPool) Listener(from net.Listener) net.Listener { return &listener{from, p} }
 
 type listener struct {
 	net.Listener
 
-	pool *Pool
+	pool *ConnectionPool
 }
 
 // Accept returns the next connection that there is room for.
@@ -128,7 +129,7 @@ func (l *listener) Accept() (net.Conn, error) {
 type conn struct {
 	net.Conn
 
-	pool *Pool
+	pool *ConnectionPool
 	peer string
 	// busy is true while a request is served, after its header was read completely.
 	busy atomic.Bool
@@ -147,7 +148,7 @@ type conn struct {
 type connKey struct{}
 
 // Context is the ConnContext of the server: it lets Authenticator find the connection of a request.
-func (p *Pool) Context(ctx context.Context, of net.Conn) context.Context {
+func (p *ConnectionPool) Context(ctx context.Context, of net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, unwrap(of))
 }
 
@@ -169,7 +170,7 @@ func Authenticator(ctx context.Context) func() {
 
 // admit counts a new connection and makes room for it. If all others serve authenticated requests, it closes the new
 // connection and returns nil.
-func (p *Pool) admit(accepted net.Conn) *conn {
+func (p *ConnectionPool) admit(accepted net.Conn) *conn {
 	c := &conn{Conn: accepted, pool: p}
 	if p.Peer != nil {
 		c.peer = p.Peer(accepted.RemoteAddr())
@@ -197,7 +198,7 @@ func (p *Pool) admit(accepted net.Conn) *conn {
 
 // evict removes connections from the pool to make room for a new one, and returns the ones to close. bound is the limit
 // that was reached; it is empty if they were only idle for too long.
-func (p *Pool) evict(c *conn) (closing []*conn, bound Bound, room bool) {
+func (p *ConnectionPool) evict(c *conn) (closing []*conn, bound ConnectionBound, room bool) {
 	for idle := p.idle(); p.lists.idle.Len() > 0; {
 		oldest := front(&p.lists.idle)
 		if c.since.Sub(oldest.since) < idle {
@@ -229,7 +230,7 @@ func (p *Pool) evict(c *conn) (closing []*conn, bound Bound, room bool) {
 
 // idle is how long a connection may be idle now: the less room, the shorter. While half of the places are free, the
 // server's own IdleTimeout applies.
-func (p *Pool) idle() time.Duration {
+func (p *ConnectionPool) idle() time.Duration {
 	const server = time.Duration(1<<63 - 1)
 	free := p.Total - p.total
 	if p.Total <= 0 || 2*free >= p.Total {
@@ -239,7 +240,7 @@ func (p *Pool) idle() time.Duration {
 }
 
 // add adds a connection to the pool.
-func (p *Pool) add(c *conn) {
+func (p *ConnectionPool) add(c *conn) {
 	p.total++
 	if p.peers[c.peer] == nil {
 		p.peers[c.peer] = &peer{}
@@ -249,7 +250,7 @@ func (p *Pool) add(c *conn) {
 }
 
 // release removes a connection from the pool.
-func (p *Pool) release(c *conn) {
+func (p *ConnectionPool) release(c *conn) {
 	if c.released {
 		return
 	}
@@ -264,17 +265,17 @@ func (p *Pool) release(c *conn) {
 }
 
 // markIdle appends a connection to the idle ones.
-func (p *Pool) markIdle(c *conn) {
+func (p *ConnectionPool) markIdle(c *conn) {
 	c.inPool, c.inPeer = p.lists.idle.PushBack(c), p.peers[c.peer].lists.idle.PushBack(c)
 }
 
 // markUnauthenticated appends a connection to those with an unauthenticated request.
-func (p *Pool) markUnauthenticated(c *conn) {
+func (p *ConnectionPool) markUnauthenticated(c *conn) {
 	c.inPool, c.inPeer = p.lists.unauthenticated.PushBack(c), p.peers[c.peer].lists.unauthenticated.PushBack(c)
 }
 
 // unlist removes a connection from the evictable ones.
-func (p *Pool) unlist(c *conn) {
+func (p *ConnectionPool) unlist(c *conn) {
 	if c.inPool != nil {
 		own := &p.peers[c.peer].lists
 		// Remove ignores an element of another list.
@@ -299,7 +300,7 @@ func front(of *list.List) *conn {
 
 // State tracks the state of a connection; it is the ConnState of the server. A connection is active when the header of
 // a request was read completely, and idle after the response.
-func (p *Pool) State(of net.Conn, state http.ConnState) {
+func (p *ConnectionPool) State(of net.Conn, state http.ConnState) {
 	c := unwrap(of)
 	if c == nil || c.pool != p {
 		return
@@ -352,7 +353,7 @@ func (c *conn) Read(b []byte) (int, error) {
 
 // countHeader adds n bytes to a connection's header. It closes the oldest connection with a long header if there are
 // too many.
-func (p *Pool) countHeader(c *conn, n int) {
+func (p *ConnectionPool) countHeader(c *conn, n int) {
 	p.mu.Lock()
 	var oldest *conn
 	if c.read += n; c.inPool != nil && c.inLong == nil && c.read > longHeader {

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package anonymous
+package limits
 
 import (
 	"net/http"
@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-func TestHandler(t *testing.T) {
+func TestAnonymousHandler(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	guard := New(2, clk)
+	guard := NewAnonymousGuard(2, clk)
 	refused := time.Duration(0)
 	at := func(door Surface) http.Handler {
 		return guard.Handler(door, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }),
@@ -35,13 +35,13 @@ func TestHandler(t *testing.T) {
 		after   time.Duration
 		want    int
 	}{
-		{"two in a minute", Pages, "203.0.113.7:1", false, 0, 200},
-		{"from any port", Pages, "203.0.113.7:2", false, 0, 200},
-		{"and no third", Pages, "203.0.113.7:3", false, 0, 429},
-		{"who is signed in behind the same address is not concerned", Pages, "203.0.113.7:4", true, 0, 200},
-		{"another door counts for itself", OAuth, "203.0.113.7:5", false, 0, 200},
-		{"another address does", Pages, "203.0.113.8:1", false, 0, 200},
-		{"whoever comes back as told is let in", Pages, "203.0.113.7:6", false, 30 * time.Second, 200},
+		{"two in a minute", SurfacePages, "203.0.113.7:1", false, 0, 200},
+		{"from any port", SurfacePages, "203.0.113.7:2", false, 0, 200},
+		{"and no third", SurfacePages, "203.0.113.7:3", false, 0, 429},
+		{"who is signed in behind the same address is not concerned", SurfacePages, "203.0.113.7:4", true, 0, 200},
+		{"another door counts for itself", SurfaceOAuth, "203.0.113.7:5", false, 0, 200},
+		{"another address does", SurfacePages, "203.0.113.8:1", false, 0, 200},
+		{"whoever comes back as told is let in", SurfacePages, "203.0.113.7:6", false, 30 * time.Second, 200},
 	} {
 		clk.SetTime(clk.Now().Add(tc.after))
 		w := httptest.NewRecorder()
@@ -56,10 +56,10 @@ func TestHandler(t *testing.T) {
 			t.Errorf("%d, %s: to wait %s, with %v", i, tc.reason, refused, w.Header())
 		}
 	}
-	for _, none := range []*Guard{nil, New(0, clk)} {
+	for _, none := range []*AnonymousGuard{nil, NewAnonymousGuard(0, clk)} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 		for range 100 {
-			if allowed, _ := none.Allow(r, Pages); !allowed {
+			if allowed, _ := none.Allow(r, SurfacePages); !allowed {
 				t.Fatal("without a limit somebody is refused")
 			}
 		}

@@ -1,12 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cost_test
+package limits_test
 
 import (
 	"testing"
 
-	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/limits"
 )
 
 func TestRequests(t *testing.T) {
@@ -25,16 +25,16 @@ func TestRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, meter := cost.With(t.Context())
-			cost.From(ctx).Bytes(tc.bytes)
-			cost.From(ctx).Parts(tc.parts)
-			cost.From(ctx).Whole(tc.whole)
+			ctx, meter := limits.WithMeter(t.Context())
+			limits.MeterFrom(ctx).Bytes(tc.bytes)
+			limits.MeterFrom(ctx).Parts(tc.parts)
+			limits.MeterFrom(ctx).Whole(tc.whole)
 			if got := meter.Requests(); got != tc.want {
 				t.Errorf("%s: costs %d more, want %d", tc.reason, got, tc.want)
 			}
 		})
 	}
-	none := cost.From(t.Context())
+	none := limits.MeterFrom(t.Context())
 	none.Bytes(1)
 	none.Parts(1)
 	none.Whole(1)
