@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/wire"
@@ -109,7 +108,7 @@ func failureOf(ctx context.Context, err error) failure {
 	case errors.Is(err, bridge.ErrArchiveAway) && errors.As(err, &known):
 		return archiveAway(ctx, err, known)
 	case errors.As(err, &known):
-		f := failure{status: httpcode.Of(known.Code), code: known.Code, message: known.Message}
+		f := failure{status: StatusOf(known.Code), code: known.Code, message: known.Message}
 		if known.Code == bridge.CodeReadinessUnavailable {
 			f.header = [][2]string{{"Retry-After", checkAgainAfter}}
 		}

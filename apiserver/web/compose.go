@@ -13,8 +13,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -137,7 +137,7 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 		s.confirmRepeat(w, v, repeated, form.action)
 	case errors.As(err, &known):
 		form.problems = s.inWords(v, form.writing, known)
-		s.render(w, v, httpcode.Of(known.Code), s.composer(v, form))
+		s.render(w, v, rest.StatusOf(known.Code), s.composer(v, form))
 	case errors.Is(err, errNoTime), errors.Is(err, errNoMoment), errors.Is(err, errNoAudience):
 		form.problems = []string{sentence(err.Error())}
 		s.render(w, v, http.StatusBadRequest, s.composer(v, form))
@@ -276,7 +276,7 @@ func (s *Site) upload(w http.ResponseWriter, v *visit) error {
 func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
 	status, message := http.StatusInternalServerError, "it is our fault; try again"
 	if known, ok := errors.AsType[*bridge.Error](err); ok {
-		status, message = httpcode.Of(known.Code), known.Message
+		status, message = rest.StatusOf(known.Code), known.Message
 	} else {
 		request.From(v.Context()).Err = err
 	}

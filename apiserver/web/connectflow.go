@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
-	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/apiserver/session"
 )
 
@@ -116,7 +116,7 @@ func (s *Site) notConnected(w http.ResponseWriter, r *http.Request, namespace st
 	if namespace != "" {
 		back = "/teams/" + namespace + "/connections"
 	}
-	s.page(w, httpcode.Of(known.Code), "The account is not connected", paragraph(sentence(known.Message)), link(back, "To the accounts", "primary"))
+	s.page(w, rest.StatusOf(known.Code), "The account is not connected", paragraph(sentence(known.Message)), link(back, "To the accounts", "primary"))
 }
 
 // choices lets the person choose one of several accounts.

@@ -23,11 +23,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
-	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/apiserver/signin"
 	"github.com/herald-social/herald/platforms"
@@ -179,7 +179,7 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 	case errors.As(err, &denied):
 		title, status, message = "You may not do that", http.StatusForbidden, denied.message
 	case errors.As(err, &known):
-		title, status, message = titleOfError(known), httpcode.Of(known.Code), sentence(known.Message)
+		title, status, message = titleOfError(known), rest.StatusOf(known.Code), sentence(known.Message)
 	case errors.Is(err, bridge.ErrUncertain):
 		request.From(r.Context()).Err = err
 		message = "It is not known whether the post was created. Look for it in the list of posts before you send it again."

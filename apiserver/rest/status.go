@@ -1,9 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package httpcode maps the errors of package bridge to HTTP statuses, for the API and the web application. Package
-// bridge is independent of HTTP.
-package httpcode
+package rest
 
 import (
 	"net/http"
@@ -11,8 +9,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// Of returns the HTTP status of a code (contract, section Errors).
-func Of(code bridge.Code) int {
+// StatusOf returns the HTTP status of a code (contract, section Errors). Package bridge is independent of HTTP.
+func StatusOf(code bridge.Code) int {
 	switch code {
 	case bridge.CodeValidation, bridge.CodeTikTokPrivacy:
 		return http.StatusBadRequest
