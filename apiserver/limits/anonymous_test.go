@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-func TestAnonymousHandler(t *testing.T) {
+func TestHandler(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	guard := NewAnonymousGuard(2, clk)

@@ -25,8 +25,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestBodyLimiter reads several bodies whose reservations all stay.
-func TestBodyLimiter(t *testing.T) {
+// TestLimiter reads several bodies whose reservations all stay.
+func TestLimiter(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	for name, tc := range map[string]struct {
@@ -118,9 +118,9 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// TestBodyDeadline verifies that a body has a read deadline, which is removed afterwards: later reads only detect a
+// TestDeadline verifies that a body has a read deadline, which is removed afterwards: later reads only detect a
 // disconnect of the client.
-func TestBodyDeadline(t *testing.T) {
+func TestDeadline(t *testing.T) {
 	t.Parallel()
 	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	before := time.Now()
@@ -162,8 +162,8 @@ func (d *dribble) Read([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// TestSlowBodies sends slow bodies from several callers, which together reserve the whole limit.
-func TestSlowBodies(t *testing.T) {
+// TestDribble sends slow bodies from several callers, which together reserve the whole limit.
+func TestDribble(t *testing.T) {
 	t.Parallel()
 	four := []string{"a", "b", "c", "d"}
 	for name, tc := range map[string]struct {
@@ -230,8 +230,8 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// TestBodyTooLarge verifies that a body with a Content-Length above the limit is neither read nor counted.
-func TestBodyTooLarge(t *testing.T) {
+// TestTooLarge verifies that a body with a Content-Length above the limit is neither read nor counted.
+func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	g := NewBodyLimiter(MaxBodyBytes)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", unread{t})

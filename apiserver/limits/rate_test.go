@@ -12,7 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func TestRate(t *testing.T) {
+func TestTake(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	l := NewRateLimiter(3, clock)
 	for _, tt := range []struct {
@@ -47,14 +47,14 @@ func TestRate(t *testing.T) {
 	}
 }
 
-func TestNoRate(t *testing.T) {
+func TestNoLimit(t *testing.T) {
 	header := http.Header{}
 	if allowed, _ := NewRateLimiter(0, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Allow("a", header); !allowed || len(header) != 0 {
 		t.Errorf("without a limit everybody is let in, and nothing is said: %v %v", allowed, header)
 	}
 }
 
-func TestRateCharge(t *testing.T) {
+func TestCharge(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	l := NewRateLimiter(60, clock)
@@ -87,8 +87,8 @@ func TestRateCharge(t *testing.T) {
 	(*RateLimiter)(nil).ChargeSparing("a", 5)
 }
 
-// TestRateCallersAreBounded verifies that clients with many addresses neither fill the memory nor lock out others.
-func TestRateCallersAreBounded(t *testing.T) {
+// TestBounded verifies that clients with many addresses neither fill the memory nor lock out others.
+func TestBounded(t *testing.T) {
 	t.Parallel()
 	l := NewRateLimiter(2, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
 	for i := range 3 * maxRateCallers {

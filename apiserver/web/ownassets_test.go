@@ -1,13 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package assets
+package web
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 )
@@ -18,13 +19,13 @@ const ownLimit = 10 * 1024
 
 // TestForeign compares a third-party file with its entry in the README.
 func TestForeign(t *testing.T) {
-	readme := read(t, "README.md")
+	readme := readAsset(t, "README.md")
 	rows := regexp.MustCompile(`\| \[([^\]]+)\]\([^)]*\) \| ([0-9.]+) \| [^|]+ \| [^|]+ \| ([0-9a-f]{64}) \|`).FindAllSubmatch(readme, -1)
 	if len(rows) != 1 {
 		t.Fatalf("README.md lists %d files of others, want 1", len(rows))
 	}
 	name, version, want := string(rows[0][1]), rows[0][2], string(rows[0][3])
-	content := read(t, name)
+	content := readAsset(t, name)
 	sum := sha256.Sum256(content)
 	if got := hex.EncodeToString(sum[:]); got != want {
 		t.Errorf("SHA-256 of %s is %s, and README.md says %s", name, got, want)
@@ -39,7 +40,7 @@ func TestOwn(t *testing.T) {
 	forbidden := regexp.MustCompile(`\beval\(|new Function|document\.write|outerHTML|insertAdjacentHTML|window\.(confirm|alert|prompt)|\.style\b`)
 	for _, name := range []string{"app.js", "upload.js", "compose.js"} {
 		t.Run(name, func(t *testing.T) {
-			content := read(t, name)
+			content := readAsset(t, name)
 			if len(content) > ownLimit {
 				t.Errorf("it has %d bytes, more than %d", len(content), ownLimit)
 			}
@@ -54,9 +55,9 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, name string) []byte {
+func readAsset(t *testing.T, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(name)
+	content, err := os.ReadFile(filepath.Join("assets", name))
 	if err != nil {
 		t.Fatal(err)
 	}
