@@ -27,10 +27,10 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/oauth"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/apiserver/signin"
 )
@@ -60,7 +60,7 @@ var _ = Describe("Agents", Ordered, func() {
 		binding = &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "admin"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: person.Link}},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: access.LinkPerson}},
 		}
 		Expect(admin.Create(ctx, binding)).To(Succeed())
 		server = start(restricted, withWeb(&log), func(c *apiserver.Config) {
@@ -143,7 +143,7 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(token.TokenType).To(Equal("Bearer"))
 		Expect(token.Extra("scope")).To(Equal("read draft"))
 		Expect(caller(ctx, token)).To(Equal(bridge.Caller{
-			Namespace: t.namespace, Key: grants(ctx)[0].Name, Author: person.Link, Agent: "An inspector",
+			Namespace: t.namespace, Key: grants(ctx)[0].Name, Author: access.LinkPerson, Agent: "An inspector",
 			Scopes: []bridge.Scope{bridge.ScopeRead, bridge.ScopeDraft},
 		}))
 		next, err := refresh(ctx, config, token)
@@ -228,7 +228,7 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(admin.List(ctx, &posts, client.InNamespace(t.namespace))).To(Succeed())
 		Expect(posts.Items).To(HaveLen(1))
 		Expect(posts.Items[0].Annotations).To(And(
-			HaveKeyWithValue(v1alpha1.AgentAnnotation, "The official client"), HaveKeyWithValue(v1alpha1.AuthorAnnotation, person.Link)))
+			HaveKeyWithValue(v1alpha1.AgentAnnotation, "The official client"), HaveKeyWithValue(v1alpha1.AuthorAnnotation, access.LinkPerson)))
 	})
 
 	It("are refused by the REST API", func(ctx SpecContext) {

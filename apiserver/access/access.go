@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access checks a person's rights in a team's namespace. It sends SubjectAccessReviews to Kubernetes: roles and
-// their bindings are the only source of rights.
+// Package access identifies the users of the web application, and checks their rights in a team's namespace. It sends
+// SubjectAccessReviews to Kubernetes: roles and their bindings are the only source of rights.
 package access
 
 import (
@@ -24,7 +24,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/person"
 )
 
 const (
@@ -81,7 +80,7 @@ type reviewKey struct {
 // such as get, list, create, patch or delete. resource is the plural, with a subresource after a slash. A name
 // restricts the check to one object; the namespace "" covers all namespaces. On an error the answer is unknown, and May
 // returns false.
-func (c *Checker) May(ctx context.Context, p person.Person, namespace, verb, resource string, name ...string) (bool, error) {
+func (c *Checker) May(ctx context.Context, p Person, namespace, verb, resource string, name ...string) (bool, error) {
 	q := reviewKey{User: p.Name, Groups: p.Groups, Namespace: namespace, Verb: verb, Resource: resource, Name: strings.Join(name, "")}
 	if p.Name == "" {
 		return false, errors.New("cannot tell what a person without a name may do")
@@ -103,7 +102,7 @@ func (c *Checker) May(ctx context.Context, p person.Person, namespace, verb, res
 }
 
 // Teams returns the teams whose posts the person may list, sorted by name. On an error it returns none.
-func (c *Checker) Teams(ctx context.Context, p person.Person) ([]*v1alpha1.Team, error) {
+func (c *Checker) Teams(ctx context.Context, p Person) ([]*v1alpha1.Team, error) {
 	if p.Name == "" {
 		return nil, errors.New("cannot tell the teams of a person without a name")
 	}
@@ -127,7 +126,7 @@ func (c *Checker) Teams(ctx context.Context, p person.Person) ([]*v1alpha1.Team,
 }
 
 // list checks the teams concurrently. A right to all namespaces costs one review.
-func (c *Checker) list(ctx context.Context, p person.Person) ([]*v1alpha1.Team, error) {
+func (c *Checker) list(ctx context.Context, p Person) ([]*v1alpha1.Team, error) {
 	all := c.teams()
 	everywhere, err := c.May(ctx, p, metav1.NamespaceAll, "list", "posts")
 	if err != nil {

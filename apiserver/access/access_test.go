@@ -18,12 +18,11 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
-	"github.com/herald-social/herald/apiserver/person"
 )
 
 var (
 	begin = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
-	ada   = person.Person{Name: "oidc:ada", Groups: []string{"oidc:a"}}
+	ada   = access.Person{Name: "oidc:ada", Groups: []string{"oidc:a"}}
 )
 
 // reviews is a fake that answers with allow, and counts its calls.
@@ -72,7 +71,7 @@ func TestAnswersAreKept(t *testing.T) {
 	allowed := true
 	r := &reviews{allow: func(authorizationv1.SubjectAccessReviewSpec) (bool, error) { return allowed, nil }}
 	c := checker(r, clk)
-	ask := func(want bool, asked int64, reason string, p person.Person, args ...string) {
+	ask := func(want bool, asked int64, reason string, p access.Person, args ...string) {
 		t.Helper()
 		got, err := c.May(t.Context(), p, args[0], args[1], args[2], args[3:]...)
 		if err != nil || got != want || r.asked.Load() != asked {
@@ -85,8 +84,8 @@ func TestAnswersAreKept(t *testing.T) {
 	ask(true, 3, "another verb", ada, "a", "create", "posts")
 	ask(true, 4, "another resource", ada, "a", "list", "media")
 	ask(true, 5, "one object", ada, "a", "list", "posts", "launch")
-	ask(true, 6, "another person", person.Person{Name: "oidc:bob", Groups: ada.Groups}, "a", "list", "posts")
-	ask(true, 7, "the same person with fewer groups", person.Person{Name: ada.Name}, "a", "list", "posts")
+	ask(true, 6, "another person", access.Person{Name: "oidc:bob", Groups: ada.Groups}, "a", "list", "posts")
+	ask(true, 7, "the same person with fewer groups", access.Person{Name: ada.Name}, "a", "list", "posts")
 	allowed = false
 	clk.Step(4 * time.Second)
 	ask(true, 7, "within some seconds", ada, "a", "list", "posts")
@@ -127,10 +126,10 @@ func TestFailsClosed(t *testing.T) {
 	if ok, err := c.May(t.Context(), ada, "a", "list", "posts"); !ok || err != nil {
 		t.Errorf("a failure is kept: %v, %v", ok, err)
 	}
-	if ok, err := c.May(t.Context(), person.Person{}, "a", "list", "posts"); ok || err == nil {
+	if ok, err := c.May(t.Context(), access.Person{}, "a", "list", "posts"); ok || err == nil {
 		t.Errorf("a person without a name: %v, %v", ok, err)
 	}
-	if teams, err := c.Teams(t.Context(), person.Person{}); len(teams) > 0 || err == nil {
+	if teams, err := c.Teams(t.Context(), access.Person{}); len(teams) > 0 || err == nil {
 		t.Errorf("teams of a person without a name: %v, %v", teams, err)
 	}
 }

@@ -1,16 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package person identifies the users of the web application. It is independent of authentication and authorization.
-package person
+package access
 
 import "context"
 
-// Link is the name of the person who signs in by the one-time link, in an installation without an OpenID Connect
+// LinkPerson is the name of the person who signs in by the one-time link, in an installation without an OpenID Connect
 // provider.
-const Link = "herald:link"
+const LinkPerson = "herald:link"
 
-// Person is a signed-in user.
+// Person is a signed-in user of the web application.
 type Person struct {
 	// Name is the user name for role bindings in Kubernetes: Link, or the configured prefix and the claim of an OpenID
 	// Connect provider, such as oidc:ada@example.com.
@@ -29,15 +28,15 @@ func (p Person) Shown() string {
 	return p.Name
 }
 
-type key struct{}
+type personKey struct{}
 
-// With returns a context with the person.
-func With(ctx context.Context, p Person) context.Context {
-	return context.WithValue(ctx, key{}, p)
+// WithPerson returns a context with the person.
+func WithPerson(ctx context.Context, p Person) context.Context {
+	return context.WithValue(ctx, personKey{}, p)
 }
 
-// From returns the person of a context; false if there is none.
-func From(ctx context.Context) (Person, bool) {
-	p, ok := ctx.Value(key{}).(Person)
+// PersonFrom returns the person of a context; false if there is none.
+func PersonFrom(ctx context.Context) (Person, bool) {
+	p, ok := ctx.Value(personKey{}).(Person)
 	return p, ok
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/kube"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/test/envtest"
 )
 
@@ -54,7 +53,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	for name, who := range map[string]rbacv1.Subject{
 		"viewer": {Kind: rbacv1.UserKind, Name: "oidc:vera"},
 		"editor": {Kind: rbacv1.GroupKind, Name: "oidc:marketing"},
-		"admin":  {Kind: rbacv1.UserKind, Name: person.Link},
+		"admin":  {Kind: rbacv1.UserKind, Name: access.LinkPerson},
 	} {
 		bind(ctx, acme, name, who)
 	}
@@ -86,14 +85,14 @@ func asking(clk clock.PassiveClock, namespaces ...string) *access.Checker {
 }
 
 var (
-	vera     = person.Person{Name: "oidc:vera"}
-	edith    = person.Person{Name: "oidc:edith", Groups: []string{"oidc:everyone", "oidc:marketing"}}
-	link     = person.Person{Name: person.Link}
-	stranger = person.Person{Name: "oidc:sam", Groups: []string{"oidc:sales"}}
-	unnamed  = person.Person{Name: "marketing", Groups: []string{"marketing"}}
+	vera     = access.Person{Name: "oidc:vera"}
+	edith    = access.Person{Name: "oidc:edith", Groups: []string{"oidc:everyone", "oidc:marketing"}}
+	link     = access.Person{Name: access.LinkPerson}
+	stranger = access.Person{Name: "oidc:sam", Groups: []string{"oidc:sales"}}
+	unnamed  = access.Person{Name: "marketing", Groups: []string{"marketing"}}
 )
 
-var _ = DescribeTable("In a team", func(ctx SpecContext, who person.Person, verb, resource string, want bool) {
+var _ = DescribeTable("In a team", func(ctx SpecContext, who access.Person, verb, resource string, want bool) {
 	may := func(namespace string) bool {
 		ok, err := asking(clock.RealClock{}).May(ctx, who, namespace, verb, resource)
 		Expect(err).NotTo(HaveOccurred())
@@ -127,7 +126,7 @@ var _ = DescribeTable("In a team", func(ctx SpecContext, who person.Person, verb
 )
 
 var _ = It("A person's teams are those whose posts they may list", func(ctx SpecContext) {
-	teams := func(who person.Person) []string {
+	teams := func(who access.Person) []string {
 		found, err := asking(clock.RealClock{}, acme, beta).Teams(ctx, who)
 		Expect(err).NotTo(HaveOccurred())
 		var names []string
@@ -138,7 +137,7 @@ var _ = It("A person's teams are those whose posts they may list", func(ctx Spec
 	}
 	Eventually(func() []string { return teams(edith) }).Should(Equal([]string{acme}))
 	Expect(teams(stranger)).To(BeEmpty())
-	Expect(teams(person.Person{Name: "root", Groups: []string{"system:masters"}})).To(Equal([]string{acme, beta}))
+	Expect(teams(access.Person{Name: "root", Groups: []string{"system:masters"}})).To(Equal([]string{acme, beta}))
 })
 
 var _ = It("A right that is taken away is gone within seconds", func(ctx SpecContext) {
@@ -147,7 +146,7 @@ var _ = It("A right that is taken away is gone within seconds", func(ctx SpecCon
 	b := bind(ctx, beta, "viewer", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "oidc:tom"})
 	may := func() bool {
 		clk.Step(6 * time.Second)
-		ok, err := checker.May(ctx, person.Person{Name: "oidc:tom"}, beta, "list", "posts")
+		ok, err := checker.May(ctx, access.Person{Name: "oidc:tom"}, beta, "list", "posts")
 		Expect(err).NotTo(HaveOccurred())
 		return ok
 	}

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/session"
 )
 
@@ -81,7 +81,7 @@ type consent struct {
 
 // Read parses a client's authorization request. The error is a *PageError while the client and its redirect URI are
 // unverified, so that Herald redirects to no unverified address, and a *Refused after that.
-func (s *Server) Read(ctx context.Context, query url.Values, who person.Person) (*Request, error) {
+func (s *Server) Read(ctx context.Context, query url.Values, who access.Person) (*Request, error) {
 	const title = "The agent asks wrongly"
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(query[name]) > 1 {
@@ -196,7 +196,7 @@ func (r *Request) isLoopback() bool {
 }
 
 // Offer returns the requested scopes that the person may grant in a namespace, according to their own rights.
-func (s *Server) Offer(ctx context.Context, r *Request, who person.Person, namespace string) ([]bridge.Scope, error) {
+func (s *Server) Offer(ctx context.Context, r *Request, who access.Person, namespace string) ([]bridge.Scope, error) {
 	return s.within(ctx, who, namespace, r.Scopes)
 }
 
@@ -247,7 +247,7 @@ func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (lo
 
 // allow stores a grant. It creates the grant before the code, so that deleting the grant also invalidates the code for
 // good.
-func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scopes []bridge.Scope) (*v1alpha1.OAuthGrant, error) {
+func (s *Server) allow(ctx context.Context, who access.Person, c *consent, scopes []bridge.Scope) (*v1alpha1.OAuthGrant, error) {
 	if err := s.enforceGrantLimits(ctx, who, c.Namespace); err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scope
 
 // enforceGrantLimits returns an error if the team or the person has too many active grants. It also removes the oldest
 // ended grants of the person: otherwise, alternately allowing and revoking would fill the cluster.
-func (s *Server) enforceGrantLimits(ctx context.Context, who person.Person, namespace string) error {
+func (s *Server) enforceGrantLimits(ctx context.Context, who access.Person, namespace string) error {
 	all, own := 0, 0
 	var over []*v1alpha1.OAuthGrant
 	for _, grant := range s.Grants.List(namespace) {

@@ -14,7 +14,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 )
 
 const (
@@ -86,7 +86,7 @@ func keyOfClient(id string) string {
 }
 
 // client resolves a client_id. It fetches a metadata document only for a signed-in person.
-func (s *Server) client(ctx context.Context, id string, who person.Person) (*Client, *PageError) {
+func (s *Server) client(ctx context.Context, id string, who access.Person) (*Client, *PageError) {
 	const title = "The agent is not known"
 	switch {
 	case id == "":

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/session"
 )
 
@@ -193,7 +193,7 @@ func TestThreatTooManyGrants(t *testing.T) {
 		t.Errorf("one of another: %s", got)
 	}
 	for i := range maxGrants - maxGrantsOfPerson - 1 {
-		who := session.Session{ID: "another", Person: person.Person{Name: "oidc:" + strconv.Itoa(i/maxGrantsOfPerson)}}
+		who := session.Session{ID: "another", Person: access.Person{Name: "oidc:" + strconv.Itoa(i/maxGrantsOfPerson)}}
 		w.roles.give(who.Person.Name, acme, reading...)
 		if got := w.oneMore(who, client); got != "" {
 			t.Fatalf("grant %d of others: %s", i, got)

@@ -17,9 +17,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/limits"
-	"github.com/herald-social/herald/apiserver/person"
 )
 
 // Paths below the site's address.
@@ -91,7 +91,7 @@ type Grants interface {
 
 // Access checks a person's RBAC rights in a team's namespace.
 type Access interface {
-	May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error)
+	May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error)
 }
 
 // AuditLog records actions.

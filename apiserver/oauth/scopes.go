@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/person"
 )
 
 // requiredRights are the RBAC rights that a scope needs, in addition to the rights of the scopes it includes. The web
@@ -65,7 +65,7 @@ func scopeText(scopes []bridge.Scope) string {
 
 // within returns the scopes that a person may currently use in a namespace. A scope also needs the rights of the scopes
 // that it includes, even if these are not listed. The order of the list does not matter.
-func (s *Server) within(ctx context.Context, who person.Person, namespace string, scopes []bridge.Scope) ([]bridge.Scope, error) {
+func (s *Server) within(ctx context.Context, who access.Person, namespace string, scopes []bridge.Scope) ([]bridge.Scope, error) {
 	may := []bridge.Scope{}
 	for _, scope := range upToHighest(scopes) {
 		all := true
@@ -100,7 +100,7 @@ func both(a, b []bridge.Scope) []bridge.Scope {
 }
 
 // personOf returns the person who allowed a grant.
-func personOf(grant *v1alpha1.OAuthGrant) person.Person {
+func personOf(grant *v1alpha1.OAuthGrant) access.Person {
 	p := &grant.Spec.Person
-	return person.Person{Name: p.Name, Groups: p.Groups, DisplayName: p.DisplayName}
+	return access.Person{Name: p.Name, Groups: p.Groups, DisplayName: p.DisplayName}
 }

@@ -28,8 +28,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/session"
 )
 
@@ -43,8 +43,8 @@ const (
 
 var (
 	start = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
-	ada   = session.Session{ID: "session-of-ada", Person: person.Person{Name: "oidc:ada", Groups: []string{"oidc:marketing"}}}
-	eve   = session.Session{ID: "session-of-eve", Person: person.Person{Name: "oidc:eve"}}
+	ada   = session.Session{ID: "session-of-ada", Person: access.Person{Name: "oidc:ada", Groups: []string{"oidc:marketing"}}}
+	eve   = session.Session{ID: "session-of-eve", Person: access.Person{Name: "oidc:eve"}}
 )
 
 // keys seal as a replica does, and sign with a separate key.
@@ -187,7 +187,7 @@ func (s *store) Delete(_ context.Context, grant *v1alpha1.OAuthGrant) error {
 // roles are the rights of people, as "person namespace verb resource".
 type roles map[string]bool
 
-func (r roles) May(_ context.Context, who person.Person, namespace, verb, resource string, _ ...string) (bool, error) {
+func (r roles) May(_ context.Context, who access.Person, namespace, verb, resource string, _ ...string) (bool, error) {
 	return r[who.Name+" "+namespace+" "+verb+" "+resource], nil
 }
 

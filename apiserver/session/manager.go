@@ -19,7 +19,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/request"
 )
 
@@ -65,7 +65,7 @@ type Session struct {
 	// ID is the random id of the session. Values that are sealed for one session contain it.
 	ID string
 	// Person is the signed-in person.
-	Person person.Person
+	Person access.Person
 	// SignedIn is the time of the sign-in, to the millisecond; the session ends Life after it.
 	SignedIn time.Time
 
@@ -78,7 +78,7 @@ type Session struct {
 // content is the sealed content of the cookie.
 type content struct {
 	ID       string        `json:"i"`
-	Person   person.Person `json:"p"`
+	Person   access.Person `json:"p"`
 	SignedIn int64         `json:"s"`
 	Issued   int64         `json:"t"`
 	Mark     string        `json:"m,omitempty"`
@@ -141,7 +141,7 @@ func (m *Manager) SetCookie(w http.ResponseWriter, base, value string, life time
 
 // Issue starts a session and replaces the browser's current one, which another site may have planted. The error is
 // ErrTooLarge, or an error of Ready.
-func (m *Manager) Issue(w http.ResponseWriter, p person.Person) (Session, error) {
+func (m *Manager) Issue(w http.ResponseWriter, p access.Person) (Session, error) {
 	now := m.clock.Now().Truncate(time.Millisecond)
 	s := Session{ID: rand.Text(), Person: p, SignedIn: now, issued: now, mark: m.store.current.Load().signedOut[p.Name].Mark}
 	return s, m.set(w, s)
@@ -220,7 +220,7 @@ type key struct{}
 
 // With returns a context that carries a session and its person.
 func With(ctx context.Context, s Session) context.Context {
-	return context.WithValue(person.With(ctx, s.Person), key{}, s)
+	return context.WithValue(access.WithPerson(ctx, s.Person), key{}, s)
 }
 
 // From returns the session of the context; false without one.

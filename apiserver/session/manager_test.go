@@ -20,12 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/test/sessiontest"
 )
 
-var ada = person.Person{Name: "oidc:ada@example.com", Groups: []string{"oidc:marketing"}, DisplayName: "Ada"}
+var ada = access.Person{Name: "oidc:ada@example.com", Groups: []string{"oidc:marketing"}, DisplayName: "Ada"}
 
 // replica runs a manager on the Secret, in a bubble of synctest, where the real clock shows the bubble's time.
 func replica(t *testing.T, secrets session.SecretClient, edits ...func(*session.Options)) *session.Manager {
@@ -56,7 +56,7 @@ func pass(d time.Duration) {
 }
 
 // signIn returns the session cookie that a manager issues.
-func signIn(t *testing.T, m *session.Manager, p person.Person) *http.Cookie {
+func signIn(t *testing.T, m *session.Manager, p access.Person) *http.Cookie {
 	t.Helper()
 	w := httptest.NewRecorder()
 	if _, err := m.Issue(w, p); err != nil {
@@ -128,7 +128,7 @@ func TestLife(t *testing.T) {
 		m := replica(t, sessiontest.New())
 		cookie := signIn(t, m, ada)
 		handler := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if p, ok := person.From(r.Context()); ok {
+			if p, ok := access.PersonFrom(r.Context()); ok {
 				fmt.Fprint(w, p.Name)
 			}
 		}))
@@ -159,7 +159,7 @@ func TestLife(t *testing.T) {
 func TestFixation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m, elsewhere := replica(t, sessiontest.New()), replica(t, sessiontest.New())
-		planted := signIn(t, m, person.Person{Name: "oidc:mallory@example.com"})
+		planted := signIn(t, m, access.Person{Name: "oidc:mallory@example.com"})
 		before, _ := m.Read(with(planted))
 		w := httptest.NewRecorder()
 		issued, err := m.Issue(w, ada)
@@ -185,7 +185,7 @@ func TestSignOutEverywhere(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()
 		here, there := replica(t, secrets), replica(t, secrets)
-		old, other := signIn(t, here, ada), signIn(t, there, person.Person{Name: "oidc:bob@example.com"})
+		old, other := signIn(t, here, ada), signIn(t, there, access.Person{Name: "oidc:bob@example.com"})
 		if err := here.SignOutEverywhere(t.Context(), ada.Name); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	g "maragu.dev/gomponents"
 	"maragu.dev/gomponents/html"
 
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/session"
 )
@@ -61,7 +61,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		back = h.backOf(cookie)
 		h.Sessions.SetCookie(w, returning, "", 0)
 	}
-	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, ByLink, back)
+	h.signedIn(w, r, access.Person{Name: access.LinkPerson, DisplayName: "Administrator"}, ByLink, back)
 }
 
 // returning is the name and sealing purpose of the cookie with the page to return to after the sign-in: a one-time link

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/signin"
 )
 
@@ -224,23 +224,23 @@ func TestClaims(t *testing.T) {
 		reason string
 		claims map[string]any
 		edit   func(*signin.OIDC)
-		want   person.Person
+		want   access.Person
 		says   string
 	}{
-		"not verified":   {"others could claim an address", map[string]any{"email": "ada@example.com", "email_verified": false}, nil, person.Person{}, "does not vouch for your email"},
-		"not said":       {"what is not said is not vouched for", map[string]any{"email": "ada@example.com"}, nil, person.Person{}, "does not vouch for your email"},
-		"said in words":  {"some providers write text", map[string]any{"email": "ada@example.com", "email_verified": "true"}, nil, person.Person{Name: "oidc:ada@example.com", DisplayName: "ada@example.com"}, ""},
-		"no email":       {"the claim is missing", map[string]any{"name": "Ada"}, nil, person.Person{}, "web.oidc.usernameClaim"},
-		"a number":       {"a name is text", map[string]any{"email": 7, "email_verified": true}, nil, person.Person{}, "does not tell your email"},
-		"another claim":  {"no email is needed", map[string]any{"preferred_username": "ada"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, person.Person{Name: "oidc:1", DisplayName: "ada"}, ""},
-		"no prefix":      {"as the cluster knows the person", map[string]any{"sub": "ada"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, person.Person{Name: "ada", DisplayName: "ada"}, ""},
-		"as Kubernetes":  {"without a prefix a provider could name an account of the cluster", map[string]any{"sub": "system:admin"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, person.Person{}, "cannot be one here"},
-		"as the link":    {"or the administrator", map[string]any{"sub": "herald:link"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, person.Person{}, "cannot be one here"},
-		"endless":        {"every record of what a person does holds the name", map[string]any{"sub": long}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, person.Person{}, "cannot be one here"},
-		"line break":     {"a name is one line of the log", map[string]any{"sub": "ada\nroot"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, person.Person{}, "cannot be one here"},
-		"masters":        {"a group of the provider is none of the cluster", map[string]any{"sub": "ada", "groups": []string{"system:masters", "b", "a", "b", ""}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsPrefix = "sub", "" }, person.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"a", "b"}}, ""},
-		"one group":      {"some providers write no list of one", map[string]any{"sub": "ada", "groups": "a"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, person.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"oidc:a"}}, ""},
-		"groups unasked": {"no claim, no groups", map[string]any{"sub": "ada", "groups": []string{"a"}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsClaim = "sub", "" }, person.Person{Name: "oidc:ada", DisplayName: "ada"}, ""},
+		"not verified":   {"others could claim an address", map[string]any{"email": "ada@example.com", "email_verified": false}, nil, access.Person{}, "does not vouch for your email"},
+		"not said":       {"what is not said is not vouched for", map[string]any{"email": "ada@example.com"}, nil, access.Person{}, "does not vouch for your email"},
+		"said in words":  {"some providers write text", map[string]any{"email": "ada@example.com", "email_verified": "true"}, nil, access.Person{Name: "oidc:ada@example.com", DisplayName: "ada@example.com"}, ""},
+		"no email":       {"the claim is missing", map[string]any{"name": "Ada"}, nil, access.Person{}, "web.oidc.usernameClaim"},
+		"a number":       {"a name is text", map[string]any{"email": 7, "email_verified": true}, nil, access.Person{}, "does not tell your email"},
+		"another claim":  {"no email is needed", map[string]any{"preferred_username": "ada"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:1", DisplayName: "ada"}, ""},
+		"no prefix":      {"as the cluster knows the person", map[string]any{"sub": "ada"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{Name: "ada", DisplayName: "ada"}, ""},
+		"as Kubernetes":  {"without a prefix a provider could name an account of the cluster", map[string]any{"sub": "system:admin"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be one here"},
+		"as the link":    {"or the administrator", map[string]any{"sub": "herald:link"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be one here"},
+		"endless":        {"every record of what a person does holds the name", map[string]any{"sub": long}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be one here"},
+		"line break":     {"a name is one line of the log", map[string]any{"sub": "ada\nroot"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be one here"},
+		"masters":        {"a group of the provider is none of the cluster", map[string]any{"sub": "ada", "groups": []string{"system:masters", "b", "a", "b", ""}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsPrefix = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"a", "b"}}, ""},
+		"one group":      {"some providers write no list of one", map[string]any{"sub": "ada", "groups": "a"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"oidc:a"}}, ""},
+		"groups unasked": {"no claim, no groups", map[string]any{"sub": "ada", "groups": []string{"a"}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsClaim = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

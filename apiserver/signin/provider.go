@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 )
 
 // errToken is returned for an invalid ID token.
@@ -147,33 +147,33 @@ func (d *discovered) authorize(a attempt) (string, error) {
 }
 
 // person exchanges the code of a callback, and returns the person of the ID token.
-func (p *provider) person(ctx context.Context, code string, a attempt) (person.Person, error) {
+func (p *provider) person(ctx context.Context, code string, a attempt) (access.Person, error) {
 	known, err := p.discover(ctx)
 	if err != nil {
-		return person.Person{}, err
+		return access.Person{}, err
 	}
 	config := known.config
 	if p.ClientSecret != nil {
 		if config.ClientSecret, err = p.ClientSecret(); err != nil {
-			return person.Person{}, err
+			return access.Person{}, err
 		}
 	}
 	ctx = oidc.ClientContext(ctx, p.Client)
 	tokens, err := config.Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
 	if err != nil {
-		return person.Person{}, fmt.Errorf("exchange the code: %w", err)
+		return access.Person{}, fmt.Errorf("exchange the code: %w", err)
 	}
 	raw, _ := tokens.Extra("id_token").(string)
 	token, err := known.verifier.Verify(ctx, raw)
 	if err != nil {
-		return person.Person{}, fmt.Errorf("%w: %w", errToken, err)
+		return access.Person{}, fmt.Errorf("%w: %w", errToken, err)
 	}
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.Nonce)) != 1 {
-		return person.Person{}, fmt.Errorf("%w: its nonce is not that of this sign-in", errToken)
+		return access.Person{}, fmt.Errorf("%w: its nonce is not that of this sign-in", errToken)
 	}
 	var all claims
 	if err := token.Claims(&all); err != nil {
-		return person.Person{}, fmt.Errorf("%w: %w", errToken, err)
+		return access.Person{}, fmt.Errorf("%w: %w", errToken, err)
 	}
 	return p.personOf(all)
 }
@@ -212,19 +212,19 @@ func (c claims) list(name string) []string {
 }
 
 // personOf converts claims to a person.
-func (p *provider) personOf(c claims) (person.Person, error) {
+func (p *provider) personOf(c claims) (access.Person, error) {
 	name := c.text(p.UsernameClaim)
 	switch {
 	case name == "":
-		return person.Person{}, &claimError{fmt.Sprintf("%s does not tell your %s, by which Herald knows people. An administrator can name another claim in web.oidc.usernameClaim, or ask for more in web.oidc.scopes.", p.name, p.UsernameClaim)}
+		return access.Person{}, &claimError{fmt.Sprintf("%s does not tell your %s, by which Herald knows people. An administrator can name another claim in web.oidc.usernameClaim, or ask for more in web.oidc.scopes.", p.name, p.UsernameClaim)}
 	case p.UsernameClaim == "email" && !c.verified():
-		return person.Person{}, &claimError{fmt.Sprintf("%s does not vouch for your email (email_verified), by which Herald knows people. Verify it there; an administrator can name another claim in web.oidc.usernameClaim.", p.name)}
+		return access.Person{}, &claimError{fmt.Sprintf("%s does not vouch for your email (email_verified), by which Herald knows people. Verify it there; an administrator can name another claim in web.oidc.usernameClaim.", p.name)}
 	}
 	full := p.UsernamePrefix + name
 	if !usable(full) {
-		return person.Person{}, &claimError{"Your name at " + p.name + " cannot be one here: it begins like a name of Kubernetes or Herald, has control characters, or is too long. An administrator can set web.oidc.usernamePrefix."}
+		return access.Person{}, &claimError{"Your name at " + p.name + " cannot be one here: it begins like a name of Kubernetes or Herald, has control characters, or is too long. An administrator can set web.oidc.usernamePrefix."}
 	}
-	found := person.Person{Name: full, DisplayName: name}
+	found := access.Person{Name: full, DisplayName: name}
 	// The last present claim wins.
 	for _, claim := range []string{"preferred_username", "email", "name"} {
 		if shown := c.text(claim); shown != "" && usable(shown) {

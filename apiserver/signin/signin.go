@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 	g "maragu.dev/gomponents"
 
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/limits"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/session"
 )
@@ -125,7 +125,7 @@ func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 }
 
 // signedIn issues a person's session and redirects to a page of the site.
-func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p person.Person, by Method, back string) {
+func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p access.Person, by Method, back string) {
 	issued, err := h.Sessions.Issue(w, p)
 	if err != nil {
 		h.count(by, Failed)

@@ -20,7 +20,7 @@ import (
 	g "maragu.dev/gomponents"
 	"maragu.dev/gomponents/html"
 
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/apiserver/signin"
 	"github.com/herald-social/herald/test/issuertest"
@@ -143,7 +143,7 @@ func (b *browser) do(method, path string, edits ...func(*http.Request)) *reply {
 }
 
 // who returns the person that the browser's cookies sign in, or a zero person.
-func (b *browser) who() person.Person {
+func (b *browser) who() access.Person {
 	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	for _, cookie := range b.cookies {
 		r.AddCookie(cookie)
@@ -277,7 +277,7 @@ func TestLinkLeadsBack(t *testing.T) {
 func TestLinkByCurl(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newWorld(t, nil).browser()
-		if answer := b.do(http.MethodPost, b.link(time.Minute)); answer.StatusCode != http.StatusSeeOther || b.who().Name != person.Link {
+		if answer := b.do(http.MethodPost, b.link(time.Minute)); answer.StatusCode != http.StatusSeeOther || b.who().Name != access.LinkPerson {
 			t.Errorf("got %d as %q", answer.StatusCode, b.who().Name)
 		}
 	})
@@ -423,10 +423,10 @@ func TestSignOut(t *testing.T) {
 		status       int
 		here, others string
 	}{
-		"here":           {"other devices stay", url.Values{}, nil, nil, 303, "", person.Link},
+		"here":           {"other devices stay", url.Values{}, nil, nil, 303, "", access.LinkPerson},
 		"everywhere":     {"a lost laptop is signed out", url.Values{"everywhere": {"1"}}, nil, nil, 303, "", ""},
-		"stored nowhere": {"what did not happen is not said to have", url.Values{"everywhere": {"1"}}, nil, errors.New("etcd is away"), 503, person.Link, person.Link},
-		"from elsewhere": {"another site could sign people out", url.Values{"everywhere": {"1"}}, header("Sec-Fetch-Site", "cross-site"), nil, 403, person.Link, person.Link},
+		"stored nowhere": {"what did not happen is not said to have", url.Values{"everywhere": {"1"}}, nil, errors.New("etcd is away"), 503, access.LinkPerson, access.LinkPerson},
+		"from elsewhere": {"another site could sign people out", url.Values{"everywhere": {"1"}}, header("Sec-Fetch-Site", "cross-site"), nil, 403, access.LinkPerson, access.LinkPerson},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/apiserver/session"
 )
@@ -88,7 +88,7 @@ func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
 }
 
 // connected shows the result of a flow.
-func (s *Site) connected(w http.ResponseWriter, r *http.Request, who person.Person, out connect.Outcome, err error) {
+func (s *Site) connected(w http.ResponseWriter, r *http.Request, who access.Person, out connect.Outcome, err error) {
 	accounts := "/teams/" + out.Namespace + "/connections"
 	switch {
 	case err != nil:

@@ -19,8 +19,8 @@ import (
 	g "maragu.dev/gomponents"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/oauth"
-	"github.com/herald-social/herald/apiserver/person"
 )
 
 // agentCallback is the redirect URI of the tests' agents.
@@ -71,7 +71,7 @@ func levelsOf(t *testing.T, answer *httptest.ResponseRecorder) (offered []string
 func TestConsentOffers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		who   person.Person
+		who   access.Person
 		scope string
 		want  string
 	}{
@@ -94,7 +94,7 @@ func TestConsentOffers(t *testing.T) {
 func TestThreatConsentClick(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		who    person.Person
+		who    access.Person
 		levels int
 	}{"several": {editor, 3}, "one": {viewer, 1}} {
 		w := newWorld(clocktesting.NewFakeClock(now))
@@ -165,7 +165,7 @@ func TestConsentSignedOut(t *testing.T) {
 // twoTeams gives a person access to both teams.
 type twoTeams struct{ roles }
 
-func (r twoTeams) Teams(context.Context, person.Person) ([]*v1alpha1.Team, error) {
+func (r twoTeams) Teams(context.Context, access.Person) ([]*v1alpha1.Team, error) {
 	return r.teams, nil
 }
 
@@ -327,7 +327,7 @@ func render(t *testing.T, node g.Node) string {
 func TestAgentsPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	for name, who := range map[string]person.Person{"agent-edith": editor, "agent-vera": viewer} {
+	for name, who := range map[string]access.Person{"agent-edith": editor, "agent-vera": viewer} {
 		w.grants[acme+"/"+name] = &v1alpha1.OAuthGrant{
 			ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: name, CreationTimestamp: metav1.NewTime(now)},
 			Spec: v1alpha1.OAuthGrantSpec{
@@ -343,7 +343,7 @@ func TestAgentsPage(t *testing.T) {
 	alone.grants = w.grants
 	for name, tc := range map[string]struct {
 		w         *world
-		who       person.Person
+		who       access.Person
 		sees, may string
 	}{
 		"one's own":           {alone, viewer, "agent-vera", "agent-vera"},
@@ -381,7 +381,7 @@ func TestAgentsPage(t *testing.T) {
 // ownOnly denies access to the grants of others.
 type ownOnly struct{ roles }
 
-func (r ownOnly) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
+func (r ownOnly) May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error) {
 	if resource == "oauthgrants" {
 		return false, nil
 	}

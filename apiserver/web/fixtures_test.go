@@ -26,10 +26,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/oauth"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/request"
@@ -54,10 +54,10 @@ var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
 // The people of the tests, by their roles in acme. The stranger has a role in beta.
 var (
-	viewer        = person.Person{Name: "oidc:vera"}
-	editor        = person.Person{Name: "oidc:edith", DisplayName: "Edith"}
-	administrator = person.Person{Name: person.Link}
-	stranger      = person.Person{Name: "oidc:sam"}
+	viewer        = access.Person{Name: "oidc:vera"}
+	editor        = access.Person{Name: "oidc:edith", DisplayName: "Edith"}
+	administrator = access.Person{Name: access.LinkPerson}
+	stranger      = access.Person{Name: "oidc:sam"}
 )
 
 // roles implements Access with the shipped roles.
@@ -68,7 +68,7 @@ type roles struct {
 	lacks []string
 }
 
-func (r roles) May(_ context.Context, who person.Person, namespace, verb, resource string, _ ...string) (bool, error) {
+func (r roles) May(_ context.Context, who access.Person, namespace, verb, resource string, _ ...string) (bool, error) {
 	if slices.Contains(r.lacks, verb+" "+resource) {
 		return false, nil
 	}
@@ -107,7 +107,7 @@ func without(right string) func(*Config) {
 	}
 }
 
-func (r roles) Teams(ctx context.Context, who person.Person) (mine []*v1alpha1.Team, err error) {
+func (r roles) Teams(ctx context.Context, who access.Person) (mine []*v1alpha1.Team, err error) {
 	for _, team := range r.teams {
 		if may, _ := r.May(ctx, who, team.Spec.Namespace, "list", "posts"); may {
 			mine = append(mine, team)
@@ -274,7 +274,7 @@ func at(when time.Time) func(*v1alpha1.Post) {
 }
 
 // ask returns a request of a person; nil is a visitor without a session. A form makes it a POST.
-func ask(who *person.Person, path string, form url.Values) *http.Request {
+func ask(who *access.Person, path string, form url.Values) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "https://herald.example"+path, http.NoBody)
 	if form != nil {
 		r = httptest.NewRequest(http.MethodPost, "https://herald.example"+path, strings.NewReader(form.Encode()))
@@ -296,7 +296,7 @@ func (w *world) serve(r *http.Request) *httptest.ResponseRecorder {
 }
 
 // get returns the page of a path, which must exist.
-func (w *world) get(tb testing.TB, who person.Person, path string) *html.Node {
+func (w *world) get(tb testing.TB, who access.Person, path string) *html.Node {
 	tb.Helper()
 	answer := w.serve(ask(&who, path, nil))
 	if answer.Code != http.StatusOK {

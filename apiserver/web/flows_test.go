@@ -17,7 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 )
 
 // TestRoles holds the access of each role of docs/people.md: pages and forms beyond it are rejected.
@@ -25,7 +25,7 @@ func TestRoles(t *testing.T) {
 	t.Parallel()
 	const none, see, write, manage = 0, 1, 2, 3
 	roles := []struct {
-		who   person.Person
+		who   access.Person
 		level int
 	}{{viewer, see}, {editor, write}, {administrator, manage}, {stranger, none}}
 	for path, least := range map[string]int{
@@ -369,7 +369,7 @@ func TestAddressOfTeam(t *testing.T) {
 	for path, want := range map[string]string{
 		"/teams/" + acme: "/teams/" + acme + "/", "/teams/nobody": "/teams/nobody/", "/teams/%2F%2Fevil.example": "/teams/%2F%2Fevil.example/",
 	} {
-		for _, who := range []*person.Person{nil, &stranger, &viewer} {
+		for _, who := range []*access.Person{nil, &stranger, &viewer} {
 			if got := to(t, w.serve(ask(who, path, nil))); got != want {
 				t.Errorf("%s leads to %s, want %s", path, got, want)
 			}
@@ -415,7 +415,7 @@ func TestUpload(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason, body string
-		who          person.Person
+		who          access.Person
 		status       int
 	}{
 		"Good":      {"an address to upload to", `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`, editor, 201},

@@ -11,9 +11,9 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/limits"
-	"github.com/herald-social/herald/apiserver/person"
 )
 
 // maxForm is the maximum size of a form, in bytes: it has to hold the text of a post for each account.
@@ -46,7 +46,7 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 
 // personForm is parseForm for a form that belongs to no team. Such forms count against the person's own limit, which is
 // as high as a team's and is charged for the bytes that were read.
-func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who person.Person) (done func(), err error) {
+func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who access.Person) (done func(), err error) {
 	own := shareOf(who)
 	if err := s.limitPerson(w, own, "you send too many forms at once"); err != nil {
 		return func() {}, err
@@ -72,7 +72,7 @@ func (s *Site) limitPerson(w http.ResponseWriter, own, tooMuch string) error {
 
 // shareOf returns the rate limit key of a person's forms outside teams. No namespace can have such a name, so that a
 // person with the name of a team does not use up its limit.
-func shareOf(who person.Person) string { return "person\x00" + who.Name }
+func shareOf(who access.Person) string { return "person\x00" + who.Name }
 
 // releaseForm releases the memory of the form.
 func (v *visit) releaseForm() {

@@ -15,9 +15,9 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/oauth"
-	"github.com/herald-social/herald/apiserver/person"
 )
 
 // TestHostileForms limits the memory for parsing any form of 2 MiB.
@@ -102,7 +102,7 @@ func TestNamesake(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer done()
-	namesake := person.Person{Name: acme}
+	namesake := access.Person{Name: acme}
 	if got := w.serve(ask(&namesake, "/connect/x/choose", url.Values{"pending": {"a"}, "account": {"b"}})); got.Code == http.StatusTooManyRequests {
 		t.Errorf("answered %d", got.Code)
 	}

@@ -21,7 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 )
 
 // countedFiles counts the reads and signatures of files. It signs a different URL each time.
@@ -187,7 +187,7 @@ func TestChecksAreBounded(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakeClock(now)
 	w := newWorld(clk)
-	check := func(who person.Person, htmx string) (int, string) {
+	check := func(who access.Person, htmx string) (int, string) {
 		r := ask(&who, "/teams/"+acme+"/compose/check", url.Values{"category": {"text"}, "caption": {"a"}, "target": {"our-x"}})
 		r.Header.Set("HX-Request", htmx)
 		answer := w.serve(r)
@@ -229,7 +229,7 @@ func TestCheckOfEditor(t *testing.T) {
 // writers may write posts but not upload files.
 type writers struct{ roles }
 
-func (r writers) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
+func (r writers) May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error) {
 	if resource == "media" {
 		return false, nil
 	}
@@ -250,7 +250,7 @@ func TestThreatUploadAddresses(t *testing.T) {
 		w.put(textPost("p-1", "text", asDraft, func(post *v1alpha1.Post) {
 			post.Spec.Category, post.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: references([]string{"m-1"})}
 		}))
-		who := []person.Person{viewer, editor}
+		who := []access.Person{viewer, editor}
 		for _, p := range who {
 			for _, path := range append([]string{"posts/p-1/events"}, pages...) {
 				r := ask(&p, "/teams/"+acme+"/"+path, nil)
@@ -280,7 +280,7 @@ func TestThreatUploadAddresses(t *testing.T) {
 // slowAccess delays each answer by a second.
 type slowAccess struct{ roles }
 
-func (r slowAccess) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
+func (r slowAccess) May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error) {
 	time.Sleep(time.Second) //nolint:forbidigo // in a bubble of synctest
 	return r.roles.May(ctx, who, namespace, verb, resource, name...)
 }

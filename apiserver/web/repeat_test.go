@@ -16,7 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 )
 
 // TestRepeated holds that publishing a recent post again requires a confirmation.
@@ -47,7 +47,7 @@ func TestRepeated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
 		first, then url.Values
-		who         person.Person
+		who         access.Person
 		between     func(*world)
 		after       time.Duration
 		asks        bool

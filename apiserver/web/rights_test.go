@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 )
 
 // TestShippedRolesSuffice holds that each right that the pages require is part of a shipped role, and that each page is
@@ -40,7 +40,7 @@ func TestShippedRolesSuffice(t *testing.T) {
 		viewer.Name: {seePosts, seeConnections, seeUsages}, editor.Name: {createPosts, updatePosts, createMedia, seeKeys},
 	} {
 		for _, need := range wants {
-			if may, _ := (roles{}).May(t.Context(), person.Person{Name: who}, acme, need.verb, need.resource); !may {
+			if may, _ := (roles{}).May(t.Context(), access.Person{Name: who}, acme, need.verb, need.resource); !may {
 				t.Errorf("%s may not %s %s", who, need.verb, need.resource)
 			}
 		}
@@ -140,7 +140,7 @@ func TestWithoutUsage(t *testing.T) {
 func TestNamesOfRoles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.RolePrefix = "outreach" })
-	nobody := person.Person{Name: "oidc:nobody"}
+	nobody := access.Person{Name: "oidc:nobody"}
 	for name, r := range map[string]*http.Request{"no team": ask(&nobody, "/", nil), "team": ask(&viewer, "/teams/"+acme+"/team", nil)} {
 		text := w.serve(r).Body.String()
 		if !strings.Contains(text, "outreach-viewer, outreach-editor or outreach-admin") || strings.Contains(text, "herald-") {

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/oauth"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/apiserver/signin"
 )
@@ -100,7 +100,7 @@ func (s *Site) roleNames() string {
 	return s.RolePrefix + "-viewer, " + s.RolePrefix + "-editor or " + s.RolePrefix + "-admin"
 }
 
-func (s *Site) noTeam(w http.ResponseWriter, who person.Person) {
+func (s *Site) noTeam(w http.ResponseWriter, who access.Person) {
 	s.page(w, http.StatusForbidden, "You belong to no team yet",
 		paragraph("You are signed in as "+who.Name+". Ask the people who run Herald to give you a role in the namespace of a team: "+s.roleNames()+"."),
 		form("/signout", "", submit("Sign out", "")))

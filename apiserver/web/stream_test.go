@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/test/sessiontest"
 )
@@ -64,7 +64,7 @@ func (r *reader) got() string {
 }
 
 // follow opens the stream of a post, in a bubble of synctest.
-func follow(t *testing.T, w *world, who person.Person, id string) (*reader, context.CancelFunc, chan struct{}) {
+func follow(t *testing.T, w *world, who access.Person, id string) (*reader, context.CancelFunc, chan struct{}) {
 	t.Helper()
 	r := ask(&who, "/teams/"+acme+"/posts/"+id+"/events", nil)
 	ctx, leave := context.WithCancel(r.Context())
@@ -256,7 +256,7 @@ type changing struct {
 	kept  map[string]time.Time
 }
 
-func (c *changing) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
+func (c *changing) May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := who.Name + namespace + verb + resource

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/limits"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/session"
 )
@@ -25,7 +25,7 @@ type visit struct {
 	*http.Request
 
 	session   session.Session
-	person    person.Person
+	person    access.Person
 	namespace string
 	team      *v1alpha1.Team
 	teams     []*v1alpha1.Team

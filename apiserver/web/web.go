@@ -21,11 +21,11 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/oauth"
-	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/apiserver/session"
@@ -37,9 +37,9 @@ import (
 type Access interface {
 	// May reports whether a person may use a Kubernetes verb, such as "create", on a resource of Herald, such as
 	// "posts".
-	May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error)
+	May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error)
 	// Teams returns the teams whose posts a person may list, sorted by name.
-	Teams(ctx context.Context, who person.Person) ([]*v1alpha1.Team, error)
+	Teams(ctx context.Context, who access.Person) ([]*v1alpha1.Team, error)
 }
 
 // Config is the configuration of a Site. Every field is required unless its comment makes it optional.
