@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/herald-social/herald/apiserver/docs"
 	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/mcp"
 	"github.com/herald-social/herald/apiserver/openapi"
@@ -48,7 +47,7 @@ func newSite(api *rest.Handler, agents http.Handler, web *web, siteURL string) (
 	if err != nil {
 		return nil, err
 	}
-	description := docs.ForSite(siteURL)
+	description := openapi.PageForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
 		api: api, mcp: agents, web: web.site(), open: web.open, guard: api.Guard(), signedIn: web.signedIn,

@@ -3,7 +3,7 @@
 
 // apidocs generates the page about the HTTP API, as HTML for people and as Markdown for programs. Both come from the
 // OpenAPI document alone, so they cannot differ from it. The HTML needs no scripts and nothing from other sites. `go
-// generate ./apiserver/docs` runs it.
+// generate ./apiserver/openapi` runs it.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package docs
+package openapi
 
 import (
 	"bytes"
@@ -13,16 +13,14 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
-
-	"github.com/herald-social/herald/apiserver/openapi"
 )
 
 const site = "https://herald.example.com"
 
-// load parses the page like a browser.
-func load(t *testing.T) (made *Page, root *html.Node) {
+// loadPage parses the page like a browser.
+func loadPage(t *testing.T) (made *Page, root *html.Node) {
 	t.Helper()
-	made = ForSite(site)
+	made = PageForSite(site)
 	root, err := html.Parse(bytes.NewReader(made.HTML))
 	if err != nil {
 		t.Fatal(err)
@@ -52,14 +50,14 @@ func text(n *html.Node) string {
 // TestPageIsWhole verifies that the page has the whole document.
 func TestPageIsWhole(t *testing.T) {
 	t.Parallel()
-	_, root := load(t)
+	_, root := loadPage(t)
 	ids, all := map[string]int{}, text(root)
 	for n := range root.Descendants() {
 		if id := attribute(n, "id"); id != "" {
 			ids[id]++
 		}
 	}
-	raw, err := openapi.JSON()
+	raw, err := JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +117,7 @@ func TestPageIsWhole(t *testing.T) {
 // its own.
 func TestPageStandsAlone(t *testing.T) {
 	t.Parallel()
-	made, root := load(t)
+	made, root := loadPage(t)
 	ids := map[string]bool{}
 	for n := range root.Descendants() {
 		id := attribute(n, "id")
@@ -165,7 +163,7 @@ func TestPageStandsAlone(t *testing.T) {
 // TestExamplesCanBeCopied verifies that each command has the site's address, and the document's example as its body.
 func TestExamplesCanBeCopied(t *testing.T) {
 	t.Parallel()
-	_, root := load(t)
+	_, root := loadPage(t)
 	var commands []string
 	for n := range root.Descendants() {
 		if n.Data == "pre" && strings.HasPrefix(text(n), "curl ") {
@@ -190,7 +188,7 @@ func TestExamplesCanBeCopied(t *testing.T) {
 // limit, error and command.
 func TestMarkdownSaysTheSame(t *testing.T) {
 	t.Parallel()
-	made, root := load(t)
+	made, root := loadPage(t)
 	// Both are compared without markup.
 	plain := func(text string) string {
 		return strings.Join(strings.Fields(strings.NewReplacer("`", "", "\\", "", "**", "").Replace(text)), " ")
@@ -227,7 +225,7 @@ func within(n *html.Node, element string) bool {
 // (https://llmstxt.org).
 func TestLLMs(t *testing.T) {
 	t.Parallel()
-	text := string(ForSite(site).LLMs)
+	text := string(PageForSite(site).LLMs)
 	if strings.Contains(text, placeholder) {
 		t.Error("it does not name the site")
 	}
@@ -243,7 +241,7 @@ func TestLLMs(t *testing.T) {
 			}
 		}
 	}
-	raw, err := openapi.JSON()
+	raw, err := JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
