@@ -5,34 +5,31 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// APIKeyTokenKey is the key of the token in the Secret that is created for a token of an
-// APIKey.
+// APIKeyTokenKey is the key of the token in the Secret created for an APIKey token.
 const APIKeyTokenKey = "token"
 
-// DefaultTokenName is the name of the only token of an APIKey that lists none.
+// DefaultTokenName is the token name of an APIKey without listed tokens.
 const DefaultTokenName = "token"
 
 // APIKeySpec is the desired state of a key.
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.revoked) && oldSelf.revoked) || (has(self.revoked) && self.revoked)",message="a revoked key stays revoked; create a new APIKey instead"
 type APIKeySpec struct {
-	// description of the key's purpose, for people.
+	// description is the human-readable purpose of the key.
 	// +optional
 	// +kubebuilder:validation:MaxLength=500
 	Description string `json:"description,omitempty"`
 
-	// expiresAt is when the key stops working, with all its tokens. Omitted, it never
-	// expires.
+	// expiresAt is the expiry time of the key and all its tokens. If omitted, the key never expires.
 	// +optional
 	ExpiresAt *Time `json:"expiresAt,omitempty"`
 
-	// revoked stops the key and all its tokens immediately. It cannot be undone.
+	// revoked invalidates the key and all its tokens immediately. It cannot be undone.
 	// +optional
 	Revoked bool `json:"revoked,omitempty"`
 
-	// tokens that are valid for the key. If empty, the key has one token, named "token",
-	// which the manager creates. To replace a token without a gap, add a second one,
-	// distribute it to the clients, then remove the first: it stops working at once. Each
-	// token needs a name that the key has not had before.
+	// tokens are the key's valid tokens. If empty, the key has one token named "token", which the manager creates. To rotate a token
+	// without downtime, add a second one, distribute it to the clients, and remove the first, which becomes invalid immediately. Token
+	// names cannot be reused within a key.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -40,7 +37,7 @@ type APIKeySpec struct {
 	Tokens []APIKeyToken `json:"tokens,omitempty"`
 }
 
-// APIKeyToken is one of the tokens of a key.
+// APIKeyToken is one token of a key.
 // +kubebuilder:validation:XValidation:rule="has(self.sha256) == has(oldSelf.sha256) && (!has(self.sha256) || self.sha256 == oldSelf.sha256)",message="a token cannot be replaced by another of the same name; list one with a new name instead"
 type APIKeyToken struct {
 	// name identifies the token within the key.
@@ -49,7 +46,7 @@ type APIKeyToken struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// expiresAt is when this token stops working. Omitted, it works as long as the key.
+	// expiresAt is the expiry time of this token. If omitted, the token expires with its key.
 	// +optional
 	ExpiresAt *Time `json:"expiresAt,omitempty"`
 
@@ -86,7 +83,7 @@ type APIKeyStatus struct {
 	// +kubebuilder:validation:MaxItems=2
 	Tokens []APIKeyTokenStatus `json:"tokens,omitempty"`
 
-	// lastUsedAt is when the key was last used, to within an hour.
+	// lastUsedAt is the time of the key's last use, with a precision of one hour.
 	// +optional
 	LastUsedAt *Time `json:"lastUsedAt,omitempty"`
 }
@@ -107,8 +104,7 @@ type APIKeyTokenStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	SHA256 string `json:"sha256,omitempty"`
 
-	// prefix is the start of the token, so that people recognise it, if the manager created
-	// it.
+	// prefix is the recognizable start of a token that the manager created.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Prefix string `json:"prefix,omitempty"`
@@ -153,7 +149,7 @@ type APIKey struct {
 	Status APIKeyStatus `json:"status,omitzero"`
 }
 
-// WantedTokens returns the desired tokens of the key.
+// WantedTokens returns the key's desired tokens.
 func (k *APIKey) WantedTokens() []APIKeyToken {
 	if len(k.Spec.Tokens) == 0 {
 		return []APIKeyToken{{Name: DefaultTokenName}}
@@ -161,7 +157,7 @@ func (k *APIKey) WantedTokens() []APIKeyToken {
 	return k.Spec.Tokens
 }
 
-// EndOf returns when a token of the key stops working; nil if it never expires.
+// EndOf returns the expiry time of a token; nil if it never expires.
 func (k *APIKey) EndOf(token APIKeyToken) *Time {
 	end := k.Spec.ExpiresAt
 	if own := token.ExpiresAt; own != nil && (end == nil || own.Before(end.Time)) {
@@ -170,7 +166,7 @@ func (k *APIKey) EndOf(token APIKeyToken) *Time {
 	return end
 }
 
-// Token returns the status of the token with that name; nil if there is none yet.
+// Token returns the status of the named token; nil if it has none yet.
 func (s *APIKeyStatus) Token(name string) *APIKeyTokenStatus {
 	for i := range s.Tokens {
 		if s.Tokens[i].Name == name {

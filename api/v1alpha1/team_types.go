@@ -30,9 +30,9 @@ const (
 	SubscriptionCancelled SubscriptionState = "cancelled"
 )
 
-// Subscription is a team's plan and its payment state.
+// Subscription is a team's plan and payment state.
 type Subscription struct {
-	// plan sets the limits of the team.
+	// plan sets the team's limits.
 	// +optional
 	// +kubebuilder:default=unlimited
 	Plan Plan `json:"plan,omitempty"`
@@ -42,78 +42,68 @@ type Subscription struct {
 	// +kubebuilder:default=active
 	State SubscriptionState `json:"state,omitempty"`
 
-	// trialEndsAt is when a trial ends. Defaults to seven days after the creation of the
-	// Team.
+	// trialEndsAt is the end of the trial. Defaults to seven days after the Team's creation.
 	// +optional
 	TrialEndsAt *Time `json:"trialEndsAt,omitempty"`
 }
 
-// AgentPublishing determines how a post that an agent wants to publish is handled.
+// AgentPublishing determines how agents' publish requests are handled.
 // +kubebuilder:validation:Enum=allowed;asDraft
 type AgentPublishing string
 
 const (
 	// AgentsMayPublish delivers the post like any other.
 	AgentsMayPublish AgentPublishing = "allowed"
-	// AgentsDraft keeps the post as a draft, until a person publishes it in the web
-	// application.
+	// AgentsDraft keeps the post as a draft until a user publishes it in the web application.
 	AgentsDraft AgentPublishing = "asDraft"
 )
 
-// Agents sets the permissions of agents that connect through the MCP server.
+// Agents sets the permissions of MCP agents.
 type Agents struct {
-	// publishing determines how a post that an agent wants to publish is handled: "allowed"
-	// delivers it like any other; "asDraft" keeps it as a draft, with the requested time,
-	// until a person publishes it in the web application.
+	// publishing determines how agents' publish requests are handled: "allowed" delivers the post like any other; "asDraft" keeps it as a
+	// draft, with the requested time, until a user publishes it in the web application.
 	// +optional
 	// +kubebuilder:default=allowed
 	Publishing AgentPublishing `json:"publishing,omitempty"`
 }
 
-// TeamMedia sets how a team's photos and videos are changed before they are sent to
-// platforms.
+// TeamMedia sets how a team's photos and videos are changed before publication.
 type TeamMedia struct {
-	// convert enables the conversion of videos that a platform accepts only with another
-	// size, frame rate, codec or file size. Without it, such a post is refused. Conversion
-	// needs ffmpeg and uses much of the manager's CPU time.
+	// convert enables converting videos to a size, frame rate, codec or file size that the platform accepts. Without it, such posts are
+	// rejected. Conversion needs ffmpeg and takes much CPU time in the manager.
 	// +optional
 	Convert bool `json:"convert,omitempty"`
 
-	// keepLocation keeps the location, as coordinates or as a name, in the metadata of
-	// photos and videos. Without it, Herald removes the location for every platform. Pixels
-	// and frames are not changed.
+	// keepLocation keeps the location, as coordinates or as a name, in the metadata of photos and videos. Without it, Herald removes the
+	// location for every platform. Pixels and frames are not changed.
 	// +optional
 	KeepLocation bool `json:"keepLocation,omitempty"`
 }
 
-// TeamBudget limits the objects that a team may store in the cluster and its work in
-// progress, so that no team uses up the capacity for the others. Omitted fields default to
-// the plan's values (docs/plans.md).
+// TeamBudget limits a team's objects in the cluster and its work in progress, which preserves capacity for other teams. Omitted fields
+// default to the plan's values (docs/plans.md).
 type TeamBudget struct {
-	// posts is the maximum number of stored Posts: finished and cancelled ones count until
-	// they are deleted.
+	// posts is the maximum number of stored Posts, including finished and cancelled ones until they are deleted.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000000
 	Posts *int32 `json:"posts,omitempty"`
 
-	// postBytes is the maximum total size of these Posts in bytes: their spec and metadata,
-	// as the Kubernetes API stores them, 2 KiB per target for Herald's data, and 256 bytes
-	// for each card of a tree at each target.
+	// postBytes is the maximum total size of these Posts in bytes: their spec and metadata as stored by the Kubernetes API, 2 KiB per
+	// target for Herald's data, and 256 bytes per tree card and target.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=24
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1152921504606846976 : isQuantity(self) && !quantity(self).isLessThan(quantity('0')) && !quantity(self).isGreaterThan(quantity('1Ei'))",message="must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"
 	PostBytes *resource.Quantity `json:"postBytes,omitempty"`
 
-	// unfinishedPosts is the maximum number of Posts that are drafts, scheduled or in
-	// delivery.
+	// unfinishedPosts is the maximum number of draft, scheduled and processing Posts.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000000
 	UnfinishedPosts *int32 `json:"unfinishedPosts,omitempty"`
 
-	// pendingFiles is the maximum number of Media that wait for their files.
+	// pendingFiles is the maximum number of Media without a received file.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
@@ -126,19 +116,18 @@ type TeamBudget struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1152921504606846976 : isQuantity(self) && !quantity(self).isLessThan(quantity('0')) && !quantity(self).isGreaterThan(quantity('1Ei'))",message="must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"
 	PendingFileBytes *resource.Quantity `json:"pendingFileBytes,omitempty"`
 
-	// keys is the maximum number of APIKeys: revoked and expired ones count until they are
-	// deleted.
+	// keys is the maximum number of APIKeys, including revoked and expired ones until they are deleted.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000
 	Keys *int32 `json:"keys,omitempty"`
 }
 
-// BudgetItem is the name of a field of a TeamBudget.
+// BudgetItem is the name of a TeamBudget field.
 // +kubebuilder:validation:Enum=posts;postBytes;unfinishedPosts;pendingFiles;pendingFileBytes;keys
 type BudgetItem string
 
-// The fields of a TeamBudget.
+// The TeamBudget fields.
 const (
 	BudgetPosts            BudgetItem = "posts"
 	BudgetPostBytes        BudgetItem = "postBytes"
@@ -148,11 +137,10 @@ const (
 	BudgetKeys             BudgetItem = "keys"
 )
 
-// BudgetQuota is the name of the ResourceQuota in a team's namespace that limits the number
-// of its objects.
+// BudgetQuota is the name of the ResourceQuota that limits the number of objects in a team's namespace.
 const BudgetQuota = "budget.social.herald.dev"
 
-// BudgetUse is the usage of one field of a budget.
+// BudgetUse is the usage of a budget field.
 type BudgetUse struct {
 	// item is the field of Team.spec.budget.
 	// +required
@@ -169,12 +157,10 @@ type BudgetUse struct {
 	Limit int64 `json:"limit"`
 }
 
-// maxPercent is the maximum that Percent returns. A budget may have been lowered below its
-// usage.
+// maxPercent is the maximum result of Percent. A budget may have been lowered below its usage.
 const maxPercent = 1000
 
-// Percent returns the usage in percent of the limit. A field without usage is at 0,
-// whatever its limit.
+// Percent returns the usage as a percentage of the limit. Zero usage is 0 %, regardless of the limit.
 func (u BudgetUse) Percent() int {
 	switch {
 	case u.Used == 0:
@@ -188,9 +174,8 @@ func (u BudgetUse) Percent() int {
 
 // TeamSpec is the desired state of a team. A platform team sets it.
 type TeamSpec struct {
-	// namespace of the team, with its connections, keys, media and posts. Herald creates
-	// it. Immutable and unique among teams; kube-* names and existing namespaces without
-	// Herald's label are refused.
+	// namespace of the team, with its connections, keys, media and posts. Herald creates it. Immutable and unique among teams; kube-* names
+	// and existing namespaces without Herald's label are rejected.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -199,7 +184,7 @@ type TeamSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('kube-') && self != 'default'",message="kube-* namespaces and the default namespace cannot belong to a team"
 	Namespace string `json:"namespace"`
 
-	// displayName is the team's name for people.
+	// displayName is the team's human-readable name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=200
 	DisplayName string `json:"displayName,omitempty"`
@@ -209,26 +194,22 @@ type TeamSpec struct {
 	// +kubebuilder:default={}
 	Subscription Subscription `json:"subscription,omitzero"`
 
-	// budget limits the objects that the team may store in the cluster and its work in
-	// progress. Omitted fields default to the plan's values; a team on trial has the values
-	// of the starter plan.
+	// budget limits the team's objects in the cluster and its work in progress. Omitted fields default to the plan's values; a team on
+	// trial has the starter plan's values.
 	// +optional
 	Budget TeamBudget `json:"budget,omitzero"`
 
-	// agents sets the permissions of agents that connect through the MCP server. By
-	// default, their key or grant alone limits them.
+	// agents sets the permissions of MCP agents. By default, they are limited only by their key or grant.
 	// +optional
 	// +kubebuilder:default={}
 	Agents Agents `json:"agents,omitzero"`
 
-	// media sets how photos and videos are changed before they are sent to platforms.
+	// media sets how photos and videos are changed before publication.
 	// +optional
 	Media TeamMedia `json:"media,omitzero"`
 
-	// suspend stops publishing for the team: while it is true, posts are accepted and
-	// prepared, and nothing is published. Running calls finish and are recorded. Deadlines
-	// are extended by the suspended time; due posts are published when suspend is false
-	// again.
+	// suspend stops publishing for the team. While it is true, posts are accepted and prepared but not published. Running calls finish and
+	// are recorded. Deadlines are extended by the suspended time. Due posts are published when suspend is false again.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
@@ -253,18 +234,16 @@ type TeamStatus struct {
 	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// usage is the team's usage of the limits of its plan.
+	// usage is the team's plan usage.
 	// +optional
 	Usage *TeamUsage `json:"usage,omitempty"`
 
-	// archive describes the team's posts in the archive; absent until a first post is
-	// archived.
+	// archive describes the team's archived posts; absent until a post is archived.
 	// +optional
 	Archive *TeamArchive `json:"archive,omitempty"`
 
-	// suspensions are the periods without publishing for the team, by spec.suspend or by
-	// the manager's configuration, oldest first. Periods that no deadline of a post can
-	// depend on are dropped. While the last period has no end, the team is suspended.
+	// suspensions are the team's suspended periods, by spec.suspend or the manager's configuration, oldest first. Periods that affect no
+	// post deadline are dropped. The team is suspended while the last period has no end.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -282,17 +261,15 @@ type Suspension struct {
 	Until *Time `json:"until,omitempty"`
 }
 
-// Suspended reports whether publishing is suspended for the team: spec.suspend is set, or
-// its last suspension has no end yet.
+// Suspended reports whether publishing is suspended for the team: spec.suspend is set, or its last suspension has no end.
 func (t *Team) Suspended() bool {
 	last := len(t.Status.Suspensions) - 1
 	return t.Spec.Suspend || last >= 0 && t.Status.Suspensions[last].Until == nil
 }
 
-// TeamArchive describes the archive's contents for a team.
+// TeamArchive describes a team's archived posts.
 type TeamArchive struct {
-	// revision of the team's lists in the archive. It increases with each change and
-	// invalidates cached lists.
+	// revision of the team's archive lists. It increases with each change and invalidates cached lists.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Revision int64 `json:"revision"`
@@ -303,25 +280,22 @@ type TeamArchive struct {
 	Posts int64 `json:"posts"`
 }
 
-// TeamUsage is a team's usage of the limits of its plan.
+// TeamUsage is a team's plan usage.
 type TeamUsage struct {
-	// xPostsThisMonth is the number of posts to X in the current month (UTC), published or
-	// pending. Each account and each card of a tree counts; drafts do not. Absent if the
-	// team's plan does not limit them, because they are not counted then.
+	// xPostsThisMonth is the number of published or pending posts to X in the current month (UTC). Each account and each tree card counts;
+	// drafts do not. Absent if the team's plan does not limit them.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	XPostsThisMonth *int32 `json:"xPostsThisMonth,omitempty"`
 
-	// connectedAccounts is the number of the team's connections that are not disabled,
-	// including those in excess of the plan.
+	// connectedAccounts is the number of enabled connections, including those in excess of the plan.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	ConnectedAccounts int32 `json:"connectedAccounts"`
 
-	// budget is the usage of each field of the team's budget, with a delay of up to a
-	// minute.
+	// budget is the usage of each budget field, updated within a minute.
 	// +optional
 	// +listType=map
 	// +listMapKey=item
@@ -331,8 +305,7 @@ type TeamUsage struct {
 
 // Team owns a namespace with connections, API keys, media and posts.
 //
-// The rule about the name applies to new Teams only: existing Teams can always be updated
-// and deleted.
+// The name rule applies to new Teams only: existing Teams can always be updated and deleted.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || size(self.metadata.name) <= 63",message="the name of a Team has at most 63 characters, since it is the value of the label social.herald.dev/team of its namespace; choose a shorter one",fieldPath=".metadata"

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The counted resources: the values of spec.resource of a Usage.
+// The counted resources, the values of a Usage's spec.resource.
 const (
-	// ResourceXPosts are posts to X. Each account and each card of a tree counts.
+	// ResourceXPosts counts posts to X. Each account and each tree card counts.
 	ResourceXPosts = "x-posts"
-	// ResourceTikTokDrafts are drafts in the inbox of a TikTok account.
+	// ResourceTikTokDrafts counts drafts in a TikTok account's inbox.
 	ResourceTikTokDrafts = "tiktok-drafts"
 	// ResourceBudget is the team's budget, with all its fields in one Usage.
 	ResourceBudget = "budget"
@@ -29,16 +29,14 @@ type UsageSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Resource string `json:"resource"`
 
-	// account whose usage is counted, by the platform's own id. Absent if all accounts of
-	// the team are counted together.
+	// account whose usage is counted, by the platform's ID. Absent if the team's accounts are counted together.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Account string `json:"account,omitempty"`
 
-	// period of the limit: a calendar month in UTC, such as "2026-11", or a sliding window
-	// in hours, such as "24h". Absent if the limit applies to the number of existing
-	// objects.
+	// period of the limit: a calendar month in UTC, such as "2026-11", or a sliding window in hours, such as "24h". Absent if the limit
+	// applies to the number of existing objects.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=7
@@ -46,7 +44,7 @@ type UsageSpec struct {
 	Period string `json:"period,omitempty"`
 }
 
-// UsageStatus is the current count and the posts that it consists of.
+// UsageStatus is the current count and its entries.
 type UsageStatus struct {
 	// limit is the maximum in the period, at the time of the last count; 100 for a budget.
 	// +optional
@@ -54,20 +52,20 @@ type UsageStatus struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	Limit int32 `json:"limit,omitempty"`
 
-	// used is the current usage; for a sliding window, the usage of the fullest window; for
-	// a budget, the usage of its fullest field in percent.
+	// used is the current usage: for a sliding window the usage of the fullest window, and for a budget the usage of its fullest field in
+	// percent.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	Used int32 `json:"used"`
 
-	// entries are the targets of posts that count towards used.
+	// entries are the post targets included in used.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096
 	Entries []UsageEntry `json:"entries,omitempty"`
 
-	// budget is the usage of each field of the team's budget.
+	// budget is the usage of each budget field.
 	// +optional
 	// +listType=map
 	// +listMapKey=item
@@ -79,15 +77,15 @@ type UsageStatus struct {
 	CountedAt *Time `json:"countedAt,omitempty"`
 }
 
-// UsageEntry is the usage of one target of a post.
+// UsageEntry is a post target's usage.
 type UsageEntry struct {
-	// post that the target belongs to, by name.
+	// post is the name of the target's post.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Post string `json:"post"`
 
-	// target of the post, by its index.
+	// target is the index of the target in its post.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
@@ -99,20 +97,20 @@ type UsageEntry struct {
 	// +kubebuilder:validation:Maximum=1000000
 	Count int32 `json:"count"`
 
-	// at is when the target is due.
+	// at is the target's due time.
 	// +required
 	At Time `json:"at"`
 
-	// uid of the post whose delivery confirmed this entry. Without it, the entry is only
-	// reserved: before the post exists, or before its delivery starts.
+	// uid of the post whose delivery confirmed this entry. An entry without it is only reserved, because the post does not exist yet or its
+	// delivery has not started.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	UID types.UID `json:"uid,omitempty"`
 
-	// request that reserved this entry. Several requests may use one Idempotency-Key, and
-	// at most one of them creates the post; of their reservations, only the largest counts.
+	// request that reserved this entry. Several requests may use one Idempotency-Key, but at most one of them creates the post, so only the
+	// largest of their reservations counts.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
