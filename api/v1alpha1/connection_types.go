@@ -8,20 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Keys of the Secret that a Connection refers to.
+// Keys of a Connection's credentials Secret.
 const (
 	// CredentialsAccessToken is the access token for API calls.
 	CredentialsAccessToken = "accessToken"
 	// CredentialsRefreshToken is the token that renews the access token; absent if the
 	// platform has none.
 	CredentialsRefreshToken = "refreshToken"
-	// CredentialsExpiresAt is when the access token expires, in RFC 3339; absent if it does
-	// not expire.
+	// CredentialsExpiresAt is the access token's expiry time in RFC 3339; absent if the token does not expire.
 	CredentialsExpiresAt = "expiresAt"
-	// CredentialsRefreshExpiresAt is when the refresh token expires, in RFC 3339; absent if
-	// the platform does not specify it.
+	// CredentialsRefreshExpiresAt is the refresh token's expiry time in RFC 3339; absent if the platform does not specify one.
 	CredentialsRefreshExpiresAt = "refreshExpiresAt"
-	// CredentialsScopes lists the granted scopes, separated by spaces.
+	// CredentialsScopes is the space-separated list of granted scopes.
 	CredentialsScopes = "scopes"
 )
 
@@ -32,8 +30,7 @@ type ConnectionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a connection's platform cannot be changed; create another Connection instead"
 	Platform Platform `json:"platform"`
 
-	// accountID is the platform's own id of the account. Immutable, because posts in
-	// delivery are looked up on this account.
+	// accountID is the platform's ID of the account. Immutable, because outcome lookups of posts in delivery use this account.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -41,21 +38,20 @@ type ConnectionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a connection's account cannot be changed; create another Connection instead"
 	AccountID string `json:"accountID"`
 
-	// credentialsSecretRef names the Secret in this namespace that holds accessToken,
-	// refreshToken, expiresAt, refreshExpiresAt and scopes. Herald only reads it, and
-	// stores renewed tokens in another Secret (status.workingSecret).
+	// credentialsSecretRef names the Secret in this namespace that holds accessToken, refreshToken, expiresAt, refreshExpiresAt and scopes.
+	// Herald only reads it, and stores renewed tokens in another Secret (status.workingSecret).
 	// +required
 	CredentialsSecretRef LocalReference `json:"credentialsSecretRef"`
 
-	// disabled keeps the connection but stops publishing to it.
+	// disabled stops publishing to the connection without deleting it.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
 }
 
 // ConnectionStatus is the observed state of the account on its platform.
 type ConnectionStatus struct {
-	// conditions of the connection: Ready; RateLimited, PublishingRefused,
-	// CredentialsSuperseded, CredentialsRefused, Reconciling and Stalled while they apply.
+	// conditions of the connection: Ready; RateLimited, PublishingRefused, CredentialsSuperseded, CredentialsRefused, Reconciling and
+	// Stalled while they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -63,8 +59,7 @@ type ConnectionStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the conditions are based on. It is -1 until
-	// Herald has processed the object.
+	// observedGeneration is the generation that the conditions are based on; -1 until Herald has processed the object.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -79,28 +74,25 @@ type ConnectionStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	Username string `json:"username,omitempty"`
 
-	// iconURL is the address of the account's picture.
+	// iconURL is the address of the account's avatar.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	IconURL string `json:"iconURL,omitempty"`
 
-	// connectedAt is when the account was first reached with these
-	// credentials.
+	// connectedAt is the time of the first successful request with these credentials.
 	// +optional
 	ConnectedAt *Time `json:"connectedAt,omitempty"`
 
-	// tokenExpiresAt is when the access token expires. The manager renews it before that,
-	// if the platform permits.
+	// tokenExpiresAt is the access token's expiry time. The manager renews the token earlier, if the platform permits.
 	// +optional
 	TokenExpiresAt *Time `json:"tokenExpiresAt,omitempty"`
 
-	// reconnectBy is the deadline for a person to connect the account again: after it, the
-	// token can no longer be renewed. A renewal of the token extends it, if the platform
-	// permits. Absent if there is no known deadline.
+	// reconnectBy is the deadline for reconnecting the account, after which the token can no longer be renewed. Token renewal extends it,
+	// if the platform permits. Absent without a known deadline.
 	// +optional
 	ReconnectBy *Time `json:"reconnectBy,omitempty"`
 
-	// lastProbedAt is when the manager last checked the account on the platform.
+	// lastProbedAt is the time of the last account probe.
 	// +optional
 	LastProbedAt *Time `json:"lastProbedAt,omitempty"`
 
@@ -110,14 +102,12 @@ type ConnectionStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	LastHandledProbe string `json:"lastHandledProbe,omitempty"`
 
-	// rateLimitedUntil is when the platform accepts calls for the account again after a
-	// rate limit. Until then, nothing is sent.
+	// rateLimitedUntil is the end of the account's rate limit. Until then, Herald makes no calls for the account.
 	// +optional
 	RateLimitedUntil *Time `json:"rateLimitedUntil,omitempty"`
 
-	// appRateLimitedUntil is set when the rate limit applies to Herald's app and not only
-	// to this account: until then, nothing is sent to any account whose credentials belong
-	// to the app in status.app.
+	// appRateLimitedUntil is set when the rate limit applies to Herald's app and not only to this account. Until then, Herald makes no
+	// calls for any account with credentials of the app in status.app.
 	// +optional
 	AppRateLimitedUntil *Time `json:"appRateLimitedUntil,omitempty"`
 
@@ -126,24 +116,20 @@ type ConnectionStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	RateLimitedMessage string `json:"rateLimitedMessage,omitempty"`
 
-	// rateLimits are the platform's limits and their remaining quota, as far as the
-	// platform reports them. They are read with each probe, and again when little remains.
-	// A limit that the platform reports only in answers to posts is recorded when little
-	// remains of it.
+	// rateLimits are the platform's limits and remaining quotas, as far as the platform reports them. Each probe updates them, more often
+	// when little quota remains. A limit reported only in responses to posts is recorded when little of it remains.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	RateLimits []RateLimit `json:"rateLimits,omitempty"`
 
-	// tiktok holds the options that TikTok offers to the account; absent on other
-	// platforms.
+	// tiktok holds the account's options on TikTok; absent on other platforms.
 	// +optional
 	TikTok *TikTokAccount `json:"tiktok,omitempty"`
 
-	// workingSecret names Herald's Secret with the account's tokens, copied from the Secret
-	// in credentialsSecretRef and renewed since. Connections of one account share it. If it
-	// is deleted, Herald copies the tokens from credentialsSecretRef again.
+	// workingSecret names Herald's Secret with the account's tokens, copied from credentialsSecretRef and renewed since. Connections to the
+	// same account share it. If it is deleted, Herald copies the tokens from credentialsSecretRef again.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	WorkingSecret string `json:"workingSecret,omitempty"`
@@ -154,40 +140,35 @@ type ConnectionStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	CredentialsVersion string `json:"credentialsVersion,omitempty"`
 
-	// verifiedVersion is the latest credentialsVersion whose token the platform confirmed
-	// to be this account's. It is updated when Herald renews the token. While it differs
-	// from credentialsVersion and the platform does not answer, nothing is sent.
+	// verifiedVersion is the latest credentialsVersion whose token the platform confirmed for this account. Herald updates it with each
+	// token renewal. While it differs from credentialsVersion and the platform does not answer, nothing is published.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	VerifiedVersion string `json:"verifiedVersion,omitempty"`
 
-	// app is the client id of Herald's app on the platform, if the credentials are known to
-	// belong to it: Herald obtained them by OAuth, or renewed them with the app's secret. A
-	// limit that the platform reports for "the app" then applies to all accounts of the
-	// app; otherwise it applies to this account only.
+	// app is the client ID of Herald's app on the platform, if the credentials are known to belong to it: Herald obtained them by OAuth, or
+	// renewed them with the app's secret. The platform's app limits then apply to all accounts of the app, otherwise to this account only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	App string `json:"app,omitempty"`
 }
 
-// Verified reports whether the platform confirmed that the current credentials belong to
-// the account.
+// Verified reports whether the platform confirmed the current credentials for the account.
 func (s *ConnectionStatus) Verified() bool {
 	return s.VerifiedVersion != "" && s.VerifiedVersion == s.CredentialsVersion
 }
 
-// Confirmed is like Verified, but also accepts a status from a version of Herald without
-// verifiedVersion, which set Ready when the platform confirmed the account.
+// Confirmed is like Verified, but also accepts a status written by a version of Herald without verifiedVersion, which set Ready after the
+// platform's confirmation.
 func (s *ConnectionStatus) Confirmed() bool {
 	return s.Verified() || s.VerifiedVersion == "" && s.CredentialsVersion != "" &&
 		meta.IsStatusConditionTrue(s.Conditions, ConditionReady)
 }
 
-// RateLimit is one limit of a platform, as last reported.
+// RateLimit is a platform limit, as last reported.
 type RateLimit struct {
-	// name of the limit: postsPerDay and repliesPerDay (within any 24 hours),
-	// postsPerWindow (within some minutes), appPostsPerDay (of all accounts of the app
-	// together), and usage and appUsage, which are percentages.
+	// name of the limit: postsPerDay and repliesPerDay (within 24 hours), postsPerWindow (within some minutes), appPostsPerDay (all
+	// accounts of the app together), and usage and appUsage, which are percentages.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -204,8 +185,7 @@ type RateLimit struct {
 	// +kubebuilder:validation:Minimum=0
 	Remaining int32 `json:"remaining"`
 
-	// resetsAt is when the quota increases again. Absent if the platform does not report
-	// it.
+	// resetsAt is when the remaining quota increases again. Absent if the platform does not report it.
 	// +optional
 	ResetsAt *Time `json:"resetsAt,omitempty"`
 
@@ -214,10 +194,9 @@ type RateLimit struct {
 	ObservedAt Time `json:"observedAt"`
 }
 
-// TikTokAccount holds the options that TikTok offers to an account, as of the latest probe.
+// TikTokAccount holds an account's options on TikTok, as of the latest probe.
 type TikTokAccount struct {
-	// privacyLevelOptions are the privacy levels that TikTok offers to the account, in
-	// TikTok's own spelling. A Post supports only some of them.
+	// privacyLevelOptions are the account's privacy levels, in TikTok's spelling. A Post supports only some of them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -225,20 +204,19 @@ type TikTokAccount struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	PrivacyLevelOptions []string `json:"privacyLevelOptions,omitempty"`
 
-	// commentDisabled is true when the account has comments turned off.
+	// commentDisabled is true if comments are disabled for the account.
 	// +optional
 	CommentDisabled bool `json:"commentDisabled,omitempty"`
 
-	// duetDisabled is true when the account has duets turned off.
+	// duetDisabled is true if duets are disabled for the account.
 	// +optional
 	DuetDisabled bool `json:"duetDisabled,omitempty"`
 
-	// stitchDisabled is true when the account has stitches turned off.
+	// stitchDisabled is true if stitches are disabled for the account.
 	// +optional
 	StitchDisabled bool `json:"stitchDisabled,omitempty"`
 
-	// maxVideoPostDurationSeconds is the maximum duration of a video of the account, in
-	// seconds. Absent if TikTok does not report it.
+	// maxVideoPostDurationSeconds is the account's maximum video duration, in seconds. Absent if TikTok does not report it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647

@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MimeType is the type of a media file.
+// MimeType is a media file type.
 // +kubebuilder:validation:Enum=video/mp4;video/quicktime;image/jpeg;image/png;image/webp
 type MimeType string
 
-// The supported types of media files.
+// The supported media file types.
 const (
 	MimeMP4       MimeType = "video/mp4"
 	MimeQuickTime MimeType = "video/quicktime"
@@ -22,65 +22,57 @@ const (
 	MimeWebP      MimeType = "image/webp"
 )
 
-// UploadURLLifetime is how long an upload address is valid (the HTTP contract: 15 minutes).
+// UploadURLLifetime is the validity period of an upload address (15 minutes in the HTTP contract).
 const UploadURLLifetime = 15 * time.Minute
 
-// KeyLifetime is the minimum lifetime of an Idempotency-Key: during it, a repeated request
-// returns the same post or media file.
+// KeyLifetime is the minimum lifetime of an Idempotency-Key. During it, a repeated request returns the same post or media file.
 const KeyLifetime = 24 * time.Hour
 
-// The maximum file sizes, in bytes (the HTTP contract: 1 GB for a video and 20 MB for an
-// image, in powers of two). The schema of MediaSpec has the same numbers.
+// Maximum file sizes in bytes (in the HTTP contract: 1 GB for videos and 20 MB for images, as powers of two). The schema of MediaSpec has
+// the same numbers.
 const (
 	MaxVideoBytes = 1 << 30
 	MaxImageBytes = 20 << 20
 )
 
-// MediaSpec describes a file before its upload. The description of the file is immutable,
-// because the signature of the upload address covers it.
+// MediaSpec describes a file before its upload. The description is immutable, because the upload address's signature covers it.
 //
 // +kubebuilder:validation:XValidation:rule="self.fileName == oldSelf.fileName && self.mimeType == oldSelf.mimeType && has(self.sizeBytes) == has(oldSelf.sizeBytes) && (!has(self.sizeBytes) || self.sizeBytes == oldSelf.sizeBytes) && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="a media file's description cannot be changed; create another Media instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.sizeBytes) || self.sizeBytes <= (self.mimeType.startsWith('video/') ? 1073741824 : 20971520)",message="the file is too large: a video has at most 1 GB (1073741824 bytes), an image 20 MB (20971520 bytes)",fieldPath=".sizeBytes"
 // +kubebuilder:validation:XValidation:rule="has(self.sizeBytes) || has(self.source)",message="sizeBytes is required for a file that is uploaded; only with a source may it be left out",fieldPath=".sizeBytes"
 type MediaSpec struct {
-	// fileName is the name of the file, for people.
+	// fileName is the human-readable file name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	FileName string `json:"fileName"`
 
-	// mimeType of the file. An upload of another type is refused.
+	// mimeType of the file. Uploads of other types are rejected.
 	// +required
 	MimeType MimeType `json:"mimeType"`
 
-	// sizeBytes is the size of the file in bytes: at most 1 GB for a video and 20 MB for an
-	// image. It is optional with a source; if it is set, the file must have exactly this
-	// size.
+	// sizeBytes is the file size in bytes: at most 1 GB for a video and 20 MB for an image. It is optional with a source. If set, the file
+	// must have exactly this size.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1073741824
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 
-	// source is the location that the manager fetches the file from, once. Without it, the
-	// file must be uploaded to the address in status.uploadURL.
+	// source is the location from which the manager fetches the file, once. Without it, the file must be uploaded to status.uploadURL.
 	// +optional
 	Source *MediaSource `json:"source,omitempty"`
 
-	// whenUnused determines the action when no post has referred to the Media for a day (or
-	// the manager's retention.unusedMedia): "delete" removes the Media and its file, "keep"
-	// keeps both until the Media is deleted. By default, a Media with a source is kept,
-	// because the tool that declared it would only declare it again, and an uploaded Media
-	// is deleted.
+	// whenUnused determines the action for a Media without references from posts for a day (or the manager's retention.unusedMedia):
+	// "delete" removes the Media and its file, "keep" keeps both until the Media is deleted. Defaults to "keep" for a Media with a source,
+	// because its declaring tool would only create it again, and to "delete" for an uploaded Media.
 	// +optional
 	WhenUnused WhenUnused `json:"whenUnused,omitempty"`
 }
 
 // MediaSource is a file on a public web server.
 type MediaSource struct {
-	// url of the file. It must start with https:// and lead to a public address: the
-	// manager does not fetch from inside its own network. Everyone who may read the Media
-	// can see it, so it must not contain a secret; conditions and events omit everything
-	// after its path.
+	// url of the file. It must start with https:// and lead to a public address, because the manager does not fetch from its own network.
+	// Users who may read the Media can see it, so it must not contain a secret. Conditions and events omit everything after its path.
 	// +required
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=2048
@@ -89,7 +81,7 @@ type MediaSource struct {
 	URL string `json:"url"`
 }
 
-// WhenUnused determines the action for a Media that no post refers to.
+// WhenUnused determines the action for a Media without references from posts.
 // +kubebuilder:validation:Enum=delete;keep
 type WhenUnused string
 
@@ -105,14 +97,13 @@ const (
 // +kubebuilder:validation:Enum=pending;uploaded;rejected;expired
 type MediaPhase string
 
-// The phases of a media file. They never go back.
+// The media file phases. Their order is final.
 const (
 	// MediaPending: the file has not been received.
 	MediaPending MediaPhase = "pending"
-	// MediaUploaded: the file is in the store, has been verified and can be posted.
+	// MediaUploaded: the file is in the store and verified, and posts can use it.
 	MediaUploaded MediaPhase = "uploaded"
-	// MediaRejected: the file does not match its description, or was changed after its
-	// verification.
+	// MediaRejected: the file does not match its description, or changed after verification.
 	MediaRejected MediaPhase = "rejected"
 	// MediaExpired: the file was never received, or was removed after its retention time.
 	MediaExpired MediaPhase = "expired"
@@ -125,8 +116,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.phase) || self.phase != 'uploaded' || has(self.etag)",message="an uploaded file has an etag"
 // +kubebuilder:validation:XValidation:rule="has(self.uploadURL) == has(self.uploadURLExpiresAt)",message="uploadURL and uploadURLExpiresAt come together"
 type MediaStatus struct {
-	// conditions of the media file: Ready; Reconciling while the file is awaited or
-	// fetched; Stalled if it was refused or never received.
+	// conditions of the media file: Ready; Reconciling while the file is awaited or fetched; Stalled if it was rejected or never received.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -134,8 +124,7 @@ type MediaStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the conditions are based on. It is -1 until
-	// Herald has processed the object.
+	// observedGeneration is the generation that the conditions are based on; -1 until Herald has processed the object.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -144,13 +133,12 @@ type MediaStatus struct {
 	// +optional
 	Phase MediaPhase `json:"phase,omitempty"`
 
-	// sizeBytes is the size of the file in the store, in bytes.
+	// sizeBytes is the stored file size in bytes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 
-	// etag is the store's ETag of the verified file. Later reads require it, so that they
-	// return the same bytes.
+	// etag is the store's ETag of the verified file. Later reads require it, which guarantees the same bytes.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -173,24 +161,21 @@ type MediaStatus struct {
 	// +kubebuilder:validation:Minimum=1
 	DurationMillis int64 `json:"durationMillis,omitempty"`
 
-	// frameRateMilliHertz is the average frame rate of a video, in frames per 1,000
-	// seconds.
+	// frameRateMilliHertz is the average video frame rate, in frames per 1,000 seconds.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	FrameRateMilliHertz int32 `json:"frameRateMilliHertz,omitempty"`
 
-	// frameRateVaries is true if the frame rate of a video is variable, as in videos of
-	// phones and in screen recordings.
+	// frameRateVaries is true if the video has a variable frame rate, as phone videos and screen recordings often do.
 	// +optional
 	FrameRateVaries bool `json:"frameRateVaries,omitempty"`
 
-	// videoCodec is the video codec, as ffmpeg names it, such as "h264" or "hevc".
+	// videoCodec is ffmpeg's name of the video codec, such as "h264" or "hevc".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	VideoCodec string `json:"videoCodec,omitempty"`
 
-	// audioCodec is the audio codec, as ffmpeg names it, such as "aac"; absent if the video
-	// has no sound.
+	// audioCodec is ffmpeg's name of the audio codec, such as "aac"; absent for a silent video.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	AudioCodec string `json:"audioCodec,omitempty"`
@@ -199,27 +184,22 @@ type MediaStatus struct {
 	// +optional
 	Animated bool `json:"animated,omitempty"`
 
-	// turned is true if the metadata of an image requires it to be rotated or mirrored for
-	// display.
+	// turned is true if the image's metadata specifies a rotation or reflection for display.
 	// +optional
 	Turned bool `json:"turned,omitempty"`
 
-	// multiPicture is true if a JPEG contains further images after the first, such as
-	// another view, or the gain map of an image with a high dynamic range.
+	// multiPicture is true if a JPEG contains additional images after the first, such as another view or a gain map for high dynamic range.
 	// +optional
 	MultiPicture bool `json:"multiPicture,omitempty"`
 
-	// unconvertible explains why Herald cannot convert an image for a platform that does
-	// not accept the original. The text continues "the file"; absent if Herald can convert
-	// it.
+	// unconvertible explains why Herald cannot convert an image for a platform that rejects the original. It continues a sentence that
+	// starts with "the file". Absent if Herald can convert it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Unconvertible string `json:"unconvertible,omitempty"`
 
-	// uploadURL is the address for uploading the file by HTTP PUT, with the header
-	// Content-Type set to spec.mimeType. It is set while the file is awaited, unless the
-	// HTTP API issued a separate address or there is a source, and is replaced before it
-	// expires.
+	// uploadURL is the address for uploading the file by HTTP PUT, with the Content-Type header set to spec.mimeType. It is set while the
+	// file is awaited, unless the HTTP API issued a separate address or the Media has a source, and is replaced before it expires.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
@@ -229,8 +209,7 @@ type MediaStatus struct {
 	// +optional
 	UploadURLExpiresAt *Time `json:"uploadURLExpiresAt,omitempty"`
 
-	// unusedSince is when the manager first found that no post refers to the media file;
-	// absent while a post does.
+	// unusedSince is when the manager first found no posts that refer to the media file; absent while a post does.
 	// +optional
 	UnusedSince *Time `json:"unusedSince,omitempty"`
 }

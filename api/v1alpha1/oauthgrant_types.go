@@ -10,30 +10,28 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:Enum=read;draft;publish
 type OAuthScope string
 
-// OAuthGrantSpec is a person's permission for an agent.
+// OAuthGrantSpec is a user's permission for an agent.
 // +kubebuilder:validation:XValidation:rule="self.client == oldSelf.client && self.person == oldSelf.person && self.scopes == oldSelf.scopes && self.resource == oldSelf.resource && self.expiresAt == oldSelf.expiresAt",message="what a person allowed cannot be changed; revoke the grant, and let the agent ask again"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.revoked) && oldSelf.revoked) || (has(self.revoked) && self.revoked)",message="a revoked grant stays revoked; let the agent ask again"
 type OAuthGrantSpec struct {
 	// client is the agent.
 	Client OAuthGrantClient `json:"client"`
 
-	// person who granted the permission. The agent never has more rights than this person's
-	// roles in the team's namespace.
+	// person is the user who granted the permission. The agent's rights never exceed this user's roles in the team's namespace.
 	Person OAuthGrantPerson `json:"person"`
 
-	// scopes are the permissions of the agent: "read", "draft", "publish".
+	// scopes are the agent's permissions: "read", "draft", "publish".
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	Scopes []OAuthScope `json:"scopes"`
 
-	// resource is the address of the MCP server that the agent's tokens are valid for (RFC
-	// 8707).
+	// resource is the address of the MCP server that accepts the agent's tokens (RFC 8707).
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Resource string `json:"resource"`
 
-	// expiresAt is when the grant expires. Use of the grant does not extend it.
+	// expiresAt is the grant's expiry time. Using the grant does not extend it.
 	ExpiresAt Time `json:"expiresAt"`
 
 	// revoked ends the grant immediately. It cannot be undone.
@@ -43,8 +41,8 @@ type OAuthGrantSpec struct {
 
 // OAuthGrantClient is an OAuth client, as of the time of consent.
 type OAuthGrantClient struct {
-	// id of the client: the address of its metadata document; or, for a client that
-	// registered itself, "dcr:" and the prefix of the SHA-256 of its client_id.
+	// id of the client: the address of its metadata document, or for a self-registered client "dcr:" and the SHA-256 prefix of its
+	// client_id.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	ID string `json:"id"`
@@ -59,55 +57,52 @@ type OAuthGrantClient struct {
 	// +kubebuilder:validation:MaxLength=512
 	URI string `json:"uri,omitempty"`
 
-	// redirectHost is the destination of the authorization code: a host, or the scheme of
-	// an application on the person's machine.
+	// redirectHost is the destination of the authorization code: a host, or the URL scheme of an application on the user's machine.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	RedirectHost string `json:"redirectHost"`
 
-	// verified is true if the metadata document is at the client's own address; false for a
-	// client that registered itself, whose name can be any.
+	// verified is true if the metadata document is at the client's own address. It is false for a self-registered client, whose name is
+	// arbitrary.
 	// +optional
 	Verified bool `json:"verified,omitempty"`
 }
 
-// OAuthGrantPerson is a person, as of the time of consent.
+// OAuthGrantPerson is a user, as of the time of consent.
 type OAuthGrantPerson struct {
-	// name of the person in Kubernetes RBAC.
+	// name is the username in Kubernetes RBAC.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name"`
 
-	// groups of the person.
+	// groups of the user.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	// +kubebuilder:validation:items:MaxLength=256
 	Groups []string `json:"groups,omitempty"`
 
-	// displayName is the person's name on pages.
+	// displayName is the user's display name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	DisplayName string `json:"displayName,omitempty"`
 }
 
-// Why Herald revoked a grant: the values of status.revokedReason.
+// Revocation reasons, the values of status.revokedReason.
 const (
-	// GrantReuse: a refresh token was used a second time, so two parties have it.
+	// GrantReuse: a refresh token was used twice, so two parties have it.
 	GrantReuse = "RefreshTokenReused"
-	// GrantReplay: the authorization code was used a second time.
+	// GrantReplay: the authorization code was used twice.
 	GrantReplay = "CodeReplayed"
-	// GrantSignedOff: the agent itself revoked its tokens.
+	// GrantSignedOff: the agent revoked its own tokens.
 	GrantSignedOff = "RevokedByClient"
-	// GrantExpired: the grant expired, or was not used for too long. It is recorded when
-	// the grant is removed.
+	// GrantExpired: the grant expired or was unused for too long. It is recorded when the grant is removed.
 	GrantExpired = "Expired"
 )
 
 // OAuthGrantStatus is the observed state of the grant. It holds no token.
 type OAuthGrantStatus struct {
-	// redeemedAt is when the agent received its first tokens. Without it, the grant is
-	// removed after some minutes.
+	// redeemedAt is when the agent received its first tokens. An unredeemed grant is removed after some minutes.
 	// +optional
 	RedeemedAt *Time `json:"redeemedAt,omitempty"`
 
@@ -115,16 +110,16 @@ type OAuthGrantStatus struct {
 	// +optional
 	Refresh *OAuthGrantRefresh `json:"refresh,omitempty"`
 
-	// lastUsedAt is when the agent last made a call, to within an hour.
+	// lastUsedAt is the time of the agent's last call, with a precision of one hour.
 	// +optional
 	LastUsedAt *Time `json:"lastUsedAt,omitempty"`
 
-	// revokedAt is when Herald, the agent, or a person with spec.revoked ended the grant.
-	// After a change of spec.revoked, Herald records it within some minutes.
+	// revokedAt is when the grant was revoked by Herald, the agent, or a user with spec.revoked. Herald records a change of spec.revoked
+	// within some minutes.
 	// +optional
 	RevokedAt *Time `json:"revokedAt,omitempty"`
 
-	// revokedReason is the reason for the revocation.
+	// revokedReason is the revocation reason.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	RevokedReason string `json:"revokedReason,omitempty"`
@@ -133,32 +128,30 @@ type OAuthGrantStatus struct {
 // OAuthGrantRefresh identifies the refresh token of a grant by its hash. Each use replaces
 // the token.
 type OAuthGrantRefresh struct {
-	// generation is the number of the token, from 1.
+	// generation is the token's sequence number, starting at 1.
 	// +kubebuilder:validation:Minimum=1
 	Generation int64 `json:"generation"`
 
-	// sha256 is the SHA-256 of the token, in lower-case hexadecimal.
+	// sha256 is the token's SHA-256 in lower-case hexadecimal.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	// +kubebuilder:validation:MaxLength=64
 	SHA256 string `json:"sha256"`
 
-	// previousSHA256 is the hash of the previous token, which remains valid for some
-	// seconds, because the answer with the new token may have been lost.
+	// previousSHA256 is the hash of the previous token, which remains valid for some seconds because the response with the new token may
+	// have been lost.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	// +kubebuilder:validation:MaxLength=64
 	PreviousSHA256 string `json:"previousSHA256,omitempty"`
 
-	// rotatedAt is when the token was issued.
+	// rotatedAt is the token's issue time.
 	RotatedAt Time `json:"rotatedAt"`
 }
 
-// The rules about the status are on the whole resource: rules on the status itself are not
-// evaluated for an update that omits it.
+// The status rules are on the resource itself, because rules on the status are not evaluated for an update that omits it.
 
-// OAuthGrant is a person's consent that an agent acts for the team that owns the namespace.
-// The consent page of the web application creates it. To revoke it, set spec.revoked or
-// delete it.
+// OAuthGrant is a user's consent for an agent to act for the team that owns the namespace. The web application's consent page creates it.
+// To revoke it, set spec.revoked or delete it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.revokedAt) || (has(self.status) && has(self.status.revokedAt) && self.status.revokedAt == oldSelf.status.revokedAt)",message="a revoked grant stays revoked",fieldPath=".status"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.redeemedAt) || (has(self.status) && has(self.status.redeemedAt) && self.status.redeemedAt == oldSelf.status.redeemedAt)",message="a code is good once",fieldPath=".status"
@@ -181,7 +174,7 @@ type OAuthGrant struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the permission that the person granted.
+	// spec is the granted permission.
 	// +required
 	Spec OAuthGrantSpec `json:"spec"`
 
