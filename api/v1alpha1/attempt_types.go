@@ -3,8 +3,7 @@
 
 package v1alpha1
 
-// AttemptOutcome is the result of a closed attempt. An attempt without an outcome is open:
-// its call may have been made.
+// AttemptOutcome is the result of a closed attempt. An attempt without an outcome is open: its call may have been made.
 // +kubebuilder:validation:Enum=posted;refused;notSent;absent;unknown
 type AttemptOutcome string
 
@@ -12,27 +11,21 @@ type AttemptOutcome string
 const (
 	// OutcomePosted: the platform confirmed the publication.
 	OutcomePosted AttemptOutcome = "posted"
-	// OutcomeRefused: the platform answered that it did not publish.
+	// OutcomeRefused: the platform rejected the call and published nothing.
 	OutcomeRefused AttemptOutcome = "refused"
-	// OutcomeNotSent: no byte of the call left the process, or a person answered that
-	// nothing was published.
+	// OutcomeNotSent: no byte of the call was sent, or a user confirmed that nothing was published.
 	OutcomeNotSent AttemptOutcome = "notSent"
-	// OutcomeAbsent: a later lookup, which the platform's limits classify as authoritative,
-	// did not find the post.
+	// OutcomeAbsent: a later authoritative lookup, as defined by the platform's limits, did not find the post.
 	OutcomeAbsent AttemptOutcome = "absent"
-	// OutcomeUnknown: the platform cannot determine the outcome. A person can answer with
-	// the annotation social.herald.dev/settle.
+	// OutcomeUnknown: the outcome cannot be determined on the platform. A user can resolve it with the annotation social.herald.dev/settle.
 	OutcomeUnknown AttemptOutcome = "unknown"
 )
 
-// The API server evaluates every rule of a Post, including the rules of its spec, at each
-// write of its status. Each read of a field in a rule copies the schemas of all its sibling
-// fields, so the cost of a rule is the number of its reads times the number of fields.
-// Therefore a rule about one field is on that field, where reading self is free, and the
-// first operand of || is the one that usually decides.
+// The API server evaluates every rule of a Post, including spec rules, at each status write. Each field read in a rule copies the schemas
+// of all sibling fields, so a rule costs its reads times the number of fields. A rule about a single field is therefore on that field,
+// where reading self is free. The most decisive operand of || comes first.
 
-// Attempt is the write-ahead record of one irrevocable call: it is stored before the call
-// is made, and no other call is made until it is closed.
+// Attempt is the write-ahead record of one irrevocable call. It is stored before the call, and no other call is made until it is closed.
 //
 // +kubebuilder:validation:XValidation:rule="self.id == oldSelf.id || self.number != oldSelf.number",message="an attempt keeps its id"
 // +kubebuilder:validation:XValidation:rule="self.?card.orValue(0) == oldSelf.?card.orValue(0) || self.number != oldSelf.number",message="an attempt keeps its card"
@@ -53,8 +46,7 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id"`
 
-	// card is the index in spec.tree.cards of the card that the call publishes. For other
-	// posts, card is 0.
+	// card is the index in spec.tree.cards of the published card; 0 for other posts.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
@@ -64,62 +56,55 @@ type Attempt struct {
 	// +required
 	StartedAt Time `json:"startedAt"`
 
-	// sendBefore is the deadline to start the call. After it, the call is not made.
+	// sendBefore is the deadline for starting the call. The call is not made after it.
 	// +required
 	SendBefore Time `json:"sendBefore"`
 
-	// contentHash identifies the claimed content: connection, account, text.
+	// contentHash identifies the claimed content: connection, account and text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ContentHash string `json:"contentHash,omitempty"`
 
-	// checkpoint is the platform's reference to the prepared content, which stays hidden
-	// until this call makes it visible. It was prepared for the content that contentHash
-	// identifies.
+	// checkpoint is the platform's reference to the prepared content, which this call makes visible. It was prepared for the content that
+	// contentHash identifies.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Checkpoint string `json:"checkpoint,omitempty"`
 
-	// operationID is the platform's id of this call, which the platform accepted and was
-	// still processing when it answered.
+	// operationID is the platform's ID of this call, set if the platform accepted the call and was still processing it in its response.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	OperationID string `json:"operationID,omitempty"`
 
-	// accountID is the platform's id of the claimed account. Lookups of the call's outcome
-	// use this account only.
+	// accountID is the platform's ID of the claimed account. Outcome lookups use only this account.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	AccountID string `json:"accountID,omitempty"`
 
-	// searchFrom is the earliest time that a call with this content can have published: the
-	// start of the first attempt that sent it, including attempts of an earlier object of
-	// the post, and refused attempts. Defaults to startedAt.
+	// searchFrom is the earliest time at which a call with this content can have published: the start of the first attempt with it,
+	// including rejected attempts and attempts of an earlier object of the post. Defaults to startedAt.
 	// +optional
 	SearchFrom *Time `json:"searchFrom,omitempty"`
 
-	// unknownSince is the claim time of the earliest previous attempt for the same content
-	// with an unknown outcome; absent if there is none, or if a person has answered.
+	// unknownSince is the claim time of the earliest previous attempt for the same content with an unknown outcome; absent without such an
+	// attempt, or after a user has resolved it.
 	// +optional
 	UnknownSince *Time `json:"unknownSince,omitempty"`
 
-	// endedAt is when the call ended without a clear answer, or with an unconfirmed
-	// refusal.
+	// endedAt is when the call ended without a definite response, or with an unconfirmed rejection.
 	// +optional
 	EndedAt *Time `json:"endedAt,omitempty"`
 
-	// refusal is set while the platform has refused the call, and no lookup has confirmed
-	// yet that the call published nothing: some platforms publish and still answer with an
-	// error. The attempt stays open until then. On a closed attempt, it means that the
-	// lookup was impossible.
+	// refusal is set while the platform has rejected the call and no lookup has confirmed that it published nothing, because some platforms
+	// publish despite an error response. The attempt stays open until then. On a closed attempt, refusal means that the lookup was
+	// impossible.
 	// +optional
 	Refusal *Refusal `json:"refusal,omitempty"`
 
-	// duplicate is true if the platform refused the call because it already has the same
-	// content.
+	// duplicate is true if the platform rejected the call as a duplicate of existing content.
 	// +optional
 	Duplicate bool `json:"duplicate,omitempty"`
 
@@ -128,22 +113,20 @@ type Attempt struct {
 	// +kubebuilder:validation:Minimum=0
 	Lookups int32 `json:"lookups,omitempty"`
 
-	// outcome is the result of the attempt; absent while it is open. An attempt that was
-	// closed as unknown is reopened if the platform's operation id becomes known later, so
-	// that the outcome can be looked up.
+	// outcome is the result of the attempt; absent while it is open. An attempt closed as unknown is reopened if the platform's operation
+	// ID becomes known later, which allows an outcome lookup.
 	// +optional
 	Outcome AttemptOutcome `json:"outcome,omitempty"`
 }
 
-// Refusal determines the next step after a lookup confirms that a refused call published
-// nothing. Until then, the target's field blocked has the reason.
+// Refusal determines the next step after a lookup confirms that a rejected call published nothing. Until then, the target's blocked field
+// has the reason.
 type Refusal struct {
-	// retryAt is when the call is retried; absent if the refusal is final.
+	// retryAt is the retry time; absent if the rejection is final.
 	// +optional
 	RetryAt *Time `json:"retryAt,omitempty"`
 
-	// unconfirmed is true for a closed attempt if no lookup could confirm that the call
-	// published nothing. The call is not retried.
+	// unconfirmed is true for a closed attempt if no lookup could confirm that the call published nothing. The call is not retried.
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 }

@@ -8,67 +8,54 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Condition types. Every kind sets Ready, which follows the kstatus convention, so that
 // `kubectl wait --for=condition=Ready` and GitOps tools understand it.
 const (
-	// ConditionReady is True when the object has reached the desired state: a Post is
-	// published everywhere, scheduled, or kept as a draft; a Connection can be published
-	// to; a Team's namespace exists; an APIKey can be used.
+	// ConditionReady is True when the object has reached its desired state: a Post is published everywhere, scheduled, or kept as a draft;
+	// a Connection accepts posts; a Team's namespace exists; an APIKey is valid.
 	ConditionReady = "Ready"
 
-	// ConditionAccepted is True if a Post passed every rule. A Post that did not is not
-	// delivered. It can be corrected until it fails.
+	// ConditionAccepted is True if a Post passed validation. A Post that is not accepted is not delivered, and can be corrected until it
+	// fails.
 	ConditionAccepted = "Accepted"
-	// ConditionPublished is True when the whole Post is published. While it is False, its
-	// reason is Draft, Scheduled, Processing, the reason for waiting, or the reason for the
-	// failure.
+	// ConditionPublished is True when the whole Post is published. While it is False, its reason is Draft, Scheduled, Processing, the
+	// reason for waiting, or the reason for the failure.
 	ConditionPublished = "Published"
 
-	// ConditionPrepared is True when everything that can be prepared before the scheduled
-	// time is done. It is absent while no preparation is in progress, and from the first
-	// call on. False does not make the Post fail: the preparation is retried when the Post
-	// is due.
+	// ConditionPrepared is True when all preparation before the scheduled time is done. It is absent while no preparation is in progress,
+	// and after the first call. False does not make the Post fail: the preparation is retried when the Post is due.
 	ConditionPrepared = "Prepared"
 
 	// ConditionReconciling is True while the manager works towards Ready (kstatus
 	// "InProgress"); it is absent otherwise.
 	ConditionReconciling = "Reconciling"
 
-	// ConditionStalled is True when the object makes no progress until a person acts
-	// (kstatus "Failed"); it is absent otherwise.
+	// ConditionStalled is True when the object makes no progress without user action (kstatus "Failed"); it is absent otherwise.
 	ConditionStalled = "Stalled"
 
-	// ConditionOutcomeUnknown is True while a person has to find out whether a target of a
-	// Post was published; its message holds the commands for the answer. It is absent
-	// otherwise.
+	// ConditionOutcomeUnknown is True while a user has to determine whether a target of a Post was published. Its message holds the
+	// commands for the answer. It is absent otherwise.
 	ConditionOutcomeUnknown = "OutcomeUnknown"
 
-	// ConditionAdopted is True when targets of a Post adopted the outcome of an earlier
-	// post of its name, and are not published again; its message explains how to publish
-	// them anyway. It is absent otherwise.
+	// ConditionAdopted is True when targets of a Post adopted the outcome of an earlier post with the same name, and are not published
+	// again. Its message explains how to publish them anyway. It is absent otherwise.
 	ConditionAdopted = "Adopted"
 
 	// ConditionSuspended is True while publishing is suspended for a Team, by its own spec
 	// or by the manager's configuration; it is absent otherwise.
 	ConditionSuspended = "Suspended"
 
-	// ConditionPublishingRefused is True while a platform refuses posts of a Connection,
-	// according to its latest answer to a post, although it still answers queries: a
-	// permission may be missing (Refused), or the account may be locked
-	// (AccountRestricted). It is absent otherwise.
+	// ConditionPublishingRefused is True while a platform rejects posts of a Connection but still answers queries, according to its latest
+	// response to a post: a permission may be missing (Refused), or the account may be locked (AccountRestricted). It is absent otherwise.
 	ConditionPublishingRefused = "PublishingRefused"
 
-	// ConditionRateLimited is True while the platform of a Connection accepts no calls for
-	// the account; its message has the end of the limit. It is absent otherwise. The
-	// account itself is in order, so Ready does not change.
+	// ConditionRateLimited is True while the platform accepts no calls for a Connection's account. Its message has the end of the limit. It
+	// is absent otherwise. Ready does not change, because the account itself is healthy.
 	ConditionRateLimited = "RateLimited"
 
-	// ConditionCredentialsSuperseded is True while the Secret of a Connection holds tokens
-	// that were used before and have been replaced since, for instance because a tool
-	// applied an old version again. They are ignored. It is absent otherwise.
+	// ConditionCredentialsSuperseded is True while a Connection's Secret holds previously used tokens that have been replaced since, for
+	// instance because a tool applied an old version again. They are ignored. It is absent otherwise.
 	ConditionCredentialsSuperseded = "CredentialsSuperseded"
 
-	// ConditionCredentialsRefused is True while the Secret of a Connection holds new tokens
-	// that are not used, because the platform has not confirmed that they belong to the
-	// account. Its reason is one of the reasons of Ready. The account continues with its
-	// current tokens. It is absent otherwise.
+	// ConditionCredentialsRefused is True while a Connection's Secret holds new tokens that the platform has not confirmed for the account.
+	// They are not used, and the account continues with its current tokens. The reason is one of Ready's reasons. It is absent otherwise.
 	ConditionCredentialsRefused = "CredentialsRefused"
 )
 
@@ -81,13 +68,11 @@ const (
 	ReasonMediaNotReady      = "MediaNotReady"
 )
 
-// ReasonThumbnailNotSet is the reason of an event of a Post that was published without the
-// chosen thumbnail.
+// ReasonThumbnailNotSet is the reason of an event about a Post published without the chosen thumbnail.
 const ReasonThumbnailNotSet = "ThumbnailNotSet"
 
-// ReasonPictureBlank is the reason of an event of a Post that was published with a blank
-// image: the image is white on a transparent background, and the platform does not support
-// transparency.
+// ReasonPictureBlank is the reason of an event about a Post published with a blank image: a white image on a transparent background, on a
+// platform without transparency.
 const ReasonPictureBlank = "PictureBlank"
 
 // Reasons of a Post's Prepared condition.
@@ -97,11 +82,10 @@ const (
 	ReasonPreparationFailed = "PreparationFailed"
 )
 
-// ReasonAlreadyPublished is the reason of a Post's Adopted condition, and of the event
-// about it.
+// ReasonAlreadyPublished is the reason of a Post's Adopted condition and of its event.
 const ReasonAlreadyPublished = "AlreadyPublished"
 
-// Reasons of a Post's Ready condition and of its targets.
+// Reasons of the Ready condition of Posts and their targets.
 const (
 	ReasonDraft              = "Draft"
 	ReasonScheduled          = "Scheduled"
@@ -117,21 +101,19 @@ const (
 	ReasonPlatformBusy       = "PlatformUnavailable"
 	ReasonConnectionNotReady = "ConnectionNotReady"
 	ReasonTargetsFailed      = "TargetsFailed"
-	// ReasonAccountRestricted: the platform blocks posts of the account until its owner
-	// acts there. The conditions of Connections use it too: PublishingRefused after the
-	// answer to a post, and Ready after the answer to a probe.
+	// ReasonAccountRestricted: the platform blocks the account's posts until its owner acts there. Connections also use it:
+	// PublishingRefused after a response to a post, and Ready after a response to a probe.
 	ReasonAccountRestricted = "AccountRestricted"
-	// ReasonRecordUnavailable: Herald cannot look up whether an earlier post of this name
-	// was published.
+	// ReasonRecordUnavailable: the record of an earlier post of this name cannot be read.
 	ReasonRecordUnavailable = "RecordUnavailable"
 
 	// ReasonSuspended: the team is suspended.
 	ReasonSuspended = "Suspended"
-	// ReasonUsageUnavailable: the usage of the team's plan limits cannot be counted.
+	// ReasonUsageUnavailable: the team's plan usage cannot be counted.
 	ReasonUsageUnavailable = "UsageUnavailable"
-	// ReasonDraftLimit: TikTok's inbox accepts no more drafts at the moment.
+	// ReasonDraftLimit: TikTok's inbox currently accepts no more drafts.
 	ReasonDraftLimit = "DraftLimit"
-	// ReasonPlanLimit: the team's plan does not allow it. Connections use it too.
+	// ReasonPlanLimit: the team's plan does not allow it. Connections also use it.
 	ReasonPlanLimit = "PlanLimit"
 )
 
@@ -154,32 +136,28 @@ const (
 const (
 	// ReasonAccountLimited: the account has made too many calls.
 	ReasonAccountLimited = "AccountLimited"
-	// ReasonAppLimited: all accounts of the installation's app together have made too many
-	// calls.
+	// ReasonAppLimited: the accounts of the installation's app have made too many calls in total.
 	ReasonAppLimited = "AppLimited"
-	// ReasonQuotaUsedUp: the account's posting quota is used up.
+	// ReasonQuotaUsedUp: the account's posting quota is exhausted.
 	ReasonQuotaUsedUp = "QuotaUsedUp"
 )
 
-// ReasonRateLimitEnded is the reason of the event about the end of a rate limit.
+// ReasonRateLimitEnded is the reason of the event at the end of a rate limit.
 const ReasonRateLimitEnded = "RateLimitEnded"
 
-// ReasonNoTeam means that no Team owns the namespace, so Herald does not process the
-// objects in it. Connections, Media, APIKeys and Posts that are not accepted have it.
+// ReasonNoTeam means that no Team owns the namespace, so Herald does not process its objects. Connections, Media, APIKeys and unaccepted
+// Posts have it.
 const ReasonNoTeam = "NoTeam"
 
-// Reasons of the events about incomplete deletions.
+// Reasons of incomplete deletion events.
 const (
-	// ReasonOutcomeAbandoned: a Post was deleted, and the outcome of its last call cannot
-	// be determined.
+	// ReasonOutcomeAbandoned: a Post was deleted while the outcome of its last call was undetermined.
 	ReasonOutcomeAbandoned = "OutcomeAbandoned"
-	// ReasonRecordAbandoned: a Post was deleted, and its record could not be stored, so a
-	// new Post of its name is published again.
+	// ReasonRecordAbandoned: a Post was deleted before its record was stored, so a new Post of its name would be published again.
 	ReasonRecordAbandoned = "RecordAbandoned"
-	// ReasonFileAbandoned: a Media was deleted, and its file may still be in the store.
+	// ReasonFileAbandoned: a Media was deleted while its file may still be in the store.
 	ReasonFileAbandoned = "FileAbandoned"
-	// ReasonRecordsAbandoned: a Team was deleted, and the records of its posts may still be
-	// in the store.
+	// ReasonRecordsAbandoned: a Team was deleted while its post records may still be in the store.
 	ReasonRecordsAbandoned = "RecordsAbandoned"
 )
 
@@ -190,7 +168,7 @@ const (
 	ReasonNamespaceTaken   = "NamespaceTaken"
 )
 
-// Reasons of a Team's Suspended condition, and of the event when it ends.
+// Reasons of a Team's Suspended condition, and of the event at its end.
 const (
 	ReasonSuspendedBySpec          = "SuspendedBySpec"
 	ReasonSuspendedByConfiguration = "SuspendedByConfiguration"
@@ -205,14 +183,12 @@ const (
 	ReasonSecretRefused = "SecretRefused"
 )
 
-// Reasons of a Media's Ready condition. A file that failed its verification has the reason
-// that the verification returned.
+// Reasons of a Media's Ready condition. A file that failed verification has the verification's reason.
 const (
 	ReasonUploaded       = "Uploaded"
 	ReasonAwaitingUpload = "AwaitingUpload"
 	ReasonUploadExpired  = "UploadExpired"
-	// ReasonBudgetLimit: the number or the size of the pending files has reached the team's
-	// budget.
+	// ReasonBudgetLimit: the number or total size of the pending files has reached the team's budget.
 	ReasonBudgetLimit      = "BudgetLimit"
 	ReasonFetching         = "Fetching"
 	ReasonFetchFailed      = "FetchFailed"

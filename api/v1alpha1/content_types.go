@@ -5,9 +5,8 @@ package v1alpha1
 
 // ImageContent is the content of a post of category image.
 type ImageContent struct {
-	// mediaRefs name the Media of the images, in display order. The strictest target limits
-	// their number: 4 on x, 10 on instagram and facebook, 20 on threads, 35 on tiktok. A
-	// Media may be listed more than once.
+	// mediaRefs name the images' Media, in display order. The strictest target limits their number: 4 on x, 10 on instagram and facebook,
+	// 20 on threads, 35 on tiktok. A Media may be listed more than once.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -17,12 +16,12 @@ type ImageContent struct {
 
 // VideoContent is the content of a post of category video.
 type VideoContent struct {
-	// mediaRef names the Media of the video.
+	// mediaRef names the video's Media.
 	// +required
 	MediaRef LocalReference `json:"mediaRef"`
 
-	// thumbnailOffsetMillis is the position of the frame that is used as the thumbnail, in
-	// milliseconds from the start of the video. Omitted, the platform chooses one.
+	// thumbnailOffsetMillis is the position of the thumbnail frame, in milliseconds from the start of the video. If omitted, the platform
+	// chooses a frame.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -43,69 +42,62 @@ type TreeContent struct {
 
 // TreeCard is one post of a tree.
 type TreeCard struct {
-	// caption is the text of the card. A card of a tree that is not a draft
-	// has text, media or both.
+	// caption is the card's text. Each card has text, media or both, unless the tree is a draft.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Caption string `json:"caption,omitempty"`
 
-	// mediaRefs name the Media of the card, in display order: at most 4 on x and 20 on
-	// threads. A draft may have more until it is published.
+	// mediaRefs name the card's Media, in display order: at most 4 on x and 20 on threads. A draft may exceed these limits until it is
+	// published.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	MediaRefs []LocalReference `json:"mediaRefs,omitempty"`
 }
 
-// YouTubeOptions are the options for YouTube.
+// YouTubeOptions holds the YouTube options.
 type YouTubeOptions struct {
-	// title of the video. Required on a YouTube connection unless the post is a draft.
-	// YouTube accepts at most 100 characters.
+	// title of the video. Required on YouTube connections unless the post is a draft. YouTube accepts at most 100 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Title string `json:"title,omitempty"`
 }
 
-// TikTokPrivacyLevel determines the audience of a post on TikTok.
+// TikTokPrivacyLevel is the audience of a TikTok post.
 // +kubebuilder:validation:Enum=PUBLIC_TO_EVERYONE;SELF_ONLY
 type TikTokPrivacyLevel string
 
-// The supported privacy levels, in TikTok's own spelling.
+// The supported privacy levels, in TikTok's spelling.
 const (
 	TikTokPublicToEveryone TikTokPrivacyLevel = "PUBLIC_TO_EVERYONE"
 	TikTokSelfOnly         TikTokPrivacyLevel = "SELF_ONLY"
 )
 
-// TikTokOptions are the options for TikTok.
+// TikTokOptions holds the TikTok options.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.autoAddMusic) && self.autoAddMusic)",message="a TikTok draft cannot have music added; leave one of draft and autoAddMusic out"
 // +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.privacyLevel))",message="a TikTok draft has no privacyLevel, its owner chooses it in the app; leave one of draft and privacyLevel out"
 type TikTokOptions struct {
-	// privacyLevel determines the audience of the post. Defaults to PUBLIC_TO_EVERYONE. A
-	// private account supports SELF_ONLY only. The Connection lists the levels of its
-	// account in status.tiktok.privacyLevelOptions.
+	// privacyLevel is the audience of the post. Defaults to PUBLIC_TO_EVERYONE. A private account supports SELF_ONLY only. The Connection
+	// lists its account's levels in status.tiktok.privacyLevelOptions.
 	// +optional
 	PrivacyLevel TikTokPrivacyLevel `json:"privacyLevel,omitempty"`
 
-	// allowComment permits comments, unless the account has them turned off. Defaults to
-	// true.
+	// allowComment permits comments, unless they are disabled for the account. Defaults to true.
 	// +optional
 	AllowComment *bool `json:"allowComment,omitempty"`
 
-	// allowDuet permits duets with the video, unless the account has them turned off. Only
-	// for category video. Defaults to true.
+	// allowDuet permits duets, unless they are disabled for the account. Only for category video. Defaults to true.
 	// +optional
 	AllowDuet *bool `json:"allowDuet,omitempty"`
 
-	// allowStitch permits stitches of the video, unless the account has them turned off.
-	// Only for category video. Defaults to true.
+	// allowStitch permits stitches, unless they are disabled for the account. Only for category video. Defaults to true.
 	// +optional
 	AllowStitch *bool `json:"allowStitch,omitempty"`
 
-	// draft sends the post to the account's inbox in the TikTok app, where its owner
-	// completes it, instead of publishing it. TikTok accepts no caption with the draft of a
-	// video, and at most 5 pending drafts within 24 hours.
+	// draft sends the post to the account's TikTok inbox, where the account owner completes it, instead of publishing it. TikTok accepts no
+	// caption for video drafts, and at most 5 pending drafts within 24 hours.
 	// +optional
 	Draft bool `json:"draft,omitempty"`
 

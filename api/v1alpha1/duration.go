@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Duration is a duration in the format of Kubernetes, in hours, minutes and seconds, and
-// also in days of 24 hours: "168h", "36h30m", "7d", "1d12h". It exists because
-// metav1.Duration has no days.
+// Duration extends the Kubernetes duration format with days of 24 hours: "168h", "36h30m", "7d", "1d12h". metav1.Duration does not support
+// days.
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MinLength=2
@@ -23,10 +22,10 @@ type Duration struct {
 	time.Duration `json:"-"`
 }
 
-// days matches the days at the start of a duration.
+// days matches the days prefix of a duration.
 var days = regexp.MustCompile(`^([0-9]{1,4})d`)
 
-// ParseDuration parses the text of a Duration.
+// ParseDuration parses the string form of a Duration.
 func ParseDuration(text string) (Duration, error) {
 	var d Duration
 	rest := text
@@ -48,12 +47,12 @@ func ParseDuration(text string) (Duration, error) {
 	return d, nil
 }
 
-// MarshalJSON returns hours, minutes and seconds, which older versions can read too.
+// MarshalJSON returns hours, minutes and seconds, which older versions also parse.
 func (d Duration) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d.String()) //nolint:wrapcheck // marshalling a string cannot fail
 }
 
-// UnmarshalJSON parses the text.
+// UnmarshalJSON parses the string form.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {

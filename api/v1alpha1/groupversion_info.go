@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 holds Herald's custom resources: Team, APIKey, Connection, Media, Post,
-// Usage and OAuthGrant. It has only types, markers and constants. posting/rules validates
-// posts beyond the schema, and posting delivers them.
+// Package v1alpha1 defines Herald's custom resources: Team, APIKey, Connection, Media, Post, Usage and OAuthGrant. It contains types,
+// markers and constants only. posting/rules validates posts beyond the schema, and posting delivers them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=social.herald.dev
@@ -15,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the API group and version of every type in this package.
+// GroupVersion is the API group and version of the types in this package.
 var GroupVersion = schema.GroupVersion{Group: "social.herald.dev", Version: "v1alpha1"}
 
-// AddToScheme registers the types of this package with a scheme. It always returns nil.
+// AddToScheme registers this package's types with a scheme. It always returns nil.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&Team{}, &TeamList{},

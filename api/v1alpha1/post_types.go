@@ -5,37 +5,35 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Category is the type of a post's content.
+// Category is a post's content type.
 // +kubebuilder:validation:Enum=text;image;video;tree
 type Category string
 
 // The categories.
 const (
-	// CategoryText is a caption only.
+	// CategoryText has a caption only.
 	CategoryText Category = "text"
-	// CategoryImage is a caption with pictures.
+	// CategoryImage has a caption and images.
 	CategoryImage Category = "image"
-	// CategoryVideo is a caption with one video.
+	// CategoryVideo has a caption and one video.
 	CategoryVideo Category = "video"
-	// CategoryTree is a chain of posts: a first post, and replies to it.
+	// CategoryTree is a thread: a first post and replies to it.
 	CategoryTree Category = "tree"
 )
 
-// UnknownOutcomePolicy determines the reaction if a platform cannot determine whether a
-// call published.
+// UnknownOutcomePolicy determines the reaction to a call whose outcome the platform cannot determine.
 // +kubebuilder:validation:Enum=fail;retry
 type UnknownOutcomePolicy string
 
-// The policies for unknown outcomes.
+// The unknown outcome policies.
 const (
-	// OnUnknownFail fails the target with reason OutcomeUnknown and waits for a person.
+	// OnUnknownFail fails the target with reason OutcomeUnknown and waits for a user's answer.
 	OnUnknownFail UnknownOutcomePolicy = "fail"
-	// OnUnknownRetry sends the post again: it may be published twice.
+	// OnUnknownRetry sends the post again. It may be published twice.
 	OnUnknownRetry UnknownOutcomePolicy = "retry"
 )
 
-// PostSpec is the desired content, accounts and time of a post. It is frozen after a call
-// to a platform has been claimed for one of its targets.
+// PostSpec is a post's desired content, accounts and time. It is immutable after the claim of the first platform call.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.scheduledAt))",message="a draft has no scheduledAt; remove draft to schedule the post, or scheduledAt to keep it as a draft"
 // +kubebuilder:validation:XValidation:rule="!(has(self.cancelled) && self.cancelled) || (has(self.draft) && self.draft) || has(self.scheduledAt)",message="only a draft or a scheduled post can be cancelled; an immediate post is already being delivered"
@@ -56,17 +54,15 @@ type PostSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a post's category cannot be changed; create a new Post instead"
 	Category Category `json:"category"`
 
-	// scheduledAt is when to publish the post. Omitted, it is published at once.
+	// scheduledAt is the publication time. If omitted, the post is published immediately.
 	// +optional
 	ScheduledAt *Time `json:"scheduledAt,omitempty"`
 
-	// draft keeps the post without delivering it. Remove it or set it to false to publish
-	// the post; every rule is checked then.
+	// draft keeps the post without delivering it. Removing it or setting it to false publishes the post, after complete validation.
 	// +optional
 	Draft bool `json:"draft,omitempty"`
 
-	// cancelled withdraws a draft or a scheduled post before its delivery starts. It cannot
-	// be undone.
+	// cancelled withdraws a draft or a scheduled post before delivery starts. It cannot be undone.
 	// +optional
 	Cancelled bool `json:"cancelled,omitempty"`
 
@@ -93,36 +89,31 @@ type PostSpec struct {
 	// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="size(self) <= 4 || (oldSelf.hasValue() && oldSelf.value() == self) || self.map(t, has(t.caption) ? size(t.caption) : 0).sum() <= 262144",message="the captions of all targets together take more than 256 KiB; shorten them, or make several posts with fewer targets each"
 	Targets []PostTarget `json:"targets"`
 
-	// onUnknownOutcome determines the reaction if a platform cannot determine whether a
-	// call published: "fail" waits for a person; "retry" sends the post again, so it may be
-	// published twice.
+	// onUnknownOutcome determines the reaction to a call whose outcome the platform cannot determine: "fail" waits for a user's answer;
+	// "retry" sends the post again, which may publish it twice.
 	// +optional
 	// +kubebuilder:default=fail
 	OnUnknownOutcome UnknownOutcomePolicy `json:"onUnknownOutcome,omitempty"`
 }
 
-// PostTarget is one account to publish to.
+// PostTarget is an account to publish to.
 type PostTarget struct {
 	// connectionRef names the Connection to publish to.
 	// +required
 	ConnectionRef LocalReference `json:"connectionRef"`
 
-	// caption is the text to publish there. Required unless the post is a draft or a tree,
-	// whose text is in its cards. Each platform counts and limits the text in its own way;
-	// if a platform sets no limit, such as Facebook, it has at most 65,536 characters. A
-	// post as a whole, with its annotations, has at most 256 KiB, where <, > and & count
-	// six bytes each.
+	// caption is the target's text. Required unless the post is a draft or a tree, whose cards contain the text. Each platform has its own
+	// way to count and limit text. On platforms without a limit, such as Facebook, the maximum is 65,536 characters. The whole post, with
+	// its annotations, has at most 256 KiB, where <, > and & count as six bytes each.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Caption string `json:"caption,omitempty"`
 
-	// youtube holds the options for YouTube. It has no effect on connections to other
-	// platforms.
+	// youtube holds the YouTube options. It has no effect on other platforms.
 	// +optional
 	YouTube *YouTubeOptions `json:"youtube,omitempty"`
 
-	// tiktok holds the options for TikTok. It has no effect on connections to other
-	// platforms.
+	// tiktok holds the TikTok options. It has no effect on other platforms.
 	// +optional
 	TikTok *TikTokOptions `json:"tiktok,omitempty"`
 }

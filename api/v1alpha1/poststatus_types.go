@@ -5,8 +5,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PostPhase summarises a post, or one target of it, for people. It is derived from the
-// facts, and the manager never acts on it.
+// PostPhase is the human-readable summary of a post or target. It is derived from the recorded facts, and the manager never acts on it.
 // +kubebuilder:validation:Enum=draft;scheduled;processing;posted;failed;cancelled
 type PostPhase string
 
@@ -26,85 +25,75 @@ type TargetState string
 
 // The states.
 const (
-	// TargetPending: the target may still be published. While its attempt has no outcome, a
-	// call may have been made.
+	// TargetPending: the target may still be published. A call may have been made while its attempt has no outcome.
 	TargetPending TargetState = "pending"
-	// TargetPosted: the target is published, for a tree up to its last card.
+	// TargetPosted: the target is published, including all cards of a tree.
 	TargetPosted TargetState = "posted"
-	// TargetFailed: the target is not published, or a tree only in part, and it is not
-	// retried.
+	// TargetFailed: the target is not published, or only part of its tree, and is not retried.
 	TargetFailed TargetState = "failed"
-	// TargetUndecided: the outcome is unknown until a person answers with the annotation
-	// social.herald.dev/settle.
+	// TargetUndecided: the outcome is unknown until a user answers with the annotation social.herald.dev/settle.
 	TargetUndecided TargetState = "undecided"
-	// TargetWithdrawn: the post was cancelled before its delivery started, or an edit
-	// removed the target.
+	// TargetWithdrawn: the post was cancelled before delivery started, or an edit removed the target.
 	TargetWithdrawn TargetState = "withdrawn"
 )
 
-// Prepared refers to content on the platform that was created before the visible call: an
-// upload or a container, which is not visible. The manager uses it again after a restart. A
-// prepared post can still be cancelled.
+// Prepared refers to hidden content that was created on the platform before the publishing call, such as an upload or a container. The
+// manager reuses it after a restart. A prepared post can still be cancelled.
 type Prepared struct {
-	// contentHash identifies the content that was prepared: connection, account, text and
-	// files.
+	// contentHash identifies the prepared content: connection, account, text and files.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	ContentHash string `json:"contentHash"`
 
-	// checkpoint is the platform's reference to the prepared content. While complete is not
-	// set, it refers to the part that is done.
+	// checkpoint is the platform's reference to the prepared content. Until complete is set, it refers to the completed part.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Checkpoint string `json:"checkpoint,omitempty"`
 
-	// secret is true if the Secret of the post's uploads holds data that grants access to
-	// the prepared content, such as the address of an upload session.
+	// secret is true if the post's upload Secret holds data that grants access to the prepared content, such as an upload session's
+	// address.
 	// +optional
 	Secret bool `json:"secret,omitempty"`
 
-	// secretHash is the SHA-256, in hexadecimal, of that data in the Secret. The data is
-	// used only if its hash matches, because more people may write Secrets than the status
-	// of posts.
+	// secretHash is the SHA-256, in hexadecimal, of that data. The data is used only if its hash matches, because more users may write
+	// Secrets than post statuses.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	SecretHash string `json:"secretHash,omitempty"`
 
-	// madeAt is when the content was prepared or, while complete is not set, last worked
-	// on.
+	// madeAt is when the content was prepared or, until complete is set, last changed.
 	// +required
 	MadeAt Time `json:"madeAt"`
 
-	// complete is true when only the visible call remains.
+	// complete is true when only the publishing call remains.
 	// +optional
 	Complete bool `json:"complete,omitempty"`
 
-	// problem explains, for people, why the preparation failed and how to fix it.
+	// problem is a human-readable explanation of why the preparation failed and how to fix it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Problem string `json:"problem,omitempty"`
 }
 
-// Blocked explains why a pending target cannot be published now, or why a target failed.
+// Blocked explains why a pending target cannot currently be published, or why a target failed.
 type Blocked struct {
 	// reason is the machine-readable reason.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason"`
 
-	// problem describes the problem for people.
+	// problem is the human-readable problem.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Problem string `json:"problem"`
 
-	// remedy describes how a person can fix the problem; absent if there is no fix.
+	// remedy describes how a user can fix the problem; absent without a fix.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// TargetStatus is the record of one target: its facts, and for people phase, reason and
-// message, which are derived from the facts.
+// TargetStatus is a target's record: its facts, and phase, reason and message, which are derived from them.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.externalID) || has(self.externalID)",message="externalID never changes once set"
 // +kubebuilder:validation:XValidation:rule="has(self.attempt) || !has(oldSelf.attempt)",message="the record of an attempt is never removed"
@@ -122,14 +111,12 @@ type TargetStatus struct {
 	// +optional
 	Platform Platform `json:"platform,omitempty"`
 
-	// state is the recorded state of this target. It is absent in entries of versions of
-	// Herald that recorded no states; read phase there.
+	// state is the target's recorded state. It is absent in entries written by versions of Herald without states; read phase there.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="oldSelf != 'posted' || self == 'posted'",message="a posted target stays posted"
 	State TargetState `json:"state,omitempty"`
 
-	// blocked explains why this target cannot be published now, or why it failed; absent if
-	// it is neither blocked nor failed.
+	// blocked explains why this target cannot currently be published, or why it failed; absent otherwise.
 	// +optional
 	Blocked *Blocked `json:"blocked,omitempty"`
 
@@ -143,23 +130,20 @@ type TargetStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
 
-	// message describes, for people, what happened and what to do.
+	// message is the human-readable explanation of the phase, with the required action.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
 
-	// externalID is the platform's id of the published post; for a tree, the id of its
-	// first card.
+	// externalID is the platform's ID of the published post, or of a tree's first card.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="externalID never changes once set"
 	ExternalID string `json:"externalID,omitempty"`
 
-	// unconfirmed is true if a person answered that the target is published, and the
-	// platform has not confirmed that the post belongs to the account. externalID is then
-	// the id that the person entered, which no other post is given, or absent if the person
-	// had none.
+	// unconfirmed is true if a user answered that the target is published, but the platform has not confirmed that the post belongs to the
+	// account. externalID is then the ID from the answer, which is reserved for this target, or absent if the answer had none.
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
@@ -168,53 +152,49 @@ type TargetStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	ExternalURL string `json:"externalURL,omitempty"`
 
-	// postedAt is when the platform published it.
+	// postedAt is when the platform published the post.
 	// +optional
 	PostedAt *Time `json:"postedAt,omitempty"`
 
-	// nextTryAt is when the manager will act on this target again.
+	// nextTryAt is when the manager acts on this target again.
 	// +optional
 	NextTryAt *Time `json:"nextTryAt,omitempty"`
 
-	// tryUntil is the deadline: the manager stops retrying temporary refusals at this time.
+	// tryUntil is the deadline for retries after temporary rejections.
 	// +optional
 	TryUntil *Time `json:"tryUntil,omitempty"`
 
-	// initialDeadline is the value of tryUntil before an announced pause of the platform
-	// extended it; absent if none did. It limits further extensions.
+	// initialDeadline is the value of tryUntil before a platform's announced pause extended it; absent without an extension. It limits
+	// further extensions.
 	// +optional
 	InitialDeadline *Time `json:"initialDeadline,omitempty"`
 
-	// suspendedUntil is the end of the team's last suspension that extended tryUntil;
-	// absent if none did.
+	// suspendedUntil is the end of the team's last suspension that extended tryUntil; absent without one.
 	// +optional
 	SuspendedUntil *Time `json:"suspendedUntil,omitempty"`
 
-	// prepared is the content that was prepared before the call; absent if there is none,
-	// or if none is needed.
+	// prepared is the content prepared before the call; absent if there is none or none is needed.
 	// +optional
 	Prepared *Prepared `json:"prepared,omitempty"`
 
-	// attempt is the record of the latest call that may have been made.
+	// attempt is the record of the latest call.
 	// +optional
 	Attempt *Attempt `json:"attempt,omitempty"`
 
-	// candidates are posts of the account that may be the result of this target while it is
-	// undecided, newest first. Posts that belong to other Posts are excluded.
+	// candidates are the account's posts that may be the result of this target while it is undecided, newest first. Results of other Posts
+	// are excluded.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Candidates []Candidate `json:"candidates,omitempty"`
 
-	// answerProblem explains why a person's last answer was rejected, and how to correct
-	// it; absent if there is no such answer, and after a valid one.
+	// answerProblem explains why the user's last answer was rejected, and how to correct it; absent without an answer or after a valid one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	AnswerProblem string `json:"answerProblem,omitempty"`
 
-	// cards are the published cards of a tree, in order, up to the first card that is not
-	// published. The last card is missing if a person answered that it is published and had
-	// no id for it.
+	// cards are a tree's published cards, in order, up to the first unpublished card. The last card is missing if a user answered without
+	// an ID that it is published.
 	// +optional
 	// +listType=map
 	// +listMapKey=index
@@ -223,7 +203,7 @@ type TargetStatus struct {
 	Cards []CardStatus `json:"cards,omitempty"`
 }
 
-// Candidate is a post of an account that may be the result of an undecided target.
+// Candidate is a post on the account that may be the result of an undecided target.
 type Candidate struct {
 	// externalID is the platform's id of the post.
 	// +required
@@ -231,7 +211,7 @@ type Candidate struct {
 	// +kubebuilder:validation:MaxLength=64
 	ExternalID string `json:"externalID"`
 
-	// externalURL is the address of the post; absent if the platform returns none.
+	// externalURL is the post's address; absent if the platform returns none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	ExternalURL string `json:"externalURL,omitempty"`
@@ -241,14 +221,14 @@ type Candidate struct {
 	// +kubebuilder:validation:MaxLength=140
 	Text string `json:"text,omitempty"`
 
-	// postedAt is when the platform published it.
+	// postedAt is when the platform published the post.
 	// +optional
 	PostedAt *Time `json:"postedAt,omitempty"`
 }
 
-// The limits of a target's candidates.
+// Candidate limits.
 const (
-	// MostCandidates is the maximum number of candidates of a target.
+	// MostCandidates is the maximum number of candidates per target.
 	MostCandidates = 10
 	// MaxCandidateID, MaxCandidateURL and MaxCandidateText limit the fields, in characters.
 	MaxCandidateID   = 64
@@ -256,7 +236,7 @@ const (
 	MaxCandidateText = 140
 )
 
-// CardStatus is the record of one published card of a tree.
+// CardStatus is the record of a tree's published card.
 type CardStatus struct {
 	// index of the card in spec.tree.cards.
 	// +required
@@ -271,7 +251,7 @@ type CardStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="externalID never changes once set"
 	ExternalID string `json:"externalID"`
 
-	// unconfirmed is true if a person entered the externalID, as for a target.
+	// unconfirmed is true if externalID is from a user's answer, as for a target.
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
@@ -280,22 +260,20 @@ type CardStatus struct {
 	PostedAt *Time `json:"postedAt,omitempty"`
 }
 
-// EarlierPost is the result of the lookup of an earlier post of the same name.
+// EarlierPost is the result of looking up an earlier post of the same name.
 type EarlierPost struct {
-	// object is the uid of the Post that the lookup was made for. A copy from a backup has
-	// another uid, so the lookup is repeated.
+	// object is the UID of the Post that requested the lookup. A copy restored from a backup has another UID, so the lookup is repeated.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Object string `json:"object"`
 
-	// record is the uid of the earlier post whose record was found; absent if there is no
-	// record.
+	// record is the UID of the earlier post whose record was found; absent without a record.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Record string `json:"record,omitempty"`
 
-	// targets are the indexes of the targets that adopted the outcome of the earlier post.
+	// targets are the indexes of the targets that adopted the earlier post's outcome.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -303,19 +281,17 @@ type EarlierPost struct {
 	// +kubebuilder:validation:items:Maximum=99
 	Targets []int32 `json:"targets,omitempty"`
 
-	// sentAt is the claim time of the first call for an earlier post of the name that is
-	// not known to have published; absent if there is none. The search for a post on the
-	// platform starts at this time.
+	// sentAt is the claim time of the first call for an earlier post of the name that is not known to have published; absent without such a
+	// call. The search on the platform starts at this time.
 	// +optional
 	SentAt *Time `json:"sentAt,omitempty"`
 
-	// publishAgain is true if the annotation social.herald.dev/publish-again named the
-	// record, so that the post is published regardless of the earlier post's outcome.
+	// publishAgain is true if the annotation social.herald.dev/publish-again named the record. The post is then published regardless of the
+	// earlier post's outcome.
 	// +optional
 	PublishAgain bool `json:"publishAgain,omitempty"`
 
-	// rewound is when a rollback of the cluster was detected that this post existed before,
-	// and the post's outcome was looked up; absent if there was none.
+	// rewound is when a cluster rollback after the post's creation was detected and its outcome looked up; absent without a rollback.
 	// +optional
 	Rewound *Time `json:"rewound,omitempty"`
 }
@@ -333,8 +309,7 @@ type PostStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that this status is based on. It is -1 until
-	// Herald has processed the object.
+	// observedGeneration is the generation that this status is based on; -1 until Herald has processed the object.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -343,8 +318,7 @@ type PostStatus struct {
 	// +optional
 	Phase PostPhase `json:"phase,omitempty"`
 
-	// finished is true when all targets are settled and no answer is awaited: the manager
-	// stops watching the post.
+	// finished is true when all targets are settled and no answer is awaited. The manager no longer watches a finished post.
 	// +optional
 	Finished bool `json:"finished,omitempty"`
 
@@ -352,34 +326,32 @@ type PostStatus struct {
 	// +optional
 	FinishedAt *Time `json:"finishedAt,omitempty"`
 
-	// finishedOn is the day of finishedAt in UTC, as 2006-01-02, for field selectors.
+	// finishedOn is the UTC date of finishedAt, as 2006-01-02, for field selectors.
 	// +optional
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	FinishedOn string `json:"finishedOn,omitempty"`
 
-	// cancelledAt is when the post was cancelled before its delivery started. It stays
-	// cancelled, regardless of later changes to its spec.
+	// cancelledAt is when the post was cancelled before delivery started. Later changes to its spec do not revive it.
 	// +optional
 	CancelledAt *Time `json:"cancelledAt,omitempty"`
 
-	// earlier is the result of the lookup of an earlier post of this name; absent until the
-	// lookup is done, and where none is needed.
+	// earlier is the result of looking up an earlier post of this name; absent until the lookup is done, or if it is unnecessary.
 	// +optional
 	Earlier *EarlierPost `json:"earlier,omitempty"`
 
-	// platforms lists the platforms of the targets, for people.
+	// platforms is the human-readable list of the targets' platforms.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Platforms string `json:"platforms,omitempty"`
 
-	// posted is the number of posted targets and of all targets, for people: "2/3".
+	// posted is the human-readable number of posted targets and of all targets, such as "2/3".
 	// +optional
 	// +kubebuilder:validation:MaxLength=7
 	Posted string `json:"posted,omitempty"`
 
-	// urls are the addresses of the published posts, for people, separated by spaces.
-	// Addresses beyond 1,024 characters are omitted; targets has all of them.
+	// urls is the human-readable, space-separated list of the published posts' addresses. Addresses beyond 1,024 characters are omitted;
+	// targets has all of them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	URLs string `json:"urls,omitempty"`

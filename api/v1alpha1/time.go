@@ -15,14 +15,11 @@ import (
 // timeLayout is RFC 3339 with exactly three fractional digits, in UTC.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// Time is an instant with millisecond precision. It exists because metav1.Time drops
-// fractions of a second and metav1.MicroTime rejects times without one.
+// Time is an instant with millisecond precision. metav1.Time drops fractions of a second, and metav1.MicroTime rejects times without one.
 //
-// It is written as RFC 3339 in UTC with three fractional digits, and read from any RFC 3339
-// time between the years 1000 and 2999 in UTC. The schema accepts only values that
-// UnmarshalJSON accepts: the format checks the calendar, the pattern restricts the variants
-// of RFC 3339, and the rule limits the years to those that can be written again. The rule
-// also rejects lists, which the API server accepts for every field with a format.
+// Its wire format is RFC 3339 in UTC with three fractional digits. It parses any RFC 3339 time between the years 1000 and 2999 in UTC. The
+// schema accepts the same values as UnmarshalJSON: the format checks the calendar, the pattern restricts RFC 3339 variants, and the rule
+// limits the years to the representable ones. The rule also rejects lists, which the API server accepts for every field with a format.
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:Format=date-time
@@ -83,8 +80,7 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 // DeepCopyInto copies t by assignment.
 func (t *Time) DeepCopyInto(out *Time) { *out = *t }
 
-// equalities adds a comparison of this package's times, by instant, to the semantic
-// equality of Kubernetes.
+// equalities extends Kubernetes' semantic equality with a comparison of this package's times, by instant.
 var equalities = func() conversion.Equalities {
 	e := equality.Semantic.Copy()
 	if err := e.AddFunc(func(a, b Time) bool { return a.Time.Equal(b.Time) }); err != nil {
@@ -93,6 +89,6 @@ var equalities = func() conversion.Equalities {
 	return e
 }()
 
-// SemanticEqual reports whether two values are semantically equal: nil equals an empty
-// list, and times are compared as instants, regardless of their zones.
+// SemanticEqual reports whether two values are semantically equal. nil equals an empty list, and times are compared as instants, regardless
+// of time zone.
 func SemanticEqual(a, b any) bool { return equalities.DeepEqual(a, b) }
