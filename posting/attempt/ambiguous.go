@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// AmbiguousSince returns the claim time of the oldest attempt with an unknown outcome, or nil. It ignores attempts on
-// earlier cards and attempts that a person has resolved.
+// AmbiguousSince returns the claim time of the oldest attempt with an unknown outcome, or nil. Attempts on earlier cards and attempts
+// resolved by a user are ignored.
 func AmbiguousSince(t *v1alpha1.TargetStatus) *v1alpha1.Time {
 	a := t.Attempt
 	switch {
@@ -25,17 +25,16 @@ func AmbiguousSince(t *v1alpha1.TargetStatus) *v1alpha1.Time {
 	return nil
 }
 
-// WillResend reports whether a target waits only for the pause before its call is repeated, although the latest call
-// may have published.
+// WillResend reports whether a target only waits for its backoff, although the latest call may have published.
 func WillResend(t *v1alpha1.TargetStatus) bool {
 	return posting.StateOf(t) == v1alpha1.TargetPending && t.Blocked == nil && t.Attempt != nil && t.Attempt.Outcome == v1alpha1.OutcomeUnknown
 }
 
-// closeUnknown closes an attempt whose outcome the platform cannot determine. why is the finding.
+// closeUnknown closes an attempt whose outcome the platform cannot determine. why explains the result.
 func closeUnknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now time.Time, why string) {
 	t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeUnknown, nil
 	at := now.Add(backoff(tries(t)))
-	// A post that the platform is known to have accepted may be published at any time.
+	// A post accepted by the platform may be published at any time.
 	if policy == v1alpha1.OnUnknownRetry && t.Attempt.OperationID == "" && inTime(t, at) {
 		t.Blocked, t.NextTryAt = nil, v1alpha1.NewTimePtr(at)
 		return
@@ -43,8 +42,7 @@ func closeUnknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy
 	markUndecided(t, why)
 }
 
-// Abandon closes an open attempt that can no longer be looked up. The post of the target is being deleted, so that
-// nothing is sent for it again.
+// Abandon closes an open attempt that can no longer be looked up. The post is being deleted, so its target is not sent again.
 func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
@@ -54,8 +52,7 @@ func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	return nil
 }
 
-// fail settles a target that is not published, judging by the latest attempt. If an earlier attempt may have published
-// it, the target becomes undecided.
+// fail settles an unpublished target after its latest attempt. The target becomes undecided if an earlier attempt may have published it.
 func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	if AmbiguousSince(t) != nil {
 		markUndecided(t, "a call got no clear answer, and nothing that followed published it: "+b.Problem)
@@ -68,7 +65,7 @@ func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	settle(t, state, b)
 }
 
-// markUndecided leaves the outcome of a target to a person.
+// markUndecided leaves a target's outcome to the user.
 func markUndecided(t *v1alpha1.TargetStatus, why string) {
 	settle(t, v1alpha1.TargetUndecided, v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: why})
 }

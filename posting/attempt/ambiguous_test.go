@@ -13,15 +13,14 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// weak returns the timing of a platform whose listing proves nothing.
+// weak returns the timing of a platform with an unreliable listing.
 func weak() Timing {
 	w := timing
 	w.Authoritative = false
 	return w
 }
 
-// doubted returns a target whose first call, claimed at t0, got no response and was not found by lookups. The post's
-// policy is to send it again.
+// doubted returns a target whose first call, claimed at t0, got no response and was not found by lookups. The post's policy is retry.
 func doubted(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := claimed(t)
@@ -32,7 +31,7 @@ func doubted(t *testing.T) *v1alpha1.TargetStatus {
 	return target
 }
 
-// sentAgain returns such a target with an open second attempt.
+// sentAgain returns a doubted target with an open second attempt.
 func sentAgain(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := doubted(t)
@@ -53,7 +52,7 @@ func mustDo(t *testing.T, err error) {
 	}
 }
 
-// confirmed records a lookup after a refusal that did not find the post.
+// confirmed records a lookup without a match after a refusal.
 func confirmed(t *testing.T, target *v1alpha1.TargetStatus, after time.Duration) {
 	t.Helper()
 	mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(after)))
@@ -65,7 +64,7 @@ func TestFailureInDoubt(t *testing.T) {
 		reason string
 		target func(*testing.T) *v1alpha1.TargetStatus
 		do     func(*testing.T, *v1alpha1.TargetStatus)
-		// hindered is the part of the message besides the doubt, or "" if there is none.
+		// hindered is the part of the message in addition to the doubt, or "".
 		hindered string
 		doubt    bool
 		wants    string
@@ -183,7 +182,7 @@ func TestFailureInDoubt(t *testing.T) {
 	}
 }
 
-// doubtful returns a target that one more failed lookup closes as unknown.
+// doubtful returns a target whose next failed lookup closes it as unknown.
 func doubtful(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := claimed(t)
@@ -191,7 +190,7 @@ func doubtful(t *testing.T) *v1alpha1.TargetStatus {
 	return target
 }
 
-// answerable checks that a person's answer settles a target without changing the outcome of a closed attempt.
+// answerable checks that a user's answer settles a target without changing a closed attempt's outcome.
 func answerable(t *testing.T, target *v1alpha1.TargetStatus) {
 	t.Helper()
 	outcome := target.Attempt.Outcome
@@ -260,8 +259,7 @@ func TestDoubtAboutACard(t *testing.T) {
 	})
 }
 
-// TestAcceptedAfterAll records late that the platform accepted the call, after another process has closed the attempt
-// as unknown.
+// TestAcceptedAfterAll records the platform's acceptance after another process has closed the attempt as unknown.
 func TestAcceptedAfterAll(t *testing.T) {
 	taken := platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}
 	closed := func(policy v1alpha1.UnknownOutcomePolicy) func(*testing.T) *v1alpha1.TargetStatus {

@@ -42,7 +42,7 @@ func claimed(t *testing.T) *v1alpha1.TargetStatus {
 	return target
 }
 
-// reasonOf returns the blocking reason of a target, or "".
+// reasonOf returns a target's blocking reason, or "".
 func reasonOf(t *v1alpha1.TargetStatus) string {
 	if t.Blocked == nil {
 		return ""
@@ -50,7 +50,7 @@ func reasonOf(t *v1alpha1.TargetStatus) string {
 	return t.Blocked.Reason
 }
 
-// problemOf returns the blocking problem of a target, or "".
+// problemOf returns a target's blocking problem, or "".
 func problemOf(t *v1alpha1.TargetStatus) string {
 	if t.Blocked == nil {
 		return ""
@@ -227,7 +227,7 @@ func TestRecordPosted(t *testing.T) {
 	}
 }
 
-// TestRecordDuplicate records that a platform refused a call as a duplicate: the previous call may have published.
+// TestRecordDuplicate records a call that the platform refused as a duplicate, so the previous call may have published.
 func TestRecordDuplicate(t *testing.T) {
 	for class, want := range map[platforms.Class]bool{platforms.ClassDuplicate: true, platforms.ClassUnknown: false} {
 		target := claimed(t)
@@ -395,7 +395,7 @@ func TestProofWaitsForTheOtherSide(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		reason string
-		// ended is set if the end of the call was observed, a second after its claim.
+		// ended means that the call's end was observed, a second after its claim.
 		ended   bool
 		after   time.Duration
 		lookups int32
@@ -694,8 +694,7 @@ func TestDeclare(t *testing.T) {
 	}
 }
 
-// TestInvariants walks random histories of one target and checks that no second call is allowed while the first may
-// have published.
+// TestInvariants checks random histories of a target: no second call is allowed while the first may have published.
 func TestInvariants(t *testing.T) {
 	for seed := range uint64(20000) {
 		rng := rand.New(rand.NewPCG(seed, 1))

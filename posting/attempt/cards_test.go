@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// publishCards claims and records the first cards of a tree of three.
+// publishCards claims and records the first cards of a three-card tree.
 func publishCards(t *testing.T, cards int) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, TryUntil: timePtr(time.Hour)}
@@ -76,14 +76,14 @@ func TestOpenCard(t *testing.T) {
 	}
 }
 
-// refuse adds an attempt at a card that was temporarily refused.
+// refuse adds an attempt with a temporary refusal for a card.
 func refuse(t *v1alpha1.TargetStatus, card int32) {
 	t.Attempt = &v1alpha1.Attempt{Number: t.Attempt.Number + 1, ID: "r", Card: card, StartedAt: v1alpha1.NewTime(t0), Outcome: v1alpha1.OutcomeRefused}
 }
 
 func TestCardsDoNotShareDoubt(t *testing.T) {
 	target := publishCards(t, 1)
-	// The first card was found by a lookup.
+	// A lookup found the first card.
 	target.Attempt.SearchFrom = timePtr(-time.Hour)
 	c := claim("next")
 	c.Card = 1

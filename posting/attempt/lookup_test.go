@@ -11,8 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestNextLookupAfterFailure checks that the next lookup is at the platform's RetryAt, and never before the regular
-// time.
+// TestNextLookupAfterFailure checks that the next lookup respects the platform's RetryAt and is never earlier than the regular time.
 func TestNextLookupAfterFailure(t *testing.T) {
 	quiet := callFinishedAt(claimed(t).Attempt, timing).Sub(t0)
 	for _, tt := range []struct {
@@ -39,7 +38,7 @@ func TestNextLookupAfterFailure(t *testing.T) {
 	}
 }
 
-// TestLookUpAgainSays checks the blocking reason during lookups: an earlier reason is kept.
+// TestLookUpAgainSays checks that lookups keep an earlier blocking reason.
 func TestLookUpAgainSays(t *testing.T) {
 	for _, tt := range []struct {
 		name, reason string

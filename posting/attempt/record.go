@@ -12,16 +12,15 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Bounds of the backoff after a temporary refusal.
+// Backoff bounds after a temporary refusal.
 const (
 	firstRetry = time.Second
 	maxRetry   = 5 * time.Minute
 )
 
-// Record records the result of the call of attempt id in the entry. cards is the number of cards of a tree, or 0 or 1
-// for any other post: a target is posted when its last card is. It returns ErrSuperseded, and changes nothing, if the
-// entry holds another attempt or a closed one. Recording a result twice changes nothing. A result that arrives after
-// the attempt was closed as unknown is recorded if it ResolvesUnknown.
+// Record records the call result of attempt id in the entry. cards is the number of tree cards, or 0 or 1 for other posts; the last card's
+// publication makes the target posted. It returns ErrSuperseded, without changes, if the entry holds another or a closed attempt. Repeated
+// recording has no effect. A result for an attempt closed as unknown is recorded if it ResolvesUnknown.
 func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) error {
 	a := t.Attempt
 	if a == nil || a.ID != id {
@@ -59,19 +58,18 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 	return nil
 }
 
-// RecordNotSent closes an attempt whose call was never started by the process that claimed it.
+// RecordNotSent closes an attempt whose call was never started by its claiming process.
 func RecordNotSent(t *v1alpha1.TargetStatus, id string, now time.Time) error {
 	return Record(t, id, platforms.Result{Outcome: platforms.NotSent}, 0, now)
 }
 
-// recordPosted records a publication. In a tree, it is one card: the first card provides the target's id and address,
-// and the last one settles the target.
+// recordPosted records a publication. In a tree, the first card provides the target's ID and address, and the last card settles the target.
 func recordPosted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards int, now time.Time) {
 	at := what.PostedAt
 	if at.IsZero() {
 		at = now
 	}
-	// A person may have resolved an earlier attempt as posted; the outcome of this attempt is kept then.
+	// A user may have resolved an earlier attempt as posted; this attempt then keeps its outcome.
 	if IsOpen(t.Attempt) || t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
 		t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomePosted, nil
 	}
@@ -91,8 +89,8 @@ func recordPosted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards i
 	t.TryUntil = nil
 }
 
-// ResolvesUnknown reports whether a result should be recorded although the attempt was closed as unknown meanwhile: it
-// contains the published post, or an operation id for lookups. cards is as in Record.
+// ResolvesUnknown reports whether a result is recorded although the attempt has been closed as unknown: it contains the published post, or
+// an operation ID for lookups. cards is as in Record.
 func ResolvesUnknown(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
 	if a.Outcome != v1alpha1.OutcomeUnknown || lacksID(r, cards) {
 		return false
@@ -100,21 +98,19 @@ func ResolvesUnknown(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
 	return r.Outcome == platforms.Posted || r.Outcome == platforms.Accepted && storable(r.OperationID) && a.OperationID == ""
 }
 
-// lacksID reports whether a card was published without a known id, so that the next card cannot reply to it.
+// lacksID reports whether a published card has no known ID, which the next card's reply needs.
 func lacksID(r platforms.Result, cards int) bool {
 	return r.Outcome == platforms.Posted && r.ExternalID == "" && cards > 1
 }
 
-// reopen reopens an attempt that was closed as unknown. It resets the lookup count, because the earlier lookups did
-// not use the operation id that is known now.
+// reopen reopens an attempt closed as unknown. It resets the lookup count, because earlier lookups did not use the operation ID.
 func reopen(t *v1alpha1.TargetStatus) {
 	t.State = v1alpha1.TargetPending
 	t.Attempt.Outcome, t.Attempt.Lookups = "", 0
 }
 
-// RecordIDs records only the facts that no other process can determine, and no other fields that the schema might
-// reject: the id of the published post, or the operation id of a post that the platform is processing. It reports
-// whether it recorded one.
+// RecordIDs records only facts that no other process can determine, and omits fields that the schema might reject: a published post's ID,
+// or the operation ID of a post in processing. It reports whether it recorded one.
 func RecordIDs(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) bool {
 	a := t.Attempt
 	if a == nil || a.ID != id || !IsOpen(a) && !ResolvesUnknown(a, r, cards) {
@@ -132,13 +128,12 @@ func RecordIDs(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards in
 	return true
 }
 
-// tries returns the number of attempts for the next content. Attempts that published earlier cards do not count.
+// tries returns the number of attempts for the next content. Attempts that published earlier cards are excluded.
 func tries(t *v1alpha1.TargetStatus) int32 {
 	return max(t.Attempt.Number-NextCard(t), 1)
 }
 
-// RecordNotPrepared records that the preparation of a target failed. No attempt was opened, so the pause before the
-// retry grows with the time since the given start.
+// RecordNotPrepared records a failed preparation. Without an attempt, the backoff grows with the time since the given start.
 func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, now time.Time) error {
 	switch {
 	case IsOpen(t.Attempt):
@@ -148,7 +143,7 @@ func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, no
 	}
 	wait := min(max(now.Sub(since), firstRetry), maxRetry)
 	if err.Class == platforms.ClassUnknown {
-		// A preparation with an unknown outcome may be repeated: its result is not visible.
+		// Preparations are repeatable after an unknown outcome, because their result is hidden.
 		scheduleRetry(t, v1alpha1.ReasonPlatformBusy, err, wait, now)
 		return nil
 	}
@@ -156,13 +151,12 @@ func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, no
 	return nil
 }
 
-// inTime reports whether a time is within the deadline of a target.
+// inTime reports whether a time is within a target's deadline.
 func inTime(t *v1alpha1.TargetStatus, at time.Time) bool {
 	return t.TryUntil == nil || !at.After(t.TryUntil.Time)
 }
 
-// Deadline returns the deadline of a target without the pauses that its platform announced, or zero if no deadline is
-// set.
+// Deadline returns a target's deadline without announced pauses, or zero without a deadline.
 func Deadline(t *v1alpha1.TargetStatus) time.Time {
 	switch {
 	case t.InitialDeadline != nil:
@@ -173,8 +167,8 @@ func Deadline(t *v1alpha1.TargetStatus) time.Time {
 	return time.Time{}
 }
 
-// backoff returns the pause after a number of attempts. That number is stored in the entry and not in a work queue, so
-// that a restart does not cause a stampede.
+// backoff returns the pause after a number of attempts. The count is stored in the entry instead of a work queue, which avoids a stampede
+// after a restart.
 func backoff(attempts int32) time.Duration {
 	d := firstRetry
 	for ; attempts > 1 && d < maxRetry; attempts-- {
@@ -183,11 +177,11 @@ func backoff(attempts int32) time.Duration {
 	return min(d, maxRetry)
 }
 
-// maxOperationID is the maximum length of an operation id in bytes. The schema allows at least that.
+// maxOperationID is the maximum operation ID length in bytes, within the schema's limit.
 const maxOperationID = 256
 
-// Fail settles a target that is not posted and has no open attempt. If an earlier call may have published it, the
-// target becomes undecided, and its problem mentions both causes.
+// Fail settles an unpublished target without an open attempt. If an earlier call may have published it, the target becomes undecided with
+// both causes in its problem.
 func Fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) error {
 	if IsOpen(t.Attempt) {
 		return ErrOpen
@@ -199,8 +193,8 @@ func Fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) error {
 	return nil
 }
 
-// recordAccepted records that the platform has accepted the post for processing. Without a storable operation id, the
-// outcome is as unclear as after a lost response. An operation id from an earlier lookup is kept.
+// recordAccepted records that the platform accepted the post for processing. Without a storable operation ID, the outcome is treated like a
+// lost response. An operation ID from an earlier lookup is kept.
 func recordAccepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
 	recordUnclear(t, r.Err, now)
 	if !storable(r.OperationID) {
@@ -212,12 +206,12 @@ func recordAccepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time)
 	}
 }
 
-// storable reports whether an operation id fits into the entry.
+// storable reports whether an operation ID fits into the entry.
 func storable(operationID string) bool {
 	return operationID != "" && len(operationID) <= maxOperationID
 }
 
-// recordUnclear records that the call of an open attempt has ended without a clear answer.
+// recordUnclear records that an open attempt's call ended without a definite response.
 func recordUnclear(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
 	t.Attempt.EndedAt = v1alpha1.NewTimePtr(now)
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))

@@ -11,10 +11,10 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// consequence is the next state of a target after a call that published nothing.
+// consequence is a target's next state after a call that published nothing.
 type consequence struct {
 	blocked v1alpha1.Blocked
-	// retryAt is the time of the retry, or zero if there is none.
+	// retryAt is the retry time, or zero without a retry.
 	retryAt time.Time
 }
 
@@ -28,7 +28,7 @@ func (c consequence) apply(t *v1alpha1.TargetStatus) {
 	t.NextTryAt = v1alpha1.NewTimePtr(c.retryAt)
 }
 
-// ofRefusal returns the consequence of a refusal: a retry after a pause, or a failure.
+// ofRefusal returns the consequence of a refusal: a delayed retry, or a failure.
 func ofRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) consequence {
 	if err == nil {
 		err = platforms.Errorf(platforms.ClassPermanent, "the platform refused the post without saying why")
@@ -49,8 +49,8 @@ func ofRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duratio
 	}
 }
 
-// nextTry returns a retry after a pause, or at the time that the platform announced. If that is after the deadline, it
-// returns a failure with the platform's reason.
+// nextTry returns a retry after the backoff, or at the platform's announced time. If the retry would exceed the deadline, it returns a
+// failure with the platform's reason.
 func nextTry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) consequence {
 	if err == nil {
 		err = platforms.Errorf(platforms.ClassTransient, "nothing was sent")
@@ -66,19 +66,18 @@ func nextTry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait
 	return c
 }
 
-// applyRefusal records the consequence of a confirmed refusal.
+// applyRefusal records a confirmed refusal's consequence.
 func applyRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) {
 	ofRefusal(t, err, wait, now).apply(t)
 }
 
-// scheduleRetry records the retry of a target whose call published nothing.
+// scheduleRetry schedules a retry for a target whose call published nothing.
 func scheduleRetry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) {
 	nextTry(t, reason, err, wait, now).apply(t)
 }
 
-// recordRefusal records that the platform refused the call of an open attempt. The attempt stays open until a lookup
-// has checked whether the platform published the post nevertheless, unless a lookup has done so already and the call
-// will be repeated.
+// recordRefusal records the refusal of an open attempt's call. The attempt stays open until a lookup confirms the refusal, unless an
+// earlier lookup has confirmed it and the call will be repeated.
 func recordRefusal(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time) {
 	follows := ofRefusal(t, r.Err, backoff(tries(t)), now)
 	if r.Unpublished && !follows.retryAt.IsZero() {
@@ -93,29 +92,27 @@ func recordRefusal(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time)
 		t.Attempt.Refusal.RetryAt = v1alpha1.NewTimePtr(follows.retryAt)
 	}
 	if r.Err != nil && r.Err.Class == platforms.ClassRateLimited {
-		// A lookup is a call too, and calls during a rate limit prolong it.
+		// A lookup counts as a call, and calls prolong a rate limit.
 		t.NextTryAt = t.Attempt.Refusal.RetryAt
 	}
 	setBlocked(t, follows.blocked)
 }
 
-// IsRefused reports whether an attempt is open only for the confirmation of a refusal.
+// IsRefused reports whether an open attempt only awaits the confirmation of its refusal.
 func IsRefused(a *v1alpha1.Attempt) bool { return IsOpen(a) && a.Refusal != nil }
 
-// confirmFrom returns the earliest time for the lookup of a refused call. It includes a margin for a process whose
-// clock is ahead.
+// confirmFrom returns the earliest lookup time for a refused call, with a margin for a process whose clock is ahead.
 func confirmFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(timing.ConfirmAfter + timing.ClockMargin)
 }
 
-// listedFrom returns when the account's listing is certain to show the post of a refused call, for platforms whose
-// lookup uses only the listing.
+// listedFrom returns when the account's listing certainly contains the post of a refused call, for platforms with listing-only lookups.
 func listedFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(max(timing.ConfirmAfter, timing.Lag) + timing.ClockMargin)
 }
 
-// recordConfirmation records the result of a lookup after a refusal. If no post is found, the refusal is confirmed,
-// even where a listing is no proof: there is no evidence against it.
+// recordConfirmation records a lookup after a refusal. A lookup without a match confirms the refusal, even for an unreliable listing,
+// because there is no contrary evidence.
 func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, now time.Time) {
 	from := listedFrom(t.Attempt, timing)
 	if f.Proof {
@@ -132,15 +129,13 @@ func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timi
 	}
 }
 
-// confirmRetryWindow limits the retries of a lookup that the platform refuses as it refused the call. The platform may
-// refuse every lookup of this account, and users wait for the failure; but a single refused lookup proves as little as
-// the refused call.
+// confirmRetryWindow limits retries of lookups that the platform refuses like the call itself. The platform may refuse all lookups on this
+// account, and the user waits for the failure. A single refused lookup, however, proves as little as the refused call.
 const confirmRetryWindow = time.Minute
 
-// recordConfirmationFailure records a failed lookup of a refused call. Retries continue for as long as after a lost
-// response, counted from the end of the pause that the platform announced. After that the call is not repeated,
-// because it may have published. If the error has ClassUnknown, a listed post may be the one, and the target becomes
-// undecided.
+// recordConfirmationFailure records a failed lookup of a refused call. Retries continue as long as after a lost response, counted from the
+// end of the platform's announced pause. After that, the call is not repeated, because it may have published. An error with ClassUnknown
+// means that a listed post may be the result, and the target becomes undecided.
 func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, now time.Time) {
 	from, notBefore, patience := callFinishedAt(t.Attempt, timing), err.RetryAt, timing.LookupTimeout
 	if at := t.Attempt.Refusal.RetryAt; at != nil && at.After(from) {
@@ -167,8 +162,7 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 	}
 }
 
-// refuseUnconfirmed closes an attempt as refused although it may have published, because the lookup failed. Its call
-// is not repeated.
+// refuseUnconfirmed closes an attempt as refused after its lookup failed. The call is not repeated, because it may have published.
 func refuseUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
 	t.Attempt.Refusal.RetryAt = nil
 	if t.Blocked != nil {

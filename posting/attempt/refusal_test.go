@@ -12,20 +12,20 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// confirming returns the timing of a platform whose listing proves nothing and lags ten seconds behind a refused call.
+// confirming returns the timing of a platform with an unreliable listing that lags ten seconds after a refused call.
 func confirming() Timing {
 	confirming := weak()
 	confirming.ConfirmAfter = 10 * time.Second
 	return confirming
 }
 
-// refusedAt returns a target whose call was refused a second after its claim.
+// refusedAt returns a target whose call was refused one second after its claim.
 func refusedAt(t *testing.T, class platforms.Class, retryAt time.Time) *v1alpha1.TargetStatus {
 	t.Helper()
 	return refusedOf(t, claimed(t), class, retryAt)
 }
 
-// refusedOf refuses the call of a claimed target a second after its claim.
+// refusedOf refuses a claimed target's call one second after its claim.
 func refusedOf(t *testing.T, target *v1alpha1.TargetStatus, class platforms.Class, retryAt time.Time) *v1alpha1.TargetStatus {
 	t.Helper()
 	r := refusal(class, "no")
@@ -217,8 +217,7 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 	}
 }
 
-// TestRefusalOutlivesItsPause follows a post whose account is limited for an hour, and whose listing is unavailable
-// when the hour is over.
+// TestRefusalOutlivesItsPause covers a post whose account is limited for an hour, and whose listing is unavailable at the end of the limit.
 func TestRefusalOutlivesItsPause(t *testing.T) {
 	target := claimed(t)
 	target.TryUntil = timePtr(2 * time.Hour)

@@ -17,27 +17,25 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Resolution is a person's answer for an undecided target.
+// Resolution is a user's answer for an undecided target.
 type Resolution struct {
-	// Index is the index of the target.
+	// Index is the target's index.
 	Index int32
-	// ExternalID and ExternalURL identify the published post. A person enters one of them, and the platform may supply
-	// the other.
+	// ExternalID and ExternalURL identify the published post. The user provides one of them, and the platform may provide the other.
 	ExternalID  string
 	ExternalURL string
-	// Unnamed is set if the target was published, but the person knows neither id nor address.
+	// Unnamed means that the target was published, but the user has neither its ID nor its address.
 	Unnamed bool
-	// AccountID is the account of that post, as confirmed by the platform. It is empty without a confirmation, and the
-	// id is then recorded as entered.
+	// AccountID is the post's account, if confirmed by the platform. Without a confirmation it is empty, and the ID is recorded as entered.
 	AccountID string
 }
 
-// Published reports whether the answer is that the target was published.
+// Published reports whether the user answered that the target was published.
 func (r Resolution) Published() bool { return r.Unnamed || r.ExternalID != "" || r.ExternalURL != "" }
 
-// ParseResolutions parses the value of the annotation social.herald.dev/settle: entries "<index>=posted:<id>",
-// "<index>=posted:<https address>", "<index>=posted" or "<index>=not-sent", separated by commas. An address may
-// contain commas: a comma separates entries only if a number and "=" follow.
+// ParseResolutions parses the annotation social.herald.dev/settle, a comma-separated list of "<index>=posted:<id>", "<index>=posted:<https
+// address>", "<index>=posted" and "<index>=not-sent". Addresses may contain commas, so a comma separates entries only before a number and
+// "=".
 func ParseResolutions(value string) ([]Resolution, error) {
 	var resolutions []Resolution
 	for value != "" || resolutions == nil {
@@ -87,18 +85,17 @@ func parseResolution(entry string) (Resolution, error) {
 	return r, nil
 }
 
-// idPlaceholder stands for the id in the command that users see.
+// idPlaceholder is the ID placeholder in commands shown to users.
 const idPlaceholder = "ID"
 
-// Maximum lengths in the schema, in characters. The length of an address is checked in bytes, which is at least its
-// length in characters.
+// Maximum lengths in the schema, in characters. Address lengths are checked in bytes, which is at least as strict.
 const (
 	longestID  = 256
 	longestURL = 2048
 )
 
-// validID reports whether a text can be an id. The ids of all platforms consist of letters, digits and a few signs, so
-// an address or a placeholder in brackets is not valid.
+// validID reports whether a string can be an ID. All platforms use letters, digits and a few other characters, which excludes addresses and
+// bracketed placeholders.
 func validID(id string) bool {
 	if id == "" || len(id) > longestID {
 		return false
@@ -108,7 +105,7 @@ func validID(id string) bool {
 	})
 }
 
-// validAddress returns the reason why a text is not a web address, or nil.
+// validAddress returns an error for a string that is not a web address.
 func validAddress(address string) error {
 	if len(address) > longestURL {
 		return fmt.Errorf("it is longer than %d characters", longestURL)
@@ -128,8 +125,8 @@ func validAddress(address string) error {
 	return nil
 }
 
-// Resolve records a person's answer for an undecided target. tryUntil is the deadline of the attempts that may follow:
-// a resend after "not-sent", or the next cards of a tree. cards is as in Record.
+// Resolve records a user's answer for an undecided target. tryUntil is the deadline of subsequent attempts: a resend after "not-sent", or a
+// tree's next cards. cards is as in Record.
 func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) error {
 	if state := posting.StateOf(t); state != v1alpha1.TargetUndecided {
 		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, state)
@@ -156,12 +153,12 @@ func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now ti
 	return nil
 }
 
-// resolvePosted records that a target, or the next card of a tree, is published.
+// resolvePosted records that a target, or a tree's next card, is published.
 func resolvePosted(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) {
 	what := listed(t, r)
 	first := t.ExternalID == ""
 	if r.ExternalID == "" {
-		// The last card of a tree gets no CardStatus, since the id of a CardStatus is required.
+		// A tree's last card gets no CardStatus, because CardStatus requires an ID.
 		cards = 0
 	}
 	recordPosted(t, what, cards, now)
@@ -176,7 +173,7 @@ func resolvePosted(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, 
 	}
 }
 
-// listed returns the post of a resolution, completed from the list of candidates.
+// listed returns a resolution's post, completed from the candidate list.
 func listed(t *v1alpha1.TargetStatus, r Resolution) platforms.LookupResult {
 	what := platforms.LookupResult{ExternalID: r.ExternalID, ExternalURL: r.ExternalURL}
 	for i := range t.Candidates {

@@ -48,7 +48,7 @@ func TestParseNamedResolutions(t *testing.T) {
 	}
 }
 
-// TestResolveNamed records answers of people who do not have the platform's id.
+// TestResolveNamed records answers without the platform's ID.
 func TestResolveNamed(t *testing.T) {
 	t.Parallel()
 	listed := []v1alpha1.Candidate{{ExternalID: "7", ExternalURL: "https://x.com/acme/status/7", PostedAt: v1alpha1.NewTimePtr(t0.Add(time.Minute))}}
@@ -65,7 +65,7 @@ func TestResolveNamed(t *testing.T) {
 		cards  int
 		out    int
 		want   v1alpha1.TargetStatus
-		// recorded is the number of recorded cards afterwards.
+		// recorded is the resulting number of recorded cards.
 		recorded int
 		problem  string
 	}{
@@ -100,7 +100,7 @@ func TestResolveNamed(t *testing.T) {
 	}
 }
 
-// FuzzResolutions checks that an accepted id is safe in an address and in a log, for every value of the annotation.
+// FuzzResolutions checks that accepted IDs are safe in addresses and logs, for any annotation value.
 func FuzzResolutions(f *testing.F) {
 	for _, value := range []string{"0=posted:1991", "0=not-sent, 1=posted:a_b", "0=posted:ID", "-1=not-sent", "99999999999=not-sent", "0=posted:https://x.com/1", "0=posted", "0=posted:https://x.com/a,b,1=posted", "=,=", ""} {
 		f.Add(value)

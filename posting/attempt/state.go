@@ -15,19 +15,17 @@ func Posted(t *v1alpha1.TargetStatus) bool {
 	return t != nil && posting.StateOf(t) == v1alpha1.TargetPosted
 }
 
-// Undecided reports whether only a person can determine the outcome of a target.
+// Undecided reports whether only a user can determine a target's outcome.
 func Undecided(t *v1alpha1.TargetStatus) bool {
 	return t != nil && posting.StateOf(t) == v1alpha1.TargetUndecided
 }
 
-// Settled reports whether a target is posted or has failed. An undecided target counts as failed until a person
-// resolves it.
+// Settled reports whether a target is posted or has failed. An undecided target counts as failed until a user resolves it.
 func Settled(t *v1alpha1.TargetStatus) bool {
 	return t != nil && (posting.StateOf(t) == v1alpha1.TargetFailed || Posted(t) || Undecided(t))
 }
 
-// Block records the reason why a pending target waits, without a time for a retry. It reports whether the reason has
-// changed.
+// Block records why a pending target waits, without a retry time. It reports whether the reason has changed.
 func Block(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) (news bool) {
 	before := t.Blocked
 	t.State, t.NextTryAt = v1alpha1.TargetPending, nil
@@ -35,13 +33,13 @@ func Block(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) (news bool) {
 	return before == nil || *before != *t.Blocked
 }
 
-// BlockedBy reports whether a target waits, or failed, for this reason.
+// BlockedBy reports whether a target waits or failed for this reason.
 func BlockedBy(t *v1alpha1.TargetStatus, reason string) bool {
 	return t.Blocked != nil && t.Blocked.Reason == reason
 }
 
-// Reset clears the blocking reason of a target without an attempt, because it belongs to the spec before an edit. A
-// settled target is not reset: its failure was reported, and the user may have published it in another way.
+// Reset clears the blocking reason of a target without an attempt, because it belongs to the spec before an edit. A settled target is not
+// reset: its failure was reported, and the user may have published it elsewhere.
 func Reset(t *v1alpha1.TargetStatus) {
 	if !Settled(t) {
 		t.State, t.Blocked, t.TryUntil, t.NextTryAt = v1alpha1.TargetPending, nil, nil, nil
@@ -54,8 +52,8 @@ const (
 	maxRemedy  = 512
 )
 
-// setBlocked records the reason why a target is blocked, truncated to the schema's limits. Otherwise the API server
-// would reject the status, and the outcome could not be stored.
+// setBlocked records a target's blocking reason, truncated to the schema's limits. Otherwise the API server would reject the status, and
+// the outcome would be lost.
 func setBlocked(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	b.Problem, b.Remedy = text.Truncate(b.Problem, maxProblem), text.Truncate(b.Remedy, maxRemedy)
 	t.Blocked = &b

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestLookupFindsWork checks a lookup that finds a call in processing whose response, with its operation id, was lost.
+// TestLookupFindsWork checks a lookup that finds a call in processing after the response with its operation ID was lost.
 func TestLookupFindsWork(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
@@ -65,8 +65,7 @@ func TestLookupFindsWork(t *testing.T) {
 	}
 }
 
-// TestRefusedAndAtWork checks a lookup that finds a refused call in processing: the target neither fails nor is sent
-// again.
+// TestRefusedAndAtWork checks a lookup that finds a refused call in processing: the target neither fails nor is sent again.
 func TestRefusedAndAtWork(t *testing.T) {
 	for _, class := range []platforms.Class{platforms.ClassPermanent, platforms.ClassTransient, platforms.ClassRateLimited} {
 		target := claimed(t)
