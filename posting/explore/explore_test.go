@@ -22,40 +22,40 @@ var long = flag.Bool("explore.long", false, "explore with more faults, which tak
 type listing int
 
 const (
-	// reliable: a post that is missing past the lag was not published.
+	// reliable: a post missing past the lag was not published.
 	reliable listing = iota
-	// unreliable: it may never show a post.
+	// unreliable: the listing may never contain a post.
 	unreliable
 )
 
 // scenario configures an exploration.
 type scenario struct {
 	name string
-	// listing, containers and works are features of the platform: a listing, containers whose state is proof, and
-	// operation ids for calls that it has accepted and still processes.
+	// listing, containers and works are platform features: a listing, containers with an authoritative state, and operation IDs for
+	// accepted calls in processing.
 	listing    listing
 	containers bool
 	works      bool
-	// tells: a lookup finds a call in processing even without its operation id, as with an upload session.
+	// tells: a lookup finds a call in processing even without its operation ID, as with an upload session.
 	tells bool
-	// dedupes: the platform refuses a repeated call as a duplicate.
+	// dedupes: the platform refuses repeated calls as duplicates.
 	dedupes bool
 	targets int
 	cards   int
 	policy  v1alpha1.UnknownOutcomePolicy
 	// chained: one write records a card and claims the next one.
 	chained bool
-	// faults is the number of faults in one run, and kinds are the allowed ones; without kinds all are allowed. longer
-	// is the number of additional faults with -explore.long.
+	// faults is the number of faults per run, and kinds are the allowed ones; empty allows all. longer is the number of additional faults
+	// with -explore.long.
 	faults, longer int
 	kinds          []fault
-	// alone: there is only one manager; another one starts when it dies.
+	// alone: there is one manager at a time; another starts when it dies.
 	alone bool
-	// cancels, edits and asked let people cancel, edit and resolve.
+	// cancels, edits and asked enable the user's cancel, edit and resolve steps.
 	cancels, edits, asked bool
-	// pulls is how often a person may suspend the team.
+	// pulls is the maximum number of team suspensions.
 	pulls int
-	// clocks are the initial offsets of the managers' clocks, and jumps the offsets that a clock may jump to.
+	// clocks are the initial clock offsets of the managers, and jumps the possible offsets after a clock jump.
 	clocks [][managers]int64
 	jumps  []int64
 
@@ -70,14 +70,14 @@ type scenario struct {
 
 func (s *scenario) mayHappen(f fault) bool {
 	if s.kinds == nil {
-		// A refused lookup is equivalent to a failed one with shorter retries. The scenarios that name it are enough.
+		// A refused lookup is equivalent to a failed one with shorter retries, so only scenarios that name it include it.
 		return f != denied
 	}
 	return slices.Contains(s.kinds, f)
 }
 
-// The times are short where only their order matters. The lag equals the pause between two lookups, which leaves the
-// least margin for errors.
+// The times are short where only their order matters. The lag equals the interval between two lookups, which leaves the smallest error
+// margin.
 var (
 	settings = delivery.Settings{
 		StartingDeadline: 2 * time.Minute, SendWindow: 3 * time.Second, ClockMargin: margin * time.Millisecond, PrepareAhead: time.Minute,
@@ -90,11 +90,11 @@ var (
 // margin is the clock margin in milliseconds.
 const margin = 2000
 
-// late is the excess over the declared lag, in milliseconds, of a platform with a late listing: a post is listed after
-// its limit has ended and its refusal is confirmed, but before the lookup of the next attempt.
+// late is a late listing's excess over the declared lag, in milliseconds: a post is listed after its limit has ended and its refusal is
+// confirmed, but before the next attempt's lookup.
 const late = 82_000
 
-// right is one pair of correct clocks. lying are the pairs with one clock at the maximum offset.
+// right is a pair of correct clocks. lying are pairs with one clock at the maximum offset.
 var (
 	right = [][managers]int64{{0, 0}}
 	lying = [][managers]int64{{0, 0}, {0, margin}, {0, -margin}}
@@ -114,8 +114,7 @@ func text(name string, change func(*scenario)) scenario {
 	return s
 }
 
-// braked returns a scenario with one possible suspension of the team. The deadline is near, so that it can pass during
-// the suspension.
+// braked returns a scenario with one possible team suspension. The deadline is near, so it can pass during the suspension.
 func braked(name string, change func(*scenario)) scenario {
 	return text(name, func(s *scenario) {
 		s.settings.StartingDeadline, s.pulls = 18*time.Second, 1

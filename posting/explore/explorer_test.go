@@ -14,18 +14,18 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// explorer visits all states of a scenario in breadth-first order, so that the trace of a violation is a shortest one.
+// explorer visits a scenario's states in breadth-first order, which yields a shortest trace for a violation.
 type explorer struct {
 	scenario
 
 	versions map[string]*version
 	brakes   map[string]*brake
-	// idles caches the wake times of reconciliations that do nothing.
+	// idles caches the wake times of reconciliations without effect.
 	idles map[moment]int64
 	seen  map[[16]byte]int32
-	// cameBy holds the first step to each state, and its previous state.
+	// cameBy holds each state's first incoming step and previous state.
 	cameBy []origin
-	// goesOn are the pairs of states whose second follows the first without a fault.
+	// goesOn holds pairs of consecutive states without a fault between them.
 	goesOn [][2]int32
 	ends   int
 }
@@ -35,7 +35,7 @@ type origin struct {
 	nth  uint16
 }
 
-// report is the result of an exploration.
+// report is an exploration's result.
 type report struct {
 	states, steps, ends int
 	violation           *violation
@@ -46,13 +46,13 @@ func (r report) String() string {
 	return fmt.Sprintf("%d states, %d steps between them, %d ends", r.states, r.steps, r.ends)
 }
 
-// node is a state in the queue.
+// node is a queued state.
 type node struct {
 	n int32
 	w *world
 }
 
-// explore visits every reachable state. It stops at a violation.
+// explore visits every reachable state, and stops at a violation.
 func explore(s scenario) report {
 	x := &explorer{scenario: s, versions: map[string]*version{}, brakes: map[string]*brake{}, idles: map[moment]int64{}, seen: map[[16]byte]int32{}}
 	var queue []node
@@ -117,7 +117,7 @@ func (x *explorer) report(steps int, v *violation, at int32) report {
 	return r
 }
 
-// circle finds a schedule that never ends although no more faults happen, which is a cycle of states.
+// circle finds an endless schedule without further faults, which is a cycle of states.
 func (x *explorer) circle() (int32, bool) {
 	before := make([]int32, len(x.cameBy))
 	first := make([]int32, len(x.cameBy)+1)
@@ -158,7 +158,7 @@ func (x *explorer) circle() (int32, bool) {
 	return 0, false
 }
 
-// trace returns the steps to a state, one line for each.
+// trace returns the steps to a state, one per line.
 func (x *explorer) trace(n int32) []string {
 	var way []origin
 	for n >= 0 {
@@ -187,7 +187,7 @@ func (x *explorer) trace(n int32) []string {
 	return lines
 }
 
-// ledger formats the status of a post.
+// ledger formats a post's status.
 func ledger(p *v1alpha1.Post) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", p.Status.Phase)
@@ -214,8 +214,7 @@ func ledger(p *v1alpha1.Post) string {
 	return b.String()
 }
 
-// beginnings returns the initial states of the scenario: a scheduled post shortly before its time, and two managers
-// that have just started.
+// beginnings returns the scenario's initial states: a scheduled post shortly before its time, and two managers after startup.
 func (x *explorer) beginnings() []*world {
 	p := &v1alpha1.Post{}
 	p.Generation = 1

@@ -14,38 +14,37 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Rule is an invariant. The first seven are defined in docs/adr/0001.
+// Rule is an invariant. docs/adr/0001 defines the first seven.
 type Rule string
 
 // The rules.
 const (
-	// I1: no byte of a call leaves a process unless its attempt is stored and the process has confirmation of that.
-	// The call sends the content of the stored post, which was not cancelled.
+	// I1: no byte of a call leaves a process before its attempt is stored and the process has confirmation of that. The call sends the
+	// stored post's content, and the post was not cancelled.
 	I1 Rule = "I1"
 	// I2: an attempt stands for at most one call, and attempt numbers increase.
 	I2 Rule = "I2"
-	// I3: a new attempt needs a previous attempt that is closed correctly: its call was not published and cannot be
-	// published any later. Only if the post allows a resend may it follow an attempt with an unknown outcome. So
-	// nothing is published twice.
+	// I3: a new attempt needs a correctly closed previous attempt: its call was not published and can no longer be. It may follow an
+	// attempt with an unknown outcome only if the post allows a resend. Nothing is therefore published twice.
 	I3 Rule = "I3"
-	// I4: an external id that a process has received is stored or kept in memory until it is, identifies the published
-	// post, and never changes. The same holds for an operation id, until the attempt is settled.
+	// I4: an external ID received by a process is stored or kept in memory until it is, identifies the published post, and never changes.
+	// The same holds for an operation ID, until the attempt is settled.
 	I4 Rule = "I4"
-	// I5: no call starts after its window, and no lookup is made while a process is executing the call.
+	// I5: no call starts after its window, and no lookup is made during the call.
 	I5 Rule = "I5"
-	// I6: an outcome that cannot be determined fails with the reason OutcomeUnknown and a message about how to answer,
-	// and only an answer changes it. If the post allows a resend, this holds for the final failure.
+	// I6: an outcome that cannot be determined fails with reason OutcomeUnknown and instructions to answer, and only an answer changes it.
+	// If the post allows a resend, this holds for the final failure.
 	I6 Rule = "I6"
 	// I7: a write about one target does not change the facts of others.
 	I7 Rule = "I7"
-	// Schema: the API server accepts every status that is written.
+	// Schema: the API server accepts every written status.
 	Schema Rule = "schema"
-	// Lost: in a final state, every target is posted, failed or cancelled, in agreement with the platform; and every
-	// schedule reaches one.
+	// Lost: in a final state, every target is posted, failed or cancelled, in agreement with the platform. Every schedule reaches a final
+	// state.
 	Lost Rule = "lost"
 )
 
-// violation is a violated rule, with the details.
+// violation is a violated rule with its details.
 type violation struct {
 	rule Rule
 	why  string
@@ -57,7 +56,7 @@ func (w *world) failf(rule Rule, format string, args ...any) {
 	}
 }
 
-// checkSent is called when the bytes of a call leave a process.
+// checkSent is called when a call's bytes leave a process.
 func (w *world) checkSent(who int, s *ship) {
 	m := &w.manager[who]
 	if s.late {
@@ -86,7 +85,7 @@ func (w *world) checkSent(who int, s *ship) {
 	}
 }
 
-// checkLanded is called when a post has become visible.
+// checkLanded is called when a post becomes visible.
 func (w *world) checkLanded(c call) {
 	twice, same := 0, 0
 	for _, p := range w.posts {
@@ -121,7 +120,7 @@ func (w *world) checkAsked(post *v1alpha1.Post, target int) {
 	}
 }
 
-// checkWrite is called when a manager has written a status.
+// checkWrite is called after a manager's status write.
 func (w *world) checkWrite(who int, before, after *v1alpha1.Post, about []int) {
 	for i := range after.Status.Targets {
 		n := &after.Status.Targets[i]
@@ -137,7 +136,7 @@ func (w *world) checkWrite(who int, before, after *v1alpha1.Post, about []int) {
 	}
 }
 
-// facts formats the facts of a target that writes about other targets must not change.
+// facts formats the target facts that writes about other targets must not change.
 func facts(t *v1alpha1.TargetStatus) string {
 	if t.Attempt == nil {
 		return t.ExternalID
@@ -185,14 +184,14 @@ func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 	}
 }
 
-// checkHandedOver checks that an undecided target has the message about how to answer.
+// checkHandedOver checks that an undecided target's message contains the instructions to answer.
 func (w *world) checkHandedOver(t *v1alpha1.TargetStatus) {
 	if !attempt.Undecided(t) || t.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(t.Message, v1alpha1.SettleAnnotation) {
 		w.failf(I6, "target %d has an unknown outcome and is %s (%s): %q", t.Index, t.State, t.Reason, t.Message)
 	}
 }
 
-// checkOpened checks that a new attempt follows one that is closed correctly.
+// checkOpened checks that a new attempt follows a correctly closed one.
 func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) {
 	id := n.Attempt.ID
 	if posting.Cancelled(before) {
@@ -219,20 +218,20 @@ func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 			w.failf(I3, "attempt %s follows %s, which was closed as %s: %s", id, prev.ID, prev.Outcome, why)
 		}
 	default:
-		// The same write may have closed it, which is how a tree continues.
+		// The same write may have closed the attempt, as when a tree continues.
 		if len(n.Cards) <= len(o.Cards) || int(n.Attempt.Card) != len(n.Cards) {
 			w.failf(I3, "attempt %s follows %s, which is open", id, prev.ID)
 		}
 	}
 }
 
-// isBelieved reports whether a call may follow one that took effect: its refusal was confirmed because the listing
-// exceeded its lag, and the platform rejects duplicates.
+// isBelieved reports whether a call may follow one that took effect: its refusal was confirmed because the listing exceeded its lag, and
+// the platform rejects duplicates.
 func (w *world) isBelieved(outcome v1alpha1.AttemptOutcome) bool {
 	return outcome == v1alpha1.OutcomeRefused && w.x.dedupes && w.x.beyond.lag > 0
 }
 
-// mayStillBe returns how the call of an attempt took effect or still may, or "" if it cannot.
+// mayStillBe returns how an attempt's call took effect or still may, or "" if it cannot.
 func (w *world) mayStillBe(id string) string {
 	for n, p := range w.posts {
 		if p.attempt == id {
@@ -259,7 +258,7 @@ func (w *world) mayStillBe(id string) string {
 	return ""
 }
 
-// isOut reports whether a platform id identifies a published post of a target.
+// isOut reports whether a platform ID identifies a target's published post.
 func (w *world) isOut(target, card int, id string) bool {
 	for n, p := range w.posts {
 		if p.target == target && p.card == card && externalID(n+1) == id {
@@ -269,7 +268,7 @@ func (w *world) isOut(target, card int, id string) bool {
 	return false
 }
 
-// checkHeld checks that an external id or operation id is in the memory of the process until it is stored.
+// checkHeld checks that an external ID or operation ID is in the process's memory until it is stored.
 func (w *world) checkHeld() {
 	for i := range w.manager {
 		m := &w.manager[i]

@@ -24,20 +24,19 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// The lives of a name: objects with one name are created and deleted, and only the record keeps their outcomes. The
-// decisions and the records are the program's own code; the API server, the bucket and the platform are a model. The
-// delivery of one object does not have the faults of the other scenarios. Here the faults happen between two objects,
-// and between two states of an object in a rollback of the cluster (rollbacks_test.go).
+// Lives of a name are objects created and deleted under the same name, whose outcomes only the record preserves. Decisions and records are
+// production code; the API server, the bucket and the platform are models. Faults happen between two objects, and between two states of an
+// object in a cluster rollback (rollbacks_test.go). The other scenarios cover faults within the delivery of one object.
 
-// bounds limit an exploration of lives.
+// bounds limits an exploration of lives.
 type bounds struct {
-	// lives is the number of objects with the name in one schedule. targets is the maximum number of their accounts.
+	// lives is the number of objects with the name per schedule, and targets their maximum number of accounts.
 	lives, targets int
-	// later lets posts be scheduled. rewinds is the maximum number of rollbacks. begins is how often a manager may
-	// start that cannot detect a rollback, or detects one by mistake.
+	// later enables scheduled posts. rewinds is the maximum number of rollbacks. begins is the maximum number of manager starts with an
+	// impossible or false rollback detection.
 	later           bool
 	rewinds, begins int
-	// cancels lets people cancel a scheduled post whose object shows no call.
+	// cancels enables cancelling a scheduled post whose object shows no call.
 	cancels bool
 }
 
@@ -48,13 +47,13 @@ type lives struct {
 
 	post   *v1alpha1.Post
 	bucket *record.Record
-	// slow is a record that an old leader is still about to write.
+	// slow is a record that a former leader has yet to write.
 	slow *record.Record
 	away bool
 	born int
-	// out counts the published posts of each account.
+	// out counts published posts per account.
 	out [2]int
-	// faults is the number of calls that may still end without a clear success.
+	// faults is the remaining number of calls that may end without a clear success.
 	faults int
 }
 
@@ -78,7 +77,7 @@ func accountOf(connection string) (v1alpha1.Platform, string, bool) {
 	return c.Spec.Platform, c.Spec.AccountID, true
 }
 
-// make creates the next object, for one account or for both.
+// make creates the next object, for one or both accounts.
 func (l *lives) make(annotations map[string]string, targets int) {
 	targets = min(targets, l.targets)
 	l.born++
@@ -109,7 +108,7 @@ func (l *lives) key() [sha256.Size]byte {
 	return sha256.Sum256(data)
 }
 
-// next returns the following states, by event. goesOn reports whether the manager has something to do.
+// next returns the successor states by event. goesOn reports whether the manager has work to do.
 func (l *lives) next(b livesBroken) (steps map[string]*lives, goesOn bool) {
 	steps = map[string]*lives{}
 	add := func(what string, do func(*lives)) {
@@ -237,7 +236,7 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 	call("is lost, and nobody knows", false, 1, platforms.Unknown, false)
 }
 
-// confirm records the platform's answer, past the lag of its listing, about a call that it has refused.
+// confirm records the platform's response, past its listing lag, about a refused call.
 func (l *lives) confirm(target int, taken bool) {
 	timing, _ := l.facts(livesBroken{}).Timing(v1alpha1.PlatformX)
 	asked := l.now().Add(time.Minute)
@@ -248,7 +247,7 @@ func (l *lives) confirm(target int, taken bool) {
 	must(delivery.RecordLookup(l.post, &answer, timing, &delivery.Deadlines{}, asked))
 }
 
-// release finalizes the object as the reconciler does: with its record, or not yet.
+// release finalizes the object as the reconciler does, with or without its record.
 func (l *lives) release(b livesBroken, add func(string, func(*lives))) {
 	needed := record.Required(l.post) && !b.noRecord && (posting.Started(l.post) || l.post.Status.Finished || !b.forgetsAsked)
 	if needed && l.away {
@@ -296,7 +295,7 @@ func (l *lives) found() delivery.Earlier {
 	return delivery.Earlier{State: delivery.EarlierFetched, Record: l.bucket}
 }
 
-// wrong returns the promise that a state breaks, or "".
+// wrong returns the guarantee that a state violates, or "".
 func (l *lives) wrong() string {
 	for account, out := range l.out {
 		if out > 1 {
@@ -320,15 +319,13 @@ func (l *lives) wrong() string {
 	return ""
 }
 
-// stuck reports whether a post makes no progress although it is due, the store is available, and it is known whether
-// there was a rollback.
+// stuck reports whether a due post makes no progress although the store is available and a rollback is confirmed or ruled out.
 func (l *lives) stuck() bool {
 	return l.post != nil && l.post.DeletionTimestamp.IsZero() && !l.away && l.unsure.IsZero() && posting.UntilDue(l.post, l.now()) <= 0 &&
 		!posting.AllSettled(l.post) && l.post.Status.Phase != v1alpha1.PhaseCancelled
 }
 
-// exploreLives visits every schedule within bounds. It returns the number of states and the trace of a broken promise,
-// if any.
+// exploreLives visits every schedule within bounds. It returns the number of states and a violation's trace, if any.
 func exploreLives(within bounds, b livesBroken) (states int, broken string) {
 	type visit struct {
 		state *lives
@@ -361,7 +358,7 @@ func exploreLives(within bounds, b livesBroken) (states int, broken string) {
 	return len(seen), ""
 }
 
-// deletions are the bounds of schedules without rollbacks.
+// deletions bounds schedules without rollbacks.
 var deletions = bounds{lives: 3, targets: 2}
 
 func TestLives(t *testing.T) {

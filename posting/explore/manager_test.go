@@ -13,16 +13,15 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// counter is the program counter of a manager: its next effect on the outside world. Between two of these it only
-// computes.
+// counter is a manager's program counter: its next external effect. Between two effects it only computes.
 type counter int64
 
 const (
 	down counter = iota
 	idle
-	// describing writes a status without new facts about calls.
+	// describing writes a status without new call facts.
 	describing
-	// resolving writes a person's resolution, tidying removes the annotation.
+	// resolving writes a user's resolution, tidying removes the annotation.
 	resolving
 	tidying
 	// asking sends lookups to the platform, entering writes their results.
@@ -35,24 +34,24 @@ const (
 	absent
 )
 
-// manager is one process: its program counter and its memory.
+// manager is a process: its program counter and memory.
 type manager struct {
 	pc      counter
 	stalled bool
-	// offset is the offset of its clock in milliseconds.
+	// offset is its clock offset in milliseconds.
 	offset int64
-	// read is the post as the reconciliation has read it, and copy is its modified copy. behind is the number of
-	// versions that the copy is behind etcd. first is the first version that the process read.
+	// read is the post as read by the reconciliation, and copy is its modified copy. behind is the number of versions that the copy is
+	// behind etcd. first is the first version read by the process.
 	read, copy, first *version
 	behind            int8
 	// wrote and seen are how many versions the last written and the last read version are behind.
 	wrote, seen int8
-	// dirty is set when an event is on its way; wake is the time of the requeue.
+	// dirty means that an event is pending; wake is the requeue time.
 	dirty bool
 	wake  int64
-	// braked is set when the post waits for the end of a suspension.
+	// braked means that the post waits for the end of a suspension.
 	braked bool
-	// passAt is the start of the reconciliation by the local clock.
+	// passAt is the reconciliation's start by the local clock.
 	passAt time.Time
 	// ready are the targets to claim, and lookups are the lookups to make.
 	ready   []int
@@ -60,16 +59,15 @@ type manager struct {
 	// claimed is the result of the claim's write, and ships are its calls.
 	claimed *version
 	ships   []ship
-	// kept are results that could not be written; unsent are attempts whose claim may be stored although its write
-	// failed.
+	// kept holds results whose write failed. unsent holds attempts whose claim may be stored despite a failed write.
 	kept   []ship
 	unsent []string
 	prep   preparation
-	// known are the published posts whose id the process has received; see I4.
+	// known holds the published posts whose ID the process has received; see I4.
 	known []ship
 }
 
-// managerSteps adds the next steps of a manager, and the faults that can happen to it.
+// managerSteps adds a manager's next steps and possible faults.
 func (w *world) managerSteps(i int, add adder) {
 	m := &w.manager[i]
 	if m.pc == absent {
@@ -119,7 +117,7 @@ func (m *manager) start() {
 	*m = manager{pc: idle, offset: m.offset, wrote: forgotten, seen: forgotten, wake: never, dirty: true}
 }
 
-// kill ends a process; its calls continue without it.
+// kill ends a process. Its calls continue.
 func (w *world) kill(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {
@@ -136,7 +134,7 @@ func (w *world) due(i int) bool {
 	return m.dirty || m.wake != never && m.wake <= w.now
 }
 
-// busy reports whether a manager has something to do at this instant.
+// busy reports whether a manager has work to do at this instant.
 func (w *world) busy(i int) bool {
 	m := &w.manager[i]
 	for _, s := range m.ships {
@@ -186,8 +184,8 @@ func (w *world) instants(i int, consider func(int64)) {
 	}
 }
 
-// proofAt returns when absence may start to count. It is independent of package attempt, because it only selects an
-// instant that is worth exploring.
+// proofAt returns when absence may start to count. It is independent of package attempt, because it only selects an instant worth
+// exploring.
 func proofAt(a *v1alpha1.Attempt, t attempt.Timing) time.Time {
 	from := a.SendBefore.Add(t.CallTimeout)
 	if a.EndedAt != nil {
@@ -196,15 +194,15 @@ func proofAt(a *v1alpha1.Attempt, t attempt.Timing) time.Time {
 	return from.Add(t.CallTimeout + t.ClockMargin + t.Lag)
 }
 
-// moment is the input of a reconciliation in a process with empty memory.
+// moment is a reconciliation's input in a process with empty memory.
 type moment struct {
 	v     *version
 	local time.Time
 	brake *brake
 }
 
-// skipIdlePass executes at once a reconciliation that would only requeue the post. Its timing has no effect on others,
-// and exploring the choice would only multiply states. Such a process may still read an older version.
+// skipIdlePass immediately executes a reconciliation that would only requeue the post. Its timing affects nothing else, and exploring it
+// would only multiply states. The process may still read an older version.
 func (w *world) skipIdlePass(i int) {
 	m := &w.manager[i]
 	if m.pc != idle || m.stalled || !w.due(i) || len(m.kept)+len(m.unsent) > 0 || w.violation != nil {
@@ -235,7 +233,7 @@ func (w *world) skipIdlePass(i int) {
 	}
 }
 
-// passSteps adds the start of a reconciliation, over the current or an earlier version of the post.
+// passSteps adds the start of a reconciliation of the post's current or an earlier version.
 func (w *world) passSteps(i int, add adder) {
 	if w.due(i) {
 		add(i, "begins a pass", "", false, func(n *world) { n.begin(i, n.etcd, 0) })
@@ -247,27 +245,26 @@ func (w *world) passSteps(i int, add adder) {
 	}
 }
 
-// end ends a reconciliation; the post is requeued at a time, or never.
+// end ends a reconciliation and requeues the post at a time, or never.
 func (w *world) end(i int, wake int64) {
 	m := &w.manager[i]
 	m.pc, m.read, m.copy, m.claimed, m.ships, m.ready, m.lookups, m.passAt = idle, nil, nil, nil, nil, nil, nil, time.Time{}
 	m.behind, m.wake = 0, wake
 }
 
-// conflicted ends a reconciliation after a conflict; it is repeated soon.
+// conflicted ends a reconciliation after a conflict and schedules its retry.
 func (w *world) conflicted(i int) { w.end(i, w.now+conflictPause) }
 
-// conflictPause is the pause in milliseconds before the retry after a conflict.
+// conflictPause is the retry delay after a conflict, in milliseconds.
 const conflictPause = 50
 
-// again ends a reconciliation with an error, and requeues it at once.
+// again ends a reconciliation with an error and requeues it immediately.
 func (w *world) again(i int) {
 	w.end(i, never)
 	w.manager[i].dirty = true
 }
 
-// write executes the next write of the manager. The reconciliation ends with it, unless calls follow or an annotation
-// remains to be removed.
+// write executes the manager's next write. It ends the reconciliation, unless calls follow or an annotation remains to be removed.
 func (w *world) write(i int) {
 	m := &w.manager[i]
 	if m.pc == claiming {
@@ -315,8 +312,8 @@ func (w *world) tidy(i int) {
 	w.end(i, never)
 }
 
-// lostAnswer ends a reconciliation whose write got no response. before is the manager before the write; landed is
-// whether the write took effect, which is unknown to the process.
+// lostAnswer ends a reconciliation whose write got no response. before is the manager before the write. landed is whether the write took
+// effect, which the process cannot observe.
 func (w *world) lostAnswer(i int, before *manager, landed bool) {
 	m := &w.manager[i]
 	m.seen, m.wrote = before.seen, before.wrote

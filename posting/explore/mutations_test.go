@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// broken are rules that a manager breaks on purpose. TestMutations describes them.
+// broken holds the rules that a manager breaks on purpose. TestMutations describes them.
 type broken struct {
 	blindClaim, retryClaim, sendUnconfirmed, fromCache, otherCheckpoint bool
 	sendLate, settleEarly, oneLook, trustListing, lostIsNo              bool
@@ -24,7 +24,7 @@ type broken struct {
 	deafToRelease, resultsUnheld, believeRefusal, searchLate            bool
 }
 
-// decision returns the actions of a manager that breaks rules.
+// decision returns a rule-breaking manager's actions.
 func (b *broken) decision(post *v1alpha1.Post, actions []delivery.Action) []delivery.Action {
 	var open []int
 	for i := range post.Status.Targets {
@@ -46,20 +46,20 @@ func (b *broken) decision(post *v1alpha1.Post, actions []delivery.Action) []deli
 	return actions
 }
 
-// beyond are violations of the protocol's assumptions: the excess of a listing's lag and of a call's duration over the
-// declared values, in milliseconds; and a process that starts a call after it has given it up.
+// beyond violates the protocol's assumptions: a listing's lag and a call's duration exceed the declared values, in milliseconds, or a
+// process starts a call after giving it up.
 type beyond struct {
 	lag, work int64
 	sleeper   bool
 }
 
-// mutation is a broken rule with the checks that must notice it.
+// mutation is a broken rule with the checks that must detect it.
 type mutation struct {
 	name   string
 	reason string
 	change func(*scenario)
-	// want are the expected rules. At least one of them must be violated. It is empty if the rest of the protocol is
-	// correct without the broken rule.
+	// want are the expected rules, of which at least one must be violated. It is empty if the remaining protocol is correct without the
+	// broken rule.
 	want []Rule
 }
 
@@ -257,7 +257,7 @@ var mutations = []mutation{
 	},
 }
 
-// brakeMutations break the rules of a suspension. want is Brake, or Lost.
+// brakeMutations break suspension rules. want is Brake, or Lost.
 var brakeMutations = []mutation{
 	{
 		"a claim without a last look at the brake", "it was pulled after the pass had begun",
@@ -299,14 +299,14 @@ var brakeMutations = []mutation{
 	},
 }
 
-// TestBrakeMutations is TestMutations for a team that is suspended.
+// TestBrakeMutations is TestMutations for a suspended team.
 func TestBrakeMutations(t *testing.T) {
 	for _, m := range brakeMutations {
 		t.Run(m.name, func(t *testing.T) { m.try(t, braked(m.name, m.change)) })
 	}
 }
 
-// TestMutations checks that the checks detect each mutation. With -v it prints how.
+// TestMutations checks that the invariants detect each mutation. With -v it prints how.
 func TestMutations(t *testing.T) {
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {

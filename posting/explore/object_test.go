@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// version is one state of the Post, in etcd or in a copy. Equal states have the same pointer. A version does not
-// include its resourceVersion: the holder of a copy counts how far it is behind.
+// version is a state of the Post, in etcd or in a copy. Equal states share a pointer. A version does not include its resourceVersion: the
+// holder of a copy counts how far it is behind.
 type version struct {
 	n    int64
 	post *v1alpha1.Post
@@ -29,8 +29,7 @@ func (v *version) number() int64 {
 
 // intern returns the version with this content.
 //
-// The transition times of conditions do not affect any decision here and would only multiply states, so they are set
-// to a constant.
+// The transition times of conditions affect no decision and would only multiply states, so they are constant.
 func (x *explorer) intern(p *v1alpha1.Post) *version {
 	for i := range p.Status.Conditions {
 		p.Status.Conditions[i].LastTransitionTime.Time = t0
@@ -54,7 +53,7 @@ func (w *world) changed(v *version, change func(*v1alpha1.Post)) *version {
 	return w.x.intern(p)
 }
 
-// describe derives the displayed fields of a post from its facts.
+// describe derives a post's displayed fields from its facts.
 func describe(p *v1alpha1.Post) { delivery.Describe(p, t0) }
 
 func started(p *v1alpha1.Post) bool { return posting.Started(p) }
@@ -68,8 +67,8 @@ const (
 	invalid
 )
 
-// put is a status write by a manager. behind is the number of versions that its copy is behind: the write fails with a
-// conflict unless it is zero. blindly skips this check. about are the targets with changed facts.
+// put is a manager's status write. behind is the number of versions that its copy is behind; a non-zero value causes a conflict unless
+// blindly is set. about lists the targets with changed facts.
 func (w *world) put(who int, next *version, behind int8, blindly bool, about []int) written {
 	if behind != 0 && !blindly {
 		return conflict
@@ -110,8 +109,8 @@ func (w *world) putSpec(change func(*v1alpha1.Post)) {
 	w.store(w.changed(w.etcd, change))
 }
 
-// refusedBySchema returns the CRD's transition rule that a status would violate. The rules are in attempt_types.go and
-// poststatus_types.go in api/v1alpha1.
+// refusedBySchema returns the CRD transition rule violated by a status. The rules are in attempt_types.go and poststatus_types.go in
+// api/v1alpha1.
 func refusedBySchema(before, after *v1alpha1.Post) string {
 	for i := range before.Status.Targets {
 		o := &before.Status.Targets[i]

@@ -18,11 +18,11 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// preparation is the preparation of one target's next call.
+// preparation is the preparation of a target's next call.
 type preparation struct {
-	// hash identifies the text of the preparation.
+	// hash identifies the preparation's text.
 	hash, text string
-	// container is its number, and visible is set if it is published already.
+	// container is its number. visible means that it is already published.
 	container int
 	visible   bool
 	running   bool
@@ -37,7 +37,7 @@ type publisher struct {
 
 func (p publisher) Capabilities() platforms.Capabilities { return p.capabilities }
 
-// accounts are the connections of the targets, by name; all are ready.
+// accounts holds the targets' connections by name; all are ready.
 var accounts = map[string]*v1alpha1.Connection{"account-0": account(0), "account-1": account(1)}
 
 func account(target int) *v1alpha1.Connection {
@@ -47,7 +47,7 @@ func account(target int) *v1alpha1.Connection {
 	return c
 }
 
-// facts returns the facts at a time about a post without preparations.
+// facts returns a post's facts at a time, without preparations.
 func (s *scenario) facts(post *v1alpha1.Post, now time.Time) *delivery.Facts {
 	return &delivery.Facts{
 		Earlier: delivery.Earlier{State: delivery.EarlierDisabled},
@@ -60,7 +60,7 @@ func (s *scenario) facts(post *v1alpha1.Post, now time.Time) *delivery.Facts {
 	}
 }
 
-// begin runs a reconciliation up to its first effect on the outside world.
+// begin runs a reconciliation up to its first external effect.
 func (w *world) begin(i int, v *version, behind int8) {
 	m := &w.manager[i]
 	m.dirty, m.wake, m.seen = behind > 0, never, behind
@@ -81,7 +81,7 @@ func (w *world) begin(i int, v *version, behind int8) {
 	w.decide(i, f)
 }
 
-// decide calls the program's own Decide, and stops before the first action.
+// decide calls the production Decide, and stops before the first action.
 func (w *world) decide(i int, f *delivery.Facts) {
 	m := &w.manager[i]
 	actions := w.x.broken.decision(f.Post, delivery.Decide(f))
@@ -95,7 +95,7 @@ func (w *world) decide(i int, f *delivery.Facts) {
 			return
 		case delivery.Resolve:
 			m.pc, m.copy = resolving, w.changed(m.copy, func(p *v1alpha1.Post) {
-				// The error about a resolution that was recorded before is expected.
+				// An already recorded resolution is an expected error.
 				_ = delivery.RecordResolutions(p, a.Value, nil, &w.x.settings, m.passAt)
 				describe(p)
 			})
@@ -130,8 +130,7 @@ func (w *world) decide(i int, f *delivery.Facts) {
 	w.end(i, wake)
 }
 
-// recall returns the results of open attempts in the memory of the process, and removes them, because they are about
-// to be recorded.
+// recall returns and removes the in-memory results of open attempts, which are about to be recorded.
 func (m *manager) recall() []delivery.Result {
 	var memory delivery.Unrecorded
 	for _, s := range m.kept {
@@ -154,8 +153,8 @@ func (m *manager) recall() []delivery.Result {
 	return known
 }
 
-// preparation returns the preparation of a target in this process. If the platform has containers, the scenario has
-// one target with one container.
+// preparation returns a target's preparation in this process. If the platform has containers, the scenario has one target with one
+// container.
 func (w *world) preparation(i int, post *v1alpha1.Post, target int) delivery.Preparation {
 	if !w.x.containers {
 		return delivery.Preparation{}
@@ -185,7 +184,7 @@ func (w *world) prepare(i, target int) {
 	}
 }
 
-// prepared ends a preparation: an existing container is reused unless it is visible by now.
+// prepared ends a preparation. An existing container is reused unless it has become visible.
 func (w *world) prepared(i int) {
 	m := &w.manager[i]
 	m.prep.running = false
@@ -202,10 +201,10 @@ func hashOf(p *v1alpha1.Post, target int) string {
 	return delivery.ContentHash(p, target, accounts[p.Spec.Targets[target].ConnectionRef.Name], nil)
 }
 
-// lookup is a lookup of a target, with its result.
+// lookup is a target's lookup and its result.
 type lookup struct {
 	delivery.LookupAnswer
-	// gave is the platform's answer about a call that it gave up.
+	// gave is the platform's response about an abandoned call.
 	gave answer
 }
 
@@ -243,7 +242,7 @@ var (
 	noPermission = platforms.Errorf(platforms.ClassPermanent, "no permission to list posts")
 )
 
-// found returns the post with the results of the lookups.
+// found returns the post with the lookup results.
 func (w *world) found(i int) *version {
 	m := &w.manager[i]
 	timing := w.timing()

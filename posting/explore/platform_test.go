@@ -22,20 +22,19 @@ type call struct {
 	target  int
 	card    int
 	text    string
-	// container is the number of the container that the call publishes, counted from 1, or 0.
+	// container is the published container's number, counted from 1, or 0.
 	container int
-	// limit is until when the platform may execute the call. It processes a call for at most the call timeout, counted
-	// from its arrival.
+	// limit is the end of the platform's processing: at most the call timeout after the call's arrival.
 	limit int64
 }
 
-// published is a post that is visible on the platform, now or later.
+// published is a post visible on the platform, now or later.
 type published struct {
 	attempt      string
 	target, card int
 	text         string
 	at           int64
-	// visibleAt is when a listing starts to show it, or never.
+	// visibleAt is when a listing first contains it, or never.
 	visibleAt int64
 }
 
@@ -62,10 +61,10 @@ const (
 	neverClaimed answer = "claim lost"
 )
 
-// limitEnds is when a rate limit ends. It is later than the default range of a search.
+// limitEnds is the end of a rate limit. It exceeds a search's default range.
 const limitEnds = 80 * time.Second
 
-// result returns the response as publishers report it. post is the number of the published post, or of the ticket.
+// result returns the response as reported by publishers. post is the number of the published post or ticket.
 func (a answer) result(post int) platforms.Result {
 	switch a {
 	case yes:
@@ -90,11 +89,11 @@ func (a answer) result(post int) platforms.Result {
 	panic("no such answer: " + string(a))
 }
 
-// externalID returns the id of the post with a number, counted from 1.
+// externalID returns the ID of a post number, counted from 1.
 func externalID(post int) string { return "p" + strconv.Itoa(post) }
 
-// land executes a call, and returns the number of the post, or 0 if its container is visible already. If hidden is
-// set, the listing shows the post after the declared lag, or never if it is unreliable.
+// land executes a call and returns the post's number, or 0 for an already visible container. If hidden is set, the listing contains the
+// post after the declared lag, or never if it is unreliable.
 func (w *world) land(c call, hidden bool) int {
 	if c.container > 0 && w.containers[c.container-1].post > 0 || w.x.dedupes && w.repeats(c) {
 		return 0
@@ -114,12 +113,12 @@ func (w *world) land(c call, hidden bool) int {
 	return len(w.posts)
 }
 
-// repeats reports whether the platform already has a post with the text of a call.
+// repeats reports whether the platform already has a post with a call's text.
 func (w *world) repeats(c call) bool {
 	return slices.ContainsFunc(w.posts, func(p published) bool { return p.target == c.target && p.text == c.text })
 }
 
-// platformSteps adds the outcomes of orphaned calls: the platform executes them within its time, or not at all.
+// platformSteps adds the outcomes of orphaned calls: the platform executes them within its time limit, or not at all.
 func (w *world) platformSteps(add adder) {
 	for i := range w.orphans {
 		c := w.orphans[i]
@@ -136,7 +135,7 @@ func (w *world) platformSteps(add adder) {
 	}
 }
 
-// lookupResult returns the result of a lookup of a target's call.
+// lookupResult returns the lookup result for a target's call.
 func (w *world) lookupResult(post *v1alpha1.Post, i int) platforms.LookupResult {
 	a := posting.Target(post, i).Attempt
 	if a.Checkpoint != "" {
@@ -157,7 +156,7 @@ func (w *world) lookupResult(post *v1alpha1.Post, i int) platforms.LookupResult 
 	return f
 }
 
-// contentOf returns the next content of a target: a caption, or the text of the next card and its parent.
+// contentOf returns a target's next content: a caption, or the next card's text and parent.
 func contentOf(post *v1alpha1.Post, i int) string {
 	c := delivery.Content(post, i, nil)
 	if c.InReplyTo != "" {
@@ -166,7 +165,7 @@ func contentOf(post *v1alpha1.Post, i int) string {
 	return c.Text
 }
 
-// edit changes the text of a post.
+// edit changes a post's text.
 func edit(p *v1alpha1.Post) {
 	if p.Spec.Tree != nil {
 		p.Spec.Tree.Cards[0].Caption = "edited"
@@ -177,8 +176,7 @@ func edit(p *v1alpha1.Post) {
 	}
 }
 
-// resolution returns a person's answer, after a check of the account, for the first undecided target, once no call can
-// take effect any longer.
+// resolution returns a user's answer, after checking the account, for the first undecided target once no call can take effect any longer.
 func (w *world) resolution() (string, bool) {
 	if _, pending := w.etcd.post.Annotations[v1alpha1.SettleAnnotation]; pending || len(w.orphans) > 0 || w.atWork() {
 		return "", false

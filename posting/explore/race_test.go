@@ -5,6 +5,5 @@
 
 package explore
 
-// fewer is the number of omitted faults under the race detector, which has nothing to find in one goroutine and makes
-// the test slow.
+// fewer is the number of omitted faults under the race detector, which is slow and has little to detect in a single goroutine.
 const fewer = 1

@@ -17,27 +17,25 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// A rollback to a snapshot: the object has its earlier state, under its own UID, and only the bucket and the platform
-// have the later events. The manager detects it before it sends anything, or is uncertain while the store is
-// unavailable. It may also detect a rollback by mistake, as after an installation whose namespace was deleted. The
-// detection is not part of this model: see internal/rollback.
+// A rollback to a snapshot returns the object to its earlier state, under its own UID, while the bucket and the platform keep later events.
+// The manager detects it before sending anything, or is uncertain while the store is unavailable. It may also detect a false rollback, as
+// after reinstalling into a deleted namespace. The detection itself is outside this model: see internal/rollback.
 
 // rewind is the state of rollbacks and snapshots.
 type rewind struct {
-	// ticks counts the events with a time of their own. late is set once scheduled posts are due.
+	// ticks counts events with a separate time. late is true once scheduled posts are due.
 	ticks int
 	late  bool
-	// snapshot is the snapshot, or nil if none was taken.
+	// snapshot is the snapshot, or nil.
 	snapshot *snapshot
-	// unsure is since when the manager is uncertain, and taken is whether it will then detect a rollback. noticed is
-	// the last detection.
+	// unsure is the start of the manager's uncertainty, and taken is whether it will then detect a rollback. noticed is the last detection.
 	unsure, noticed time.Time
 	taken           bool
-	// doubted is the last time with a reason to doubt that a due post was not published.
+	// doubted is the last time at which a due post's absence became doubtful.
 	doubted time.Time
 }
 
-// snapshot is an earlier state of the cluster.
+// snapshot is an earlier cluster state.
 type snapshot struct{ post *v1alpha1.Post }
 
 func (r *rewind) key() []any {
@@ -48,10 +46,10 @@ func (r *rewind) key() []any {
 	return kept
 }
 
-// livesLater is when a scheduled post is due.
+// livesLater is a scheduled post's due time.
 var livesLater = t0.Add(20 * time.Minute)
 
-// now returns the time of reconciliations: before livesLater, or after it. No deadline has passed by then.
+// now returns the reconciliation time: before or after livesLater. No deadline has passed by then.
 func (r *rewind) now() time.Time {
 	if r.late {
 		return t0.Add(40 * time.Minute)
@@ -59,7 +57,7 @@ func (r *rewind) now() time.Time {
 	return t0.Add(10 * time.Minute)
 }
 
-// stamp returns the time of the next event. Each event has a different time, and calls are over by now.
+// stamp returns the next event's time. Each event has a different time, after the end of earlier calls.
 func (r *rewind) stamp() time.Time {
 	r.ticks++
 	at := t0.Add(time.Duration(r.ticks) * time.Second)
@@ -78,9 +76,8 @@ func (l *lives) takeSnapshot() {
 	}
 }
 
-// isKept reports whether the calls for the object are known outside the cluster, as far as required: if an object has
-// a record, or is missing from the snapshot, its record is rewritten within a minute after each call. A rollback
-// before that write sends the post again; see docs/adr/0021.
+// isKept reports whether the object's calls are sufficiently known outside the cluster: an object with a record, or one missing from the
+// snapshot, has its record rewritten within a minute after each call. A rollback before that write sends the post again; see docs/adr/0021.
 func (l *lives) isKept() bool {
 	if l.post == nil || !posting.Started(l.post) {
 		return true
@@ -95,14 +92,14 @@ func (l *lives) isKept() bool {
 	return bytes.Equal(kept, there)
 }
 
-// doubt starts a manager, which is uncertain until it has counted. taken is whether it will then detect a rollback,
-// correctly or by mistake.
+// doubt starts a manager, which is uncertain until it has counted. taken is whether it will then detect a rollback, correctly or by
+// mistake.
 func (l *lives) doubt(taken bool) {
 	l.unsure, l.taken = l.stamp(), l.taken || taken
 	l.doubted = l.unsure
 }
 
-// rewindSteps adds the events of the cluster as a whole.
+// rewindSteps adds cluster-wide events.
 func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 	if l.later && !l.late {
 		add("the time of scheduled posts comes", func(n *lives) { n.late = true })
@@ -136,7 +133,7 @@ func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 	}
 }
 
-// rewound returns the Rollback that a reconciliation sees.
+// rewound returns a reconciliation's Rollback.
 func (l *lives) rewound(b livesBroken) delivery.Rollback {
 	known := delivery.Rollback{DetectedAt: l.noticed, UncertainSince: l.unsure, Problem: "the store is away"}
 	switch {
@@ -150,7 +147,7 @@ func (l *lives) rewound(b livesBroken) delivery.Rollback {
 	return known
 }
 
-// lookUp looks up the open calls of a snapshot. The platform may have an answer, and published posts are found.
+// lookUp looks up a snapshot's open calls. The platform may respond, and published posts are found.
 func (l *lives) lookUp(targets []int, add func(string, func(*lives))) {
 	add("its last call cannot be found out", func(n *lives) {
 		for _, i := range targets {
@@ -175,7 +172,7 @@ func (l *lives) lookUp(targets []int, add func(string, func(*lives))) {
 	})
 }
 
-// rewinds are the bounds of schedules with rollbacks.
+// rewinds bounds schedules with rollbacks.
 var rewinds = map[string]bounds{
 	"a scheduled post":                             {lives: 1, targets: 1, later: true, rewinds: 1},
 	"a scheduled post that is cancelled":           {lives: 1, targets: 1, later: true, rewinds: 1, cancels: true},

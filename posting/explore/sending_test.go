@@ -14,12 +14,11 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// phase is the progress of a call.
+// phase is a call's progress.
 type phase int64
 
 const (
-	// claimed: its attempt is stored. underway: its time was checked, and the connection is being made. waiting: its
-	// bytes have left.
+	// claimed: its attempt is stored. underway: its time was checked, and the connection is being made. waiting: its bytes have left.
 	claimed phase = iota
 	underway
 	waiting
@@ -27,7 +26,7 @@ const (
 	recorded
 )
 
-// ship is one claimed target with its call.
+// ship is a claimed target with its call.
 type ship struct {
 	target, card int
 	attempt      string
@@ -35,19 +34,19 @@ type ship struct {
 	text         string
 	container    int
 	visible      bool
-	// by is the timeout of the call in the process. late is set if the window had passed when the call started.
+	// by is the process's call timeout. late means that the window had passed when the call started.
 	by   int64
 	late bool
 	call call
 	slow bool
-	// alone is set if no claim may be combined with the record, since a claim is never retried.
+	// alone means that the record cannot include a claim, since a claim is never retried.
 	alone bool
-	// answer is the response. post is the number of the published post, or of the ticket.
+	// answer is the response. post is the number of the published post or ticket.
 	answer answer
 	post   int
 }
 
-// claim writes the attempts of the targets that are ready.
+// claim writes attempts for the ready targets.
 func (w *world) claim(i int) {
 	m := &w.manager[i]
 	if !w.mayClaim() {
@@ -75,7 +74,7 @@ func (w *world) claim(i int) {
 	}
 }
 
-// open records claims of targets. It returns their calls, or none if a target cannot be claimed.
+// open records target claims. It returns their calls, or none if a target cannot be claimed.
 func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep preparation) []ship {
 	claims := make([]delivery.TargetClaim, len(targets))
 	for n, k := range targets {
@@ -102,7 +101,7 @@ func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep prepar
 	return ships
 }
 
-// sendSteps adds the steps of a manager's calls, and of their record.
+// sendSteps adds the steps of a manager's calls and their record.
 func (w *world) sendSteps(i int, add adder) {
 	m := &w.manager[i]
 	toRecord, over := false, true
@@ -134,7 +133,7 @@ func (w *world) sendSteps(i int, add adder) {
 	}
 }
 
-// check is the last check of the time before a call starts.
+// check is the last time check before a call starts.
 func (w *world) check(i, k int) {
 	m := &w.manager[i]
 	s := &m.ships[k]
@@ -161,7 +160,7 @@ func (w *world) check(i, k int) {
 	}
 }
 
-// send sends the bytes of a call. A call that has timed out meanwhile is not started.
+// send sends a call's bytes, unless the call has timed out.
 func (w *world) send(i, k int) {
 	s := &w.manager[i].ships[k]
 	if w.now >= s.by && !w.x.beyond.sleeper {
@@ -174,7 +173,7 @@ func (w *world) send(i, k int) {
 	s.call = call{s.attempt, s.target, s.card, s.text, s.container, w.now + w.timing().CallTimeout.Milliseconds() + w.x.beyond.work}
 }
 
-// answer ends a call for the process that made it.
+// answer ends a call for its calling process.
 func (w *world) answer(i, k int, a answer, post int) {
 	if a == lost && w.x.broken.lostIsNo {
 		a = later
@@ -186,8 +185,7 @@ func (w *world) answer(i, k int, a answer, post int) {
 	}
 }
 
-// record writes the results of the calls to the post of the reconciliation. After a conflict the post is read again,
-// and the next step retries the write.
+// record writes call results to the reconciled post. After a conflict the post is read again, and the next step retries the write.
 func (w *world) record(i int) {
 	m := &w.manager[i]
 	next, about, chained := w.entered(i)
@@ -221,8 +219,7 @@ func (w *world) recordAlone(i int) {
 	}
 }
 
-// entered returns the post with the results so far. If the same write claims the next card of a tree, it also returns
-// that claim.
+// entered returns the post with the results so far, and the claim of the tree's next card if the same write includes it.
 func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 	m := &w.manager[i]
 	now := w.local(i)
@@ -253,7 +250,7 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 	return next, about, chained
 }
 
-// believe closes refused attempts as if a lookup had not found them.
+// believe closes refused attempts as after a lookup without a match.
 func (w *world) believe(p *v1alpha1.Post, now time.Time) {
 	for k := range p.Status.Targets {
 		if attempt.IsRefused(p.Status.Targets[k].Attempt) {
@@ -264,12 +261,12 @@ func (w *world) believe(p *v1alpha1.Post, now time.Time) {
 	describe(p)
 }
 
-// result returns the result of a call in its recorded form.
+// result returns a call result in its recorded form.
 func (s ship) result() delivery.Result {
 	return delivery.Result{Target: s.target, Attempt: s.attempt, Result: s.answer.result(s.post)}
 }
 
-// misreported returns the result as recorded by a manager that breaks rules. If enter is false, it is not recorded.
+// misreported returns a result as recorded by a rule-breaking manager. If enter is false, it is not recorded.
 func (w *world) misreported(p *v1alpha1.Post, s ship, now time.Time) (r delivery.Result, enter bool) {
 	t := posting.Target(p, s.target)
 	switch {
@@ -290,7 +287,7 @@ func (w *world) misreported(p *v1alpha1.Post, s ship, now time.Time) (r delivery
 	return s.result(), true
 }
 
-// intrude records a result in the entries of the other targets too.
+// intrude also records a result in the other targets' entries.
 func (w *world) intrude(p *v1alpha1.Post, s ship, now time.Time) {
 	for k := range p.Status.Targets {
 		if t := &p.Status.Targets[k]; k != s.target && t.Attempt != nil {
@@ -299,7 +296,7 @@ func (w *world) intrude(p *v1alpha1.Post, s ship, now time.Time) {
 	}
 }
 
-// recordLost is a record that was stored without a response; the write is retried.
+// recordLost is a record stored without a response; the write is retried.
 func (w *world) recordLost(i int, before *manager) {
 	m := &w.manager[i]
 	next, about, chained := w.entered(i)
@@ -314,7 +311,7 @@ func (w *world) recordLost(i int, before *manager) {
 	m.behind, m.wrote, m.seen = 1, min(before.wrote+1, forgotten), min(before.seen+1, forgotten)
 }
 
-// keep ends a reconciliation that could not write its results for a long time; they stay in memory.
+// keep ends a reconciliation whose result writes failed for a long time. The results remain in memory.
 func (w *world) keep(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {

@@ -14,12 +14,10 @@ import (
 	"github.com/herald-social/herald/posting/suspension"
 )
 
-// Brake: while the team is suspended, nothing is claimed and no waiting target fails. All deadlines move by exactly
-// the length of the suspension.
+// Brake: while the team is suspended, nothing is claimed and no waiting target fails. All deadlines move by exactly the suspended time.
 const Brake Rule = "brake"
 
-// brake is one state of the suspension in the post's Team. Equal states have the same pointer. Suspensions are
-// computed by the program's own package.
+// brake is a suspension state of the post's Team. Equal states share a pointer. Production code computes the suspensions.
 type brake struct {
 	n int64
 	// pulled is spec.suspend, and entered is status.suspensions.
@@ -50,7 +48,7 @@ func (x *explorer) moved(pulled bool, entered []v1alpha1.Suspension) *brake {
 	return b
 }
 
-// brakeSteps adds the suspensions by people and their records by managers. Every suspension ends at some time.
+// brakeSteps adds users' suspensions and the managers' records of them. Every suspension ends eventually.
 func (w *world) brakeSteps(add adder) {
 	switch {
 	case w.brake.pulled:
@@ -68,13 +66,13 @@ func (w *world) brakeSteps(add adder) {
 	}
 }
 
-// entersBrake reports whether a manager has to record a start or an end of a suspension.
+// entersBrake reports whether a manager has to record a suspension's start or end.
 func (w *world) entersBrake(i int) bool {
 	m := &w.manager[i]
 	return w.brake.pulled != w.brake.open() && m.pc != down && m.pc != absent && !m.stalled
 }
 
-// moveBrake stores a change of the Team. The end of a suspension requeues the posts that wait for it.
+// moveBrake stores a Team change. A suspension's end requeues the waiting posts.
 func (w *world) moveBrake(to *brake) {
 	ends := w.brake.on() && !to.on()
 	w.brake = to
@@ -95,8 +93,7 @@ func (w *world) enterBrake(i int) {
 	w.moveBrake(w.x.moved(w.brake.pulled, suspension.Update(w.brake.entered, w.brake.pulled, w.local(i), w.x.settings.StartingDeadline)))
 }
 
-// readBrake returns the suspension as a manager's reconciliation reads it. The reconciliation is subscribed to its end
-// before it reads.
+// readBrake returns the suspension as read by a manager's reconciliation, which subscribes to its end before reading.
 func (w *world) readBrake(i int) (on bool, recent []v1alpha1.Suspension) {
 	on, recent = w.seesBrake(), w.brake.entered
 	w.manager[i].braked = w.manager[i].braked || on
@@ -109,7 +106,7 @@ func (w *world) readBrake(i int) (on bool, recent []v1alpha1.Suspension) {
 	return on, recent
 }
 
-// heldBy returns the causes that shift deadlines, as a manager reads them when it records the end of a call.
+// heldBy returns the causes of deadline shifts, as read by a manager when it records a call's end.
 func (w *world) heldBy() *delivery.Deadlines {
 	held := &delivery.Deadlines{StartingDeadline: w.x.settings.StartingDeadline, LongestDelay: 2 * w.x.settings.StartingDeadline}
 	if w.brake != nil && !w.x.broken.resultsUnheld {
@@ -118,8 +115,7 @@ func (w *world) heldBy() *delivery.Deadlines {
 	return held
 }
 
-// mayClaim is the last check of the suspension before the write of a claim, and mayGoOn is the check before the claim
-// of the next card.
+// mayClaim is the last suspension check before a claim's write, and mayGoOn is the check before claiming the next card.
 func (w *world) mayClaim() bool {
 	return !w.seesBrake() || w.x.broken.oneLookAtBrake && !w.x.broken.honestClaims
 }
@@ -131,11 +127,10 @@ func (w *world) seesBrake() bool {
 	return w.brake != nil && (w.brake.pulled || w.brake.open() && !w.x.broken.forgetEnd)
 }
 
-// dueAt is when the post is due, in milliseconds.
+// dueAt is the post's due time in milliseconds.
 const dueAt = 1000
 
-// brakeTimes passes the relevant times during a suspension without other events: around the deadline of a waiting
-// target, and long after it.
+// brakeTimes passes the relevant times during a suspension without other events: around a waiting target's deadline, and long after it.
 func (w *world) brakeTimes(consider func(int64)) {
 	if !w.brake.pulled {
 		return
@@ -146,7 +141,7 @@ func (w *world) brakeTimes(consider func(int64)) {
 	}
 }
 
-// tried returns how long the post has been due without a suspension, in milliseconds.
+// tried returns the time since the post was due, without suspensions, in milliseconds.
 func (w *world) tried() int64 {
 	held := w.held
 	if w.brake.open() {
@@ -155,8 +150,7 @@ func (w *world) tried() int64 {
 	return w.now - dueAt - held
 }
 
-// checkBraked is called for each target in a status that a manager has written. opened is whether the target has a new
-// attempt.
+// checkBraked is called for each target in a manager's status write. opened is whether the target has a new attempt.
 func (w *world) checkBraked(who int, o, n *v1alpha1.TargetStatus, opened bool) {
 	if w.brake == nil {
 		return
@@ -175,8 +169,8 @@ func (w *world) checkBraked(who int, o, n *v1alpha1.TargetStatus, opened bool) {
 	}
 }
 
-// checkGivenUp is called when a target has failed without a permanent refusal: its deadline had passed, or its retry
-// after the last call would be past the deadline.
+// checkGivenUp is called when a target has failed without a permanent refusal: its deadline had passed, or its retry would be past the
+// deadline.
 func (w *world) checkGivenUp(o, n *v1alpha1.TargetStatus, deadline int64) {
 	closed := o.Attempt != nil && attempt.IsOpen(o.Attempt) && !attempt.IsOpen(n.Attempt)
 	if w.tried() < deadline && (w.brake.on() || !closed) {
@@ -184,8 +178,7 @@ func (w *world) checkGivenUp(o, n *v1alpha1.TargetStatus, deadline int64) {
 	}
 }
 
-// tolerance returns the deviation of deadlines by the managers' clocks: one manager may record the start of a
-// suspension and another its end.
+// tolerance returns the deadline deviation caused by clock differences: one manager may record a suspension's start and another its end.
 func (w *world) tolerance() int64 {
 	var most int64
 	for i := range w.manager {
@@ -194,7 +187,7 @@ func (w *world) tolerance() int64 {
 	return 2*most + 1
 }
 
-// forgetCounted drops the record of the suspensions that have shifted the deadlines of a post's targets.
+// forgetCounted drops recorded suspensions that have shifted the deadlines of a post's targets.
 func (w *world) forgetCounted(p *v1alpha1.Post) {
 	for i := range p.Spec.Targets {
 		if t := posting.Target(p, i); t != nil && w.x.broken.countTwice {

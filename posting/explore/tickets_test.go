@@ -12,33 +12,33 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// workTime is how long a platform processes an accepted call, in milliseconds. It spans a few lookups.
+// workTime is the platform's processing time for an accepted call, in milliseconds. It spans several lookups.
 const workTime = 2000
 
-// ticket is a call that the platform has accepted and processes under an operation id. It is invisible until it is
-// published, and no listing ever shows it.
+// ticket is an accepted call that the platform processes under an operation ID. It is invisible until published, and no listing contains
+// it.
 type ticket struct {
 	call call
-	// limit is until when the platform processes it, or never if it does so forever.
+	// limit is the end of the platform's processing, or never.
 	limit int64
-	// post is the number of the published post, and gave is the platform's answer about a post that it gave up.
+	// post is the published post's number, and gave is the platform's response about an abandoned post.
 	post int
 	gave answer
 }
 
 func (t ticket) working() bool { return t.post == 0 && t.gave == none }
 
-// ticketName returns the operation id of the ticket with a number, counted from 1.
+// ticketName returns the operation ID of a ticket number, counted from 1.
 func ticketName(n int) string { return "h" + strconv.Itoa(n) }
 
-// number parses the number in a name of the model.
+// number parses the number in a model name.
 func number(name string) int {
 	n, err := strconv.Atoi(name)
 	must(err)
 	return n
 }
 
-// take accepts a call, and returns the number of its ticket.
+// take accepts a call and returns its ticket number.
 func (w *world) take(c call) int {
 	w.tickets = append(w.tickets, ticket{call: c, limit: w.now + workTime})
 	return len(w.tickets)
@@ -53,7 +53,7 @@ func (w *world) taken(i, k int, a answer) {
 	w.answer(i, k, a, n)
 }
 
-// ticketSteps adds the outcomes of tickets.
+// ticketSteps adds ticket outcomes.
 func (w *world) ticketSteps(add adder) {
 	for i, t := range w.tickets {
 		if !t.working() {
@@ -87,7 +87,7 @@ func (w *world) ticketTime(consider func(int64)) bool {
 // atWork reports whether the platform processes any ticket.
 func (w *world) atWork() bool { return slices.ContainsFunc(w.tickets, ticket.working) }
 
-// told sets the platform's answer about a ticket.
+// told sets the platform's response about a ticket.
 func (w *world) told(name string, l *lookup) {
 	switch t := w.tickets[number(name[1:])-1]; {
 	case t.post > 0:
@@ -101,7 +101,7 @@ func (w *world) told(name string, l *lookup) {
 	}
 }
 
-// toldUnnamed sets the platform's answer about the call of an attempt without its operation id.
+// toldUnnamed sets the platform's response about an attempt's call without its operation ID.
 func (w *world) toldUnnamed(attemptID string, l *lookup) {
 	i := slices.IndexFunc(w.tickets, func(t ticket) bool { return t.call.attempt == attemptID })
 	switch {
@@ -114,15 +114,14 @@ func (w *world) toldUnnamed(attemptID string, l *lookup) {
 	}
 }
 
-// nameWritten reports whether an operation id that a process has received is stored, or no longer needed: its attempt
-// was settled or superseded.
+// nameWritten reports whether a received operation ID is stored, or no longer needed because its attempt was settled or superseded.
 func (w *world) nameWritten(s ship) bool {
 	a := posting.Target(w.etcd.post, s.target).Attempt
 	return a == nil || a.ID != s.attempt || a.OperationID == ticketName(s.post) ||
 		!attempt.IsOpen(a) && a.Outcome != v1alpha1.OutcomeUnknown
 }
 
-// named reports whether a write reopens an attempt for lookups with the operation id from the platform.
+// named reports whether a write reopens an attempt for lookups with the platform's operation ID.
 func named(o, n *v1alpha1.Attempt) bool {
 	return o != nil && o.ID == n.ID && o.Outcome == v1alpha1.OutcomeUnknown && attempt.IsOpen(n) && o.OperationID == "" && n.OperationID != ""
 }

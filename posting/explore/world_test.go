@@ -1,15 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explore visits every interleaving, within bounds, of the events of a post: two concurrent managers, a
-// cancel, an edit, stale reads, crashes between any two steps, writes and calls with lost responses, stalls and clock
-// skew. delivery.Decide makes the decisions, and the functions of that package record the events, as in the program.
-// Only the environment is a model: etcd (object_test.go), a platform (platform_test.go and tickets_test.go), and a
-// reconciler (manager_test.go, pass_test.go and sending_test.go), which replaces controllers/post.
+// Package explore visits every interleaving, within bounds, of a post's events: two concurrent managers, a cancellation, an edit, stale
+// reads, crashes between any two steps, lost responses to writes and calls, stalls and clock skew. Decisions and records are production
+// code from package delivery. Only the environment is modelled: etcd (object_test.go), a platform (platform_test.go and tickets_test.go),
+// and a reconciler (manager_test.go, pass_test.go and sending_test.go), which replaces controllers/post.
 //
-// After each step the invariants of docs/adr/0001 are checked (invariants_test.go). Every final state must be settled,
-// and no schedule may contain a cycle: nothing is lost. mutations_test.go breaks one rule at a time and checks that
-// the violation is detected.
+// After each step, the invariants of docs/adr/0001 are checked (invariants_test.go). Every final state must be settled, and no schedule may
+// contain a cycle, so nothing is lost. mutations_test.go breaks one rule at a time and checks that the violation is detected.
 package explore
 
 import (
@@ -21,8 +19,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// t0 is the start of the world. From here on, times are milliseconds by a correct clock, which is the platform's
-// clock.
+// t0 is the model's start time. Later times are milliseconds by a correct clock, which is the platform's clock.
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
 const (
@@ -30,11 +27,11 @@ const (
 	managers = 2
 	// depth is the maximum number of versions that a stale read may be behind.
 	depth = 2
-	// forgotten is a version that is older than any read could be.
+	// forgotten is a version older than any possible read.
 	forgotten = depth + 1
 )
 
-// fault is an injected fault. Each costs one of the scenario's faults.
+// fault is an injected fault. Each counts towards the scenario's limit.
 type fault string
 
 // The faults.
@@ -50,22 +47,22 @@ const (
 	duplicate  fault = "the platform takes the post for a duplicate"
 	slow       fault = "the platform is slow"
 	blind      fault = "the platform cannot be asked"
-	// lies: the call takes effect, and its response is an error of the platform's own.
+	// lies: the call takes effect, but the platform responds with an error.
 	lies fault = "the platform publishes and refuses"
-	// denied: the platform answers that it does not list the account's posts.
+	// denied: the platform refuses to list the account's posts.
 	denied    fault = "the platform refuses the question"
 	givesUp   fault = "the platform gives up what it took"
 	endless   fault = "the platform works for ever"
 	clockJump fault = "the clock jumps"
 )
 
-// world is one state. It is copied for every step.
+// world is one model state. Every step copies it.
 type world struct {
 	x *explorer
 
 	now  int64
 	etcd *version
-	// past holds the previous versions, the latest first.
+	// past holds the previous versions, latest first.
 	past    []*version
 	manager [managers]manager
 
@@ -74,20 +71,19 @@ type world struct {
 	containers []container
 	tickets    []ticket
 
-	// left counts the remaining faults.
+	// left is the number of remaining faults.
 	left                     int
 	mayCancel, mayEdit, asks bool
-	// brake is the suspension of the post's team, or nil if it is never suspended. pulls is how often a person may
-	// still suspend it. heldFrom is when it was last recorded, and held is the total suspended time of the post.
+	// brake is the suspension of the post's team, or nil if it is never suspended. pulls is the remaining number of suspensions. heldFrom
+	// is when held was last updated, and held is the total suspended time of the post.
 	brake          *brake
 	pulls          int
 	heldFrom, held int64
-	// attempts counts the attempts that were stored, or may have been.
+	// attempts counts the attempts that may have been stored.
 	attempts int
-	// sent are the attempts whose bytes left a process.
+	// sent holds the attempts whose bytes left a process.
 	sent []string
-	// unknowns counts, by target, the attempts that were closed as unknown. inDoubt is set if one of them is not
-	// resolved.
+	// unknowns counts the attempts closed as unknown, by target. inDoubt means that one of them is unresolved.
 	unknowns [2]int
 	inDoubt  [2]bool
 
@@ -98,7 +94,7 @@ type world struct {
 type step struct {
 	who  int // a manager, or nobody
 	what string
-	// fault is set for a fault; choice is set for an optional step of a person.
+	// fault is set for a fault; choice is set for an optional user step.
 	fault  fault
 	choice bool
 	next   *world
@@ -106,7 +102,7 @@ type step struct {
 
 const nobody = -1
 
-// clone copies a world. Referenced values are never changed in place; slices are copied.
+// clone copies a world. Referenced values are immutable; slices are copied.
 func (w *world) clone() *world {
 	n := *w
 	n.past = slices.Clone(w.past)
@@ -130,7 +126,7 @@ func (w *world) local(i int) time.Time {
 	return t0.Add(time.Duration(w.now+w.manager[i].offset) * time.Millisecond)
 }
 
-// truly returns the time of the world when a manager's clock shows a time.
+// truly returns the model time at which a manager's clock shows a time.
 func (w *world) truly(i int, at time.Time) int64 {
 	return at.Sub(t0).Milliseconds() - w.manager[i].offset
 }
@@ -170,8 +166,8 @@ func (w *world) steps() []step {
 
 type adder = func(who int, what string, f fault, choice bool, do func(*world))
 
-// peopleSteps adds the steps of people and their tools: cancel once, apply a cancelled post again, edit once, and
-// answer about an unknown outcome.
+// peopleSteps adds the steps of users and their tools: cancel once, apply a cancelled post again, edit once, and answer about an unknown
+// outcome.
 func (w *world) peopleSteps(add adder) {
 	post := w.etcd.post
 	frozen := post.Status.Finished || started(post)
@@ -206,8 +202,8 @@ func (w *world) peopleSteps(add adder) {
 	}
 }
 
-// timeStep moves the clock to the next instant of a possible change. The time does not pass while a manager has
-// something to do; to be late, it must stall first.
+// timeStep moves the clock to the next instant of a possible change. Time does not pass while a manager has work to do, unless it stalls
+// first.
 func (w *world) timeStep(add adder) {
 	next := never
 	consider := func(at int64) {
@@ -296,7 +292,7 @@ func (k *key) text(s string) {
 	*k = append(*k, s...)
 }
 
-// millis returns a time in milliseconds of the world, or 0 if there is none.
+// millis returns a model time in milliseconds, or 0 without a time.
 func millis(at time.Time) int64 {
 	if at.IsZero() {
 		return 0
