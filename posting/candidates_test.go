@@ -24,7 +24,7 @@ func TestSetCandidates(t *testing.T) {
 		others int
 		found  []v1alpha1.Candidate
 		want   int
-		// left is the remaining room of the post in bytes; 0 for nearly all.
+		// left is the post's remaining space in bytes; 0 leaves it unrestricted.
 		left int
 	}{
 		"None":      {"an account may have published nothing", 0, nil, 0, 0},
@@ -49,7 +49,7 @@ func TestSetCandidates(t *testing.T) {
 				post.Status.Targets[i].Candidates, rest = rest[:n], rest[n:]
 			}
 			target := &post.Status.Targets[0]
-			target.Candidates = many(10, 840) // of an earlier query
+			target.Candidates = many(10, 840) // from an earlier query
 			SetCandidates(post, target, tc.found)
 			if len(target.Candidates) != tc.want {
 				t.Errorf("%s: %d are kept, want %d", tc.reason, len(target.Candidates), tc.want)

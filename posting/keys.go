@@ -11,11 +11,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// KeyTTL is the minimum lifetime of an Idempotency-Key, even if its object is deleted. A day is common among other
-// services.
+// KeyTTL is the minimum lifetime of an Idempotency-Key, even after its object is deleted. One day is common in comparable services.
 const KeyTTL = 24 * time.Hour
 
-// KeyExpiresAt returns when the Idempotency-Key of an object's creation expires, or zero if there was none.
+// KeyExpiresAt returns when the Idempotency-Key used to create an object expires, or zero without a key.
 func KeyExpiresAt(o metav1.Object) time.Time {
 	if o.GetAnnotations()[v1alpha1.RequestAnnotation] == "" {
 		return time.Time{}

@@ -20,8 +20,8 @@ func MarkOf(post *v1alpha1.Post, i int) v1alpha1.TargetMark {
 	}
 }
 
-// waitsForAccount reports whether only the account prevents the publication of a target. An open attempt takes
-// precedence, because the target waits for its outcome first.
+// waitsForAccount reports whether a target waits only for its account. An open attempt takes precedence, because its outcome is needed
+// first.
 func waitsForAccount(t *v1alpha1.TargetStatus) bool {
 	if t.Blocked == nil || t.Attempt != nil && t.Attempt.Outcome == "" {
 		return false
@@ -29,8 +29,8 @@ func waitsForAccount(t *v1alpha1.TargetStatus) bool {
 	return t.Blocked.Reason == v1alpha1.ReasonConnectionNotReady || t.Blocked.Reason == v1alpha1.ReasonAccountRestricted
 }
 
-// ProvenAbsent reports whether another post can safely send target i again: it failed, the outcome of its last call is
-// known and confirmed, and no part of a tree is published.
+// ProvenAbsent reports whether another post can safely send target i again: it failed, its last call's outcome is known and confirmed, and
+// no tree card is published.
 func ProvenAbsent(post *v1alpha1.Post, i int) bool {
 	t := Target(post, i)
 	if t == nil || StateOf(t) != v1alpha1.TargetFailed || t.ExternalID != "" || len(t.Cards) > 0 {

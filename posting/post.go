@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package posting derives the state of a post: its phase, when it is due, and its fields in a list. It does no I/O and
-// reads no clock. Its subpackages contain the validation rules, the write-ahead log of the delivery, and the decisions
-// of the delivery.
+// Package posting derives a post's state: its phase, due time and list fields. It does no I/O and reads no clock. Its subpackages contain
+// validation, delivery decisions and the write-ahead log.
 package posting
 
 import (
@@ -14,8 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// titleLength is the length of a title from a caption, in code points (spec: "the first 30 characters of the
-// caption").
+// titleLength is the maximum length of a title derived from a caption, in code points (spec: "the first 30 characters of the caption").
 const titleLength = 30
 
 // Target returns the status of target i, or nil if it has none.
@@ -28,13 +26,12 @@ func Target(post *v1alpha1.Post, i int) *v1alpha1.TargetStatus {
 	return nil
 }
 
-// Unfinished reports whether a post in this phase is still to be delivered, unless its owner or a platform prevents
-// it.
+// Unfinished reports whether a post in this phase has deliveries left.
 func Unfinished(phase v1alpha1.PostPhase) bool {
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled || phase == v1alpha1.PhaseProcessing
 }
 
-// Started reports whether a call to a platform was ever claimed for the post. From then on its spec is frozen.
+// Started reports whether a platform call was ever claimed for the post. Its spec is immutable after that.
 func Started(post *v1alpha1.Post) bool {
 	for i := range post.Status.Targets {
 		if post.Status.Targets[i].Attempt != nil {
@@ -44,15 +41,14 @@ func Started(post *v1alpha1.Post) bool {
 	return false
 }
 
-// Cancelled reports whether a post is cancelled, by its spec or by an earlier spec. A later spec does not revoke a
-// cancel, because a tool may apply an old file.
+// Cancelled reports whether the current or an earlier spec cancelled the post. A later spec does not undo a cancellation, because a tool
+// may apply an outdated file.
 func Cancelled(post *v1alpha1.Post) bool {
 	return post.Spec.Cancelled || post.Status.CancelledAt != nil
 }
 
-// StateOf returns the state of a target. An earlier version of Herald recorded phase and reason instead of a state.
-// Only StateOf reads them, and only for an entry without a state. The manager stores the state with the next write of
-// the post; a finished post keeps its entries unchanged.
+// StateOf returns a target's state. An earlier version of Herald recorded a phase and reason instead, which only StateOf reads, for entries
+// without a state. The manager stores the state with the next write. Entries of finished posts are not migrated.
 func StateOf(t *v1alpha1.TargetStatus) v1alpha1.TargetState {
 	switch {
 	case t.State != "":
@@ -70,8 +66,7 @@ func StateOf(t *v1alpha1.TargetStatus) v1alpha1.TargetState {
 	}
 }
 
-// Settled reports whether target i is posted or has failed. An undecided target counts as failed until a person
-// resolves it.
+// Settled reports whether target i is posted or has failed. An undecided target counts as failed until a user resolves it.
 func Settled(post *v1alpha1.Post, i int) bool {
 	t := Target(post, i)
 	if t == nil {
@@ -101,7 +96,7 @@ func Waits(post *v1alpha1.Post) bool {
 	return false
 }
 
-// PhaseOf derives the phase of a post from its spec and its recorded facts.
+// PhaseOf derives a post's phase from its spec and recorded facts.
 func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
 	if withdrawnForGood(post) {
 		return v1alpha1.PhaseCancelled
@@ -117,8 +112,8 @@ func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
 	return v1alpha1.PhasePosted
 }
 
-// withdrawnForGood reports whether the cancel of a post is recorded, and no target of it is published or may be.
-// Another spec, such as one with fewer targets, does not change that.
+// withdrawnForGood reports whether the post's cancellation is recorded and none of its targets may be published. A later spec, such as one
+// with fewer targets, does not change the result.
 func withdrawnForGood(post *v1alpha1.Post) bool {
 	return post.Status.CancelledAt != nil && !Started(post) && !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		state := StateOf(&t)
@@ -134,7 +129,7 @@ func settledPhase(t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 	return v1alpha1.PhaseFailed
 }
 
-// unsettledPhase returns the phase of a post, or of one of its targets, before it is settled.
+// unsettledPhase returns the phase of an unsettled post or target.
 func unsettledPhase(post *v1alpha1.Post) v1alpha1.PostPhase {
 	switch {
 	case Started(post):
@@ -158,21 +153,20 @@ func TargetPhaseOf(post *v1alpha1.Post, i int) v1alpha1.PostPhase {
 	return unsettledPhase(post)
 }
 
-// Cancellable reports whether clients may cancel a post: a draft, or a scheduled post without a recorded claim or
+// Cancellable reports whether clients may cancel a post. Drafts are cancellable, and so are scheduled posts without a recorded claim or
 // deadline.
 func Cancellable(post *v1alpha1.Post) bool {
 	phase := PhaseOf(post)
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled
 }
 
-// CanCancel returns the value that clients see: true for a draft, and for a post that is scheduled in the future,
-// while it is Cancellable. A post that is due is about to be claimed, so a successful cancel cannot be promised.
+// CanCancel returns the value shown to clients. It is true for a Cancellable draft or future post. A due post may be claimed at any moment,
+// so its cancellation could fail.
 func CanCancel(post *v1alpha1.Post, now time.Time) bool {
 	return Cancellable(post) && (post.Spec.Draft || post.Spec.ScheduledAt.After(now))
 }
 
-// DisplayAt returns the time of a post in a list: when it was posted, else when it is scheduled, else when it was
-// created.
+// DisplayAt returns a post's time in lists: its publication time, else its scheduled time, else its creation time.
 func DisplayAt(post *v1alpha1.Post) time.Time {
 	var posted time.Time
 	for i := range post.Status.Targets {
@@ -191,9 +185,9 @@ func DisplayAt(post *v1alpha1.Post) time.Time {
 	}
 }
 
-// Created returns when a post was created, with milliseconds if the apiserver recorded them: Kubernetes stores only
-// seconds. A recorded time that differs from the object's own time by more than the clock margin is ignored, because
-// any author of an applied post can write it. A post that Kubernetes has not stored yet has only the recorded time.
+// Created returns a post's creation time, with milliseconds if the apiserver recorded them, because Kubernetes stores whole seconds. Any
+// author of an applied post can write the annotation, so a value outside the clock margin of the object's own time is ignored. A post
+// without a creationTimestamp has only the recorded time.
 func Created(post *v1alpha1.Post) time.Time {
 	created := post.CreationTimestamp.Time
 	noted, ok := born(post)
@@ -203,8 +197,8 @@ func Created(post *v1alpha1.Post) time.Time {
 	return created
 }
 
-// Title returns the title of a post in a list: the title of its first YouTube target that has one, or else the first
-// 30 code points of the first caption or card that is not empty. platformOf returns the platform of a target.
+// Title returns a post's title in lists: its first YouTube title, else the first 30 code points of its first non-empty caption or card.
+// platformOf returns a target's platform.
 func Title(post *v1alpha1.Post, platformOf func(target int) v1alpha1.Platform) string {
 	spec := &post.Spec
 	for i := range spec.Targets {
@@ -237,7 +231,7 @@ func firstCodePoints(s string, n int) string {
 	return s
 }
 
-// Cards returns the number of cards that each target of a tree publishes one after another, or 0 for any other post.
+// Cards returns the number of tree cards per target, or 0 for other posts.
 func Cards(spec *v1alpha1.PostSpec) int {
 	if spec.Category != v1alpha1.CategoryTree || spec.Tree == nil {
 		return 0
@@ -245,7 +239,7 @@ func Cards(spec *v1alpha1.PostSpec) int {
 	return len(spec.Tree.Cards)
 }
 
-// MediaNames returns the names of a post's media files without duplicates, in order.
+// MediaNames returns the names of a post's media files, in order and without duplicates.
 func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
 	seen := map[string]bool{}
 	add := func(refs ...v1alpha1.LocalReference) {
@@ -270,8 +264,8 @@ func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
 	return names
 }
 
-// TextToSend returns the text to send for a caption. With files, a caption of only whitespace counts as empty: every
-// platform accepts files without a caption, and none documents how it handles whitespace.
+// TextToSend returns a caption's text to send. If there are files, a whitespace caption counts as empty, because every platform accepts
+// files without a caption and none documents its whitespace handling.
 func TextToSend(caption string, besideFiles bool) string {
 	if besideFiles && strings.TrimSpace(caption) == "" {
 		return ""

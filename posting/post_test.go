@@ -16,7 +16,7 @@ import (
 
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// post returns a post with one target per entry, or one target if there is none.
+// post returns a post with one target per entry, and at least one target.
 func post(change func(*v1alpha1.Post), entries ...v1alpha1.TargetStatus) *v1alpha1.Post {
 	p := &v1alpha1.Post{}
 	p.Generation = 2
@@ -279,14 +279,14 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestRecreated recreates the object of a post as soon as the post may be removed.
+// TestRecreated recreates a post's object at the earliest removal time.
 func TestRecreated(t *testing.T) {
 	const margin = 2 * time.Second
 	for _, tt := range []struct {
 		name, reason string
-		// born is the recorded creation time, relative to the creation of the first object.
+		// born is the recorded creation time, relative to the first object's creation.
 		born time.Duration
-		// remade is whether the first object counts as recreated. shows is when its successor starts to.
+		// remade is the expected Recreated result for the first object, and shows is when it becomes true for the successor.
 		remade bool
 		shows  time.Duration
 	}{
@@ -309,7 +309,7 @@ func TestRecreated(t *testing.T) {
 		if shows.IsZero() {
 			continue
 		}
-		// The clock of Kubernetes may be behind, and has a resolution of seconds.
+		// Kubernetes' clock may lag and has a resolution of seconds.
 		next := first.DeepCopy()
 		next.CreationTimestamp.Time = shows.Add(-margin).Truncate(time.Second)
 		if !Recreated(next) {

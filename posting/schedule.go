@@ -9,11 +9,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// clockMargin is the maximum difference between an object's creation time and the creation time that the apiserver
-// recorded. The clocks of an apiserver replica and of the Kubernetes API differ.
+// clockMargin is the maximum difference between an object's creationTimestamp and the creation time recorded by the apiserver, which have
+// different clocks.
 const clockMargin = time.Minute
 
-// Due returns when a post is due: its scheduled time, or its creation.
+// Due returns a post's due time: its scheduled time, or its creation time.
 func Due(post *v1alpha1.Post) time.Time {
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Time
@@ -21,8 +21,7 @@ func Due(post *v1alpha1.Post) time.Time {
 	return post.CreationTimestamp.Time
 }
 
-// UntilDue returns the time until a post is due. It is zero or negative once the post is due, and zero for an
-// immediate post.
+// UntilDue returns the remaining time until a post is due. It is zero or negative for a due post, and zero for an immediate post.
 func UntilDue(post *v1alpha1.Post, now time.Time) time.Duration {
 	if post.Spec.ScheduledAt == nil {
 		return 0
@@ -30,9 +29,9 @@ func UntilDue(post *v1alpha1.Post, now time.Time) time.Duration {
 	return post.Spec.ScheduledAt.Sub(now)
 }
 
-// TryUntil returns the deadline of a target: the starting deadline, counted from the scheduled time or, for an
-// immediate post, from its creation. For a post whose delivery starts much later, because it was a draft or no manager
-// was running, the deadline counts from now. fixed is then false, because another call returns another time.
+// TryUntil returns a target's deadline: the scheduled or creation time plus the starting deadline. If delivery starts much later, because
+// the post was a draft or no manager was running, the deadline is relative to now. fixed is false in that case, because another call
+// returns another time.
 func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration) (until time.Time, fixed bool) {
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Add(startingDeadline), true
@@ -44,28 +43,26 @@ func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration
 	return until, true
 }
 
-// Restored reports whether the object is a copy from a backup of a post that came through the apiserver. A copy has
-// lost its delivery history. The apiserver records the creation time of each post, and a copy is clearly younger.
+// Restored reports whether the object is a backup copy of a post created through the apiserver. Copies lose their delivery history. The
+// apiserver records each post's creation time, and a copy's creationTimestamp is clearly newer.
 func Restored(post *v1alpha1.Post) bool {
 	noted, ok := born(post)
 	return ok && post.CreationTimestamp.Sub(noted) > clockMargin
 }
 
-// createWithin is the maximum time between the recorded creation time and the creation of the object by the apiserver.
+// createWithin is the maximum time between the recorded creation time and the object's creation by the apiserver.
 const createWithin = 5 * time.Second
 
-// Recreated reports whether the object of a post that came through the apiserver may have been created by another
-// client, such as a person who deletes a post and applies it again. A slow creation is no proof, unlike Restored, but
-// a reason to look for an earlier post. The same applies to a recorded time after the object's creation: the clocks
-// differ by more than createWithin, or another client wrote the annotation.
+// Recreated reports whether another client may have created the object of a post from the apiserver, for instance a user who deleted and
+// reapplied it. Unlike Restored, it is no proof, because a creation may be slow, but it is a reason to look up an earlier post. A recorded
+// time after the object's creation also counts: either the clocks differ by more than createWithin, or another client wrote the annotation.
 func Recreated(post *v1alpha1.Post) bool {
 	noted, ok := born(post)
 	return ok && post.CreationTimestamp.Sub(noted).Abs() > createWithin
 }
 
-// RecreatedVisibleFrom returns when a replacement of a post's object, with its annotations, starts to be Recreated, or
-// zero if it is at any time. A post that may be published in part is kept until then. margin is the maximum difference
-// between the clocks of this process and of Kubernetes.
+// RecreatedVisibleFrom returns the time from which a post's replacement, with the same annotations, is recognized by Recreated, or zero if
+// it always is. A partly published post is kept until then. margin is the maximum clock difference between this process and Kubernetes.
 func RecreatedVisibleFrom(post *v1alpha1.Post, margin time.Duration) time.Time {
 	noted, ok := born(post)
 	if age := post.CreationTimestamp.Sub(noted); !ok || age > createWithin || age < -clockMargin {
@@ -75,7 +72,7 @@ func RecreatedVisibleFrom(post *v1alpha1.Post, margin time.Duration) time.Time {
 	return noted.Add(createWithin + time.Second + margin)
 }
 
-// born returns the creation time that the apiserver recorded for a post.
+// born returns a post's creation time as recorded by the apiserver.
 func born(post *v1alpha1.Post) (time.Time, bool) {
 	noted, ok := post.Annotations[v1alpha1.BornAnnotation]
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestSizeIsThatOfJSON checks that the measured size equals the encoded size.
+// TestSizeIsThatOfJSON compares the measured size with the encoded size.
 func TestSizeIsThatOfJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -43,7 +43,7 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 	})
 }
 
-// TestFootprint checks the reserve for Herald's own entries in a post.
+// TestFootprint checks the reserve for Herald's own entries.
 func TestFootprint(t *testing.T) {
 	post := func(targets, cards int) *v1alpha1.Post {
 		p := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: make([]v1alpha1.PostTarget, targets)}}
