@@ -41,12 +41,12 @@ func newAuthority() *authority {
 	return &authority{certificate, key}
 }
 
-// bundle returns the authority's certificate in PEM, as the caBundle of a webhook configuration.
+// bundle returns the authority's PEM certificate, the caBundle of a webhook configuration.
 func (a *authority) bundle() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-// issue writes a certificate for 127.0.0.1 and its key into a folder. The certificate expires at until.
+// issue writes a certificate for 127.0.0.1 and its key into a directory. The certificate expires at until.
 func (a *authority) issue(folder string, until time.Time) {
 	GinkgoHelper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -14,13 +14,13 @@ import (
 	"github.com/herald-social/herald/hack/local/ports"
 )
 
-// door is a proxy between the API server and the webhook. Its address never changes.
+// door is a proxy between the API server and the webhook, with a stable address.
 type door struct {
 	address, target string
 
 	mu       sync.Mutex
 	listener net.Listener
-	// holds makes the proxy accept connections without forwarding anything.
+	// holds makes the proxy accept connections without forwarding data.
 	holds bool
 	open  map[net.Conn]struct{}
 }
@@ -52,7 +52,7 @@ func (d *door) unlock() {
 	}()
 }
 
-// lock closes the listener, so connections are refused.
+// lock closes the listener, which refuses new connections.
 func (d *door) lock() {
 	d.mu.Lock()
 	_ = d.listener.Close() // a second Close does no harm
@@ -60,7 +60,7 @@ func (d *door) lock() {
 	d.cut()
 }
 
-// hold closes the open connections and accepts new ones without forwarding anything; false resumes forwarding.
+// hold closes open connections and accepts new ones without forwarding data; false resumes forwarding.
 func (d *door) hold(on bool) {
 	d.mu.Lock()
 	d.holds = on
@@ -68,12 +68,12 @@ func (d *door) hold(on bool) {
 	d.cut()
 }
 
-// cut closes the open connections, because the API server reuses them for later requests.
+// cut closes open connections, which the API server would reuse for later requests.
 func (d *door) cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for conn := range d.open {
-		_ = conn.Close() // may be closed already
+		_ = conn.Close() // may already be closed
 	}
 }
 

@@ -26,16 +26,15 @@ import (
 	"github.com/herald-social/herald/test/managertest"
 )
 
-// webhook is a manager with its admission webhook, and the door in front of it.
+// webhook is a manager with its admission webhook behind a door.
 type webhook struct {
 	manager *manager
 	door    *door
-	// saved is an object that a failure deleted, for its restoration.
+	// saved is an object deleted by a failure, for its restoration.
 	saved client.Object
 }
 
-// startWebhook starts a manager whose webhook the API server calls through a door, and waits until it rejects an
-// invalid post.
+// startWebhook starts a manager whose webhook the API server calls through a door, and waits until it rejects an invalid post.
 func startWebhook(ctx context.Context, change ...func(*configv1alpha1.ManagerConfiguration)) *webhook {
 	GinkgoHelper()
 	w := &webhook{door: newDoor(ports.ForTest(GinkgoT()))}
@@ -58,7 +57,7 @@ func configuration() *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "herald"}}
 }
 
-// configure applies the shipped webhook configuration with another address and a timeout short enough for a spec.
+// configure applies the shipped webhook configuration with another address and a shorter timeout.
 func configure(ctx context.Context, address string) {
 	GinkgoHelper()
 	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+address)).To(Succeed())
@@ -81,7 +80,7 @@ func reconfigure(ctx context.Context, change func(*admissionregistrationv1.Valid
 	})).To(Succeed())
 }
 
-// probe creates an invalid post as a dry run and returns the error. Nothing is stored.
+// probe creates an invalid post as a dry run and returns the error.
 func probe(ctx context.Context) error { return admin.Create(ctx, post(tooLong), client.DryRunAll) }
 
 // expectRefusals waits until the webhook rejects an invalid post with the expected message.
@@ -91,16 +90,15 @@ func expectRefusals(ctx context.Context) {
 		ContainSubstring("posts.social.herald.dev"), ContainSubstring("spec.targets[0].caption"))))
 }
 
-// failure is one way for the webhook to fail.
+// failure is a webhook failure.
 type failure struct {
 	// breaks makes the webhook fail, and mends repairs it.
 	breaks, mends func(ctx context.Context, w *webhook)
-	// served and trusted are the values of the metrics during the failure.
+	// served and trusted are the expected metric values during the failure.
 	served, trusted float64
 }
 
-// withoutWebhook checks that during a failure of the webhook the API server accepts every post, and the reconciler
-// validates it.
+// withoutWebhook checks that the API server accepts every post during a webhook failure, and that the reconciler validates it.
 func withoutWebhook(ctx context.Context, w *webhook, f failure) {
 	GinkgoHelper()
 	expectRefusals(ctx)
@@ -132,7 +130,7 @@ func withoutWebhook(ctx context.Context, w *webhook, f failure) {
 	w.manager.expectMetrics(1, 1)
 }
 
-// change updates the caption of a post.
+// change updates a post's caption.
 func change(ctx context.Context, p *v1alpha1.Post, caption string) {
 	GinkgoHelper()
 	Eventually(func() error {
@@ -144,7 +142,7 @@ func change(ctx context.Context, p *v1alpha1.Post, caption string) {
 	}).Should(Succeed())
 }
 
-// certificate is the key of the Secret with the manager's certificate.
+// certificate is the Secret with the manager's certificate.
 var certificate = client.ObjectKey{Namespace: managertest.Namespace, Name: "herald-webhook-certificate"}
 
 // The manager creates and stores the certificate, as in an installation without cert-manager.
@@ -265,7 +263,7 @@ var _ = Describe("With a certificate of another program", func() {
 	)
 })
 
-// trust sets the authority as the CA bundle of the webhook configuration.
+// trust sets the authority as the webhook configuration's CA bundle.
 func trust(ctx context.Context, a *authority) {
 	GinkgoHelper()
 	reconfigure(ctx, func(w *admissionregistrationv1.ValidatingWebhook) { w.ClientConfig.CABundle = a.bundle() })

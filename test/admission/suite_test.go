@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission_test disables each prerequisite of the admission webhook and changes the CRDs of a running manager.
-// It checks that nothing invalid is delivered and nothing valid is lost. The manager is a separate process with the
-// RBAC rights of an installation.
+// Package admission_test disables each prerequisite of the admission webhook and changes the CRDs of a running manager. It checks that
+// nothing invalid is delivered and nothing valid is lost. The manager is a separate process with an installation's RBAC rights.
 package admission_test
 
 import (
@@ -42,7 +41,7 @@ func TestAdmissionFailures(t *testing.T) {
 	RunSpecs(t, "Admission that fails")
 }
 
-// The team of the suite, and its connection to X.
+// The suite's team and its connection to X.
 const (
 	team       = "herald-demo"
 	connection = "demo-x"
@@ -88,7 +87,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	installation = managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: platform.URL}
 })
 
-// applyDemo applies the team of a trial, whose accounts are on the sandbox.
+// applyDemo applies a trial's team, whose accounts are on the sandbox.
 func applyDemo(ctx context.Context) {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join(envtest.Root(), "charts", "herald", "files", "demo.yaml"))
@@ -138,7 +137,7 @@ func (m *manager) ready(g Gomega) {
 	g.Expect(resp).To(HaveHTTPStatus(http.StatusOK))
 }
 
-// metric returns the value of a gauge without labels; false if it is absent.
+// metric returns the value of an unlabelled gauge; false if it is absent.
 func (m *manager) metric(g Gomega, name string) (float64, bool) {
 	resp, err := http.Get("http://" + m.config.Metrics.BindAddress + "/metrics")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -179,14 +178,14 @@ func post(caption string) *v1alpha1.Post {
 // tooLong is a caption that the schema accepts and X rejects.
 var tooLong = strings.Repeat("long ", 60)
 
-// condition returns a condition of a post; nil if it is absent.
+// condition returns a post's condition; nil if it is absent.
 func condition(ctx context.Context, g Gomega, p *v1alpha1.Post, kind string) *metav1.Condition {
 	now := &v1alpha1.Post{}
 	g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(p), now)).To(Succeed())
 	return meta.FindStatusCondition(now.Status.Conditions, kind)
 }
 
-// expectInvalid waits until the reconciler has rejected a post with this message.
+// expectInvalid waits until the reconciler rejects a post with this message.
 func expectInvalid(ctx context.Context, p *v1alpha1.Post, says string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -211,7 +210,7 @@ func expectPosted(ctx context.Context, p *v1alpha1.Post) {
 	}).Should(Succeed())
 }
 
-// calls returns the number of calls to X that could publish.
+// calls returns the number of publishing calls to X.
 func calls(ctx context.Context) int {
 	GinkgoHelper()
 	counts, err := platform.Calls(ctx, "x")
@@ -219,7 +218,7 @@ func calls(ctx context.Context) int {
 	return counts["publish"]
 }
 
-// online returns how often a text was published.
+// online returns the number of published posts with a text.
 func online(ctx context.Context, text string) (n int) {
 	GinkgoHelper()
 	posts, err := platform.Posts(ctx, "x", account.ID)

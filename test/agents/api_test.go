@@ -20,7 +20,7 @@ import (
 // tools are the names of all MCP tools.
 var tools = []string{"list_connections", "create_media_upload_url", "list_posts", "create_post", "get_post", "cancel_post"}
 
-// sendJSON sends a request and decodes the response. The response must have this status.
+// sendJSON sends a request, requires the given response status, and decodes the response.
 func sendJSON(ctx context.Context, method, url string, body any, status int, into any) {
 	GinkgoHelper()
 	data, err := json.Marshal(body)
@@ -71,7 +71,7 @@ func picture() string {
 	return file
 }
 
-// post is the part of a post that the tests read.
+// post is the subset of a post used by the tests.
 type post struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`

@@ -28,18 +28,17 @@ import (
 	"github.com/herald-social/herald/test/agents/fixtures"
 )
 
-// withKey is a proxy that adds the API key, since the suite cannot send one.
+// withKey is a proxy that adds the API key, because the suite cannot send one.
 func withKey(target string) string {
 	GinkgoHelper()
 	to, err := url.Parse(target)
 	must(err)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.Path = to.Scheme, to.Host, to.Path
-		// Keep the Host of the request, as a reverse proxy does: the suite sends other hosts.
+		// Keep the Host header, as a reverse proxy does: the suite sends other hosts.
 		r.Out.Host = r.In.Host
 		r.Out.Header.Set("Authorization", "Bearer "+key)
-		// The response may arrive while the transport still reads the request body, and the proxy's server closes the
-		// body then.
+		// The response may arrive while the transport still reads the request body, which the proxy's server then closes.
 		body, err := io.ReadAll(r.In.Body)
 		if err != nil {
 			return // the suite has closed the connection
@@ -110,7 +109,7 @@ var _ = Describe("The conformance suite of MCP", func() {
 	})
 })
 
-// notPassed returns the checks that did not pass, with their messages. The suite's summary only counts them.
+// notPassed returns the failed checks with their messages, which the suite's summary omits.
 func notPassed(results string) string {
 	GinkgoHelper()
 	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))
@@ -134,7 +133,7 @@ func notPassed(results string) string {
 	return text.String()
 }
 
-// register registers a client, which needs no credentials, and returns its id.
+// register registers a client without credentials, and returns its ID.
 func register(ctx context.Context, name, redirect string) string {
 	GinkgoHelper()
 	var answer struct {

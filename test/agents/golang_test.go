@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// back is a redirect address on this machine.
+// back is a loopback redirect address.
 type back struct {
 	address string
 	answers chan url.Values
@@ -42,7 +42,7 @@ func newBack() *back {
 	return b
 }
 
-// connectGo connects a client of the Go SDK; decide answers the consent page for the user.
+// connectGo connects a Go SDK client; decide answers the consent page for the user.
 func connectGo(ctx context.Context, name string, decide func(authorize string)) *mcp.ClientSession {
 	GinkgoHelper()
 	b := newBack()

@@ -22,14 +22,14 @@ func signIn() {
 	must(web.Site{Page: page, URL: herald.Site()}.SignIn(herald.Variable("HERALD_SIGNIN_URL")))
 }
 
-// allow approves the agent's request on the consent page, and waits for the redirect back to the agent.
+// allow approves the agent's request on the consent page, and waits for the redirect to the agent.
 func allow(authorize string) {
 	GinkgoHelper()
 	must(page.Open(authorize))
 	must(web.AllowAgent(page))
 }
 
-// revoke revokes the agent's grant on the page of agents.
+// revoke revokes the agent's grant on the agents page.
 func revoke(agent string) {
 	GinkgoHelper()
 	must(page.Open(herald.Site()))

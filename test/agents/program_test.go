@@ -21,13 +21,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// programLimit is the timeout of one foreign program; generous, for a busy machine.
+// programLimit is the timeout of a third-party program. It allows for a busy machine.
 const programLimit = 3 * time.Minute
 
-// modules is the folder with the packages of package-lock.json.
+// modules is the directory with the package-lock.json packages.
 func modules() string { return filepath.Join(checkout, "test", "agents", "foreign", "node_modules") }
 
-// node returns the Node.js that npm installed, or else the machine's. The clients need version 22.
+// node returns npm's Node.js, or else the machine's. The clients need version 22.
 func node() string {
 	if brought, err := filepath.Glob(filepath.Join(modules(), "node-*", "bin", "node")); err == nil && len(brought) == 1 {
 		return brought[0]
@@ -35,9 +35,9 @@ func node() string {
 	return "node"
 }
 
-// program is a running foreign program.
+// program is a running third-party program.
 type program struct {
-	// lines are the lines of its output; closed at its end.
+	// lines are its output lines; closed at its end.
 	lines <-chan string
 	input io.Writer
 	wait  func() error
@@ -54,7 +54,7 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	command.Dir = dir
 	path := filepath.Dir(node()) + ":" + filepath.Join(modules(), ".bin") + ":" + os.Getenv("PATH")
 	command.Env = append(os.Environ(), "PATH="+path, "npm_config_offline=true", "MCP_STORAGE_DIR="+GinkgoT().TempDir(),
-		// The inspector would open a browser; it prints the address instead, for the test's user.
+		// The inspector prints the address for the test's user instead of opening a browser.
 		"MCP_AUTO_OPEN_ENABLED=true", "BROWSER=true", "MCP_INSPECTOR_SECRET_STORE=memory",
 		"HERALD_MCP_URL="+mcpURL, "HERALD_API_KEY="+key)
 	out, err := command.StdoutPipe()
@@ -83,7 +83,7 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	})
 	DeferCleanup(func() {
 		cancel()
-		// The specs check the exit code where it matters.
+		// The specs check the exit code where relevant.
 		_ = p.wait()
 		if CurrentSpecReport().Failed() {
 			GinkgoWriter.Printf("%s printed:\n%s\n", name, p.printed())
@@ -92,9 +92,9 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	return p
 }
 
-// read stores the output and forwards it line by line.
+// read stores the output and forwards it by line.
 func (p *program) read(ctx context.Context, from io.Reader, into *bytes.Buffer, lines chan<- string) {
-	// A tool's answer is a single line.
+	// A tool result is a single line.
 	const longest = 4 << 20
 	scanner := bufio.NewScanner(from)
 	scanner.Buffer(nil, longest)
@@ -116,7 +116,7 @@ func (p *program) printed() string {
 	return p.out.String() + p.complaints.String()
 }
 
-// end waits for the program's end, which must succeed, and returns its output.
+// end waits for the program's successful end and returns its output.
 func (p *program) end() string {
 	GinkgoHelper()
 	err := p.wait()
@@ -124,7 +124,7 @@ func (p *program) end() string {
 	return p.out.String()
 }
 
-// tells waits for the next line of JSON with the field, and decodes it.
+// tells waits for the next JSON line with the field, and decodes it.
 func (p *program) tells(field string, into any) {
 	GinkgoHelper()
 	for line := range p.lines {
@@ -167,13 +167,13 @@ func (p *program) goOn() {
 	must(err)
 }
 
-// script runs one of the scripts of foreign/.
+// script runs a script in foreign/.
 func script(ctx context.Context, name string, arguments ...string) *program {
 	GinkgoHelper()
 	return start(ctx, filepath.Join(checkout, "test", "agents", "foreign"), node(), append([]string{name}, arguments...)...)
 }
 
-// run runs an npm program to its end and returns its exit code, output and error output.
+// run runs an npm program and returns its exit code, output and error output.
 func run(ctx context.Context, name string, arguments ...string) (code int, printed, complaints string) {
 	GinkgoHelper()
 	p := start(ctx, GinkgoT().TempDir(), filepath.Join(modules(), ".bin", name), arguments...)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agents tests Herald's interface for agents with clients of other vendors. The whole stack runs as with `make
-// run`, and a user in headless Chromium approves the requests. foreign/ holds the clients and their scripts.
+// Package agents tests Herald's agent interface with clients from other vendors. The whole stack runs as with `make run`, and a user in
+// headless Chromium approves the requests. foreign/ holds the clients and their scripts.
 package agents
 
 import (
@@ -23,9 +23,9 @@ var (
 	checkout string
 	browser  *chrome.Browser
 	herald   *stack.Stack
-	// running is the folder of the running Herald, which stands for a user's checkout.
+	// running is the directory of the running Herald, in place of a user's checkout.
 	running string
-	// mcpURL is the address of the MCP endpoint, and key an API key of the demo team.
+	// mcpURL is the MCP endpoint's address, and key the demo team's API key.
 	mcpURL, key string
 )
 

@@ -27,7 +27,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// These agents have only a registered client and a redirect address; test/agents uses real clients.
+// These agents have only a registered client and a redirect address. test/agents uses real clients.
 var _ = Describe("An agent", Ordered, func() {
 	const cursor = "cursor://anysphere.cursor-mcp/oauth/callback"
 
@@ -175,7 +175,7 @@ var _ = Describe("An agent", Ordered, func() {
 		inEveryLook(page, "agents-ended")
 	})
 
-	// Keep this spec last: the browser asks whether it may open the application, and accepts no clicks from then on.
+	// Keep this spec last: the browser asks whether it may open the application, and accepts no further clicks.
 	It("is reached in an application of the person's machine", func() {
 		must(page.Open(consent("An editor", cursor)))
 		must(page.WaitText("cursor:"))
@@ -188,7 +188,7 @@ var _ = Describe("An agent", Ordered, func() {
 	})
 })
 
-// redeem exchanges a code for tokens, as the client does. Only then is the grant stored.
+// redeem exchanges a code for tokens, as the client does. Only this exchange stores the grant.
 func redeem(authorize, redirect, code string) {
 	GinkgoHelper()
 	asked, err := url.Parse(authorize)
@@ -202,13 +202,13 @@ func redeem(authorize, redirect, code string) {
 	Expect(response).To(HaveHTTPStatus(http.StatusOK))
 }
 
-// verifier and challenge are the example of RFC 7636, appendix B.
+// verifier and challenge are the example in RFC 7636, appendix B.
 const (
 	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-// anotherLink creates a one-time sign-in link in addition to the run's own.
+// anotherLink creates a second one-time sign-in link.
 func anotherLink() string {
 	GinkgoHelper()
 	config, err := clientcmd.BuildConfigFromFlags("", herald().Variable("KUBECONFIG"))

@@ -22,11 +22,11 @@ import (
 // fixture serves small pages with the web application's scripts, under the application's Content Security Policy.
 type fixture struct {
 	URL string
-	// store receives uploads, at another origin as in production.
+	// store receives uploads at another origin, as in production.
 	store *httptest.Server
 
 	mu sync.Mutex
-	// announced are the files that the pages announced to the server. stored are the uploaded files, by name.
+	// announced are the files announced to the server. stored are the uploaded files, by name.
 	announced []announcement
 	stored    map[string]stored
 	// refuse are the statuses of the next announcements, and breakOff of the next uploads. Later ones succeed.
@@ -35,7 +35,7 @@ type fixture struct {
 	hold chan struct{}
 	// sent are the received forms.
 	sent []url.Values
-	// events are sent to the listeners. refused is the number of listeners that get 503 instead.
+	// events are sent to the listeners. refused is the remaining number of listeners that get 503 instead.
 	events    chan string
 	refused   int
 	listeners int
@@ -54,7 +54,7 @@ type stored struct {
 	size        int
 }
 
-// policy is the strictest policy that the scripts must work under. It names the store, as in the application.
+// policy is the strictest policy that the scripts must support. It names the store, as in the application.
 func (f *fixture) policy() string {
 	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src blob:; connect-src 'self' " + f.store.URL +
 		"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -191,7 +191,7 @@ func (f *fixture) forms() []url.Values {
 	return append([]url.Values{}, f.sent...)
 }
 
-// ids returns the ids of the files. They depend on the order of arrival.
+// ids returns the file IDs. They depend on the order of arrival.
 func (f *fixture) ids(names ...string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

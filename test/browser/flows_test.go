@@ -230,7 +230,7 @@ var pages = map[string]string{
 	"team": "team",
 }
 
-// signedIn is the Cookie header of a user who has signed in by a link.
+// signedIn is the Cookie header of a user signed in by a link.
 var signedIn = sync.OnceValue(func() string {
 	page, err := browser.NewPage(chrome.Options{})
 	must(err)
@@ -249,7 +249,7 @@ var _ = Describe("Lighthouse, signed in,", Label("lighthouse"), func() {
 	}
 })
 
-// The server's response times with many posts are printed, not asserted: they depend on the machine.
+// Response times with many posts are printed, not asserted, because they depend on the machine.
 var _ = Describe("Times of the pages", Label("times"), func() {
 	const posts, atOnce, rounds = 10000, 32, 50
 
@@ -290,7 +290,7 @@ var _ = Describe("Times of the pages", Label("times"), func() {
 	})
 })
 
-// photo writes a picture that every platform accepts, and returns its path.
+// photo writes an image that every platform accepts, and returns its path.
 func photo(name string) string {
 	GinkgoHelper()
 	content, err := mediatest.Picture(color.RGBA{R: 99, G: 102, B: 241, A: 255})

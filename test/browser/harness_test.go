@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// Each page here has one fault, which the harness must find.
+// Each page has one fault that the harness must find.
 var _ = Describe("The harness", func() {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:"
 
@@ -92,7 +92,7 @@ var _ = Describe("The harness", func() {
 		Entry("an inline script", `<script>document.title = "no"</script>`, "Content Security Policy"),
 		Entry("an inline style", `<p style="color: red">Red</p>`, "Content Security Policy"),
 		Entry("a picture from elsewhere", `<img alt="" src="http://192.0.2.1/a.png">`, "Content Security Policy"),
-		// An inline handler that runs immediately: the browser may check others on first use.
+		// An inline handler that runs immediately, because the browser may check others on first use.
 		Entry("a handler in an attribute", `<svg onload="x()"></svg>`, "Content Security Policy"),
 		Entry("a file that is not there", `<script src="/missing.js"></script>`, "404"),
 		Entry("an exception", `<script src="/throws.js"></script>`, "on purpose"),

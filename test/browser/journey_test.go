@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// A new user's first quarter of an hour with Herald, as one flow: `make run` prints one address, and all further steps
-// use only the pages. The steps do not use the helpers of package web, so that each one is visible to a user.
+// A new user's first quarter of an hour with Herald, as one flow: `make run` prints an address, and all further steps use only the pages.
+// The steps do not use package web's helpers, so each one is visible to a user.
 var _ = Describe("A person who has read nothing", func() {
 	It("connects an account, publishes a post with an image, cancels another one, makes a key and revokes it", func() {
 		address, err := printedLink() // starts Herald
@@ -93,7 +93,7 @@ var _ = Describe("A person who has read nothing", func() {
 			must(page.WaitText("The key is revoked."))
 		})
 		fmt.Fprintf(&report, "%5.1f s  in all, of a browser that presses at once", time.Since(begun).Seconds())
-		// The duration depends on the machine: it is printed, not asserted.
+		// The duration depends on the machine, so it is printed, not asserted.
 		AddReportEntry("The first minutes with Herald", report.String(), ReportEntryVisibilityAlways)
 		Expect(page.Problems()).To(BeEmpty())
 	})

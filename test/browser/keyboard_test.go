@@ -17,10 +17,10 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// keys is a user without a mouse: the page receives key events only.
+// keys is a user without a mouse: the page receives only key events.
 type keys struct{ page *chrome.Page }
 
-// press moves the focus to an element with the tabulator and presses keys. The focus must be visible.
+// press moves the focus to an element with the Tab key and presses keys. The focus must be visible.
 func (k keys) press(element *chrome.Element, what string) {
 	GinkgoHelper()
 	must(k.page.TabTo(element))
@@ -46,8 +46,8 @@ func (k keys) seen() {
 	Expect(at.Covered).To(BeEmpty(), "%q has the focus and is covered", at.Name)
 }
 
-// enter types a date and a time in the morning into a datetime field. The day equals the month and an A ends the time,
-// because the order and the 12-hour clock depend on the browser's language.
+// enter types a morning date and time into a datetime field. The day equals the month and an A ends the time, because the order and the
+// 12-hour clock depend on the browser's language.
 func (k keys) enter(at time.Time) {
 	GinkgoHelper()
 	Expect(at.Day()).To(BeNumerically("==", at.Month()))

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// leastScore is the required score of each category, of 1.
+	// leastScore is the minimum score of each category, of 1.
 	leastScore = 0.95
-	// lighthouseLimit is the timeout for one page; generous, for a busy machine.
+	// lighthouseLimit is the timeout per page. It allows for a busy machine.
 	lighthouseLimit = 4 * time.Minute
 )
 
-// scores are the categories of a Lighthouse report and the audits behind them.
+// scores are the categories of a Lighthouse report and their audits.
 type scores struct {
 	Categories map[string]struct {
 		Title string   `json:"title"`
@@ -57,8 +57,7 @@ func (s scores) lost(category string) string {
 	return text.String()
 }
 
-// lighthouse measures a page with the default settings: a phone on a slow network. cookies is a signed-in user's Cookie
-// header, or empty.
+// lighthouse measures a page with the default settings: a phone on a slow network. cookies is a signed-in user's Cookie header, or empty.
 func lighthouse(url, cookies string) scores {
 	GinkgoHelper()
 	modules := filepath.Join(checkout, "hack", "lighthouse", "node_modules")
@@ -94,7 +93,7 @@ func lighthouse(url, cookies string) scores {
 	return s
 }
 
-// tries limits the measurements of a page: other load on the machine can only lower the scores.
+// tries limits the measurements of a page, because other load on the machine lowers the scores.
 const tries = 3
 
 // expectGood requires leastScore in each category of a page.

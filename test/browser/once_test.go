@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// published returns how often the demo account of a platform has a text.
+// published returns the number of the demo account's posts with a text.
 func published(platform, text string) int {
 	GinkgoHelper()
 	posts, err := sandboxtest.Client{URL: herald().Sandbox()}.Posts(context.Background(), platform, demoID(platform))
@@ -29,13 +29,13 @@ func published(platform, text string) int {
 	return times
 }
 
-// Threads accepts a duplicate text, so only Herald prevents a second post.
+// Threads accepts duplicate texts, so only Herald prevents a second post.
 var _ = Describe("A post is sent once, if a person", func() {
 	onThreads := func(text string) web.Draft {
 		return web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Threads, @herald_demo"}}, Text: text}
 	}
 
-	// emptyFormAfter expects the post's notice in place of its form, and presses the form's button again.
+	// emptyFormAfter expects the post's notice in place of its form, and submits the form again.
 	emptyFormAfter := func(page *chrome.Page, site web.Site, text string) {
 		GinkgoHelper()
 		must(page.WaitText("You published this a moment ago"))

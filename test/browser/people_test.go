@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// signIn signs in by a new one-time link, as the administrator of the demo team.
+// signIn signs in by a new one-time link, as the demo team's administrator.
 func signIn(page *chrome.Page) web.Site {
 	GinkgoHelper()
 	berlin, err := time.LoadLocation("Europe/Berlin")
@@ -47,8 +47,8 @@ func signedInPage() (*chrome.Page, web.Site) {
 // freshTeam is the namespace of a team without posts or connections.
 const freshTeam = "herald-fresh"
 
-// withProvider starts an additional apiserver with the test's OpenID provider, once, and returns the address of its
-// site. Ada is an editor of the demo team and Vera a viewer, Nora administers an empty team, and Tom has no role.
+// withProvider starts an additional apiserver with the test's OpenID provider, once, and returns its site address. Ada is an editor of the
+// demo team and Vera a viewer, Nora administers an empty team, and Tom has no role.
 var withProvider = sync.OnceValue(func() string {
 	people := map[string]map[string]any{}
 	for name, group := range map[string]string{"Ada": "editors", "Vera": "viewers", "Nora": "newcomers", "Tom": "visitors"} {
@@ -74,7 +74,7 @@ var withProvider = sync.OnceValue(func() string {
 // idp is the provider of withProvider; nil before that. AfterSuite closes it.
 var idp *issuertest.Issuer
 
-// signInAs signs in by the provider, as one of the users of withProvider.
+// signInAs signs in by the provider, as one of withProvider's users.
 func signInAs(who string) (*chrome.Page, web.Site) {
 	GinkgoHelper()
 	page := newPage(chrome.Options{})
@@ -111,8 +111,7 @@ func may(group, role, namespace string) {
 	}))
 }
 
-// disturb injects faults into the platform of a demo account, or of the account that a fault names, until the spec
-// ends.
+// disturb injects platform faults for a demo account, or for the account that a fault names, until the spec ends.
 func disturb(faults ...sandboxtest.Fault) {
 	GinkgoHelper()
 	platforms := sandboxtest.Client{URL: herald().Sandbox()}
@@ -122,12 +121,12 @@ func disturb(faults ...sandboxtest.Fault) {
 	DeferCleanup(func(ctx SpecContext) { must(platforms.ClearFaults(ctx)) })
 }
 
-// readable returns the visible text of a page, for waits longer than the page's own.
+// readable returns a page's visible text, for waits longer than the page's own.
 func readable(page *chrome.Page) func() (string, error) {
 	return func() (string, error) { return chrome.Eval[string](page, "document.body.innerText") }
 }
 
-// demoID returns the id of a platform's demo account.
+// demoID returns a demo account's ID on a platform.
 func demoID(platform string) string {
 	GinkgoHelper()
 	for _, account := range sandbox.DemoAccounts() {
@@ -139,8 +138,7 @@ func demoID(platform string) string {
 	return ""
 }
 
-// printedLink returns the sign-in address that the run printed; a new one for an attached Herald, where earlier specs
-// may have used it.
+// printedLink returns the sign-in address printed by the run. An attached Herald gets a new one, because earlier specs may have used it.
 func printedLink() (string, error) {
 	if *attachTo != "" {
 		return herald().SignInLink(context.Background())

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/issuertest"
 )
 
-// The specs use the OpenID provider of the tests as a standard client does.
+// The specs use the tests' OpenID provider like a standard client.
 var _ = Describe("The OpenID provider of the tests", func() {
 	const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" // from RFC 7636, appendix B
 

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// unsure is the longest time until a platform lists a post that Herald looks up: two lookups past its listing lag.
+// unsure is the maximum time until a platform lists a post during lookups: two lookups past its listing lag.
 const unsure = time.Minute
 
 var _ = Describe("Pages that people see when they have nothing yet, may not, or are too late", func() {
@@ -180,7 +180,7 @@ var _ = Describe("Accounts", func() {
 	})
 })
 
-// expectQuestion checks the pages that list an undecided post. None of them shows it as failed.
+// expectQuestion checks that no page listing an undecided post shows it as failed.
 func expectQuestion(page *chrome.Page, site web.Site, text, name string) {
 	GinkgoHelper()
 	text = text[:min(len(text), 30)] // the part that lists show
@@ -235,7 +235,7 @@ var _ = Describe("What can go wrong with a post", func() {
 		func(fault string, there types.GomegaMatcher, settle func(*chrome.Page, string), want string) {
 			sandbox := sandboxtest.Client{URL: herald().Sandbox()}
 			page, site := signedInPage()
-			// The response is lost, and no listing of this platform proves that a post is absent.
+			// The response is lost, and this platform's listing never proves absence.
 			disturb(
 				sandboxtest.Fault{Platform: "facebook", Operation: "publish", Kind: fault, Times: 1},
 				sandboxtest.Fault{Platform: "facebook", Operation: "list", Kind: "stale_list", DelayMS: int(time.Hour.Milliseconds()), Times: 100},
@@ -326,7 +326,7 @@ var _ = Describe("What can go wrong with a post", func() {
 		must(site.Accounts())
 		must(site.Connect("threads", "@slow_bakery"))
 		disturb(
-			// Not a rate limit, since that would block every account of the app.
+			// A rate limit would block every account of the app.
 			sandboxtest.Fault{Platform: "threads", Operation: "create", Kind: "status", Status: http.StatusServiceUnavailable, Times: 100, Account: "9001"},
 			sandboxtest.Fault{Platform: "x", Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1},
 		)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package browser tests pages in headless Chromium: the pages of the whole stack, which runs as with `make run`, and
-// the web application's scripts on small test pages. README.md in this folder describes how to write a spec.
+// Package browser tests pages in headless Chromium: the pages of the whole stack, which runs as with `make run`, and the web application's
+// scripts on small test pages. README.md in this folder describes how to write a spec.
 package browser
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/test/browser/stack"
 )
 
-// pageLimit is the largest transfer of a page with an empty cache, in bytes.
+// pageLimit is the maximum transfer size of a page with an empty cache, in bytes.
 const pageLimit = 50 * 1000
 
 var (
@@ -56,7 +56,7 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(browser.Close)
 })
 
-// herald is the whole stack; the first spec that needs it starts it.
+// herald is the whole stack, started by the first spec that needs it.
 var herald = sync.OnceValue(func() *stack.Stack {
 	if *attachTo != "" {
 		s, err := stack.Attach(*attachTo)
@@ -99,7 +99,7 @@ func must(err error) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// newPage opens a tab. At the end of the spec the page must have no problems.
+// newPage opens a tab. The page must have no problems at the end of the spec.
 func newPage(options chrome.Options) *chrome.Page {
 	GinkgoHelper()
 	page, err := browser.NewPage(options)
@@ -146,8 +146,8 @@ func slug(text string) string {
 	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
 
-// inEveryLook checks what holds for every page: axe finds no violations and nothing is wider than the window, in light,
-// in dark and on a phone. With -screenshots it takes screenshots.
+// inEveryLook checks the requirements of every page: axe finds no violations and nothing is wider than the window, in light, in dark and on
+// a phone. With -screenshots it takes screenshots.
 func inEveryLook(page *chrome.Page, name string) {
 	GinkgoHelper()
 	for _, look := range chrome.Looks {
@@ -169,11 +169,10 @@ func inEveryLook(page *chrome.Page, name string) {
 	must(page.Look(chrome.Light))
 }
 
-// expectLight checks pageLimit for a page that was just opened with an empty cache: in a new tab or by OpenCold.
+// expectLight checks pageLimit for a page just opened with an empty cache, in a new tab or by OpenCold.
 func expectLight(page *chrome.Page) {
 	GinkgoHelper()
-	// Account pictures come from the platforms, and their number depends on the accounts that earlier specs connected.
-	// They do not count.
+	// Account images are excluded. They come from the platforms, and their number depends on earlier specs.
 	address, err := page.URL()
 	must(err)
 	site, err := url.Parse(address)

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// uploadForm returns the markup that the README of the scripts describes. more are attributes of the input.
+// uploadForm returns the markup documented in the scripts' README. more are attributes of the input.
 func uploadForm(more, items string) string {
 	return `<form method="post" action="/form"><fieldset data-upload="/media" data-name="media"><legend>Files</legend>
 		<label>Add files <input type="file" ` + more + `></label>
@@ -93,7 +93,7 @@ var _ = Describe("upload.js", func() {
 			must(chooser().Choose(path))
 			Eventually(status).Should(Equal(name + " is uploaded"))
 			Expect(f.inStore(name).contentType).To(Equal(want))
-			page.Forget() // So short a file has no preview.
+			page.Forget() // A file this short has no preview.
 		},
 		Entry("a JPEG", "a.png", "\xff\xd8\xff\xe0\x00\x10JFIF", "image/jpeg"),
 		Entry("a PNG", "a.jpg", "\x89PNG\r\n\x1a\n", "image/png"),

@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart renders the Helm chart and the folders of config/ for suites, with the program of hack/chart. It is for
-// tests only.
+// Package chart renders the Helm chart and the directories of config/ for suites, with the program in hack/chart. It is for tests only.
 package chart
 
 import (
@@ -19,8 +18,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// Render returns the chart's objects for a release in a namespace. values are files: names in charts/herald/ci, or
-// absolute paths.
+// Render returns the chart's objects for a release in a namespace. values are files: names in charts/herald/ci, or absolute paths.
 func Render(ctx context.Context, release, namespace string, values ...string) ([]*unstructured.Unstructured, error) {
 	folder := filepath.Join(envtest.Root(), "charts", "herald")
 	args := []string{"template", folder, release, namespace}
@@ -33,7 +31,7 @@ func Render(ctx context.Context, release, namespace string, values ...string) ([
 	return run(ctx, args...)
 }
 
-// Kustomize returns the objects of a folder of config/, with everything that it refers to.
+// Kustomize returns the objects of a directory in config/, with everything that it references.
 func Kustomize(ctx context.Context, folder string) ([]*unstructured.Unstructured, error) {
 	return run(ctx, "kustomize", filepath.Join(envtest.Root(), "config", folder))
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checkout finds the root of the checkout for tests. It is for tests only.
+// Package checkout finds the checkout's root directory for tests. It is for tests only.
 package checkout
 
 import (
@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 )
 
-// module is the first line of the root's go.mod.
+// module is the first line of the root go.mod.
 var module = []byte("module github.com/herald-social/herald\n")
 
-// Root returns the root of the checkout: the first folder above the working directory whose go.mod has the module's
-// name. Go runs a test in its package's folder. Root returns "." if there is none.
+// Root returns the checkout's root: the first directory above the working directory whose go.mod has the module's name. Go runs a test in
+// its package's directory. Root returns "." if there is none.
 func Root() string {
 	folder, err := os.Getwd()
 	if err != nil {

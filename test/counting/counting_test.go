@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package counting compares Herald's counting of captions with other implementations: twitter-text, X's library; ICU's
-// segmenter and emoji data, as Node.js has them; and Autolinker, which finds hashtags and mentions as Instagram shows
-// them.
+// Package counting compares Herald's caption length counting with other implementations: twitter-text, X's library; ICU's segmenter and
+// emoji data, as in Node.js; and Autolinker, which finds hashtags and mentions as Instagram shows them.
 package counting
 
 import (
@@ -34,13 +33,13 @@ import (
 // few is the number of texts in a full test run. COUNTING_TEXTS overrides it.
 const few = 2_000
 
-// answer is the result of count.mjs for a text.
+// answer is count.mjs's result for a text.
 type answer struct {
 	X        int  `json:"x"`
 	Valid    bool `json:"valid"`
 	Hashtags int  `json:"hashtags"`
 	Mentions int  `json:"mentions"`
-	// Threads is -1 for a text with emoji that Unicode does not recommend: how Threads counts them is undocumented.
+	// Threads is -1 for a text with emoji that Unicode does not recommend, because Threads' counting of them is undocumented.
 	Threads int `json:"threads"`
 	UTF16   int `json:"utf16"`
 	UTF8    int `json:"utf8"`
@@ -106,7 +105,7 @@ func whole(is bool) int {
 	return 0
 }
 
-// declared returns the capabilities of the platforms.
+// declared returns the platforms' capabilities.
 func declared() map[v1alpha1.Platform]platforms.Capabilities {
 	client := transport.New(transport.Options{})
 	return map[v1alpha1.Platform]platforms.Capabilities{
@@ -123,8 +122,8 @@ var (
 	mentions = regexp.MustCompile(`mentions (\d+) accounts`)
 )
 
-// inCaption returns how many hashtags or mentions Herald counts in a text. Only the error for too many has the count,
-// so inCaption appends as many of them as are allowed.
+// inCaption returns Herald's number of hashtags or mentions in a text. Only the error for too many contains the count, so inCaption appends
+// the maximum allowed number.
 func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string, most int, one string, said *regexp.Regexp) int {
 	found := said.FindStringSubmatch(limits[v1alpha1.PlatformInstagram].CaptionProblem(text + strings.Repeat(one, most)))
 	if found == nil {
@@ -165,7 +164,7 @@ func ask(t *testing.T, node string, texts []string) []answer {
 	return answers
 }
 
-// readDifferently reports whether a difference is a known and accepted one.
+// readDifferently reports whether a difference is known and accepted.
 func readDifferently(what, text string, ours, theirs int) bool {
 	switch what {
 	case "length on Threads":
@@ -178,12 +177,12 @@ func readDifferently(what, text string, ours, theirs int) bool {
 }
 
 var (
-	// conjunct matches Indic letters joined by a virama. Since Unicode 15.1 they are one character to a reader (UAX
-	// #29, rule GB9c). Herald's segmenter does not implement the rule and counts more.
+	// conjunct matches Indic letters joined by a virama. Since Unicode 15.1 they are a single grapheme cluster (UAX #29, rule GB9c).
+	// Herald's segmenter does not implement the rule and counts more.
 	conjunct = regexp.MustCompile(`\x{094D}`)
-	// words matches realistic captions: pieces of inCaptions separated by blanks. On odder texts Autolinker is wrong:
-	// it takes keycaps and the numbers of escaped characters for hashtags, and misses the full-width sign, emoji in
-	// hashtags, adjacent hashtags, and names with a dot or with an emoji behind them.
+	// words matches realistic captions: inCaptions pieces separated by blanks. Autolinker is wrong on unusual texts: it mistakes keycaps
+	// and escaped character numbers for hashtags, and misses the full-width sign, emoji in hashtags, adjacent hashtags, and names with a
+	// dot or a trailing emoji.
 	words = func() *regexp.Regexp {
 		var quoted []string
 		for _, piece := range inCaptions {
@@ -193,7 +192,7 @@ var (
 	}()
 )
 
-// pieces are the parts of the generated captions, including odd ones.
+// pieces are the parts of generated captions, including unusual ones.
 var pieces = []string{
 	"a", "Z", "7", "_", "-", ".", ",", "!", "(", ")", "'", "\"", "&", ";", ":", "/", "?", "=", "%", "~", "+", "$", "|", "*",
 	" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", "\u200b", "\u200d", "\u200c", "\u2060", "\u00ad",
@@ -220,7 +219,7 @@ func known() []string {
 	}
 }
 
-// text returns a text of random pieces, in one of the forms in which the interfaces of Herald deliver texts.
+// text returns a text of random pieces, in a form delivered by one of Herald's interfaces.
 func text(random *rand.Rand) string {
 	var b strings.Builder
 	if random.IntN(3) == 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// page is the documentation of the counting of captions.
+// page is the documentation of caption length counting.
 const page = "../../docs/captions.md"
 
-// rows returns the limits on the page, by heading and first column.
+// rows returns the page's limits, by heading and first column.
 func rows(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -36,8 +36,8 @@ func rows(t *testing.T) map[string]string {
 	return found
 }
 
-// TestPage compares the page's tables with the platforms' capabilities: a text at the documented limit is accepted, and
-// a longer one is rejected.
+// TestPage compares the page's tables with the platforms' capabilities: a text at the documented limit is accepted, and a longer one
+// rejected.
 func TestPage(t *testing.T) {
 	said := rows(t)
 	limits := declared()
@@ -51,7 +51,7 @@ func TestPage(t *testing.T) {
 	for row, tc := range map[string]struct {
 		reason string
 		takes  func(n int) bool
-		// of is the number of units in one piece of the text.
+		// of is the number of units in a piece of the text.
 		of int
 	}{
 		"X: text":                   {"kanji weigh two", caption(v1alpha1.PlatformX, "漢"), 2},
@@ -84,7 +84,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// takes reports whether a text is within the limit and has no other problem.
+// takes reports whether a text is within the limit and otherwise valid.
 func takes(most int, length func(string) int, problem func(string) string, text string) bool {
 	return length(text) <= most && (problem == nil || problem(text) == "")
 }

@@ -43,13 +43,13 @@ const reachable = `function(x, y) {
   return "it is covered by " + (top ? top.outerHTML.slice(0, 200) : "nothing");
 }`
 
-// label returns the middle of a control's label, for a control that is not visible itself.
+// label returns the centre of a hidden control's label.
 const label = `function() {
   const box = this.labels?.[0]?.getBoundingClientRect();
   return box && box.width > 0 ? [box.x + box.width / 2, box.y + box.height / 2] : null;
 }`
 
-// spot scrolls to an element and returns a point of it, or of its label, that a click reaches.
+// spot scrolls to an element and returns a clickable point of it or its label.
 func (p *Page) spot(node cdp.BackendNodeID) (point, error) {
 	if err := call(p, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node}); err != nil {
 		return point{}, err
@@ -89,14 +89,14 @@ func (p *Page) reaches(node cdp.BackendNodeID, at point) error {
 	return err
 }
 
-// Focus gives the element the focus.
+// Focus moves the focus to the element.
 func (e *Element) Focus() error {
 	return e.do("focus", func(node cdp.BackendNodeID) error {
 		return call(e.page, dom.Focus, dom.FocusParams{BackendNodeID: node})
 	})
 }
 
-// set sets a value that cannot be typed independently of the language, such as a date.
+// set sets a value whose typing depends on the language, such as a date.
 const set = `function(value) {
   if (this.disabled || this.readOnly) throw new Error("it cannot be changed");
   if (["text", "search", "url", "email", "password", "textarea", undefined].includes(this.type)) {
@@ -138,7 +138,7 @@ func (e *Element) Select(label string) error {
 	})
 }
 
-// Check turns a box or a switch on or off.
+// Check turns a box or switch on or off.
 func (e *Element) Check(on bool) error {
 	checked, err := Read[bool](e, "function() { return this.checked ?? this.ariaChecked === 'true' }")
 	if err != nil || checked == on {
@@ -152,7 +152,7 @@ func (p *Page) Press(keys string) error {
 	return chromedp.Do(p.ctx, chromedp.KeyEvent(keys))
 }
 
-// TabTo presses the tabulator until the element has the focus, as a user without a mouse does.
+// TabTo presses the Tab key until the element has the focus, like a user without a mouse.
 func (p *Page) TabTo(e *Element) error {
 	const most = 200
 	if err := e.Wait(); err != nil {
@@ -176,7 +176,7 @@ func (e *Element) Choose(files ...string) error {
 	})
 }
 
-// Drop drops files from outside the browser onto the element. The page receives the events of a real drag.
+// Drop drops files from outside the browser onto the element, with the events of a real drag.
 func (e *Element) Drop(files ...string) error {
 	type file struct{ Name, Type, Data string }
 	var dropped []file

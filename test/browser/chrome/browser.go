@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chrome drives a real browser for tests as a user does: elements are found by the role and the name that a
-// screen reader announces, and every wait is for something visible. It is independent of Herald.
+// Package chrome drives a real browser like a user: it finds elements by the role and name announced by a screen reader, and waits only for
+// visible effects. It is independent of Herald.
 package chrome
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// programs are the names of Chromium and Chrome in PATH, in order of preference.
+// programs are the executable names of Chromium and Chrome, in order of preference.
 var programs = []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"}
 
 // Find returns the path of the first browser in PATH.
@@ -37,7 +37,7 @@ type Browser struct {
 	cancel context.CancelFunc
 }
 
-// Start starts the machine's browser. It ends with Close or with this process.
+// Start starts the machine's browser, which ends with Close or this process.
 func Start(ctx context.Context) (*Browser, error) {
 	path, err := Find()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Element locates one element by its role (WAI-ARIA) and its accessible name, as the browser computes them. Every use
-// looks it up again and waits for it.
+// Element locates an element by its role (WAI-ARIA) and accessible name, as computed by the browser. Every use looks it up again and waits
+// for it.
 type Element struct {
 	page       *Page
 	within     *Element
@@ -31,7 +31,7 @@ type Element struct {
 	nth int
 }
 
-// Get locates an element of the page. An empty name matches any; a second match is an error.
+// Get locates an element of the page. An empty name matches any name. Several matches are an error.
 func (p *Page) Get(role, name string) *Element { return &Element{page: p, role: role, name: name} }
 
 // GetPart locates an element of the page by a part of its name.
@@ -105,7 +105,7 @@ func (e *Element) nodes() ([]cdp.BackendNodeID, error) {
 	return found, nil
 }
 
-// isCalled compares names itself, because the browser's search adds the chosen file to the name of a file input.
+// isCalled compares names itself, because the browser's search appends the chosen file to a file input's name.
 func (e *Element) isCalled(name string) bool {
 	if e.part {
 		return strings.Contains(name, e.name)
@@ -170,7 +170,7 @@ func (e *Element) others() string {
 	return strings.Join(names, " ")
 }
 
-// text returns a trimmed accessible name: some versions of the browser leave trailing white space.
+// text returns a trimmed accessible name, because some browser versions leave trailing white space.
 func text(value *accessibility.Value) string {
 	var s string
 	if value == nil || json.Unmarshal(value.Value, &s) != nil {
@@ -185,7 +185,7 @@ func (e *Element) Count() (int, error) {
 	return len(found), err
 }
 
-// Wait waits until there is exactly one match.
+// Wait waits for exactly one match.
 func (e *Element) Wait() error {
 	return e.do("wait for", func(cdp.BackendNodeID) error { return nil })
 }
@@ -255,7 +255,7 @@ func apply[T any](p *Page, node cdp.BackendNodeID, function string, arguments ..
 	}
 }
 
-// Read evaluates a JavaScript function of the element, such as "function() { return this.value }".
+// Read evaluates a JavaScript function on the element, such as "function() { return this.value }".
 func Read[T any](e *Element, function string, arguments ...any) (T, error) {
 	var result T
 	err := e.do("read", func(node cdp.BackendNodeID) (err error) {

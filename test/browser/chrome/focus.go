@@ -13,15 +13,15 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Focus describes the focused element as a user sees it.
+// Focus describes the visible state of the focused element.
 type Focus struct {
 	// Name is its label or its text.
 	Name string `json:"name"`
-	// Place is its index among all elements of the page, in document order.
+	// Place is its index among the page's elements, in document order.
 	Place int `json:"place"`
 	// Ring reports whether a line of at least 2 pixels around the element or its label marks the focus.
 	Ring bool `json:"ring"`
-	// Covered describes what hides its middle, or is "it is outside of the window"; empty if it is visible.
+	// Covered describes what hides its centre, or is "it is outside of the window"; empty if it is visible.
 	Covered string `json:"covered"`
 }
 
@@ -58,11 +58,10 @@ const stops = `[...document.querySelectorAll("a[href], button, input, select, te
   at.tabIndex >= 0 && !at.matches(":disabled, [type=hidden]") && at.checkVisibility({ visibilityProperty: true }) &&
   (at.type !== "radio" || at.checked)).map((at) => [...document.querySelectorAll("*")].indexOf(at))`
 
-// Stops returns the places of all elements that the tabulator should reach. A group of radio buttons counts as its
-// checked one.
+// Stops returns the places of all elements reachable with the Tab key. A radio button group counts as its checked button.
 func (p *Page) Stops() ([]int, error) { return Eval[[]int](p, stops) }
 
-// Walk presses the tabulator until the focus returns to its first stop, and returns each focused element once.
+// Walk presses the Tab key until the focus returns to its first stop, and returns each focused element once.
 func (p *Page) Walk() ([]Focus, error) {
 	const most = 400
 	var walked []Focus
@@ -75,7 +74,7 @@ func (p *Page) Walk() ([]Focus, error) {
 		case err != nil:
 			return nil, err
 		case at == nil:
-			continue // the browser's own bar has the focus
+			continue // the browser's toolbar has the focus
 		case len(walked) > 0 && at.Place == walked[len(walked)-1].Place:
 			continue // a field with several stops, such as a date
 		case len(walked) > 0 && at.Place == walked[0].Place:

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Back goes to the previous page, as the browser's button does, and waits for it.
+// Back returns to the previous page, like the browser's button, and waits for it.
 func (p *Page) Back() error {
 	return p.Follow(func() error {
 		history, err := chromedp.Call(p.ctx, page.GetNavigationHistory, cdp.Empty{})
@@ -27,7 +27,7 @@ func (p *Page) Back() error {
 	})
 }
 
-// Reload reloads the page, as the browser's button does.
+// Reload reloads the page, like the browser's button.
 func (p *Page) Reload() error {
 	return p.Follow(func() error { return call(p, page.Reload, page.ReloadParams{}) })
 }

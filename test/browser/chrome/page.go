@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// patience is the timeout of every wait for the browser; generous, for a busy machine.
+	// patience is the timeout of every wait for the browser. It allows for a busy machine.
 	patience = 20 * time.Second
 	// pollEvery is the polling interval of these waits.
 	pollEvery = 25 * time.Millisecond
@@ -36,7 +36,7 @@ type Look struct {
 	Dark, Phone   bool
 }
 
-// Looks are the three looks that every page is checked in.
+// Looks are the three looks used to check every page.
 var (
 	Light = Look{Name: "light", Width: 1280, Height: 800}
 	Dark  = Look{Name: "dark", Width: 1280, Height: 800, Dark: true}
@@ -125,7 +125,7 @@ func (p *Page) FollowTab(act func() error) (*Page, error) {
 	}
 }
 
-// Look changes the look of the page immediately.
+// Look changes the page's look immediately.
 func (p *Page) Look(look Look) error {
 	scheme := "light"
 	if look.Dark {
@@ -136,7 +136,7 @@ func (p *Page) Look(look Look) error {
 		p.resize(look),
 		call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme},
-			// A screenshot must not show a page in mid-animation.
+			// Screenshots must not show running animations.
 			{Name: "prefers-reduced-motion", Value: "reduce"},
 		}}),
 	)
@@ -167,7 +167,7 @@ func (p *Page) Open(url string) error {
 	return err
 }
 
-// OpenAny is Open for pages with an error status. It returns the status.
+// OpenAny is Open for pages with an error status, which it returns.
 func (p *Page) OpenAny(url string) (status int, err error) {
 	p.watched.reset()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -236,7 +236,7 @@ func (p *Page) WaitURL(part string) error {
 	return nil
 }
 
-// WaitText waits until the text is visible on the page.
+// WaitText waits until the page shows the text.
 func (p *Page) WaitText(text string) error {
 	err := p.until(func() error {
 		shown, err := Eval[string](p, "document.body.innerText")
@@ -266,7 +266,7 @@ func (p *Page) WaitFor(what, expression string) error {
 	return nil
 }
 
-// Cookies returns the cookies that the browser sends to the page's address, by name.
+// Cookies returns the cookies sent to the page's address, by name.
 func (p *Page) Cookies() (map[string]*network.Cookie, error) {
 	answer, err := chromedp.Call(p.ctx, network.GetCookies, network.GetCookiesParams{})
 	cookies := map[string]*network.Cookie{}
@@ -286,7 +286,7 @@ func (p *Page) CookieHeader() (string, error) {
 	return strings.Join(pairs, "; "), err
 }
 
-// ClearCookies removes all cookies of the tab, as at the end of a session.
+// ClearCookies removes all the tab's cookies, as at the end of a session.
 func (p *Page) ClearCookies() error {
 	return call(p, network.ClearBrowserCookies, cdp.Empty{})
 }
@@ -312,8 +312,8 @@ func Eval[T any](p *Page, script string) (T, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
-// Screenshot returns a PNG of the whole page. The window is as high as the page, so elements fixed to the window's edge
-// are at the page's edge.
+// Screenshot returns a PNG of the whole page. The window is as high as the page, so elements fixed to the window's edge are at the page's
+// edge.
 func (p *Page) Screenshot() ([]byte, error) {
 	look := p.look
 	height, err := Eval[int64](p, "document.documentElement.scrollHeight")
@@ -329,7 +329,7 @@ func (p *Page) Screenshot() ([]byte, error) {
 	return answer.Data, errors.Join(err, p.resize(p.look))
 }
 
-// until retries ask until it succeeds, also when a new page interrupts it.
+// until retries ask until it succeeds, even across page changes.
 func (p *Page) until(ask func() error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(p.ctx, pollEvery, patience, true, func(context.Context) (bool, error) {

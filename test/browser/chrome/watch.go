@@ -17,16 +17,16 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// Load is one request of a page and its response.
+// Load is a page's request and its response.
 type Load struct {
 	URL  string
 	Type network.ResourceType
-	// Status is the response status; 0 while there is none.
+	// Status is the response status; 0 before the response.
 	Status int
 	// Bytes is the transferred size, compressed and with headers.
 	Bytes int64
 
-	// loader is the id of the document that sent the request.
+	// loader is the ID of the requesting document.
 	loader cdp.LoaderID
 	// earlier is the transferred size of earlier redirects.
 	earlier int64
@@ -49,7 +49,7 @@ func (w *watch) reset() {
 	w.problems, w.order, w.opened, w.loads = nil, nil, nil, map[network.RequestID]*Load{}
 }
 
-// see handles an event of the tab. The browser's loop calls it.
+// see handles a tab event. The browser's loop calls it.
 func (w *watch) see(event any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *watch) traffic(event any) {
 	}
 }
 
-// navigated records a new document. The previous document's pending loads are aborted, without an event for each.
+// navigated records a new document. It drops the previous document's pending loads, which are aborted without an event.
 func (w *watch) navigated(e *page.EventFrameNavigated) {
 	if e.Frame.ParentID != "" {
 		return
@@ -144,7 +144,7 @@ func (w *watch) navigated(e *page.EventFrameNavigated) {
 	}
 }
 
-// begin adds a request. A redirected request arrives again under the same id, and its previous response counts.
+// begin adds a request. A redirected request arrives again under the same ID, and its previous response counts.
 func (w *watch) begin(e *network.EventRequestWillBeSent) {
 	load := &Load{URL: e.Request.URL, Type: e.Type, loader: e.LoaderID}
 	if before := w.loads[e.RequestID]; before == nil {
@@ -169,16 +169,15 @@ func (w *watch) open() []string {
 	return open
 }
 
-// Problems returns the page's problems since it was opened: exceptions, errors and warnings on the console, failed
-// loads, and violations of its policy.
+// Problems returns the page's problems since it was opened: exceptions, console errors and warnings, failed loads, and policy violations.
 func (p *Page) Problems() []string {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()
 	return withoutAborts(p.watched.problems)
 }
 
-// withoutAborts removes the two messages of htmx for a page that is left during a request, such as a preview:
-// htmx:afterRequest and htmx:sendAbort. A failed request has htmx:sendError instead.
+// withoutAborts removes the two htmx messages for a page left during a request, such as a preview: htmx:afterRequest and htmx:sendAbort. A
+// failed request has htmx:sendError instead.
 func withoutAborts(problems []string) []string {
 	const after, abort = `console.error: "htmx:afterRequest`, `console.error: "htmx:sendAbort`
 	left := make([]string, 0, len(problems))
@@ -204,7 +203,7 @@ func (p *Page) Forget() []string {
 	return problems
 }
 
-// Opened returns the addresses for other applications that the page led to, such as an editor's.
+// Opened returns the addresses of other applications opened by the page, such as an editor's.
 func (p *Page) Opened() []string {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()
@@ -222,8 +221,7 @@ func (p *Page) Loads() []Load {
 	return loads
 }
 
-// Weight returns the bytes transferred from a site since the page was opened, in total and by address. An empty site
-// means all sites.
+// Weight returns the bytes transferred from a site since the page was opened, in total and by address. An empty site means all sites.
 func (p *Page) Weight(site string) (total int64, byURL string) {
 	bytes := map[string]int64{}
 	for _, load := range p.Loads() {

@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stack runs a Herald for tests as `make run` does: the same program starts the same processes, in a separate
-// folder.
+// Package stack runs Herald for tests like `make run`: the same program starts the same processes, in a separate directory.
 package stack
 
 import (
@@ -32,15 +31,15 @@ import (
 )
 
 const (
-	// startLimit and stopLimit are the timeouts of the run; generous, for a busy machine.
+	// startLimit and stopLimit are the timeouts of the run. They allow for a busy machine.
 	startLimit = 5 * time.Minute
 	stopLimit  = time.Minute
 	pollEvery  = 100 * time.Millisecond
-	// linkLife is the TTL of a one-time link: longer than any spec.
+	// linkLife is a one-time link's TTL, longer than any spec.
 	linkLife = time.Hour
 )
 
-// Options are the folders and the output of a run.
+// Options are a run's directories and output.
 type Options struct {
 	// Checkout is the repository's folder; its bin/ holds the programs.
 	Checkout string
@@ -61,7 +60,7 @@ type Stack struct {
 	replicas  []*Replica
 }
 
-// Start starts all processes and returns when they are ready. After an error none is left running.
+// Start starts all processes and returns when they are ready. After an error, no process is left running.
 func Start(ctx context.Context, options Options) (*Stack, error) {
 	program := filepath.Join(options.Checkout, "bin", "local")
 	if _, err := os.Stat(program); err != nil {
@@ -94,7 +93,7 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 	return s, nil
 }
 
-// Attach uses a run that was started elsewhere; file is the .local/env of its checkout.
+// Attach uses a run started elsewhere; file is its checkout's .local/env.
 func Attach(file string) (*Stack, error) {
 	variables, err := readEnv(file)
 	return &Stack{variables: variables}, err
@@ -156,7 +155,7 @@ func (s *Stack) SignInLink(ctx context.Context) (string, error) {
 	return s.Site() + signin.LinkPath + token, err
 }
 
-// Stop stops everything that Start and Replica have started.
+// Stop stops the processes started by Start and Replica.
 func (s *Stack) Stop() error {
 	var err error
 	for _, replica := range s.replicas {
@@ -168,7 +167,7 @@ func (s *Stack) Stop() error {
 	return errors.Join(err, end(s.command, s.ended))
 }
 
-// awaitEnd closes the channel when a process has ended. The exit code adds nothing to the output.
+// awaitEnd closes the channel when a process has ended. The output already describes its exit code.
 func awaitEnd(command *exec.Cmd, ended chan<- struct{}) {
 	_ = command.Wait()
 	close(ended)
@@ -176,7 +175,7 @@ func awaitEnd(command *exec.Cmd, ended chan<- struct{}) {
 
 // end sends SIGTERM to a process, and kills it after a timeout.
 func end(command *exec.Cmd, ended <-chan struct{}) error {
-	// It may have ended already.
+	// It may already have ended.
 	_ = command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-ended:

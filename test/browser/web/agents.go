@@ -5,7 +5,7 @@ package web
 
 import "github.com/herald-social/herald/test/browser/chrome"
 
-// The levels of a grant on the consent page.
+// The grant levels on the consent page.
 const (
 	MayRead    = "Read"
 	MayDraft   = "Read and write drafts"
@@ -15,8 +15,7 @@ const (
 // Agents opens the page of authorized agents.
 func (s Site) Agents() error { return s.menu(linkAgents) }
 
-// ChooseLevel chooses a level on the consent page. The lowest level comes first, and the other labels start with its
-// word.
+// ChooseLevel chooses a level on the consent page. The lowest level comes first, and the other labels start with its word.
 func ChooseLevel(page *chrome.Page, level string) error {
 	return page.Get("group", groupMay).GetPart("radio", level).Nth(0).Check(true)
 }
@@ -26,7 +25,7 @@ func AllowAgent(page *chrome.Page) error {
 	return steps(func() error { return chooseMost(page) }, page.Get("button", allow).Follow)
 }
 
-// chooseMost chooses the highest offered level, unless one is chosen.
+// chooseMost chooses the highest offered level, unless one is already chosen.
 func chooseMost(page *chrome.Page) error {
 	may := page.Get("group", groupMay)
 	chosen, err := chrome.Read[bool](may, "function() { return this.querySelector(':checked') !== null }")

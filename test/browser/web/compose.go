@@ -16,12 +16,12 @@ type Target struct {
 	Platform, Text string
 }
 
-// Draft is the input for the composer.
+// Draft is the composer's input.
 type Draft struct {
 	// Kind is Text, Image, Video or Tree.
 	Kind    string
 	Targets []Target
-	// Text is the common caption; Parts are the parts of a thread.
+	// Text is the common caption; Parts are a thread's parts.
 	Text  string
 	Parts []string
 	// Title is the title on YouTube.
@@ -68,7 +68,7 @@ func (s Site) Compose(draft Draft) error {
 	if err := s.upload(draft); err != nil {
 		return err
 	}
-	// Until then the form may still grow and move its buttons.
+	// Until the previews are complete, the form may still grow and move its buttons.
 	return s.Page.WaitFor("the previews are there", `!document.querySelector(".htmx-request") &&
 		document.querySelectorAll("#check .mock").length === document.querySelectorAll(".picked:checked").length`)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// Site drives the pages of a Herald as a user.
+// Site drives a Herald site's pages as a user.
 type Site struct {
 	Page *chrome.Page
 	// URL is the site's address without a trailing slash.
@@ -74,7 +74,7 @@ func (s Site) Keys() error { return s.menu(linkKeys) }
 // Team opens the page of the team, its plan and its usage.
 func (s Site) Team() error { return s.menu(linkTeam) }
 
-// ToConsent goes from the page Accounts to the platform's consent page.
+// ToConsent goes from the Accounts page to the platform's consent page.
 func (s Site) ToConsent(platform string) error {
 	return steps(
 		s.Page.GetPart("button", connect+" "+Titles[platform]).Click,
@@ -84,8 +84,7 @@ func (s Site) ToConsent(platform string) error {
 	)
 }
 
-// Consent goes from the page Accounts to the platform's consent page, and grants Herald access to the account with this
-// handle.
+// Consent goes from the Accounts page to the platform's consent page, and grants Herald access to the account with this handle.
 func (s Site) Consent(platform, handle string) error {
 	err := steps(
 		func() error { return s.ToConsent(platform) },
@@ -97,8 +96,8 @@ func (s Site) Consent(platform, handle string) error {
 	return nil
 }
 
-// Connect connects the platform's account with this handle, from the page Accounts through the platform's consent page.
-// On platforms with a choice of accounts it keeps the default.
+// Connect connects the platform's account with this handle, from the Accounts page through the platform's consent page. On platforms with a
+// choice of accounts it keeps the default.
 func (s Site) Connect(platform, handle string) error {
 	if err := s.Consent(platform, handle); err != nil {
 		return err
@@ -116,10 +115,10 @@ func (s Site) Connect(platform, handle string) error {
 	return s.Page.Get("navigation", mainMenu).Wait()
 }
 
-// card locates the list item about one object, such as an account or a key, by a text in it.
+// card locates an object's list item, such as an account or a key, by a text in it.
 func (s Site) card(text string) *chrome.Element { return s.Page.GetSaying("listitem", text) }
 
-// Disconnect removes the connection on the card with this text, such as its id, and confirms.
+// Disconnect removes the connection on the card with this text, such as its ID, and confirms.
 func (s Site) Disconnect(text string) error {
 	return steps(
 		s.card(text).Get("button", disconnect).Click,
@@ -127,7 +126,7 @@ func (s Site) Disconnect(text string) error {
 	)
 }
 
-// MakeKey creates an API key on the page API keys, and returns its token.
+// MakeKey creates an API key on the API keys page, and returns its token.
 func (s Site) MakeKey(description string) (token string, err error) {
 	err = steps(
 		func() error { return s.Page.Get("textbox", keyName).Fill(description) },
