@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tokenWords are the platforms' errors for an invalid token: a path in the response, and its values for an expired
-// and a revoked token.
+// tokenWords are the platforms' errors for an invalid token: a response path, and its values for an expired and a revoked token.
 var tokenWords = map[string]struct {
 	status           int
 	at               []string

@@ -17,10 +17,10 @@ import (
 
 const formType = "application/x-www-form-urlencoded"
 
-// The identity requests of each platform's demo account, as documented.
+// The identity requests for each platform's demo account, as documented.
 var identities = []struct {
 	platform, method, path, contentType, body string
-	// id is the path of the account's id in the response.
+	// id is the response path of the account's ID.
 	id []string
 }{
 	{"x", "GET", "/x/2/users/me", "", "", []string{"data", "id"}},
@@ -91,7 +91,7 @@ func TestIdentityAnswers(t *testing.T) {
 			"threads_profile_picture_url": picture("threads"),
 		}},
 		{"instagram", "/instagram/v26.0/me?fields=user_id,username,account_type,profile_picture_url", nil, map[string]any{
-			// The app-scoped id differs from the id in paths.
+			// The app-scoped ID differs from the ID in paths.
 			"id": "12168631381883363", "user_id": "17841400000000001", "username": "herald_demo", "account_type": "BUSINESS",
 			"profile_picture_url": picture("instagram"),
 		}},

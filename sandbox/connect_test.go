@@ -16,16 +16,16 @@ import (
 
 const wayBack = "http://127.0.0.1/back"
 
-// connector describes how a client connects an account of a platform.
+// connector describes how a client connects a platform account.
 type connector struct {
 	name, platform, account string
 	// dialog and token are the consent page and the token endpoint.
 	dialog, token string
-	// asked and told are the additional parameters of the dialog and of the token request.
+	// asked and told are the additional parameters of the dialog and the token request.
 	asked, told url.Values
 	// client is the name of the parameter with the client's id.
 	client string
-	// life is the lifetime of the access token in the response, in seconds; nil if the response has none.
+	// life is the access token lifetime in the response, in seconds; nil if absent.
 	life    any
 	refresh bool
 	// used is a part of the response to a used code.
@@ -153,9 +153,9 @@ func TestCodesAreExchanged(t *testing.T) {
 	}
 }
 
-// TestTokensAreLengthened exchanges the short-lived tokens of the three Graph APIs for long-lived ones.
+// TestTokensAreLengthened exchanges the Graph APIs' short-lived tokens for long-lived ones.
 func TestTokensAreLengthened(t *testing.T) {
-	// Tokens of Instagram Login cannot be inspected: no documentation mentions it.
+	// Instagram Login tokens cannot be inspected: no documentation mentions it.
 	tests := []struct{ name, lengthen, inspect string }{
 		{"Threads", "/threads/access_token?grant_type=th_exchange_token&client_secret=s&access_token=", "/threads/v1.0/debug_token"},
 		{"Instagram", "/instagram/access_token?grant_type=ig_exchange_token&client_secret=s&access_token=", ""},
@@ -202,7 +202,7 @@ func TestTokensAreLengthened(t *testing.T) {
 	}
 }
 
-// TestPagesComeWithTheirTokens requests a person's Pages, as every connect flow of Facebook does.
+// TestPagesComeWithTheirTokens requests a user's Pages, as every Facebook connect flow does.
 func TestPagesComeWithTheirTokens(t *testing.T) {
 	b := start(t, "")
 	c := connectors()[2]
@@ -231,7 +231,7 @@ func TestPagesComeWithTheirTokens(t *testing.T) {
 	}
 }
 
-// TestPagesOfOnePerson lists the chosen Page and the person's other Pages, each with its own token.
+// TestPagesOfOnePerson lists the chosen Page and the user's other Pages, each with its own token.
 func TestPagesOfOnePerson(t *testing.T) {
 	b := start(t, "")
 	b.control(http.MethodPut, "/accounts/facebook/771", `{"username":"bakery"}`, http.StatusCreated)

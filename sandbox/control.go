@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// maxControlBody is the longest request to the control API, in bytes.
+// maxControlBody is the maximum request size of the control API, in bytes.
 const maxControlBody = 1 << 20
 
 // controlError is an error response of the control API.
@@ -39,7 +39,7 @@ func missing(format string, args ...any) error {
 	return &controlError{status: http.StatusNotFound, code: "NOT_FOUND", message: fmt.Sprintf(format, args...)}
 }
 
-// control is an operation of the control API. It returns the value for "data", or nil for status 204 without a body.
+// control is a control API operation. It returns the value for "data", or nil for status 204 without a body.
 type control func(*http.Request) (status int, data any, err error)
 
 // registerControl adds the control API to the server. It rejects cross-origin requests from browsers.
@@ -109,7 +109,7 @@ func writeControl(w http.ResponseWriter, status int, body any) {
 	_, _ = w.Write(append(content, '\n')) // the client may have disconnected
 }
 
-// readControl decodes a JSON object into a value and rejects unknown fields. An empty body counts as an empty object.
+// readControl decodes a JSON object and rejects unknown fields. An empty body counts as an empty object.
 func readControl(r *http.Request, into any) error {
 	content, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -128,7 +128,7 @@ func decodeControl(content []byte, into any) error {
 	return nil
 }
 
-// simulated returns the simulator of the named platform.
+// simulated returns the named platform's simulator.
 func (s *Server) simulated(name string) (platform, error) {
 	if p, ok := s.platforms[name]; ok {
 		return p, nil
@@ -136,7 +136,7 @@ func (s *Server) simulated(name string) (platform, error) {
 	return nil, badInput("platform %q is not simulated here, only %q", name, slices.Sorted(maps.Keys(s.platforms)))
 }
 
-// controlPost is the representation of a post in the control API.
+// controlPost represents a post in the control API.
 type controlPost struct {
 	ID        string        `json:"id"`
 	Platform  string        `json:"platform"`

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// controlSettings is the representation of an account's settings in the control API.
+// controlSettings represents account settings in the control API.
 type controlSettings struct {
 	Quota           *int   `json:"quota"`
 	Private         bool   `json:"private"`
@@ -30,7 +30,7 @@ type controlSettings struct {
 	Pages []string `json:"pages,omitempty"`
 }
 
-// settingsOf returns deep copies, so decoding into them does not change the account.
+// settingsOf returns deep copies, which isolates the account from decoding.
 func settingsOf(s state.Settings) controlSettings {
 	out := controlSettings{
 		Private: s.Private, CommentDisabled: s.CommentDisabled, ListingLagMS: inMilliseconds(s.ListingLag),
@@ -66,13 +66,13 @@ type accountChange struct {
 	DisplayName string `json:"display_name"`
 	Login       string `json:"login"`
 	controlSettings
-	// These fields shadow the embedded ones because they may be null too.
+	// These fields shadow the embedded ones because they are nullable.
 	Private         *bool   `json:"private"`
 	CommentDisabled *bool   `json:"comment_disabled"`
 	ProcessingError *string `json:"processing_error"`
 }
 
-// changeOf returns a change that leaves the settings as they are.
+// changeOf returns a change that keeps all settings.
 func changeOf(s state.Settings) accountChange {
 	return accountChange{
 		controlSettings: settingsOf(s), Private: &s.Private, CommentDisabled: &s.CommentDisabled, ProcessingError: &s.ProcessingError,
@@ -105,7 +105,7 @@ func (c accountChange) check() error {
 	}
 }
 
-// controlAccount is the representation of an account in the control API.
+// controlAccount represents an account in the control API.
 type controlAccount struct {
 	Platform    string `json:"platform"`
 	ID          string `json:"id"`

@@ -18,7 +18,7 @@ import (
 // maxControlSeconds limits durations in the control API to a day.
 const maxControlSeconds = 86400
 
-// controlFault is the representation of a fault in the control API.
+// controlFault represents a fault in the control API.
 type controlFault struct {
 	Platform  string           `json:"platform"`
 	Operation faults.Operation `json:"operation"`
@@ -29,7 +29,7 @@ type controlFault struct {
 	Account   string           `json:"account,omitempty"`
 	Status    int              `json:"status,omitempty"`
 	Refusal   faults.Refusal   `json:"refusal,omitempty"`
-	// Body is sent verbatim if it is JSON; a JSON string is sent as plain text, without its quotes.
+	// Body is sent verbatim if it is JSON. A JSON string is sent as plain text, without its quotes.
 	Body        json.RawMessage   `json:"body,omitempty"`
 	Headers     map[string]string `json:"headers,omitempty"`
 	DelayMillis int64             `json:"delay_ms,omitempty"`
@@ -39,7 +39,7 @@ type controlFault struct {
 // jsonAnswer is the content type of a body that is sent verbatim.
 const jsonAnswer = "application/json"
 
-// answer returns the body and headers that the fault specifies, or nil if it has none.
+// answer returns the fault's body and headers, or nil if it has none.
 func (in *controlFault) answer() ([]byte, http.Header, error) {
 	if len(in.Body) == 0 && len(in.Headers) == 0 {
 		return nil, nil, nil

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestPostsAreReadAndDeleted reads one post on each platform with an API for deletion, deletes it, and deletes it
-// again.
+// TestPostsAreReadAndDeleted reads a post on each platform with a deletion API, deletes it, and deletes it again.
 func TestPostsAreReadAndDeleted(t *testing.T) {
 	tests := []struct {
 		platform, reason string

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fbDraft creates a draft and returns its id.
+// fbDraft creates a draft and returns its ID.
 func (b *box) fbDraft(values url.Values) string {
 	b.t.Helper()
 	values.Set("published", "false")

@@ -18,7 +18,7 @@ const (
 	pagePath = "/facebook/v25.0/" + pageID
 )
 
-// onPage publishes a text on the demo Page and returns the post's id.
+// onPage publishes a text on the demo Page and returns the post's ID.
 func (b *box) onPage(message string) string {
 	b.t.Helper()
 	r := b.form("facebook", pagePath+"/feed", url.Values{"message": {message}})

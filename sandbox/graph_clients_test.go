@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestGraphTakesWhatClientsSend sends requests of third-party clients that Meta accepts.
+// TestGraphTakesWhatClientsSend sends third-party client requests that Meta accepts.
 func TestGraphTakesWhatClientsSend(t *testing.T) {
 	multipartType, text := xForm("media_type", "TEXT", "text", "hello")
 	pageType, message := xForm("message", "hello in parts")
@@ -58,7 +58,7 @@ func TestGraphTakesWhatClientsSend(t *testing.T) {
 	}
 }
 
-// TestGraphNextPageCarriesTheToken follows paging.next unchanged, as the paging helpers of SDKs do.
+// TestGraphNextPageCarriesTheToken follows paging.next unchanged, like SDK paging helpers.
 func TestGraphNextPageCarriesTheToken(t *testing.T) {
 	b := start(t, "")
 	for _, text := range []string{"one", "two", "three"} {
@@ -74,7 +74,7 @@ func TestGraphNextPageCarriesTheToken(t *testing.T) {
 	}
 }
 
-// TestGraphTakesArrays creates posts of several files with a JSON array, as SDKs do.
+// TestGraphTakesArrays creates multi-file posts with a JSON array, as SDKs do.
 func TestGraphTakesArrays(t *testing.T) {
 	b, file := start(t, ""), jpegOf(t, 400, 400)
 	site := newShelf(t, map[string][]byte{"a.jpg": file})

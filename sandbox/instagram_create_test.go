@@ -17,7 +17,7 @@ import (
 const (
 	instagramID   = "17841400000000001"
 	instagramPath = "/instagram/v25.0/" + instagramID
-	// videoWork is the processing time of a video in these tests.
+	// videoWork is the video processing time in these tests.
 	videoWork = 2 * time.Second
 )
 
@@ -43,7 +43,7 @@ func (b *box) igSettled(id string) string {
 	return b.settle(func() string { return b.igStatus(id) })
 }
 
-// igReady creates a container that can be published.
+// igReady creates a publishable container.
 func (b *box) igReady(values url.Values) string {
 	b.t.Helper()
 	id := b.igContainer(values)
@@ -168,7 +168,7 @@ func TestInstagramCaptions(t *testing.T) {
 	}
 }
 
-// webpOf returns a picture of one pixel.
+// webpOf returns a one-pixel image.
 func webpOf(t *testing.T) []byte {
 	t.Helper()
 	out, err := base64.StdEncoding.DecodeString("UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA")
@@ -178,7 +178,7 @@ func webpOf(t *testing.T) []byte {
 	return out
 }
 
-// longer pads a file without changing the picture.
+// longer pads a file without changing the image.
 func longer(file []byte, size int) []byte { return append(file, make([]byte, size-len(file))...) }
 
 func TestInstagramPictures(t *testing.T) {

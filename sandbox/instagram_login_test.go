@@ -25,7 +25,7 @@ const (
 	uploadFolder = "/instagram/rupload.facebook.com/ig-api-upload/v25.0/"
 )
 
-// linked creates an account that is reached through its Page, and returns its token.
+// linked creates an account connected through its Page, and returns its token.
 func (b *box) linked() string {
 	b.t.Helper()
 	r := b.control(http.MethodPut, "/accounts/instagram/"+linkedID, `{"login":"facebook","username":"linked"}`, http.StatusCreated)
@@ -66,7 +66,7 @@ func TestInstagramLinkedAccount(t *testing.T) {
 	}
 }
 
-// TestInstagramLoginsDoNotMix uses the tokens of each login flow at the other flow's host.
+// TestInstagramLoginsDoNotMix uses each login flow's tokens at the other flow's host.
 func TestInstagramLoginsDoNotMix(t *testing.T) {
 	b := start(t, "")
 	token := b.linked()
@@ -136,7 +136,7 @@ func (b *box) igUpload(path string, headers map[string]string, content []byte) (
 	return reply{status: resp.StatusCode, header: resp.Header, body: string(answer)}, err
 }
 
-// awaiting creates a container that waits for an upload, and returns its id and the path of the upload.
+// awaiting creates a container awaiting an upload, and returns its ID and the upload path.
 func (b *box) awaiting(token string) (id, path string) {
 	b.t.Helper()
 	r := b.call(http.MethodPost, linkedPath+"/media", token, formType, "media_type=REELS&upload_type=resumable&caption=hello&thumb_offset=1000")

@@ -47,7 +47,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(file) // the client may have disconnected
 }
 
-// jpegOf and pngOf return plain pictures of the given size.
+// jpegOf and pngOf return plain images of the given size.
 func jpegOf(t *testing.T, width, height int) []byte {
 	t.Helper()
 	return still(t, "jpeg", width, height)
@@ -65,7 +65,7 @@ func file(data []byte, mimeType string) map[string]any {
 	return map[string]any{"sha256": sumOf(data), "bytes": float64(len(data)), "mime_type": mimeType}
 }
 
-// settle polls the status of a container until its processing ends. A video is fetched in the background.
+// settle polls a container's status until its processing ends. A video is fetched in the background.
 func (b *box) settle(read func() string) string {
 	b.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {

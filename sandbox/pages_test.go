@@ -139,7 +139,7 @@ func TestAddressesOfEveryPlatform(t *testing.T) {
 		{"/threads/@herald_demo", "/accounts/threads/" + threadsID, 302},
 		{"/threads/HERALD_demo", "/accounts/threads/" + threadsID, 302},
 		{"/threads/@somebody/post/" + code, "/threads/@herald_demo/post/" + code, 302},
-		{"/threads/@herald_demo/post/" + post, "", 404}, // the id is not a shortcode
+		{"/threads/@herald_demo/post/" + post, "", 404}, // the ID is not a shortcode
 		{"/threads/@herald_demo/post/Cabc", "", 404},
 		{"/instagram/herald_demo", "/accounts/instagram/17841400000000001", 302},
 		{"/instagram/p/Cabc/", "", 404},
@@ -163,7 +163,7 @@ func TestAddressesOfEveryPlatform(t *testing.T) {
 	}
 }
 
-// TestManyAccountsOfOnePlatform checks that they do not displace the other platforms from the first page.
+// TestManyAccountsOfOnePlatform checks that a platform's accounts do not displace other platforms from the first page.
 func TestManyAccountsOfOnePlatform(t *testing.T) {
 	b := start(t, "")
 	for i := range 60 {

@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// visible returns the calls that publish, by platform and name. Each prepares its content and returns the response to
-// the publishing call.
+// visible returns the publishing calls by platform and name. Each prepares its content and returns the response to the publishing call.
 func visible() map[string]func(b *box) reply {
 	film := movie("isom", 1080, 1920, 3*time.Second, 300_000)
 	return map[string]func(b *box) reply{
@@ -69,7 +68,7 @@ func visible() map[string]func(b *box) reply {
 	}
 }
 
-// afterwards returns the posts of a platform after all processing.
+// afterwards returns a platform's posts after all processing.
 func (b *box) afterwards(platform string) []any {
 	b.t.Helper()
 	b.clock.Step(time.Hour)
@@ -78,8 +77,7 @@ func (b *box) afterwards(platform string) []any {
 
 func TestPublishesAndRefuses(t *testing.T) {
 	meta, google := []string{"error", "code"}, []string{"error", "errors", "0", "reason"}
-	// The wording of each refusal by platform: a path in the response, and its value. A host without a wording has
-	// nil.
+	// The wording of each refusal by platform: a response path and its value. A host without a wording has nil.
 	words := map[string]map[string]struct {
 		status int
 		at     []string

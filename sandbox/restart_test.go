@@ -49,10 +49,10 @@ func serveUntilKilled(dir string) error {
 	return http.Serve(listener, server)
 }
 
-// poster publishes one text on a sandbox and reports whether the post was acknowledged.
+// poster publishes a text on a sandbox and reports whether the post was acknowledged.
 type poster func(client *http.Client, base, text string) (acknowledged bool, err error)
 
-// send makes one request and returns the id of the created object; "" if it was refused.
+// send makes a request and returns the created object's ID; "" if it was rejected.
 func send(client *http.Client, address, token, contentType, body string) (string, error) {
 	req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
@@ -70,7 +70,7 @@ func send(client *http.Client, address, token, contentType, body string) (string
 		return "", err
 	}
 	r := reply{status: resp.StatusCode, body: string(content)}
-	return r.text("id") + r.text("data", "id"), nil // the platforms differ in the path of the id
+	return r.text("id") + r.text("data", "id"), nil // the platforms differ in the ID's path
 }
 
 func postOnX(client *http.Client, base, text string) (bool, error) {
@@ -99,8 +99,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// testKilled posts continuously, kills the process, and compares the acknowledged posts with the state of the next
-// process.
+// testKilled posts continuously, kills the process, and compares the acknowledged posts with the next process's state.
 func testKilled(t *testing.T, post poster) {
 	t.Helper()
 	dir := t.TempDir()
@@ -147,8 +146,7 @@ func testKilled(t *testing.T, post poster) {
 // killedWorkers is the number of concurrent clients at the kill.
 const killedWorkers = 4
 
-// postUntilKilled posts concurrently from several clients, kills the process after 100 responses, and returns all
-// acknowledged texts.
+// postUntilKilled posts concurrently from several clients, kills the process after 100 responses, and returns all acknowledged texts.
 func postUntilKilled(base string, process *os.Process, post poster) []string {
 	var (
 		mu  sync.Mutex
@@ -271,7 +269,7 @@ func TestReopenContainers(t *testing.T) {
 	}
 }
 
-// crashCopy copies a state folder in use, as a kill would leave it.
+// crashCopy copies a state folder in use, as left by a kill.
 func crashCopy(t *testing.T, dir string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, "state.db"))
@@ -348,7 +346,7 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// TestOneDuplicateWins sends the same text concurrently: exactly one may be posted.
+// TestOneDuplicateWins sends the same text concurrently. Exactly one may be posted.
 func TestOneDuplicateWins(t *testing.T) {
 	b := start(t, "")
 	var wg sync.WaitGroup
@@ -361,7 +359,7 @@ func TestOneDuplicateWins(t *testing.T) {
 	}
 }
 
-// TestOneRotationWins uses the same refresh token concurrently: exactly one call may get tokens.
+// TestOneRotationWins uses the same refresh token concurrently. Exactly one call may get tokens.
 func TestOneRotationWins(t *testing.T) {
 	b := start(t, "")
 	var (

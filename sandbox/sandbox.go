@@ -33,17 +33,16 @@ type Options struct {
 	Clock clock.WithTicker
 	// StateDir is the folder for persistent state; empty keeps the state in memory only.
 	StateDir string
-	// SiteURL is the sandbox's address as browsers reach it, without a trailing slash, such as http://127.0.0.1:9100.
-	// It is the base of the addresses of posts and pictures. If empty, the address of each request is used. Addresses
-	// that client programs follow always use the address of the request.
+	// SiteURL is the sandbox's address for browsers, without a trailing slash, such as http://127.0.0.1:9100. It is the base address of
+	// posts and images. If empty, each request's address is used. Addresses for client programs always use the request's address.
 	SiteURL string
-	// Lenient ignores unknown parameters and fields wherever the platform ignores them. The default rejects them, so
-	// that Herald's own tests catch misspelled ones; third-party clients need the lenient mode.
+	// Lenient ignores unknown parameters and fields wherever the platform ignores them. The default rejects them, which detects misspelled
+	// ones in Herald's own tests. Third-party clients need the lenient mode.
 	Lenient bool
-	// PlainHosts lists the hosts that may serve files to TikTok over plain HTTP, in addition to this machine: the
-	// file stores of test clusters. All other hosts require HTTPS.
+	// PlainHosts lists additional hosts that may serve files to TikTok over plain HTTP besides this machine, such as test clusters' file
+	// stores. All other hosts require HTTPS.
 	PlainHosts []string
-	// Logger receives startup messages, changes through the control API, and failures; nil disables logging.
+	// Logger receives startup messages, control API changes, and failures; nil disables logging.
 	Logger *slog.Logger
 }
 
@@ -63,7 +62,7 @@ type Server struct {
 	close     func() error
 }
 
-// platform is the interface that the core needs from a simulator.
+// platform is a simulator's interface for the core.
 type platform interface {
 	pages.Platform
 	// Register adds the platform's API to mux.
@@ -72,7 +71,7 @@ type platform interface {
 	CheckAccount(id, username string) error
 	// DefaultUsername derives a username from an account id.
 	DefaultUsername(id string) string
-	// Terms returns the grant of an account's owner.
+	// Terms returns the account owner's grant.
 	Terms(state.Account) state.Terms
 }
 
@@ -87,7 +86,7 @@ func (s *Server) newPlatforms() []platform {
 	}
 }
 
-// profiles returns the account profile of each platform, in the same order.
+// profiles returns each platform's account profile, in the same order.
 func profiles() []simulator.Profile {
 	return []simulator.Profile{
 		x.Accounts(), threads.Accounts(), instagram.Accounts(), facebook.Accounts(), tiktok.Accounts(), youtube.Accounts(),
@@ -175,14 +174,14 @@ func (s *Server) start() error {
 	return nil
 }
 
-// ServeHTTP answers a request to any of the simulated platforms, the pages or the control API.
+// ServeHTTP serves the simulated platforms, the pages and the control API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// AwaitFetched waits until every file that earlier requests named has been fetched and checked. It is for tests that
-// run the sandbox in their own process; no request may arrive during the call.
+// AwaitFetched waits until all files named by earlier requests have been fetched and checked. It is for tests with an in-process sandbox.
+// No request may arrive during the call.
 func (s *Server) AwaitFetched() { s.blobs.AwaitPulls() }
 
-// Close ends waiting requests and closes the database. Acknowledged changes are durable with or without it.
+// Close ends waiting requests and closes the database. Acknowledged changes are durable even without it.
 func (s *Server) Close() error { return s.close() }
 
 // site returns the sandbox's address for browsers.
@@ -193,7 +192,7 @@ func (s *Server) site(r *http.Request) string {
 	return address(r)
 }
 
-// address returns the sandbox's address for the client of a request.
+// address returns the sandbox's address for a request's client.
 func address(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host

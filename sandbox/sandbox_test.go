@@ -51,7 +51,7 @@ type box struct {
 	t     *testing.T
 	clock *tellingClock
 	dir   string
-	// lenient applies to the next server that is opened.
+	// lenient applies to the next opened server.
 	lenient bool
 	plain   []string
 	siteURL string
@@ -83,7 +83,7 @@ func (b *box) open(dir string) {
 		b.t.Fatal(err)
 	}
 	b.dir, b.server, b.http = dir, server, httptest.NewServer(server)
-	// Connections are not reused, because Go's client silently retries a GET if a reused one was closed.
+	// Connections are not reused, because Go's client silently retries a GET on a closed reused connection.
 	b.client = &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -102,7 +102,7 @@ type reply struct {
 	body   string
 }
 
-// at returns the value at a path of names and list indexes in the reply's JSON.
+// at returns the value at a path of names and list indexes in the JSON response.
 func (r reply) at(names ...string) any {
 	var value any
 	if json.Unmarshal([]byte(r.body), &value) != nil {
@@ -214,7 +214,7 @@ func (b *box) refresh(token string) reply {
 	return b.call(http.MethodPost, "/x/2/oauth2/token", "", "application/x-www-form-urlencoded", form.Encode())
 }
 
-// texts returns the texts of all posts, from the control API.
+// texts returns all posts' texts, from the control API.
 func (b *box) texts() []string {
 	b.t.Helper()
 	var out []string
@@ -226,13 +226,13 @@ func (b *box) texts() []string {
 	return out
 }
 
-// calls returns the number of calls of an operation of X.
+// calls returns the number of calls of an X operation.
 func (b *box) calls(operation string) int {
 	b.t.Helper()
 	return b.callsOn("x", operation)
 }
 
-// callsOn returns the number of calls of an operation of a platform.
+// callsOn returns the number of calls of a platform's operation.
 func (b *box) callsOn(platform, operation string) int {
 	b.t.Helper()
 	for _, entry := range b.control(http.MethodGet, "/calls", "", http.StatusOK).list("data") {
@@ -246,7 +246,7 @@ func (b *box) callsOn(platform, operation string) int {
 	return 0
 }
 
-// timeline returns the ids on a page of the demo account's timeline.
+// timeline returns the IDs on a page of the demo account's timeline.
 func (b *box) timeline(query string) []string {
 	b.t.Helper()
 	r := b.get("/x/2/users/" + demoID + "/tweets" + query)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// threadsReady is longer than the processing of any fetched file.
+// threadsReady exceeds any fetched file's processing time.
 const threadsReady = 2 * time.Second
 
 // ready creates a container and waits for the end of its processing.
@@ -122,7 +122,7 @@ func TestThreadsMediaParameters(t *testing.T) {
 	}
 }
 
-// TestThreadsMediaFailures creates containers that fail because of their files. They cannot be published.
+// TestThreadsMediaFailures creates containers that fail because of their files and cannot be published.
 func TestThreadsMediaFailures(t *testing.T) {
 	b := start(t, "")
 	s := newShelf(t, map[string][]byte{
@@ -231,7 +231,7 @@ func TestThreadsVideo(t *testing.T) {
 	}
 }
 
-// TestThreadsVideoGoesOn restarts the sandbox during the download of a video, which then restarts.
+// TestThreadsVideoGoesOn restarts the sandbox during a video download, which then restarts.
 func TestThreadsVideoGoesOn(t *testing.T) {
 	b, film := start(t, t.TempDir()), mp4Of("isom", 64, 48, time.Second)
 	s := newShelf(t, map[string][]byte{"a.mp4": film})
@@ -356,7 +356,7 @@ func TestThreadsChildren(t *testing.T) {
 	}
 }
 
-// TestThreadsForgetsWhatItFetches resets the sandbox during the download of a video: the file is dropped.
+// TestThreadsForgetsWhatItFetches resets the sandbox during a video download, which drops the file.
 func TestThreadsForgetsWhatItFetches(t *testing.T) {
 	b := start(t, t.TempDir())
 	s := newShelf(t, map[string][]byte{"a.mp4": mp4Of("isom", 64, 48, time.Second)})

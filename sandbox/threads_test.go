@@ -58,7 +58,7 @@ func (b *box) containerStatus(id string) string {
 	return b.read("threads", "/threads/v1.0/"+id+"?fields=status,error_message").text("status")
 }
 
-// ids returns the ids of the nodes of a listing.
+// ids returns the node IDs of a listing.
 func (r reply) ids() []string {
 	out := []string{}
 	for _, item := range r.list("data") {
@@ -242,7 +242,7 @@ func TestThreadsListing(t *testing.T) {
 
 	r := b.read("threads", threadsPath+"/threads?limit=3&fields=id")
 	got := r.ids()
-	for len(r.ids()) == 3 { // a page that is not full is the last one
+	for len(r.ids()) == 3 { // a partial page is the last one
 		if r.at("paging", "next") != nil {
 			t.Fatalf("Meta's sample has cursors only: %s", r.body)
 		}
@@ -286,7 +286,7 @@ func TestThreadsOperations(t *testing.T) {
 	}
 }
 
-// TestOnePublicationOfAContainer publishes the same container concurrently: exactly one call may create a post.
+// TestOnePublicationOfAContainer publishes the same container concurrently. Exactly one call may create a post.
 func TestOnePublicationOfAContainer(t *testing.T) {
 	b := start(t, t.TempDir())
 	id := b.container(url.Values{"text": {"once"}})
@@ -315,7 +315,7 @@ func TestOnePublicationOfAContainer(t *testing.T) {
 	}
 }
 
-// People may reach the sandbox by a different address than Herald, as in a cluster.
+// Users may reach the sandbox at a different address than Herald, as in a cluster.
 func TestAddressesForPeopleAndForPrograms(t *testing.T) {
 	const public = "http://127.0.0.1:19100"
 	b := &box{t: t, clock: newClock(), siteURL: public}

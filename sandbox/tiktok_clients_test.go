@@ -35,7 +35,7 @@ func TestTikTokOverlooksWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestTikTokShowsSinglePosts queries posts by their ids: only the account's public posts are returned.
+// TestTikTokShowsSinglePosts queries posts by ID. Only the account's public posts are returned.
 func TestTikTokShowsSinglePosts(t *testing.T) {
 	b := start(t, "")
 	b.control(http.MethodPut, "/accounts/tiktok/-000HeraldDemoAccount00000000001", `{"processing_ms":0,"listing_lag_ms":0}`, http.StatusOK)

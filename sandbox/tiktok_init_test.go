@@ -23,7 +23,7 @@ func (b *box) onTikTok(path, body string) reply {
 	return b.as("tiktok", http.MethodPost, tiktokPublish+path, jsonUTF8, body)
 }
 
-// fromFile returns the source_info of an upload.
+// fromFile returns an upload's source_info.
 func fromFile(size, chunk, count int) string {
 	return fmt.Sprintf(`"source_info":{"source":"FILE_UPLOAD","video_size":%d,"chunk_size":%d,"total_chunk_count":%d}`, size, chunk, count)
 }

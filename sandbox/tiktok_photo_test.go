@@ -19,7 +19,7 @@ func (b *box) listOnTikTok(body string) reply {
 	return b.as("tiktok", http.MethodPost, "/tiktok/v2/video/list/?fields=id,create_time,title,video_description,share_url,cover_image_url", jsonUTF8, body)
 }
 
-// pulledByTikTok is onTikTok for files that TikTok fetches. It waits until TikTok has fetched them or has given up.
+// pulledByTikTok is onTikTok for files fetched by TikTok. It waits until TikTok has fetched them or given up.
 func (b *box) pulledByTikTok(path, body string) reply {
 	b.t.Helper()
 	r := b.onTikTok(path, body)
@@ -88,8 +88,8 @@ func TestTikTokPhotos(t *testing.T) {
 	}
 }
 
-// TestTikTokPhotosLater names photos at a server that does not respond yet: the call returns, no post exists, and the
-// download resumes after a restart.
+// TestTikTokPhotosLater names photos at a server that does not respond yet: the call returns, no post exists, and the download resumes
+// after a restart.
 func TestTikTokPhotosLater(t *testing.T) {
 	file := still(t, "jpeg", 640, 640)
 	release := make(chan struct{})
@@ -120,7 +120,7 @@ func TestTikTokPhotosLater(t *testing.T) {
 	}
 }
 
-// TestTikTokCloses closes a sandbox during a download: it does not wait for a response that never arrives.
+// TestTikTokCloses closes a sandbox during a download without waiting for a missing response.
 func TestTikTokCloses(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer site.Close()

@@ -37,7 +37,7 @@ func (b *box) uploadOnTikTok(begun reply, file []byte) reply {
 	return r
 }
 
-// statusOnTikTok requests the status of the publish id of an init response.
+// statusOnTikTok requests the status of an init response's publish ID.
 func (b *box) statusOnTikTok(begun reply) reply {
 	b.t.Helper()
 	return b.onTikTok("status/fetch/", `{"publish_id":"`+begun.text("data", "publish_id")+`"}`)
@@ -92,7 +92,7 @@ func TestTikTokChunks(t *testing.T) {
 	id, _ := field(posts, 0, "id").(string)
 	b.clock.Step(4 * time.Second)
 	status := b.statusOnTikTok(begun)
-	// The id exceeds the precision of a float64.
+	// The ID exceeds the precision of a float64.
 	if status.text("data", "status") != "PUBLISH_COMPLETE" || !strings.Contains(status.body, `"publicaly_available_post_id":[`+id+`]`) || len(id) != 19 {
 		t.Errorf("then: %s, want the id %s", status.body, id)
 	}
@@ -153,8 +153,7 @@ func TestTikTokUploadRefusals(t *testing.T) {
 	}
 }
 
-// TestTikTokGoesOnAfterACut interrupts a chunk and, after a restart of the sandbox, continues from the offset in the
-// status.
+// TestTikTokGoesOnAfterACut interrupts a chunk and, after a sandbox restart, continues from the status offset.
 func TestTikTokGoesOnAfterACut(t *testing.T) {
 	b := start(t, t.TempDir())
 	const chunk, size = 6_000_000, 13_000_000
@@ -260,8 +259,8 @@ func TestTikTokDrafts(t *testing.T) {
 	}
 }
 
-// TestTikTokDelayedChunkIsKept disconnects the client while the last chunk waits for a fault's delay: the chunk has
-// arrived, so the video is posted.
+// TestTikTokDelayedChunkIsKept disconnects the client while the last chunk waits for a fault's delay. The chunk has arrived, so the video
+// is posted.
 func TestTikTokDelayedChunkIsKept(t *testing.T) {
 	b := start(t, "")
 	film := movie("isom", 720, 1280, 5*time.Second, 6_000_000)
@@ -298,7 +297,7 @@ func TestTikTokDelayedChunkIsKept(t *testing.T) {
 	}
 }
 
-// fileServer starts a web server that serves files to the platforms.
+// fileServer starts a web server with files for the platforms.
 func fileServer(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -18,8 +18,7 @@ import (
 	"time"
 )
 
-// movie returns a file with the header of a video of the given size and duration, padded to a number of bytes with a
-// pattern that reveals swapped parts.
+// movie returns a file with the header of a video of the given size and duration, padded with a pattern that reveals swapped parts.
 func movie(brand string, width, height int, length time.Duration, size int) []byte {
 	number := func(n int64) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 	atom := func(name string, parts ...[]byte) []byte {
@@ -41,7 +40,7 @@ func movie(brand string, width, height int, length time.Duration, size int) []by
 	return append(head, atom("mdat", filling)...)
 }
 
-// still returns a picture.
+// still returns an image.
 func still(t *testing.T, format string, width, height int) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -79,7 +79,7 @@ func TestXTokensByJSON(t *testing.T) {
 	}
 }
 
-// TestXShowsWhatIsAskedFor requests fields under the names of X's pages and of its OpenAPI 2.167.
+// TestXShowsWhatIsAskedFor requests fields under the names in X's pages and its OpenAPI 2.167.
 func TestXShowsWhatIsAskedFor(t *testing.T) {
 	b := start(t, "")
 	first := b.post("first")

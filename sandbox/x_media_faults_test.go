@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestXFaultsOnEveryStep loses the response of each step and repeats the step.
+// TestXFaultsOnEveryStep loses each step's response and repeats the step.
 func TestXFaultsOnEveryStep(t *testing.T) {
 	b := start(t, "")
 	content := xPicture(t, "png", 4, 4, 1)
@@ -97,7 +97,7 @@ func TestXUploadOverARestart(t *testing.T) {
 	}
 }
 
-// TestXOneChunkManyTimes sends the same chunk concurrently from many clients: its bytes may be stored only once.
+// TestXOneChunkManyTimes sends the same chunk concurrently from many clients. Its bytes may be stored only once.
 func TestXOneChunkManyTimes(t *testing.T) {
 	b := start(t, "")
 	content := movie("isom", 640, 360, time.Second, 100_000)

@@ -27,7 +27,7 @@ func xBody(text, replyTo string, ids ...string) string {
 }
 
 func TestXPostsWithMedia(t *testing.T) {
-	// Letters name the media of a row: a to e are images, makers defines the others.
+	// Letters name a row's media: a to e are images, makers defines the others.
 	const film, longFilm, gif, working, unfinished, unknown = "v", "l", "g", "w", "u", "?"
 	tests := []struct {
 		name, reason, text, media string
@@ -219,7 +219,7 @@ func TestXTimelineTellsTheMedia(t *testing.T) {
 	}
 }
 
-// checkMediaLinks checks the short links of a post: their targets, and that they follow the text.
+// checkMediaLinks checks a post's short links: their targets, and their position after the text.
 func checkMediaLinks(t *testing.T, post any, page, words string, wantKeys, wantEnds []string) {
 	t.Helper()
 	object, _ := post.(map[string]any)
@@ -251,8 +251,8 @@ func checkMediaLinks(t *testing.T, post any, page, words string, wantKeys, wantE
 	}
 }
 
-// TestXMediaAndDuplicates posts the same text with and without media. X's duplicate check is documented for texts
-// only, so a publisher cannot rely on it for a post with media.
+// TestXMediaAndDuplicates posts the same text with and without media. X documents its duplicate check for texts only, so a publisher cannot
+// rely on it for a post with media.
 func TestXMediaAndDuplicates(t *testing.T) {
 	b := start(t, "")
 	id := b.xImage(xPicture(t, "png", 4, 4, 1))

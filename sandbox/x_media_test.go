@@ -26,7 +26,7 @@ const (
 	jsonType = "application/json"
 )
 
-// xPicture returns a picture that is unique per shade.
+// xPicture returns an image that is unique per shade.
 func xPicture(t *testing.T, format string, width, height int, shade uint8) []byte {
 	t.Helper()
 	picture := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{color.Gray{Y: shade}})

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// related returns a request body of a description and a file, and its content type.
+// related returns a request body with a description and a file, and its content type.
 func related(t *testing.T, description, fileType string, file []byte) (contentType string, body []byte) {
 	t.Helper()
 	var out bytes.Buffer
@@ -50,13 +50,12 @@ func (b *box) atGoogle(method, address string, body []byte, headers ...string) r
 	return r
 }
 
-// TestYouTubeChunksOfGooglesClient uploads like google.golang.org/api: without a length, in POST chunks, without the
-// response 308.
+// TestYouTubeChunksOfGooglesClient uploads like google.golang.org/api: without a length, in POST chunks, without the response 308.
 func TestYouTubeChunksOfGooglesClient(t *testing.T) {
 	const unit = 256 << 10
 	tests := []struct {
 		name, reason string
-		// last is the Content-Range of the final request; then means that this request has no bytes.
+		// last is the final request's Content-Range; then means that this request has no bytes.
 		end  int
 		last string
 		then bool
@@ -99,7 +98,7 @@ func TestYouTubeChunksOfGooglesClient(t *testing.T) {
 	}
 }
 
-// TestYouTubeInOneRequest sends the requests of Google's clients for small files.
+// TestYouTubeInOneRequest sends Google clients' requests for small files.
 func TestYouTubeInOneRequest(t *testing.T) {
 	const insert = "/youtube/upload/youtube/v3/videos?uploadType=multipart&part=snippet,status"
 	file := movie("isom", 640, 360, time.Second, 5000)
@@ -160,7 +159,7 @@ func TestYouTubeThumbnailsOfOtherClients(t *testing.T) {
 	}
 }
 
-// TestYouTubeVideosAreDeleted checks that a deletion needs more than the upload scope.
+// TestYouTubeVideosAreDeleted checks that deletion needs more than the upload scope.
 func TestYouTubeVideosAreDeleted(t *testing.T) {
 	b := start(t, "")
 	id := b.uploadOnYouTube(plainVideo, movie("isom", 640, 360, time.Second, 5000))

@@ -62,7 +62,7 @@ func (b *box) askSession(session string, size int) reply {
 	return r
 }
 
-// uploadOnYouTube uploads a video in one piece and returns its id.
+// uploadOnYouTube uploads a video in one piece and returns its ID.
 func (b *box) uploadOnYouTube(body string, file []byte) string {
 	b.t.Helper()
 	r, err := b.transfer(http.MethodPut, b.session(body, len(file)), bytes.NewReader(file), "Content-Type: video/mp4")

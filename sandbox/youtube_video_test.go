@@ -142,7 +142,7 @@ func TestYouTubeUploads(t *testing.T) {
 	}
 }
 
-// TestYouTubeEarlyThumbnail sets the thumbnail of a video during processing: it is not applied to a Short only.
+// TestYouTubeEarlyThumbnail sets a video's thumbnail during processing. It is not applied to a Short only.
 func TestYouTubeEarlyThumbnail(t *testing.T) {
 	for name, tt := range map[string]struct {
 		width, height int

@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blobs stores the files that the simulated platforms receive, on disk and by hash, so that tests can compare
-// them with the sent files and pages can show them. Files are never held in memory, because a video may have a
-// gigabyte.
+// Package blobs stores the files received by the simulated platforms, on disk and by hash. Tests compare them with the sent files, and
+// pages show them. Files are never held in memory, because a video may have a gigabyte.
 package blobs
 
 import (
@@ -29,7 +28,7 @@ var (
 	ErrTooLarge = errors.New("the file is too large")
 	// ErrOffset is returned for a chunk that does not start at the end of the previous one.
 	ErrOffset = errors.New("the chunk does not begin where the one before it ended")
-	// ErrUnknown is returned for an upload that does not exist.
+	// ErrUnknown is returned for a nonexistent upload.
 	ErrUnknown = errors.New("no such upload")
 )
 
@@ -39,19 +38,19 @@ type Blob struct {
 	Bytes  int64  `json:"bytes"`
 	// MIMEType is the type detected from the content.
 	MIMEType string `json:"mime_type"`
-	// Width and Height are the stored size of a picture or the displayed size of a video, in pixels; zero if unknown.
+	// Width and Height are an image's stored size or a video's displayed size, in pixels; zero if unknown.
 	Width  int `json:"width,omitempty"`
 	Height int `json:"height,omitempty"`
-	// Duration is the duration of a video; zero if unknown.
+	// Duration is a video's duration; zero if unknown.
 	Duration time.Duration `json:"duration,omitempty"`
-	// FrameRate is a video's frames per second. VideoCodec and AudioCodec are ffmpeg's names of its codecs. All three
-	// are empty if ffprobe is not installed or cannot detect them.
+	// FrameRate is a video's frames per second. VideoCodec and AudioCodec are ffmpeg's codec names. All three are empty if ffprobe is not
+	// installed or cannot detect them.
 	FrameRate  float64 `json:"frame_rate,omitempty"`
 	VideoCodec string  `json:"video_codec,omitempty"`
 	AudioCodec string  `json:"audio_codec,omitempty"`
 }
 
-// Store is a folder of files. It is safe for concurrent use; calls for the same upload are serialized.
+// Store is a directory of files. It is safe for concurrent use; calls for the same upload are serialized.
 type Store struct {
 	dir        string
 	temporary  bool
@@ -59,7 +58,7 @@ type Store struct {
 	busy       sync.Map // a mutex for each upload
 }
 
-// Open returns the store in a folder, created if missing. Without a folder, Close removes the files.
+// Open returns the store in a directory, created if missing. Without a directory, Close removes the files.
 func Open(dir string) (*Store, error) {
 	closing, cancel := context.WithCancel(context.Background())
 	s := &Store{dir: dir, background: background{closing: closing, cancel: cancel}}
@@ -85,7 +84,7 @@ func (s *Store) makeFolders() error {
 	return nil
 }
 
-// Close stops the background pulls. Without a folder, it removes the files.
+// Close stops the background pulls. Without a directory, it removes the files.
 func (s *Store) Close() error {
 	s.background.close()
 	if !s.temporary {
@@ -102,8 +101,7 @@ func (s *Store) Reset() error {
 func (s *Store) partial(name string) string { return filepath.Join(s.dir, "partial", name) }
 func (s *Store) whole(name string) string   { return filepath.Join(s.dir, "whole", name) }
 
-// Receive stores a file of at most limit bytes. It returns ErrTooLarge for a larger file, and errors of the reader
-// unchanged.
+// Receive stores a file of at most limit bytes. It returns ErrTooLarge for a larger file, and reader errors unchanged.
 func (s *Store) Receive(r io.Reader, limit int64) (Blob, error) {
 	id := "once-" + rand.Text()
 	if err := s.Begin(id); err != nil {
@@ -123,8 +121,7 @@ func (s *Store) Begin(id string) error {
 	return os.WriteFile(s.partial(fileName(id)), nil, 0o600)
 }
 
-// Append adds a chunk at an offset and returns the new size. Bytes received before a read error are kept, as on a
-// platform.
+// Append adds a chunk at an offset and returns the new size. Like a platform, it keeps bytes received before a read error.
 func (s *Store) Append(id string, at int64, r io.Reader, limit int64) (size int64, err error) {
 	unlock := s.lock(id)
 	defer unlock()
@@ -149,7 +146,7 @@ func (s *Store) Append(id string, at int64, r io.Reader, limit int64) (size int6
 	return size, err
 }
 
-// Size returns the received size of an upload; false if there is no such upload.
+// Size returns an upload's received size; false if there is no such upload.
 func (s *Store) Size(id string) (int64, bool) {
 	info, err := os.Stat(s.partial(fileName(id)))
 	if err != nil {
@@ -158,8 +155,8 @@ func (s *Store) Size(id string) (int64, bool) {
 	return info.Size(), true
 }
 
-// Truncate shortens an upload to an earlier size. It removes a chunk that was written but, because of a kill, never
-// acknowledged. A shorter upload stays as it is.
+// Truncate shortens an upload to an earlier size. It removes a chunk that was written but, because of a kill, never acknowledged. A shorter
+// upload is unchanged.
 func (s *Store) Truncate(id string, size int64) error {
 	unlock := s.lock(id)
 	defer unlock()
@@ -205,17 +202,17 @@ func (s *Store) Finish(id string) (Blob, error) {
 	if err != nil {
 		return Blob{}, err
 	}
-	// The facts are written first: a file without them would stay unknown forever.
+	// The facts are written first: a file without them would remain unknown.
 	if err := os.WriteFile(s.whole(blob.SHA256+".json"), facts, 0o600); err != nil {
 		return Blob{}, err
 	}
 	return blob, os.Rename(path, s.whole(blob.SHA256))
 }
 
-// isHash matches the names of complete files.
+// isHash matches complete files' names.
 var isHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Get returns the facts of a file; false if it was never received.
+// Get returns a file's facts; false if it was never received.
 func (s *Store) Get(hash string) (Blob, bool) {
 	if !isHash.MatchString(hash) {
 		return Blob{}, false
@@ -239,7 +236,7 @@ func (s *Store) Open(hash string) (*os.File, error) {
 	return os.Open(s.whole(hash))
 }
 
-// fileName returns the file name for an upload id. It hashes the id, so that it cannot contain a path.
+// fileName returns an upload ID's file name. It hashes the ID, which prevents it from containing a path.
 func fileName(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])

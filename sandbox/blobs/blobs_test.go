@@ -88,7 +88,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestVideo checks the detection of videos, including files with data that programs append.
+// TestVideo checks video detection, including files with data appended by programs.
 func TestVideo(t *testing.T) {
 	film, err := os.ReadFile("../../internal/media/probe/testdata/tail.mp4")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestVideo(t *testing.T) {
 	}
 }
 
-// TestVideoHeaders checks that the decoded duration counts if the header of a video has a different one.
+// TestVideoHeaders checks that the decoded duration takes precedence over the header's.
 func TestVideoHeaders(t *testing.T) {
 	if _, err := exec.LookPath("ffprobe"); err != nil {
 		t.Skip("the length of tracks is read by ffprobe, which is not in PATH")
@@ -245,7 +245,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// TestPullLater fetches one file, and closes the store while another download hangs.
+// TestPullLater fetches a file, and closes the store while another download hangs.
 func TestPullLater(t *testing.T) {
 	data, asked := picture(t), make(chan struct{}, 1)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -5,7 +5,7 @@ package blobs
 
 import (
 	"image"
-	_ "image/gif"  // registers its decoder, for received GIFs that platforms refuse
+	_ "image/gif"  // registers its decoder, for received GIFs that platforms reject
 	_ "image/jpeg" // registers its decoder
 	_ "image/png"  // registers its decoder
 	"io"
@@ -21,8 +21,8 @@ import (
 // unknownType is the type of a file with unrecognized content.
 const unknownType = "application/octet-stream"
 
-// examine detects the type and dimensions of a file. It uses other libraries than Herald: with the same ones, the
-// simulator would share Herald's errors and accept files that platforms refuse. Undetected fields stay zero.
+// examine detects a file's type and dimensions. It uses other libraries than Herald, because shared ones would make the simulator accept
+// the same invalid files. Undetected fields are zero.
 func examine(file *os.File, blob *Blob) {
 	blob.MIMEType = unknownType
 	if _, err := file.Seek(0, io.SeekStart); err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ffprobeWithin is the timeout for examining one file.
+// ffprobeWithin is the timeout for examining a file.
 const ffprobeWithin = 30 * time.Second
 
 // ffprobe returns the program's path; empty if it is not installed.
@@ -51,8 +51,7 @@ type stream struct {
 	} `json:"side_data_list"`
 }
 
-// examineByFFprobe examines a file with ffmpeg's parser, which many platforms use. It returns false if it cannot read
-// the file.
+// examineByFFprobe examines a file with ffmpeg's parser, which many platforms use. It returns false if it cannot read the file.
 func examineByFFprobe(path string, blob *Blob) bool {
 	program := ffprobe()
 	if program == "" {
@@ -90,7 +89,7 @@ func examineByFFprobe(path string, blob *Blob) bool {
 		}
 	}
 	if blob.Duration == 0 {
-		// The duration in the video's header may be missing or wrong: the decoded streams count.
+		// The duration in the video's header may be missing or wrong, so the decoded streams take precedence.
 		blob.Duration = seconds(found.Format.Duration)
 	}
 	return blob.Width > 0
@@ -105,7 +104,7 @@ func seconds(text string) time.Duration {
 	return time.Duration(n * float64(time.Second))
 }
 
-// shown returns the picture size as players display it.
+// shown returns the displayed frame size.
 func (s *stream) shown() (width, height int) {
 	width, height = s.Width, s.Height
 	if aspect := ratio(s.Aspect, ":"); aspect > 0 {

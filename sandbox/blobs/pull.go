@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pullWithin is the timeout for fetching one file.
+// pullWithin is the timeout for fetching a file.
 const pullWithin = 2 * time.Minute
 
 // PullError is returned if a file cannot be fetched from the client's address.
@@ -42,8 +42,8 @@ const (
 	Refuse Redirects = false
 )
 
-// Pull fetches a file from an address, as platforms do. It returns a *PullError if the address is at fault, and
-// ErrTooLarge for a file over limit bytes.
+// Pull fetches a file from an address, like a platform. It returns a *PullError if the address is at fault, and ErrTooLarge for a file over
+// limit bytes.
 func (s *Store) Pull(ctx context.Context, url string, limit int64, follow Redirects) (Blob, error) {
 	client := new(http.Client)
 	if follow == Refuse {

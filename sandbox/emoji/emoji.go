@@ -35,9 +35,8 @@ func Is(cluster string) bool {
 
 func isRegional(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
 
-// isPictographic reports whether r has the property Extended_Pictographic. uniseg has this property but does not
-// export it. The function observes its effect: only a pictographic character joins another across U+200D (UAX #29,
-// rule GB11).
+// isPictographic reports whether r has the property Extended_Pictographic, which uniseg does not export. The function observes its effect:
+// only a pictographic character joins another across U+200D (UAX #29, rule GB11).
 func isPictographic(r rune) bool {
 	if r != '©' && r != '®' && r < 0x203C || r >= 0x3400 && unicode.IsLetter(r) {
 		return false

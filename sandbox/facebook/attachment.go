@@ -20,14 +20,14 @@ func attachment(values map[string]any) graph.Node {
 	}
 }
 
-// target returns the link target of an attachment.
+// target returns an attachment's link target.
 func target(id, address string) graph.Node {
 	return graph.Node{
 		Type: "StoryAttachmentTarget", Values: map[string]any{"id": id, "url": address}, Known: []string{"id", "url"}, Default: []string{"url"},
 	}
 }
 
-// photoAttachment returns the single photo of a post, or several photos as an album.
+// photoAttachment returns a post's single photo, or several photos as an album.
 func (p *Platform) photoAttachment(r *http.Request, page state.Account, post state.Post) graph.Node {
 	address := p.SiteURL(r) + p.PostPath(page.Username, post.ID)
 	photos := make(graph.Edge, len(post.Media))

@@ -13,10 +13,10 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// draftLife is how long a draft can be published. Clients mention about 30 days (zernio-dev, "FacebookPlatformData").
+// draftLife is the lifetime of a draft. Clients mention about 30 days (zernio-dev, "FacebookPlatformData").
 const draftLife = 30 * 24 * time.Hour
 
-// draftDetail distinguishes a draft from photos that wait for their post.
+// draftDetail distinguishes a draft from photos awaiting their post.
 type draftDetail struct {
 	// Photos are the ids of the post's photos.
 	Photos []string `json:"photos,omitempty"`
@@ -29,7 +29,7 @@ func detailOf(content json.RawMessage) (d draftDetail) {
 	return d
 }
 
-// feedOrDraft is POST /{id}/feed: depending on the parameters, it publishes a post or creates an invisible draft.
+// feedOrDraft is POST /{id}/feed. Depending on the parameters, it publishes a post or creates an invisible draft.
 func (p *Platform) feedOrDraft() http.HandlerFunc {
 	publish, create := p.Route(faults.Publish, p.feed), p.Route(faults.Create, p.feed)
 	return p.byParams(publish, create, func(q *graph.Params) bool { return !q.Bool("published", true) })
@@ -68,7 +68,7 @@ func (p *Platform) createDraft(c *graph.Call, page state.Account, draft state.Dr
 	return p.draftNode(c.Request.Request, page, kept), nil
 }
 
-// draftOf returns an unpublished draft of page. A draft expires after draftLife.
+// draftOf returns a page's unpublished draft. A draft expires after draftLife.
 func (p *Platform) draftOf(page state.Account, id string) (state.Container, bool) {
 	draft, ok := p.Container(page, id)
 	return draft, ok && detailOf(draft.Detail).Draft && draft.PostID == "" && p.Clock.Now().Before(draft.CreatedAt().Add(draftLife))
@@ -84,8 +84,8 @@ func (p *Platform) draftNode(r *http.Request, page state.Account, draft state.Co
 	return node
 }
 
-// publishDraft is POST /{id} with is_published. The post becomes visible under the id of its draft. For an already
-// published post it succeeds with the same response; this is our reading, because no reference documents it.
+// publishDraft is POST /{id} with is_published. The post becomes visible under its draft's ID. For an already published post it succeeds
+// with the same response; this is our interpretation, because no reference documents it.
 func (p *Platform) publishDraft(c *graph.Call) (any, *graph.Error) {
 	page, bad := c.Account(scopePost)
 	if bad != nil {

@@ -38,8 +38,7 @@ func New(opts simulator.Options) *Platform {
 	}}
 }
 
-// profile describes Pages. A Page's token does not expire unless the control API sets a lifetime, and it cannot be
-// renewed.
+// profile describes Pages. A Page token does not expire unless the control API sets a lifetime, and it cannot be renewed.
 var profile = simulator.Profile{
 	Platform: Name, Label: "Facebook", Prefix: "page.",
 	ID: simulator.Form{
@@ -60,7 +59,7 @@ func Accounts() simulator.Profile { return profile }
 
 var postPattern = regexp.MustCompile(`^[0-9]+_[0-9]+$`)
 
-// PostPath returns the path of a post's public page. A post's id starts with the id of its Page.
+// PostPath returns the path of a post's public page. A post's ID starts with its Page's ID.
 func (*Platform) PostPath(_, id string) string { return "/facebook/" + id }
 
 // PagePatterns returns the patterns of the public pages of posts and Pages.
@@ -78,7 +77,7 @@ func (p *Platform) Find(r *http.Request) (post, username string) {
 	return "", name
 }
 
-// Links returns the addresses in a text as pairs of byte offsets, in order.
+// Links returns a text's addresses as pairs of byte offsets, in order.
 func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 
 // Register adds the API to mux.
@@ -87,7 +86,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	page, read := p.Route(faults.Identity, p.page), p.Route(faults.Status, p.read)
 	api.Handle("GET /facebook/{version}/{id}", p.ByID(page, page, read, read))
 	p.RegisterFacebookLogin(api, "/facebook", p.NewDialog(nil))
-	mux.Handle("GET /facebook/debug_token", api) // the pattern of a Page would match it otherwise
+	mux.Handle("GET /facebook/debug_token", api) // otherwise matched by a Page's pattern
 	api.Handle("GET /facebook/{version}/me/accounts", p.Route(faults.Identity, p.pages))
 	api.Handle("DELETE /facebook/{version}/{id}", p.Route(graph.OpDelete, p.remove))
 	api.HandleFunc("POST /facebook/{version}/{id}", p.change())

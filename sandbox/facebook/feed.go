@@ -15,8 +15,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// maxMessage is the maximum length of a message, in characters. Facebook does not document it; clients have used the
-// number for years.
+// maxMessage is the maximum message length, in characters. Facebook does not document it; clients have used the number for years.
 const maxMessage = 63_206
 
 // feed is POST /{id}/feed.
@@ -32,7 +31,7 @@ func (p *Platform) feed(c *graph.Call) (any, *graph.Error) {
 	if fields == nil {
 		fields = []graph.Field{{Name: "id"}}
 	}
-	// The fields are checked before anything is created: an unknown field refuses the post.
+	// The fields are checked before anything is created, because an unknown field rejects the post.
 	if _, bad := p.post(c.Request.Request, page, state.Post{}).Select(fields); bad != nil {
 		return nil, bad
 	}
@@ -59,16 +58,16 @@ func (p *Platform) createPost(c *graph.Call, page state.Account, draft state.Dra
 	return p.post(c.Request.Request, page, post), nil
 }
 
-// newID returns a function that generates the ids of a Page's posts.
+// newID returns a generator for a Page's post IDs.
 func newID(page state.Account) func(state.Stamp) string {
 	return func(at state.Stamp) string { return page.ID + "_" + graph.NewID(at) }
 }
 
-// readPost reads a post from a request. It returns an error if Facebook would refuse the post.
+// readPost reads a post from a request. It returns an error if Facebook would reject the post.
 func (p *Platform) readPost(c *graph.Call, page state.Account) (state.Draft, []graph.Field, *graph.Error) {
 	q := c.Params
 	draft := state.Draft{Text: q.Text("message"), NewID: newID(page)}
-	// Unpublished posts other than drafts, such as posts for advertisements, are not simulated.
+	// Unpublished posts other than drafts, such as advertisements, are not simulated.
 	if kind := q.OneOf("unpublished_content_type", unpublished...); q.Bool("published", true) != (kind == "") || kind != "" && kind != "DRAFT" {
 		q.Rejectf("Param published is simulated as true, and as false with the unpublished_content_type DRAFT.")
 	}
@@ -92,7 +91,7 @@ func (p *Platform) readPost(c *graph.Call, page state.Account) (state.Draft, []g
 // unpublished are the kinds of unpublished posts in Meta's SDKs (Page, CreateFeed).
 var unpublished = []string{"ADS_POST", "DRAFT", "INLINE_CREATED", "PUBLISHED", "REVIEWABLE_BRANDED_CONTENT", "SCHEDULED", "SCHEDULED_RECURRING"}
 
-// readLink reads the address of a post's link card.
+// readLink reads a link card's address.
 func readLink(q *graph.Params) string {
 	link := q.Text("link")
 	if address, err := url.Parse(link); link != "" && (err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https") {
@@ -108,7 +107,7 @@ func repeats(draft state.Draft) func(state.Post) bool {
 	}
 }
 
-// checkPost enforces the limits of a post.
+// checkPost enforces a post's limits.
 func checkPost(draft state.Draft) *graph.Error {
 	if strings.TrimSpace(draft.Text) == "" && len(draft.Media) == 0 {
 		return graph.Refusal(100, "(#100) Missing message or attachment.").Because(1349125, "Missing message or attachment",
@@ -120,7 +119,7 @@ func checkPost(draft state.Draft) *graph.Error {
 	return nil
 }
 
-// refusal maps an error of the store to Facebook's response.
+// refusal maps a store error to Facebook's response.
 func refusal(c *graph.Call, err error) *graph.Error {
 	if _, twice := errors.AsType[*state.DuplicateError](err); twice {
 		return graph.Refusal(506, "(#506) Duplicate status message").Because(1455006, "Duplicate Status Update",

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// postFields are the simulated fields of a post. Fields without a value are omitted from the response.
+// postFields are the simulated post fields. The response omits fields without a value.
 var postFields = []string{"id", "message", "created_time", "updated_time", "permalink_url", "is_published", "from", "attachments", "status_type"}
 
 // page is GET /me, and GET /{id} for the Page itself.
@@ -25,8 +25,8 @@ func (p *Platform) page(c *graph.Call) (any, *graph.Error) {
 	return c.Show(p.pageNode(c, account))
 }
 
-// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. In the sandbox these are
-// the token's own Page and the Pages in its settings.
+// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. In the sandbox these are the token's own Page and
+// the Pages in its settings.
 func (p *Platform) pages(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeList)
 	if bad != nil {
@@ -110,13 +110,12 @@ func (p *Platform) find(r *http.Request, page state.Account, id string) (graph.N
 	return graph.Node{}, false
 }
 
-// maxRanked is the number of posts per year that a Page lists ("The API will return approximately 600 ranked,
-// published posts per year": limitations of /{page}/published_posts and /{page}/feed).
+// maxRanked is the number of posts per year that a Page lists ("The API will return approximately 600 ranked, published posts per year":
+// limitations of /{page}/published_posts and /{page}/feed).
 const maxRanked = 600
 
-// ranked returns the filter for the posts that a Page lists. If a year has more posts, some are missing, possibly
-// even the newest: Facebook does not document its ranking. The sandbox ranks by a hash of the id, so that all posts
-// are treated equally.
+// ranked returns the filter for a Page's listed posts. In a year with more posts, some are missing, possibly even the newest: Facebook does
+// not document its ranking. The sandbox ranks by a hash of the ID, which treats all posts equally.
 func (p *Platform) ranked(page state.Account) func(*state.Post) bool {
 	if p.Store.PostCount(page.Key) <= maxRanked {
 		return nil
@@ -136,7 +135,7 @@ func (p *Platform) ranked(page state.Account) func(*state.Post) bool {
 	return func(post *state.Post) bool { return listed[post.ID] }
 }
 
-// rank returns the position of a post in the ranking.
+// rank returns a post's position in the ranking.
 func rank(id string) uint64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(id)) // a hash never fails

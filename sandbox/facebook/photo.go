@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxPhoto is the maximum size of a photo, in bytes: the newer of the two numbers that the platform documents.
+	// maxPhoto is the maximum photo size, in bytes: the newer of the two documented numbers.
 	maxPhoto = 10 << 20
 	// maxPhotos is the maximum number of photos in a post.
 	maxPhotos = 10
@@ -31,7 +31,7 @@ const (
 // photoTypes are the accepted file types of photos.
 var photoTypes = []string{"image/jpeg", "image/png", "image/gif", "image/bmp", "image/tiff"}
 
-// photos is POST /{id}/photos: depending on the parameters, it publishes a photo or uploads an unpublished one.
+// photos is POST /{id}/photos. Depending on the parameters, it publishes a photo or uploads an unpublished one.
 func (p *Platform) photos() http.HandlerFunc {
 	publish, upload := p.Route(faults.Publish, p.photo), p.Route(faults.Upload, p.photo)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -81,12 +81,12 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	return map[string]string{"id": photo.ID, "post_id": post.ID}, nil
 }
 
-// receivePhoto returns the file in the call, or downloads it from the address in the call.
+// receivePhoto returns the call's file, or downloads it from the call's address.
 func (p *Platform) receivePhoto(c *graph.Call, address string) (blobs.Blob, *graph.Error) {
 	file := c.File()
 	if file == nil && address != "" {
 		file = &graph.File{}
-		// The platform continues after the client has disconnected.
+		// The platform continues after the client disconnects.
 		file.Blob, file.Err = p.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxPhoto, blobs.Follow)
 		if _, unreachable := errors.AsType[*blobs.PullError](file.Err); unreachable {
 			return blobs.Blob{}, badPhoto()
@@ -109,7 +109,7 @@ func badPhoto() *graph.Error {
 		"Photos must be smaller than 10 MB and saved as JPG, PNG, GIF, TIFF or BMP files.")
 }
 
-// readAttached reads the ids of the attached photos, from one parameter per photo or from one for all.
+// readAttached reads the attached photos' IDs, from one parameter per photo or from one for all.
 func readAttached(q *graph.Params) []string {
 	objects := q.List("attached_media")
 	for i := 0; q.Has(fmt.Sprintf("attached_media[%d]", i)); i++ {
@@ -154,7 +154,7 @@ func alreadyPosted() *graph.Error {
 		"These photos were already posted.")
 }
 
-// photoOf returns a photo of page. An unpublished photo expires after photoLife.
+// photoOf returns a page's photo. An unpublished photo expires after photoLife.
 func (p *Platform) photoOf(page state.Account, id string) (state.Container, bool) {
 	photo, ok := p.Container(page, id)
 	return photo, ok && !detailOf(photo.Detail).Draft && (photo.PostID != "" || p.Clock.Now().Before(photo.CreatedAt().Add(photoLife)))

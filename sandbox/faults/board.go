@@ -12,7 +12,7 @@ import (
 
 // Board holds the pending faults and the counters. Its methods are safe for concurrent use.
 type Board struct {
-	waiting atomic.Int32 // len(faults), to skip the lock if there are none
+	waiting atomic.Int32 // len(faults), to skip the lock without faults
 
 	mu     sync.Mutex
 	faults []*Fault
@@ -73,7 +73,7 @@ func (b *Board) ClearCounts() {
 	}
 }
 
-// Counts returns all counters, sorted by platform and operation. Operations without a call have the count 0.
+// Counts returns all counters, sorted by platform and operation. Uncalled operations have the count 0.
 func (b *Board) Counts() []Count {
 	b.countMu.Lock()
 	out := make([]Count, 0, len(b.counters))
@@ -87,7 +87,7 @@ func (b *Board) Counts() []Count {
 	return out
 }
 
-// counter returns the counter of an operation, which starts at 0.
+// counter returns an operation's counter, which starts at 0.
 func (b *Board) counter(platform string, op Operation) *atomic.Int64 {
 	b.countMu.Lock()
 	defer b.countMu.Unlock()
@@ -98,11 +98,10 @@ func (b *Board) counter(platform string, op Operation) *atomic.Int64 {
 	return b.counters[key]
 }
 
-// met holds the faults that one request meets: at most one per group, nil for none.
+// met holds a request's faults: at most one per group, nil for none.
 type met [groups]*Fault
 
-// consume uses up the faults that match a request: the oldest of each group. It calls account only for a fault that
-// is limited to one account.
+// consume uses up the faults that match a request: the oldest of each group. It calls account only for a fault limited to an account.
 func (b *Board) consume(platform string, op Operation, account func() string) met {
 	var out met
 	if b.waiting.Load() == 0 {

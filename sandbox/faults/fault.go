@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Operation is the purpose of a request, in one vocabulary for all platforms.
+// Operation is a request's purpose, in one vocabulary for all platforms.
 type Operation string
 
-// The operations that a fault can name. Publish is always the operation that makes a post visible.
+// The operations that a fault can name. Publish always makes a post visible.
 const (
 	Identity     Operation = "identity"
 	RefreshToken Operation = "refresh_token"
@@ -23,11 +23,11 @@ const (
 	Publish      Operation = "publish"
 	Status       Operation = "status"
 	List         Operation = "list"
-	// Any matches every operation, including those without a name, such as deleting a post.
+	// Any matches every operation, including unnamed ones, such as deleting a post.
 	Any Operation = "*"
 )
 
-// Kind is a way to misbehave.
+// Kind is a kind of misbehaviour.
 type Kind string
 
 // The kinds of faults.
@@ -40,15 +40,15 @@ const (
 	DropAfter Kind = "drop_after"
 	// ErrorAfter acts, then responds with an HTTP error status.
 	ErrorAfter Kind = "error_after"
-	// PublishesAndRefuses makes a post visible, then responds as if the platform had refused it.
+	// PublishesAndRefuses makes a post visible, then responds with a refusal.
 	PublishesAndRefuses Kind = "publishes_and_refuses"
 	// Delay waits before acting.
 	Delay Kind = "delay"
 	// RateLimit responds with the platform's rate limit error.
 	RateLimit Kind = "rate_limit"
-	// TokenExpired responds as if the access token had expired.
+	// TokenExpired responds as for an expired access token.
 	TokenExpired Kind = "token_expired"
-	// TokenRevoked responds as if the token had been revoked.
+	// TokenRevoked responds as for a revoked token.
 	TokenRevoked Kind = "token_revoked"
 	// StaleList makes listings lag.
 	StaleList Kind = "stale_list"
@@ -64,21 +64,19 @@ type Fault struct {
 	Platform  string
 	Operation Operation
 	Kind      Kind
-	// Times is the number of matching requests that the fault applies to; 0 means 1.
+	// Times is the number of affected matching requests; 0 means 1.
 	Times int
-	// Percent is the share of matching requests that the fault applies to, drawn at random; 0 means all. Other
-	// requests do not count against Times. Seed initializes the random numbers: the same seed draws the same
-	// requests.
+	// Percent is the share of affected matching requests, drawn at random; 0 means all. Other requests do not count against Times. Seed
+	// initializes the random numbers: the same seed draws the same requests.
 	Percent int
 	Seed    uint64
-	// Account limits the fault to the requests of one account; empty means all.
+	// Account limits the fault to an account's requests; empty means all.
 	Account string
-	// Status is the response status of AnswerStatus, ErrorAfter and PublishesAndRefuses; 0 means 500, or the
-	// Refusal's own status.
+	// Status is the response status of AnswerStatus, ErrorAfter and PublishesAndRefuses; 0 means 500, or the Refusal's own status.
 	Status int
-	// Refusal is the reason that PublishesAndRefuses gives, in the platform's wording.
+	// Refusal is PublishesAndRefuses's reason, in the platform's wording.
 	Refusal Refusal
-	// Body and Header are the response of PublishesAndRefuses with Status, in place of the platform's wording.
+	// Body and Header are PublishesAndRefuses's response with Status, in place of the platform's wording.
 	Body   []byte
 	Header http.Header
 	// Delay is the wait of the kind Delay, or the lag of StaleList.
@@ -95,8 +93,8 @@ func operations() []Operation {
 	return []Operation{Identity, RefreshToken, Upload, Create, Publish, Status, List, Any}
 }
 
-// group is a set of mutually exclusive faults: a request meets at most one of each group. A delay and a dropped
-// connection can be combined; two statuses follow each other.
+// group is a set of mutually exclusive faults: a request meets at most one of each group. A delay and a dropped connection can be combined;
+// two statuses follow each other.
 type group int
 
 const (
@@ -119,7 +117,7 @@ func (k Kind) group() (group, bool) {
 	}
 }
 
-// Normalized fills in the defaults. It returns an error for the person who wrote the fault if it is invalid.
+// Normalized fills in the defaults. It returns a descriptive error for an invalid fault.
 func (f Fault) Normalized() (Fault, error) {
 	if _, ok := f.Kind.group(); !ok {
 		return f, fmt.Errorf("kind %q is not known; use status, drop_before, drop_after, error_after, "+
@@ -174,18 +172,17 @@ func (f Fault) normalizedKind() (Fault, error) {
 	return f, nil
 }
 
-// draws returns the random draw of a fault. It always returns true without a Percent.
+// draws returns a fault's random draw. It always returns true without a Percent.
 func (f Fault) draws() func() bool {
 	if f.Percent == 0 {
 		return func() bool { return true }
 	}
-	random := rand.New(rand.NewPCG(f.Seed, 0)) //nolint:gosec // a seed must draw the same requests every time
+	random := rand.New(rand.NewPCG(f.Seed, 0)) //nolint:gosec // a seed must always draw the same requests
 	return func() bool { return random.IntN(100) < f.Percent }
 }
 
-// matches reports whether the fault applies to a request. `*` does not match every request: a stale list applies to
-// listings only, a refusal after publishing to publish only, and an expired access token only to requests that carry
-// one.
+// matches reports whether the fault applies to a request. `*` does not match every request: a stale list applies to listings only, a
+// refusal after publishing to publish only, and an expired access token only to requests that carry one.
 func (f Fault) matches(platform string, op Operation, account func() string) bool {
 	if f.Platform != platform || (f.Operation != Any && f.Operation != op) {
 		return false

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxBody is the maximum size of a request body that a Gate reads, in bytes.
+// maxBody is the maximum request body size that a Gate reads, in bytes.
 const maxBody = 1 << 20
 
 // Request is an HTTP request with its complete body.
@@ -20,17 +20,17 @@ type Request struct {
 	*http.Request
 	// Content is the body. It is empty on a streaming route, where Body is unread.
 	Content []byte
-	// ListLag is the lag that a fault imposes on a listing; 0 without one.
+	// ListLag is the listing lag imposed by a fault; 0 without one.
 	ListLag time.Duration
 }
 
-// Dialect writes the failures of faults in one platform's format.
+// Dialect writes fault failures in a platform's format.
 type Dialect interface {
 	// Fail responds with a non-2xx status and the platform's body for it.
 	Fail(w http.ResponseWriter, op Operation, status int)
-	// RateLimited responds that there were too many requests, with the time of the next retry.
+	// RateLimited responds with a rate limit error, including the retry time.
 	RateLimited(w http.ResponseWriter, r *Request, op Operation, retryAfter time.Duration)
-	// TokenRefused responds that the request's token is not valid: expired or revoked.
+	// TokenRefused responds that the request's token is expired or revoked.
 	TokenRefused(w http.ResponseWriter, op Operation, revoked bool)
 	// Refused responds that the platform did not publish, for a reason other than RefusalRateLimit.
 	Refused(w http.ResponseWriter, op Operation, why Refusal)
@@ -41,13 +41,13 @@ type Route struct {
 	Platform  string
 	Operation Operation
 	Dialect   Dialect
-	// Streams leaves the body, which may exceed the memory, to Act. If a fault matches, the gate first spools the
-	// body to a file, so that received data is not lost.
+	// Streams leaves the body, which may exceed the memory, to Act. If a fault matches, the gate first spools the body to a file, which
+	// preserves received data.
 	Streams bool
-	// Account returns the account of a request, or "" if unknown.
+	// Account returns a request's account, or "" if unknown.
 	Account func(*Request) string
-	// Act runs the operation. It must ignore the end of the request's context: a platform continues after the client
-	// has disconnected.
+	// Act runs the operation. It must ignore the cancellation of the request's context, because a platform continues after the client
+	// disconnects.
 	Act func(http.ResponseWriter, *Request)
 }
 
@@ -73,8 +73,7 @@ func (g *Gate) Handler(route Route) http.Handler {
 		counter.Add(1)
 		req := &Request{Request: r}
 		if !route.Streams {
-			// The body is read first, even before a delay, so that received data is not lost if the client
-			// disconnects.
+			// The body is read first, even before a delay, which preserves received data if the client disconnects.
 			content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 			if err != nil {
 				route.Dialect.Fail(w, route.Operation, bodyStatus(err))
@@ -137,8 +136,7 @@ func (route Route) misbehave(w http.ResponseWriter, req *Request, f *Fault) {
 	}
 }
 
-// status responds with an HTTP status. A redirect points to the same address, so a client that follows it repeats its
-// request.
+// status responds with an HTTP status. A redirect points to the same address, so a client that follows it repeats its request.
 func (route Route) status(w http.ResponseWriter, req *Request, status int) {
 	switch {
 	case status < 300 || status == http.StatusNotModified:
@@ -174,7 +172,7 @@ func bodyStatus(err error) int {
 func drop(w http.ResponseWriter) {
 	if hijacker, ok := w.(http.Hijacker); ok {
 		if conn, _, err := hijacker.Hijack(); err == nil {
-			// The client must see a closed connection, whatever the result of Close.
+			// The client must see a closed connection, regardless of Close's result.
 			_ = conn.Close()
 			return
 		}

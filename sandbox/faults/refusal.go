@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// Refusal is a reason that platforms give for not publishing, and have given for posts that were online: Instagram's
-// spam block (gitroomhq/postiz-app#1681) and Facebook's transient error (arsduo/koala#699).
+// Refusal is a reason that platforms give for not publishing, and have given for posts that were online: Instagram's spam block
+// (gitroomhq/postiz-app#1681) and Facebook's transient error (arsduo/koala#699).
 type Refusal string
 
 // The refusals. Each platform has its own wording for them.
@@ -51,8 +51,8 @@ func (f Fault) normalizedRefusal() (Fault, error) {
 	return f, nil
 }
 
-// publishAndRefuse acts and replaces the success response with a refusal. If the platform itself refuses the request,
-// that response is sent, because nothing was published.
+// publishAndRefuse acts and replaces the success response with a refusal. If the platform itself rejects the request, its response is sent,
+// because nothing was published.
 func (route Route) publishAndRefuse(w http.ResponseWriter, req *Request, f *Fault) {
 	own := newAnswer()
 	route.Act(own, req)
@@ -72,7 +72,7 @@ func (route Route) publishAndRefuse(w http.ResponseWriter, req *Request, f *Faul
 	}
 }
 
-// answer buffers the response of an operation.
+// answer buffers an operation's response.
 type answer struct {
 	header http.Header
 	status int

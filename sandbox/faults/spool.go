@@ -9,14 +9,14 @@ import (
 	"os"
 )
 
-// spool copies the body to a temporary file and replaces it with a reader of the file. The reader ends with the
-// original read error if the body was incomplete. Call forget at the end of the request.
+// spool copies the body to a temporary file and replaces it with a reader of the file. The reader ends with the original read error if the
+// body was incomplete. Call forget at the end of the request.
 func spool(req *Request) (forget func(), err error) {
 	file, err := os.CreateTemp("", "herald-sandbox-*")
 	if err != nil {
 		return nil, err
 	}
-	// Where an open file can be removed, nothing remains however the process ends; elsewhere forget removes it.
+	// Where an open file can be removed, nothing remains after any process exit; elsewhere forget removes it.
 	_ = os.Remove(file.Name())
 	_, broken := io.Copy(file, req.Body)
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
