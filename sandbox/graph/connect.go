@@ -17,12 +17,11 @@ import (
 const OpExchange faults.Operation = "exchange"
 
 const (
-	// codeLife is the lifetime of codes. Meta does not document it; its pages mention an hour.
+	// codeLife is the authorization code lifetime. Meta does not document it; its pages mention an hour.
 	codeLife = time.Hour
-	// shortLife is the lifetime of tokens that are issued for codes: Threads and Instagram document an hour, Facebook
-	// one to two.
+	// shortLife is the lifetime of tokens issued for codes: Threads and Instagram document an hour, Facebook one to two.
 	shortLife = time.Hour
-	// dataAccess is how long a token can access its person's data: 90 days.
+	// dataAccess is how long a token can access its user's data: 90 days.
 	dataAccess = 90 * 24 * time.Hour
 )
 
@@ -33,8 +32,8 @@ func (a *API) NewDialog(offers func(state.Account) bool) *oauth.Dialog {
 	})
 }
 
-// ExchangeCode is POST /oauth/access_token of Threads and Instagram, on hosts with their own error format. It accepts
-// every client id and every secret. answer returns the platform's fields in addition to the token.
+// ExchangeCode is POST /oauth/access_token on Threads and Instagram, on hosts with their own error format. It accepts every client ID and
+// secret. answer returns the platform's fields in addition to the token.
 func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[string]any) Handler {
 	return func(c *Call) (any, *Error) {
 		client, secret := c.Params.Required("client_id"), c.Params.Required("client_secret")
@@ -45,7 +44,7 @@ func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[st
 		if bad := c.Params.Validate(); bad != nil {
 			return nil, flat(bad.Message)
 		}
-		// The fragment of the redirect address is not part of the code.
+		// The redirect address's fragment is not part of the code.
 		granted, ok := dialog.Redeem(strings.TrimSuffix(code, "#_"), client, redirect)
 		if !ok {
 			return nil, flat("Matching code was not found or was already used")
@@ -60,8 +59,8 @@ func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[st
 	}
 }
 
-// flat returns an error in the format of the hosts that exchange codes: {"error_type", "code", "error_message"} (the
-// pages "Get Access Tokens" of Threads and "Business Login for Instagram").
+// flat returns an error in the code exchange hosts' format: {"error_type", "code", "error_message"} (the pages "Get Access Tokens" of
+// Threads and "Business Login for Instagram").
 func flat(message string) *Error {
 	return &Error{Status: http.StatusBadRequest, Type: typeOAuth, Code: http.StatusBadRequest, Message: message, flat: true}
 }
@@ -98,7 +97,7 @@ func (c *Call) renew(terms func(state.Account) state.Terms) (any, *Error) {
 	return tokenAnswer(c.api, fresh), nil
 }
 
-// tokenAnswer returns the response for a token. It omits expires_in for a token that does not expire.
+// tokenAnswer returns a token response. It omits expires_in for a token without an expiry.
 func tokenAnswer(a *API, t state.Tokens) map[string]any {
 	out := map[string]any{"access_token": t.Access, "token_type": "bearer"}
 	if !t.ExpiresAt.IsZero() {
@@ -107,9 +106,9 @@ func tokenAnswer(a *API, t state.Tokens) map[string]any {
 	return out
 }
 
-// RegisterFacebookLogin adds the endpoints of Facebook Login below a base path, for api.Handle: the dialog, the
-// exchange of codes and tokens, and the inspection of tokens (Meta's pages "Manually Build a Login Flow", "Long-Lived
-// Access Tokens" and "Debug Token"). On the platform, the dialog is on a separate host with other paths.
+// RegisterFacebookLogin adds Facebook Login's endpoints below a base path, for api.Handle: the dialog, the exchange of codes and tokens,
+// and token inspection (Meta's pages "Manually Build a Login Flow", "Long-Lived Access Tokens" and "Debug Token"). On the platform, the
+// dialog is on a separate host with other paths.
 func (a *API) RegisterFacebookLogin(api *http.ServeMux, base string, dialog *oauth.Dialog) {
 	exchange, inspect := a.Route(OpExchange, a.facebookToken(dialog)), a.Route(OpExchange, a.Inspect)
 	permissions := a.Route(OpExchange, a.permissions)
@@ -122,7 +121,7 @@ func (a *API) RegisterFacebookLogin(api *http.ServeMux, base string, dialog *oau
 	}
 }
 
-// facebookToken is GET or POST /oauth/access_token of Facebook Login.
+// facebookToken is Facebook Login's GET or POST /oauth/access_token.
 func (a *API) facebookToken(dialog *oauth.Dialog) Handler {
 	return func(c *Call) (any, *Error) {
 		q := c.Params
@@ -175,8 +174,8 @@ func (*API) permissions(c *Call) (any, *Error) {
 	return map[string]any{"data": granted}, nil
 }
 
-// PageToken returns a token for a Page. In the sandbox, one token represents a person and one of their Pages. A Page
-// token from a long-lived token does not expire; one from a short-lived token expires with it.
+// PageToken returns a Page token. In the sandbox, a token represents a user and one of their Pages. A Page token from a long-lived token
+// does not expire; one from a short-lived token expires with it.
 func (c *Call) PageToken(account state.Account) (string, *Error) {
 	token, bearer, bad := c.token()
 	if own := bearer.Account == account.Key; bad != nil || own && (bearer.ExpiresAt.IsZero() || account.Settings.TokenTTL > 0) {
@@ -193,8 +192,8 @@ func (c *Call) PageToken(account state.Account) (string, *Error) {
 	return tokens.Access, nil
 }
 
-// Inspect is GET /debug_token. It returns the details of a token. The call's own token may be such a token or an app
-// token: the app's id and secret, separated by a bar.
+// Inspect is GET /debug_token. It returns a token's details. The call's own token may be such a token or an app token: the app's ID and
+// secret, separated by a bar.
 func (a *API) Inspect(c *Call) (any, *Error) {
 	own := c.givenToken()
 	if id, secret, isApp := strings.Cut(own, "|"); !isApp || id == "" || secret == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The states of a container.
+// Container states.
 const (
 	InProgress = "IN_PROGRESS"
 	Finished   = "FINISHED"
@@ -23,13 +23,13 @@ const (
 )
 
 const (
-	// ContainerLife is the lifetime of an unpublished container.
+	// ContainerLife is an unpublished container's lifetime.
 	ContainerLife = 24 * time.Hour
-	// VideoProcessing is the default processing time of a video. The platforms need about a minute.
+	// VideoProcessing is the default video processing time. The platforms need about a minute.
 	VideoProcessing = 2 * time.Second
 )
 
-// StatusOf returns the state of a container. awaited means that its upload is still pending.
+// StatusOf returns a container's state. awaited means that its upload is still pending.
 func (a *API) StatusOf(c state.Container, awaited bool) string {
 	now := a.Clock.Now()
 	switch {
@@ -46,14 +46,13 @@ func (a *API) StatusOf(c state.Container, awaited bool) string {
 	}
 }
 
-// Container returns a container of an account.
+// Container returns an account's container.
 func (a *API) Container(account state.Account, id string) (state.Container, bool) {
 	c, ok := a.Store.Container(a.Platform, id)
 	return c, ok && c.AccountID == account.ID
 }
 
-// PublishContainer publishes a post from containers. It returns gone for a container that does not exist or was
-// already published.
+// PublishContainer publishes a post from containers. It returns gone for a container that does not exist or was already published.
 func (c *Call) PublishContainer(account state.Account, draft state.Draft, gone *Error) (any, *Error) {
 	draft.NewID = NewID
 	post, err := c.api.Store.Publish(account.Key, draft)
@@ -70,8 +69,7 @@ func (c *Call) PublishContainer(account state.Account, draft state.Draft, gone *
 	return nil, c.Broken("keep a post", err)
 }
 
-// Fetch downloads the video of a container in the background. judge returns the failure of its processing; "" for
-// success.
+// Fetch downloads a container's video in the background. judge returns the processing failure; "" for success.
 func (a *API) Fetch(c state.Container, limit int64, judge func(blobs.Blob, error) string) {
 	a.Blobs.PullLater([]string{c.Source}, limit, blobs.Follow, func(files []blobs.Blob, err error) {
 		var blob blobs.Blob
@@ -86,7 +84,7 @@ func (a *API) Fetch(c state.Container, limit int64, judge func(blobs.Blob, error
 	})
 }
 
-// Arrive stores the video of a container, or the failure of its processing.
+// Arrive stores a container's video, or its processing failure.
 func Arrive(c *state.Container, video blobs.Blob, failure string) {
 	c.Source, c.Failure = "", cmp.Or(failure, c.Failure)
 	if failure == "" {
@@ -94,7 +92,7 @@ func Arrive(c *state.Container, video blobs.Blob, failure string) {
 	}
 }
 
-// Resume calls fetch for the containers whose download was interrupted by a restart.
+// Resume calls fetch for containers whose download was interrupted by a restart.
 func (a *API) Resume(fetch func(state.Container)) {
 	for _, c := range a.Store.Unfetched(a.Platform) {
 		if a.StatusOf(c, false) == InProgress {
@@ -103,8 +101,8 @@ func (a *API) Resume(fetch func(state.Container)) {
 	}
 }
 
-// Quota returns the usage of an account's 24-hour quota. total is the documented quota of the platform; it is
-// enforced only if the control API sets a quota.
+// Quota returns an account's usage of its 24-hour quota. total is the platform's documented quota, which is enforced only if the control
+// API sets a quota.
 func (c *Call) Quota(kind string, account state.Account, total int) (any, *Error) {
 	if account.Settings.Quota != nil {
 		total = *account.Settings.Quota
@@ -119,7 +117,7 @@ func (c *Call) Quota(kind string, account state.Account, total int) (any, *Error
 	})
 }
 
-// Reference returns a node that shows only its id.
+// Reference returns a node with only an ID.
 func Reference(id string) Node {
 	return Node{Type: "Node", Values: map[string]any{"id": id}, Known: []string{"id"}, Default: []string{"id"}}
 }

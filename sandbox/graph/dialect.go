@@ -15,8 +15,8 @@ import (
 // Fail responds with the status.
 func (a *API) Fail(w http.ResponseWriter, _ faults.Operation, status int) { a.fail(w, failure(status)) }
 
-// RateLimited responds that there were too many requests, in the API's own format. A header has the time until the
-// next retry in whole minutes, rounded up.
+// RateLimited responds with a rate limit error in the API's own format. A header has the time until the next retry in whole minutes,
+// rounded up.
 func (a *API) RateLimited(w http.ResponseWriter, r *faults.Request, _ faults.Operation, retryAfter time.Duration) {
 	w.Header().Set("X-App-Usage", usage(100))
 	whose := a.account(r)
@@ -31,8 +31,8 @@ func (a *API) RateLimited(w http.ResponseWriter, r *faults.Request, _ faults.Ope
 	})
 }
 
-// Refused responds that the account is temporarily blocked, with the API's own code; that a permission is missing; or
-// that a parameter is invalid.
+// Refused responds that the account is temporarily blocked, with the API's own code; that a permission is missing; or that a parameter is
+// invalid.
 func (a *API) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
 	switch why {
 	case faults.RefusalSpam:
@@ -47,24 +47,24 @@ func (a *API) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refu
 	}
 }
 
-// SpamBlock returns the error of Instagram and Threads for an account that is blocked on suspicion of spam. It has
-// the code of the app's rate limit ("Error Codes" of the Instagram Platform).
+// SpamBlock returns Instagram's and Threads' error for an account blocked on suspicion of spam. It has the app rate limit's code (Instagram
+// Platform, "Error Codes").
 func SpamBlock() Error {
 	return *Refusal(appLimit, "Application request limit reached").Because(2207051, "Action is blocked",
 		"We restrict certain activity to protect our community. Tell us if you think we made a mistake.")
 }
 
-// Abuse returns the error of Facebook for a Page that is blocked from posting ("Handling Errors": code 368,
-// temporarily blocked for policies violations).
+// Abuse returns Facebook's error for a Page that is blocked from posting ("Handling Errors": code 368, temporarily blocked for policies
+// violations).
 func Abuse() Error {
 	return *Refusal(368, "The action attempted has been deemed abusive or is otherwise disallowed").Because(1390008,
 		"You can't use this feature right now", "We limit how often you can post in a given amount of time. Try again later.")
 }
 
-// appLimit is the code of the app's rate limit, the one that the platform marks as transient.
+// appLimit is the app rate limit's code, which the platform marks as transient.
 const appLimit = 4
 
-// TokenRefused responds as to a token that has expired an hour ago or was revoked.
+// TokenRefused responds as for a revoked token, or one that expired an hour ago.
 func (a *API) TokenRefused(w http.ResponseWriter, _ faults.Operation, revoked bool) {
 	if revoked {
 		a.fail(w, *revokedToken())
@@ -74,8 +74,8 @@ func (a *API) TokenRefused(w http.ResponseWriter, _ faults.Operation, revoked bo
 	a.fail(w, *expiredToken(now.Add(-time.Hour), now))
 }
 
-// usage returns the content of X-App-Usage: percentages of the app's limits. Calls never use them up, because tests
-// and benchmarks would run into the limits.
+// usage returns the X-App-Usage content: percentages of the app's limits. Calls never exhaust them, because tests and benchmarks would
+// exceed the limits.
 func usage(percent int) string {
 	content, err := json.Marshal(map[string]int{"call_count": percent, "total_cputime": percent, "total_time": percent})
 	if err != nil {

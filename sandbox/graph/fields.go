@@ -14,7 +14,7 @@ type Field struct {
 	Sub  []Field
 }
 
-// Fields parses the parameter fields; nil if it is missing.
+// Fields parses the fields parameter; nil if it is missing.
 func (p *Params) Fields() []Field {
 	text := p.Text("fields")
 	if text == "" {
@@ -57,7 +57,7 @@ func isFieldRune(r rune) bool {
 	return r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }
 
-// Node is an object of the graph.
+// Node is a graph object.
 type Node struct {
 	// Type is the node's name in errors.
 	Type string
@@ -65,17 +65,17 @@ type Node struct {
 	Values map[string]any
 	// Known are all fields that can be requested.
 	Known []string
-	// Default are the fields that are returned if none is requested.
+	// Default are the fields returned without a request for specific ones.
 	Default []string
 }
 
-// Edge is a list of nodes. It is encoded as {"data": […]}.
+// Edge is a list of nodes, encoded as {"data": […]}.
 type Edge []Node
 
-// Wrapped is a node that is encoded as {"data": {…}}.
+// Wrapped is a node encoded as {"data": {…}}.
 type Wrapped Node
 
-// Select returns the requested fields of a node. The id is always included.
+// Select returns a node's requested fields. The ID is always included.
 func (n Node) Select(fields []Field) (map[string]any, *Error) {
 	if fields == nil {
 		for _, name := range n.Default {

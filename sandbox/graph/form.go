@@ -17,27 +17,27 @@ import (
 	"github.com/herald-social/herald/sandbox/faults"
 )
 
-// maxText is the maximum size of a form without its file, in bytes.
+// maxText is the maximum form size without its file, in bytes.
 const maxText = 1 << 20
 
 // File is an uploaded file.
 type File struct {
 	Blob blobs.Blob
-	// Err is the reason that the file was not stored: blobs.ErrTooLarge or another error.
+	// Err explains why the file was not stored: blobs.ErrTooLarge or another error.
 	Err error
 }
 
 // fileKey is the context key of a request's File.
 type fileKey struct{}
 
-// File returns the file that ReadForm received with the call, or nil.
+// File returns the call's file as received by ReadForm, or nil.
 func (c *Call) File() *File {
 	file, _ := c.Context().Value(fileKey{}).(*File) // nil without a file
 	return file
 }
 
-// ReadForm reads the body of a request for a handler that selects the operation by the parameters. In a multipart
-// body, it stores the file of the named part. The returned request is for the operation's Route.
+// ReadForm reads a request body for a handler that selects the operation by parameters. In a multipart body, it stores the named part's
+// file. The returned request is for the operation's Route.
 func (a *API) ReadForm(r *http.Request, part string, limit int64) (*http.Request, *Params, *Error) {
 	form, err := r.MultipartReader()
 	if err != nil {
@@ -67,8 +67,7 @@ func (a *API) readPlainForm(r *http.Request) (*http.Request, *Params, *Error) {
 	return r, params, bad
 }
 
-// readParts returns a multipart form as an urlencoded one, and its file. It keeps the names of other files only, so
-// that they can be rejected.
+// readParts returns a multipart form as an urlencoded one, and its file. It keeps only the names of other files, for their rejection.
 func (a *API) readParts(form *multipart.Reader, name string, limit int64) (content []byte, file *File, err error) {
 	values, left := url.Values{}, int64(maxText)
 	for {

@@ -15,23 +15,23 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// NewestVersion is the newest version of the Graph API of Facebook and Instagram: v26.0, of 2026.
+// NewestVersion is the newest Graph API version of Facebook and Instagram: v26.0, of 2026.
 const NewestVersion = 26
 
-// API is one Graph API. It implements faults.Dialect.
+// API is a Graph API. It implements faults.Dialect.
 type API struct {
 	simulator.Options
 	simulator.Profile
-	// Newest is the newest supported version, such as 26 for v26.0. Older versions are served too: a version lives
-	// for two years or more, and SDKs use the one they were built for.
+	// Newest is the newest supported version, such as 26 for v26.0. Older versions are also served: a version lives for two years or more,
+	// and SDKs use the one they were built for.
 	Newest int
 	// ParamType is the type of parameter errors.
 	ParamType string
 	// PermissionCode is the error code for a missing scope.
 	PermissionCode int
-	// Speaks, if set, reports whether a token belongs to this API and not to another host of the platform.
+	// Speaks, if set, reports whether a token belongs to this API and not to another of the platform's hosts.
 	Speaks func(state.Bearer) bool
-	// CursorsOnly omits the address of the next page from lists, which then have cursors only.
+	// CursorsOnly omits the next page's address from lists, leaving only cursors.
 	CursorsOnly bool
 	// Limit is the API's rate limit error, and Block its error for a temporarily blocked account.
 	Limit Limit
@@ -46,14 +46,14 @@ type Limit struct {
 	Usage string
 }
 
-// Call is a request to a Graph API with its parameters.
+// Call is a Graph API request with its parameters.
 type Call struct {
 	*faults.Request
 	Params *Params
 	api    *API
 }
 
-// Handler is an operation of a Graph API. It returns the response body or an error.
+// Handler is a Graph API operation. It returns the response body or an error.
 type Handler func(*Call) (any, *Error)
 
 // Route serves an operation through the gate.
@@ -103,7 +103,7 @@ func (a *API) typed(with Error) Error {
 	return with
 }
 
-// Refuse responds to a path that the API does not have.
+// Refuse responds to a path unknown to the API.
 func (a *API) Refuse(w http.ResponseWriter, r *http.Request) { a.fail(w, unknownPath(r.URL.Path)) }
 
 // fail responds with an error.
@@ -119,7 +119,7 @@ func (a *API) fail(w http.ResponseWriter, with Error) {
 	writeJSON(w, with.Status, map[string]Error{"error": with})
 }
 
-// Broken logs an internal failure of the sandbox and returns the error for the response.
+// Broken logs an internal sandbox failure and returns the error for the response.
 func (c *Call) Broken(operation string, err error) *Error {
 	c.api.Logger.Error("an operation failed", "platform", c.api.Platform, "operation", operation, "error", err)
 	broken := failure(http.StatusInternalServerError)
@@ -156,7 +156,7 @@ func (c *Call) DeletePost(account state.Account) *Error {
 	}
 }
 
-// ByMethod serves a deletion by POST with the parameter method=delete, as huandu/facebook sends it.
+// ByMethod serves a deletion by POST with the parameter method=delete, as sent by huandu/facebook.
 func ByMethod(remove Handler) Handler {
 	return func(c *Call) (any, *Error) {
 		if !strings.EqualFold(c.Params.Text("method"), http.MethodDelete) {
@@ -166,10 +166,10 @@ func ByMethod(remove Handler) Handler {
 	}
 }
 
-// OpDelete is the deletion of a post. It has no name in faults; only `*` matches it.
+// OpDelete is a post's deletion. It has no name in faults; only `*` matches it.
 const OpDelete faults.Operation = "delete"
 
-// Show returns the requested fields of a node.
+// Show returns a node's requested fields.
 func (c *Call) Show(node Node) (any, *Error) {
 	fields := c.Params.Fields()
 	if bad := c.Params.Validate(); bad != nil {
@@ -182,7 +182,7 @@ func (c *Call) Show(node Node) (any, *Error) {
 	return body, nil
 }
 
-// ShowListed is Show for a list of nodes.
+// ShowListed is Show for a node list.
 func (c *Call) ShowListed(nodes ...Node) (any, *Error) {
 	data := make([]any, len(nodes))
 	for i, node := range nodes {
@@ -194,7 +194,7 @@ func (c *Call) ShowListed(nodes ...Node) (any, *Error) {
 	return map[string]any{"data": data}, nil
 }
 
-// ByID serves GET /{version}/{id}, depending on whether the id is me, an account, a post, or anything else.
+// ByID serves GET /{version}/{id}, depending on whether the ID is me, an account, a post, or anything else.
 func (a *API) ByID(me, account, post, other http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id := r.PathValue("id")

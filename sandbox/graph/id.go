@@ -14,14 +14,14 @@ import (
 const (
 	// idBase is the offset that makes ids 17 digits long.
 	idBase = 10_000_000_000_000_000
-	// serialBits is the number of low bits of an id that are not time.
+	// serialBits is the number of low ID bits that are not time.
 	serialBits = 16
 )
 
-// epoch is the origin of the times in ids.
+// epoch is the origin of the times in IDs.
 var epoch = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// NewID returns the id for a stamp: a number of 17 digits, like Meta's current ids.
+// NewID returns a stamp's ID: a number of 17 digits, like Meta's current IDs.
 func NewID(at state.Stamp) string {
 	return strconv.FormatInt(idBase+(at.Milli-epoch.UnixMilli())<<serialBits+at.Serial, 10)
 }
@@ -29,7 +29,7 @@ func NewID(at state.Stamp) string {
 // shortcodes are the digits of the codes in public addresses, lowest value first.
 const shortcodes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// Shortcode encodes an id for a public address; "" if it is not a number.
+// Shortcode encodes an ID for a public address; "" if it is not a number.
 func Shortcode(id string) string {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {

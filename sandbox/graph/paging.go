@@ -43,8 +43,7 @@ func (c *Call) List(author state.Account, keep func(*state.Post) bool, node func
 	return out, nil
 }
 
-// paging returns the links around a page. As in the real API, the next address carries the call's token, because
-// clients follow it unchanged.
+// paging returns a page's links. As in the real API, the next address carries the call's token, because clients follow it unchanged.
 func (c *Call) paging(posts []state.Post, more bool) map[string]any {
 	before, after := cursor(posts[0].Stamp), cursor(posts[len(posts)-1].Stamp)
 	out := map[string]any{"cursors": map[string]string{"before": before, "after": after}}
@@ -62,7 +61,7 @@ func (c *Call) paging(posts []state.Post, more bool) map[string]any {
 	return out
 }
 
-// page reads the requested range of a listing.
+// page reads a listing's requested range.
 func (p *Params) page() state.Range {
 	return state.Range{
 		// Responses show whole seconds, and the range includes its start.

@@ -23,17 +23,17 @@ import (
 // tokenParam is the parameter that carries an access token when the Authorization header does not.
 const tokenParam = "access_token"
 
-// Params are the parameters of a call, from the query and a form. The first invalid parameter is stored for Validate.
+// Params are a call's parameters, from the query and a form. The first invalid parameter is stored for Validate.
 type Params struct {
 	values map[string]string
 	read   []string
-	// lenient ignores parameters that were not read.
+	// lenient ignores unread parameters.
 	lenient bool
 	bad     *Error
 }
 
-// readParams collects a request's parameters. In addition to urlencoded forms, the platform accepts multipart forms,
-// which its own samples use (curl -F), and JSON, which its own SDK for Node.js sends.
+// readParams collects a request's parameters. In addition to urlencoded forms, the platform accepts multipart forms, which its own samples
+// use (curl -F), and JSON, which its own SDK for Node.js sends.
 func (a *API) readParams(r *faults.Request) (*Params, *Error) {
 	p := &Params{values: map[string]string{}, read: []string{tokenParam, "appsecret_proof", "locale"}, lenient: a.Lenient}
 	query, err := url.ParseQuery(r.URL.RawQuery)
@@ -189,8 +189,7 @@ func (p *Params) Bool(name string, otherwise bool) bool {
 	}
 }
 
-// Unsimulated rejects parameters that affect when or whether an object becomes visible, which the sandbox does not
-// support. It does so even if the sandbox is lenient.
+// Unsimulated rejects unsupported parameters that affect when or whether an object becomes visible, even in a lenient sandbox.
 func (p *Params) Unsimulated(names ...string) {
 	for _, name := range names {
 		if p.Has(name) {
@@ -236,9 +235,8 @@ func (p *Params) Time(name string) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// Validate returns the first error of the parameters. It also rejects parameters that were not read, unless the
-// sandbox is lenient. The platform itself ignores those: clients send format=json, the id of a node or a redirect
-// with any call.
+// Validate returns the parameters' first error. It also rejects unread parameters, unless the sandbox is lenient. The platform itself
+// ignores those: clients send format=json, a node's ID or a redirect with any call.
 func (p *Params) Validate() *Error {
 	if p.bad != nil || p.lenient {
 		return p.bad

@@ -24,16 +24,16 @@ type Error struct {
 	Type    string `json:"type"`
 	Code    int    `json:"code"`
 	Subcode int    `json:"error_subcode,omitempty"`
-	// Transient means that a retry of the request may succeed.
+	// Transient means that a retry may succeed.
 	Transient   bool   `json:"is_transient"`
 	UserTitle   string `json:"error_user_title,omitempty"`
 	UserMessage string `json:"error_user_msg,omitempty"`
 	TraceID     string `json:"fbtrace_id"`
-	// flat selects the format of the hosts that exchange codes.
+	// flat selects the code exchange hosts' format.
 	flat bool
 }
 
-// Because adds the subcode and the texts for people.
+// Because adds the subcode and the human-readable texts.
 func (e *Error) Because(subcode int, title, message string) *Error {
 	e.Subcode, e.UserTitle, e.UserMessage = subcode, title, message
 	return e
@@ -49,7 +49,7 @@ func BadParam(format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Message: "(#100) " + fmt.Sprintf(format, args...), Code: 100}
 }
 
-// NoObject returns the error for an id that is unknown or not accessible with the token. method is get or post.
+// NoObject returns the error for an ID that is unknown or not accessible with the token. method is get or post.
 func NoObject(method, id string) *Error {
 	return &Error{
 		Status: http.StatusBadRequest, Type: typeMethod, Code: 100, Subcode: 33,
@@ -95,7 +95,7 @@ func (a *API) missingScope(scope string) *Error {
 	return out
 }
 
-// failure returns the generic body for a status.
+// failure returns a status's generic body.
 func failure(status int) Error {
 	out := Error{Status: status, Type: typeOAuth}
 	switch status {
@@ -119,5 +119,5 @@ func failure(status int) Error {
 	return out
 }
 
-// traceID generates the id that Meta's support asks for.
+// traceID generates the ID requested by Meta's support.
 func traceID() string { return "A" + strings.ToLower(rand.Text())[:21] }

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// LongLife is the lifetime of long-lived tokens: 60 days.
+	// LongLife is the long-lived token lifetime: 60 days.
 	LongLife = 60 * 24 * time.Hour
-	// refreshAge is the minimum age of a long-lived token for a refresh.
+	// refreshAge is a long-lived token's minimum age for a refresh.
 	refreshAge = 24 * time.Hour
 )
 
-// bearerToken returns the token of the Authorization header, or "". Meta's upload hosts call the scheme OAuth, and
-// the other hosts accept that too.
+// bearerToken returns the Authorization header's token, or "". Meta's upload hosts call the scheme OAuth, and the other hosts accept that
+// too.
 func bearerToken(r *http.Request) string { return simulator.BearerToken(r, "OAuth") }
 
 // account returns the account of a request's access token, even an expired one.
@@ -71,7 +71,7 @@ func (c *Call) Token() (string, *Error) {
 	return token, bad
 }
 
-// Account returns the account of the call's access token. The token must have all the scopes.
+// Account returns the account of the call's access token, which must have all the scopes.
 func (c *Call) Account(scopes ...string) (state.Account, *Error) {
 	_, bearer, bad := c.token()
 	if bad != nil {
@@ -89,7 +89,7 @@ func (c *Call) Account(scopes ...string) (state.Account, *Error) {
 	return account, nil
 }
 
-// Owner is Account for a path that starts with the id of the account itself or with me.
+// Owner is Account for a path that starts with the account's own ID or with me.
 func (c *Call) Owner(scopes ...string) (state.Account, *Error) {
 	account, bad := c.Account(scopes...)
 	if bad != nil {
@@ -101,8 +101,8 @@ func (c *Call) Owner(scopes ...string) (state.Account, *Error) {
 	return account, nil
 }
 
-// Refresh is GET /refresh_access_token. A long-lived token that is a day old gets a new one; there are no refresh
-// tokens. If the control API sets another lifetime, the minimum age shrinks in proportion.
+// Refresh is GET /refresh_access_token. A day-old long-lived token gets a new one; there are no refresh tokens. If the control API sets
+// another lifetime, the minimum age shrinks in proportion.
 func (a *API) Refresh(grantType, scope string) Handler {
 	return func(c *Call) (any, *Error) {
 		account, bad := c.Account(scope)

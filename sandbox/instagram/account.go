@@ -11,14 +11,13 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// userFields are the simulated fields of an account, for both login flows. Fields without a value are omitted from
-// the response.
+// userFields are the simulated account fields, for both login flows. The response omits fields without a value.
 var userFields = []string{
 	"id", "username", "name", "profile_picture_url", "followers_count", "follows_count", "media_count", "account_type", "biography",
 	"website",
 }
 
-// me is GET /me: the account, or the Page that it is linked to.
+// me is GET /me: the account, or its linked Page.
 func (l *login) me(c *graph.Call) (any, *graph.Error) {
 	if !l.linked {
 		return l.user(c)
@@ -54,7 +53,7 @@ func (l *login) userNode(c *graph.Call, account state.Account) graph.Node {
 		Known: userFields, Default: []string{"id"},
 	}
 	if !l.linked {
-		// The app-scoped id differs from the account's own id, which paths need.
+		// The app-scoped ID differs from the account's own ID, which paths need.
 		node.Values["id"], node.Values["user_id"] = scopedID(account.ID), account.ID
 		node.Values["account_type"] = "BUSINESS"
 		node.Known = append([]string{"user_id"}, userFields...)
@@ -62,8 +61,8 @@ func (l *login) userNode(c *graph.Call, account state.Account) graph.Node {
 	return node
 }
 
-// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. In the sandbox there is one
-// Page, and one token represents both the person and the Page.
+// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. In the sandbox there is one Page, and one token
+// represents both the user and the Page.
 func (l *login) pages(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopePageList)
 	if bad != nil {
@@ -80,7 +79,7 @@ func (l *login) pages(c *graph.Call) (any, *graph.Error) {
 	return c.ShowListed(page)
 }
 
-// page renders the Page that an account is linked to.
+// page renders an account's linked Page.
 func (l *login) page(c *graph.Call, account state.Account) (graph.Node, *graph.Error) {
 	token, bad := c.Token()
 	if bad != nil {
@@ -97,7 +96,7 @@ func (l *login) page(c *graph.Call, account state.Account) (graph.Node, *graph.E
 	}, nil
 }
 
-// scopedID returns a made-up id of 17 digits that is constant for an account.
+// scopedID returns an account's fictitious, constant ID of 17 digits.
 func scopedID(id string) string {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(id)) // a hash never fails

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The kinds of containers. Only a request for an image has no media_type.
+// Container kinds. Only a request for an image has no media_type.
 const (
 	kindImage    = "IMAGE"
 	kindVideo    = "VIDEO" // within a carousel
@@ -20,7 +20,7 @@ const (
 	kindCarousel = "CAROUSEL"
 )
 
-// detail is the stored data of a container or post without its caption, under the names of the parameters.
+// detail is a container's or post's stored data without its caption, under the parameter names.
 type detail struct {
 	Kind string `json:"media_type"`
 	// Item means that the container can only be part of a carousel.
@@ -29,11 +29,11 @@ type detail struct {
 	Awaited     bool     `json:"awaits_upload,omitempty"`
 	Children    []string `json:"children,omitempty"`
 	ThumbOffset int      `json:"thumb_offset,omitempty"` // in milliseconds
-	// Parts are the items of a published carousel, in the order of its files.
+	// Parts are a published carousel's items, in the order of its files.
 	Parts []detail `json:"parts,omitempty"`
 }
 
-// detailOf decodes the detail of a container or post.
+// detailOf decodes a container's or post's detail.
 func detailOf(content json.RawMessage) detail {
 	var out detail
 	if len(content) > 0 {
@@ -80,8 +80,8 @@ func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	return answer, nil
 }
 
-// gather collects the content of a container. An invalid image or carousel child refuses the container. A video is
-// fetched later, and an error in it becomes the result of its processing.
+// gather collects a container's content. An invalid image or carousel child rejects the container. A video is fetched later, and an error
+// in it becomes its processing result.
 func (l *login) gather(c *graph.Call, account state.Account, asked *order, out *state.Container) *graph.Error {
 	switch asked.Kind {
 	case kindCarousel:
@@ -104,7 +104,7 @@ func (l *login) gather(c *graph.Call, account state.Account, asked *order, out *
 	return nil
 }
 
-// checkChildren validates the children of a carousel.
+// checkChildren validates a carousel's children.
 func (l *login) checkChildren(account state.Account, ids []string) *graph.Error {
 	if len(ids) < minChildren || len(ids) > maxChildren {
 		return badCarousel("A carousel needs 2 to 10 children.")

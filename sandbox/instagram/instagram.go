@@ -37,9 +37,8 @@ func New(opts simulator.Options) *Platform {
 	return &Platform{Options: opts, Profile: profile, own: instagramLogin(opts), facebook: facebookLogin(opts)}
 }
 
-// profile describes the accounts of Instagram. With Instagram Login, a token lives for 60 days and can renew itself.
-// With Facebook Login, it is the token of the account's linked Page, which does not expire unless the control API
-// sets a lifetime.
+// profile describes Instagram accounts. With Instagram Login, a token lives for 60 days and can renew itself. With Facebook Login, it is
+// the token of the account's linked Page, which does not expire unless the control API sets a lifetime.
 var profile = simulator.Profile{
 	Platform: Name, Label: "Instagram", Prefix: "u_",
 	ID: simulator.Form{
@@ -109,8 +108,8 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	p.own.Resume(p.own.fetch)
 }
 
-// connected returns the additional fields of the first token's response. Instagram's page shows them within {"data":
-// […]}; clients read them at the top level, and so does Go's oauth2.
+// connected returns the first token response's additional fields. Instagram's page shows them within {"data": […]}; clients read them at
+// the top level, and so does Go's oauth2.
 func connected(to oauth.Grant) map[string]any {
 	return map[string]any{"user_id": json.Number(scopedID(to.Account.ID)), "permissions": to.Scopes}
 }

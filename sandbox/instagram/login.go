@@ -39,7 +39,7 @@ func facebookScopes() []string {
 	return []string{scopeFacebookBasic, scopeFacebookPublish, scopePageRead, scopePageList}
 }
 
-// login is the API of one login flow: a host with its own tokens and permissions, and the same edges.
+// login is a login flow's API: a host with its own tokens and permissions, and the same edges.
 type login struct {
 	*graph.API
 	// base is the path of the host.
@@ -80,8 +80,8 @@ func facebookLogin(opts simulator.Options) *login {
 	}
 }
 
-// ofInstagram reports whether a token is from Instagram Login and not from Facebook Login: the permissions have
-// different names, and neither host accepts the other's tokens.
+// ofInstagram reports whether a token is from Instagram Login and not from Facebook Login: the permissions have different names, and
+// neither host accepts the other's tokens.
 func ofInstagram(b state.Bearer) bool {
 	return slices.ContainsFunc(b.Scopes, func(scope string) bool { return strings.HasPrefix(scope, "instagram_business_") })
 }
@@ -103,8 +103,7 @@ func (l *login) register(api *http.ServeMux) {
 	api.HandleFunc("/", l.Refuse)
 }
 
-// owner returns the account in the path, whose token must have the permissions. With a linked Page, me is the Page
-// and never the account.
+// owner returns the path's account, whose token must have the permissions. With a linked Page, me is the Page and never the account.
 func (l *login) owner(c *graph.Call, scopes []string) (state.Account, *graph.Error) {
 	account, bad := c.Owner(scopes...)
 	if bad == nil && l.linked && c.PathValue("id") != account.ID {

@@ -30,8 +30,7 @@ func (l *login) readMedia(c *graph.Call) (any, *graph.Error) {
 	return c.Show(l.mediaNode(c.Request.Request, account, post))
 }
 
-// remove is DELETE /{id}. Instagram does not let a client delete a published post: "This operation is not supported"
-// (the reference of IG Media).
+// remove is DELETE /{id}. Instagram does not let a client delete a published post (IG Media reference: "This operation is not supported").
 func (l *login) remove(c *graph.Call) (any, *graph.Error) {
 	if _, bad := c.Account(l.write...); bad != nil {
 		return nil, bad
@@ -83,7 +82,7 @@ func node(values map[string]any) graph.Node {
 	return graph.Node{Type: "IGMedia", Values: values, Known: mediaFields, Default: []string{"id"}}
 }
 
-// addFile adds the fields of a picture or video.
+// addFile adds an image's or video's fields.
 func (l *login) addFile(r *http.Request, values map[string]any, kind string, file state.Media) {
 	values["media_url"], values["media_type"] = l.File(r, file), kindVideo
 	if kind == kindImage {

@@ -16,7 +16,7 @@ const (
 	maxOffset = 24 * 60 * 60 * 1000
 )
 
-// order is a request for a container.
+// order is a container request.
 type order struct {
 	detail
 	caption, imageURL, videoURL string
@@ -39,8 +39,7 @@ var (
 	documented = []string{"caption", "children", "image_url", "is_carousel_item", "thumb_offset", "upload_type", "video_url"}
 )
 
-// readOrder reads the parameters of a container. It returns an error if Instagram would refuse them before fetching a
-// file.
+// readOrder reads a container's parameters. It returns an error if Instagram would reject them before fetching a file.
 func (l *login) readOrder(q *graph.Params) (order, *graph.Error) {
 	asked := order{caption: q.Text("caption"), imageURL: q.Text("image_url"), videoURL: q.Text("video_url")}
 	kind := q.Text("media_type")
@@ -77,7 +76,7 @@ func (o *order) setKind(name string) *graph.Error {
 	return nil
 }
 
-// check enforces the rules of the kind.
+// check enforces the kind's rules.
 func (o *order) check(q *graph.Params) *graph.Error {
 	allowed, what := taken[o.Kind], "media_type "+o.Kind
 	if o.Item {

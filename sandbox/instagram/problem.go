@@ -5,7 +5,7 @@ package instagram
 
 import "github.com/herald-social/herald/sandbox/graph"
 
-// The failures of a container's processing, as the subcodes in its status.
+// Processing failures, as subcodes in the container status.
 const (
 	downloadFailed   = "2207052"
 	downloadTooSlow  = "2207003"

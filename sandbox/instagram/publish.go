@@ -80,8 +80,7 @@ func (l *login) publish(c *graph.Call) (any, *graph.Error) {
 	return c.PublishContainer(account, draft, creationNotFound(id))
 }
 
-// postQuota is an account's documented quota in any 24 hours. The platform's pages disagree; this is the number in
-// its reference.
+// postQuota is an account's documented 24-hour quota. The platform's pages disagree; this is the number in its reference.
 const postQuota = 50
 
 // limit is GET /{id}/content_publishing_limit.

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// addressable reports whether a text can be the address of a file.
+// addressable reports whether a string can be a file's address.
 func addressable(text string) bool {
 	return simulator.IsAddress(text) && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
@@ -26,7 +26,7 @@ func isOwn(err error) bool {
 	return own
 }
 
-// pullPicture fetches a picture while the client waits. It continues after the client has disconnected.
+// pullPicture fetches an image while the client waits. It continues after the client disconnects.
 func (l *login) pullPicture(c *graph.Call, address string) (blobs.Blob, *graph.Error) {
 	if !addressable(address) {
 		return blobs.Blob{}, unfetchable()
@@ -46,7 +46,7 @@ func (l *login) pullPicture(c *graph.Call, address string) (blobs.Blob, *graph.E
 	}
 }
 
-// fetch downloads and checks the video of a container while it is in progress.
+// fetch downloads and checks a container's video while it is in progress.
 func (l *login) fetch(c state.Container) {
 	l.Fetch(c, maxVideo, func(blob blobs.Blob, err error) string {
 		switch {

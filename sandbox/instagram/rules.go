@@ -23,7 +23,7 @@ const (
 
 const jpegType = "image/jpeg"
 
-// The limits of files. A picture's width has no limit: Instagram scales it to between 320 and 1440 pixels.
+// File limits. An image's width has no limit: Instagram scales it to between 320 and 1440 pixels.
 const (
 	maxImage      = 8 << 20
 	maxVideo      = 300 << 20
@@ -64,7 +64,7 @@ func validateImage(b blobs.Blob) *graph.Error {
 	return nil
 }
 
-// validateVideo returns the failure of a video's processing for its kind; "" for success.
+// validateVideo returns a video's processing failure for its kind; "" for success.
 func validateVideo(b blobs.Blob, shown detail) string {
 	play, offset := b.Duration.Seconds(), time.Duration(shown.ThumbOffset)*time.Millisecond
 	switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// TestScopes calls every operation with tokens that lack one permission each. It creates the tokens in the store,
-// because an owner's grant has all permissions.
+// TestScopes calls every operation with tokens that lack one permission each. It creates the tokens in the store, because an owner's grant
+// has all permissions.
 func TestScopes(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
 	store, err := state.Open(state.Options{Clock: clock, Logger: slog.New(slog.DiscardHandler)})

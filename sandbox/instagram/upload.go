@@ -25,7 +25,7 @@ func uploadPath(version, container string) string {
 	return uploadBase + "/ig-api-upload/" + version + "/" + container
 }
 
-// uploads is the host that receives the bytes of videos. It has its own error format and implements faults.Dialect.
+// uploads is the host that receives video uploads. It has its own error format and implements faults.Dialect.
 type uploads struct{ *login }
 
 // registerUploads adds the host to mux.
@@ -144,7 +144,7 @@ func (u uploads) receive(w http.ResponseWriter, r *faults.Request, container sta
 	}
 }
 
-// recordUpload stores the result of an upload and responds. The processing of a video starts at this point.
+// recordUpload stores an upload's result and responds. Video processing starts at this point.
 func (u uploads) recordUpload(w http.ResponseWriter, container state.Container, came func(*state.Container)) {
 	account, _ := u.Store.Account(state.Key{Platform: Name, ID: container.AccountID})
 	first := false

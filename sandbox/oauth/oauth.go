@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oauth simulates the authorization of a client by a person, for all platforms: the consent page and its
-// authorization codes (RFC 6749, section 4.1, with PKCE of RFC 7636). Each platform implements its own token endpoint
-// and wording.
+// Package oauth simulates a user's authorization of a client, for all platforms: the consent page and its authorization codes (RFC 6749,
+// section 4.1, with PKCE of RFC 7636). Each platform implements its own token endpoint and wording.
 package oauth
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// Dialog is a platform's page where a person chooses the account to connect. Create one with NewDialog.
+// Dialog is a platform's page for choosing the account to connect. Create one with NewDialog.
 type Dialog struct {
 	simulator.Options
 	simulator.Profile
@@ -34,8 +33,8 @@ type Dialog struct {
 	CodeLife time.Duration
 	// Fragment is the fragment of the redirect address; empty for none.
 	Fragment string
-	// Check runs the platform's own checks of a request, after the common ones. It returns a message for people, or
-	// "" if the request is valid.
+	// Check runs the platform's own checks of a request, after the common ones. It returns a human-readable message, or "" if the request
+	// is valid.
 	Check func(url.Values) string
 	// Offers reports whether an account can be chosen; nil offers all accounts of the platform.
 	Offers func(state.Account) bool
@@ -59,7 +58,7 @@ type Grant struct {
 	expires time.Time
 }
 
-// ServeHTTP serves the dialog. Each account is a link to the same address with the parameter `account`.
+// ServeHTTP serves the dialog. Each account is a link to the same address with the account parameter.
 func (d *Dialog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	redirect, message := d.check(query)
@@ -106,8 +105,7 @@ func (d *Dialog) check(query url.Values) (*url.URL, string) {
 	}
 }
 
-// scopesOf returns the requested scopes. Some platforms separate them by spaces and others by commas; Facebook
-// accepts both.
+// scopesOf returns the requested scopes. Some platforms separate them by spaces and others by commas; Facebook accepts both.
 func scopesOf(query url.Values) []string {
 	return strings.FieldsFunc(query.Get("scope"), func(r rune) bool { return r == ' ' || r == ',' })
 }
@@ -141,8 +139,7 @@ func (d *Dialog) issue(account state.Account, asked url.Values) string {
 	return code
 }
 
-// Redeem returns the grant of a code. A code works once, and only for the client and redirect_uri that it was issued
-// for.
+// Redeem returns a code's grant. A code works once, and only for its client and redirect_uri.
 func (d *Dialog) Redeem(code, client, redirect string) (Grant, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -100,7 +100,7 @@ type accountPage struct {
 	Older    string
 }
 
-// account shows an account's feed, newest posts first, with each chain in one piece.
+// account shows an account's feed, newest posts first, with complete chains.
 func (s *Site) account(w http.ResponseWriter, r *http.Request) {
 	platform := s.platforms[r.PathValue("platform")]
 	key := state.Key{Platform: r.PathValue("platform"), ID: r.PathValue("id")}

@@ -81,8 +81,8 @@ func (s *Site) Register(mux *http.ServeMux) error {
 	return nil
 }
 
-// address serves a platform's public address of a post or an account. As on the platforms, the username in a post's
-// address is ignored: the id determines the post, and other addresses redirect to the right one.
+// address serves a platform's public address of a post or an account. As on the platforms, the username in a post's address is ignored: the
+// ID determines the post, and other addresses redirect to the right one.
 func (s *Site) address(p Platform) http.HandlerFunc {
 	shared, _ := p.(apiBeside)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -148,7 +148,7 @@ type Consent struct {
 	// Client is the id of the application that requests access.
 	Client string
 	Scopes []string
-	// Deny is the address for a person who declines.
+	// Deny is the address for declining.
 	Deny    string
 	Choices []Choice
 }
@@ -156,7 +156,7 @@ type Consent struct {
 // Choice is an account that a person can connect.
 type Choice struct {
 	profile
-	// Allow is the address for a person who chooses the account.
+	// Allow is the address for choosing the account.
 	Allow string
 }
 

@@ -63,10 +63,9 @@ type Profile struct {
 	ID, Username Form
 	// Prefix is the prefix of usernames that are derived from ids.
 	Prefix string
-	// Grant returns the grant of an account's owner.
+	// Grant returns the account owner's grant.
 	Grant func(state.Account) state.Terms
-	// Demo is the account that exists from the start, with its token strings. They are well known: anyone who reaches
-	// the sandbox may use them.
+	// Demo is the initial account, with well-known token strings: anyone who reaches the sandbox may use them.
 	Demo                    state.Account
 	DemoAccess, DemoRefresh string
 }
@@ -96,7 +95,7 @@ func (p Profile) CheckAccount(id, username string) error {
 	return nil
 }
 
-// DefaultUsername derives a username from an account id: from its number, or from a hash if it is not a number.
+// DefaultUsername derives a username from an account ID: from its number, or from a hash if it is not a number.
 func (p Profile) DefaultUsername(id string) string {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
@@ -220,8 +219,7 @@ func (o Options) Seconds(until time.Time) int64 {
 	return int64(until.Sub(o.Clock.Now()).Round(time.Second) / time.Second)
 }
 
-// WriteJSON writes a JSON body. It does not escape <, > and &: JSON does not require it, and the platforms do not do
-// it.
+// WriteJSON writes a JSON body. It does not escape <, > and &: JSON does not require it, and neither do the platforms.
 func WriteJSON(w http.ResponseWriter, status int, contentType string, body any) {
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)

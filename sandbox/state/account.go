@@ -36,13 +36,12 @@ type Settings struct {
 	ListingLag *time.Duration `json:"listing_lag,omitempty"`
 	// TokenTTL is the lifetime of access tokens; 0 uses the platform's default.
 	TokenTTL time.Duration `json:"token_ttl,omitempty"`
-	// Processing is the time that the platform processes an upload before it can be published; nil uses the
-	// platform's default.
+	// Processing is the platform's processing time of an upload before its publication; nil uses the platform's default.
 	Processing *time.Duration `json:"processing,omitempty"`
 	// ProcessingError, if not empty, is the error that the processing ends with.
 	ProcessingError string `json:"processing_error,omitempty"`
-	// Pages are the ids of other accounts that the same person manages. A client that the person authorized can
-	// choose among all of them. Only Facebook has such accounts.
+	// Pages are the IDs of other accounts managed by the same user. A client authorized by the user can choose among all of them. Only
+	// Facebook has such accounts.
 	Pages []string `json:"pages,omitempty"`
 }
 
@@ -176,8 +175,8 @@ func (s *Store) CreateAccount(fresh Account, first Tokens, withRefresh bool) (Ac
 	return fresh, true, nil
 }
 
-// ChangeAccount applies edit to an account's settings and display name. A new token lifetime can shorten the
-// account's existing access tokens but never extends them.
+// ChangeAccount applies edit to an account's settings and display name. A new token lifetime can shorten the account's existing access
+// tokens but never extends them.
 func (s *Store) ChangeAccount(key Key, edit func(*Account)) (Account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,7 @@ type Container struct {
 	Root string `json:"root,omitempty"`
 	// Media are the container's files, in order.
 	Media []Media `json:"media,omitempty"`
-	// Source is the address of a file that the platform has not fetched yet; empty if there is none.
+	// Source is the address of a file that the platform has not fetched yet; empty without one.
 	Source string `json:"source,omitempty"`
 	// Detail is opaque data of the platform's simulator.
 	Detail json.RawMessage `json:"detail,omitempty"`
@@ -34,8 +34,8 @@ type Container struct {
 	ReadyAt time.Time `json:"ready_at"`
 	// Failure is the error that the processing ends with; empty for success.
 	Failure string `json:"failure,omitempty"`
-	// PostID is the id of the published post, if any. It is stored with the post, so that a single write creates the
-	// post and marks the container as used.
+	// PostID is the published post's ID, if any. It is stored with the post, so a single write creates the post and marks the container as
+	// used.
 	PostID string `json:"-"`
 }
 

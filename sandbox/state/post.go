@@ -48,7 +48,7 @@ type Post struct {
 	Free bool `json:"free,omitempty"`
 	// Draft means that the post is in the account's inbox and not visible.
 	Draft bool `json:"draft,omitempty"`
-	// Deleted marks a deleted post. It stays in the account's list because it still counts against the quota.
+	// Deleted marks a deleted post. It remains in the account's list because it still counts against the quota.
 	Deleted bool `json:"deleted,omitempty"`
 	// Detail is opaque data of the platform's simulator.
 	Detail json.RawMessage `json:"detail,omitempty"`
@@ -74,9 +74,9 @@ type Draft struct {
 	Free bool
 	// Inbox creates the post in the inbox, for the account's owner to publish.
 	Inbox bool
-	// DuplicateWindow is the period for refusing a repeated text without media; 0 disables the check.
+	// DuplicateWindow is the period for rejecting a repeated text without media; 0 disables the check.
 	DuplicateWindow time.Duration
-	// Repeats reports whether the draft repeats the newest visible post, which refuses it. It may be nil.
+	// Repeats reports whether the draft repeats the newest visible post, which rejects it. It may be nil.
 	Repeats func(newest Post) bool
 	// NewID returns the platform's id for a stamp.
 	NewID func(Stamp) string

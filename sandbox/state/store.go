@@ -1,12 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state stores the accounts, tokens, containers and posts of the simulated platforms.
+// Package state stores the simulated platforms' accounts, tokens, containers and posts.
 //
-// All state is in memory, guarded by one lock. With a folder, every change is also written to a bbolt database before
-// it is acknowledged, so a process that is killed at any time restarts with exactly the acknowledged state. Writes
-// are not synced to disk: they survive the death of the process but not a power failure, a good trade-off for a
-// simulator in benchmarks.
+// All state is in memory, guarded by one lock. With a directory, every change is also written to a bbolt database before it is
+// acknowledged, so a process killed at any time restarts with exactly the acknowledged state. Writes are not synced to disk: they survive
+// process death but not a power failure, a good trade-off for a simulator in benchmarks.
 package state
 
 import (
@@ -171,8 +170,8 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Reset removes all posts and containers and restores the default settings of every account. Accounts and tokens
-// stay, so that connected clients stay connected.
+// Reset removes all posts and containers and restores every account's default settings. Accounts and tokens are kept, so clients remain
+// connected.
 func (s *Store) Reset() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -144,8 +144,8 @@ func TestExpiredTokensAreForgotten(t *testing.T) {
 	}
 }
 
-// TestChangeThatCannotBeSaved closes the database below the store, so that writes fail as on a full disk: the change
-// is not acknowledged.
+// TestChangeThatCannotBeSaved closes the database below the store, which makes writes fail as on a full disk. The change is not
+// acknowledged.
 func TestChangeThatCannotBeSaved(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)

@@ -112,7 +112,7 @@ func (g grant) endingBy(until time.Time) grant {
 	return g
 }
 
-// with returns the grant with new tokens. It drops expired access tokens, so that a long-lived grant stays small.
+// with returns the grant with new tokens. It drops expired access tokens, which keeps a long-lived grant small.
 func (g grant) with(t Tokens, now time.Time) grant {
 	g.Access = slices.DeleteFunc(slices.Clone(g.Access), func(a access) bool { return a.expired(now) })
 	g.Access = append(g.Access, access{Token: t.Access, IssuedAt: now, ExpiresAt: t.ExpiresAt})
@@ -212,9 +212,9 @@ func (t *Tokens) fill(platform string, withRefresh bool) {
 	}
 }
 
-// Rotate exchanges a refresh token for a new access token and, unless the account's terms are Fixed, a new refresh
-// token. The old refresh token then stops working immediately; old access tokens keep their expiry. It returns false
-// if the refresh token is unknown, already used, or expired.
+// Rotate exchanges a refresh token for a new access token and, unless the account's terms are Fixed, a new refresh token. The old refresh
+// token becomes invalid immediately; old access tokens keep their expiry. It returns false if the refresh token is unknown, already used,
+// or expired.
 func (s *Store) Rotate(refresh string, terms func(Account) Terms) (Tokens, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -230,7 +230,7 @@ func (p *Platform) processing(u *upload) *processingInfo {
 // HEVC.
 var videoCodecs = []string{"h264", "hevc"}
 
-// isFilm reports whether a type is MP4 or QuickTime, which share one structure.
+// isFilm reports whether a type is MP4 or QuickTime, which share a structure.
 func isFilm(mimeType string) bool {
 	return slices.Contains([]string{"video/mp4", "video/quicktime", "video/x-m4v"}, mimeType)
 }

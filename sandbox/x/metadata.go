@@ -14,8 +14,8 @@ import (
 // maxAlt is the maximum length of a media's description, in characters.
 const maxAlt = 1000
 
-// describe is POST /2/media/metadata: a description of a media for people who cannot see it. The sandbox validates it
-// and does not show it anywhere. Clients send only alt_text of the metadata.
+// describe is POST /2/media/metadata: a media description for users who cannot see it. The sandbox validates it and does not show it
+// anywhere. Clients send only alt_text of the metadata.
 func (p *Platform) describe(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callMetadata, scopeMedia)
 	if !ok {

@@ -118,8 +118,8 @@ const (
 	rateWindow = 15 * time.Minute
 )
 
-// rateHeaders sets the three rate limit headers of every response. Calls never use the limits up, because tests and
-// benchmarks would run into them. Only the quota of the control API and the rate_limit fault are enforced.
+// rateHeaders sets every response's three rate limit headers. Calls never exhaust the limits, because tests and benchmarks would exceed
+// them. Only the control API's quota and the rate_limit fault are enforced.
 func (p *Platform) rateHeaders(w http.ResponseWriter, of endpoint, spent bool) {
 	if w.Header().Get(limitHeaders+"-Reset") != "" {
 		return // limitedUntil has set them

@@ -323,8 +323,8 @@ func (p *Platform) process(u *upload, file *blobs.Blob, account state.Account) {
 	u.ReadyAt = now.Add(account.Settings.Work(mediaWork))
 }
 
-// noPage returns the error for STATUS of an image: only media with processing_info have a state
-// (plhery/node-twitter-api-v2#336, tweepy/tweepy#1851).
+// noPage returns the error for an image's STATUS: only media with processing_info have a state (plhery/node-twitter-api-v2#336,
+// tweepy/tweepy#1851).
 func noPage() *problem {
 	out := problemFor(http.StatusNotFound)
 	out.Detail = "Sorry, that page does not exist"
