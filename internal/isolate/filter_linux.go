@@ -65,6 +65,10 @@ func (t test) offset() uint32 {
 }
 
 // filter lists the actions for system calls. Calls without a rule are refused.
+//
+// elastic/go-seccomp-bpf (v1.6.0) compiles similar policies with other verdicts: errno 0 becomes EPERM, so that no call
+// can pretend; calls of x32 and of other architectures fail instead of ending the process; and the upper halves of
+// numbers count. Its LoadFilter returns no listener.
 type filter []rule
 
 // all returns one rule per call.
