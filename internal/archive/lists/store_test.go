@@ -6,6 +6,7 @@ package lists_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -140,11 +141,18 @@ func TestRebuild(t *testing.T) {
 	t.Parallel()
 	flip := func(data []byte) []byte { data[len(data)/2] ^= 1; return data }
 	gone := func([]byte) []byte { return nil }
+	// The index begins with its hash and its format.
+	newer := func(data []byte) []byte {
+		rest := bytes.Replace(data[16:], []byte("HLx1"), []byte("HLx2"), 1)
+		sum := sha256.Sum256(rest)
+		return append(sum[:16:16], rest...)
+	}
 	for name, tc := range map[string]struct {
 		reason, part string
 		damage       func([]byte) []byte
 	}{
 		"index damaged":    {"nothing else tells what there is", "index", flip},
+		"another format":   {"another version of Herald wrote it", "index", newer},
 		"segments damaged": {"a merge reads them", "segments/", flip},
 		"segments gone":    {"somebody has emptied the folder", "segments/", gone},
 	} {
