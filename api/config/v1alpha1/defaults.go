@@ -78,7 +78,7 @@ func (o *OIDC) SetDefaults() {
 // Shared returns the fields that both kinds of configuration have.
 func (c *Common) Shared() *Common { return c }
 
-// Namespaces are the namespaces that an installation serves; empty for all.
+// Namespaces lists the namespaces that an installation serves. An empty list means all namespaces.
 type Namespaces []string
 
 // Include reports whether a namespace is served.
