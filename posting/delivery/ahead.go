@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	// textAhead is the lead time for preparing text. Text takes a moment to prepare, and its preparation is not
-	// recorded.
+	// textAhead is the lead time for preparing text, which is short and not recorded.
 	textAhead = time.Minute
-	// firstAheadPause and longestAheadPause bound the backoff between attempts before the post's time.
+	// firstAheadPause and longestAheadPause bound the backoff between early preparation attempts.
 	firstAheadPause   = 10 * time.Second
 	longestAheadPause = 5 * time.Minute
-	// maxPreparedProblem is the maximum length of Prepared.Problem in the schema.
+	// maxPreparedProblem is the schema's maximum length of Prepared.Problem.
 	maxPreparedProblem = 1024
 )
 
 // ExpectedRate is the assumed upload rate in bytes per second. It extends the lead time of large files.
 const ExpectedRate = 1 << 20
 
-// ahead collects the decisions about preparations before the post's time.
+// ahead collects decisions about early preparations.
 type ahead struct {
 	missing   []int
 	actions   []Action
@@ -41,8 +40,8 @@ func (a *ahead) requeueAt(at time.Time) {
 	}
 }
 
-// prepareAhead decides which preparations to start before the post's time, and records their results. A prepared post
-// can still be cancelled or edited.
+// prepareAhead decides which preparations to start before the scheduled time, and records their results. A prepared post can still be
+// cancelled or edited.
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {
@@ -68,7 +67,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 		return
 	}
 	if f.blocked(i) != nil {
-		// A change of the inputs requeues the post. Until then a retry would fail again.
+		// A change of the inputs requeues the post. A retry before that would fail again.
 		a.forInputs = true
 		a.requeueAt(f.blockedUntil(i))
 		return
@@ -101,8 +100,8 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 	}
 }
 
-// outdate drops a recorded preparation whose content differs from the post after an edit. If a Secret holds upload
-// sessions, outdate keeps the reference to it, so that the Secret is cleaned up with the rest.
+// outdate drops a recorded preparation whose content no longer matches the edited post. It keeps the reference to a Secret with upload
+// sessions for its cleanup.
 func outdate(t *v1alpha1.TargetStatus, hash string) {
 	switch {
 	case t.Prepared == nil || t.Prepared.ContentHash == hash:
@@ -113,9 +112,8 @@ func outdate(t *v1alpha1.TargetStatus, hash string) {
 	}
 }
 
-// AheadFrom returns the start of the preparation window of a scheduled post's target: the configured lead before the
-// post's time, plus upload time for large files. The lead is at most half of lasts, the platform's TTL for a
-// preparation. A per-post spread keeps posts with equal times from starting together.
+// AheadFrom returns the start of a scheduled target's preparation window: the configured lead time, plus upload time for large files. The
+// lead is at most half of lasts, the platform's TTL for a preparation. A per-post spread staggers posts with equal times.
 func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	var bytes int64
 	files := Files(f.Post, i)
@@ -132,8 +130,8 @@ func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	return f.Post.Spec.ScheduledAt.Add(-lead + f.spread(lead/2))
 }
 
-// preparationRetryAt returns the time of the next attempt after a preparation failed ahead of time. After a permanent
-// error it returns a time a year away, which leaves the next attempt to the post's time.
+// preparationRetryAt returns the retry time of a failed early preparation. A permanent error returns a time one year away, which defers the
+// next attempt to the scheduled time.
 func preparationRetryAt(p *Preparation) time.Time {
 	if p.Err.Class == platforms.ClassPermanent || p.Err.Class == platforms.ClassDuplicate {
 		return p.EndedAt.Add(24 * 365 * time.Hour)
@@ -149,7 +147,7 @@ func preparationRetryAt(p *Preparation) time.Time {
 	return at
 }
 
-// recordPrepared records a complete preparation. Text is not recorded, because it can be prepared again in a moment.
+// recordPrepared records a complete preparation. Text preparations are quick to repeat and not recorded.
 func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 	known := t.Prepared
 	secret, hash := p.recordedSecret(known)
@@ -163,7 +161,7 @@ func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 	}
 }
 
-// recordFailure records the error of a preparation and reports whether it differs from the recorded one.
+// recordFailure records a preparation error and reports whether it differs from the recorded one.
 func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
 	secret, hash := p.recordedSecret(t.Prepared)
 	failed := v1alpha1.Prepared{
@@ -175,7 +173,7 @@ func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
 		same.MadeAt, same.Checkpoint, same.Secret, same.SecretHash, same.Complete = failed.MadeAt, failed.Checkpoint, failed.Secret, failed.SecretHash, false
 		if same == failed {
 			if known.SecretHash != failed.SecretHash {
-				// Without the new hash, the contents of the Secret would not be reused.
+				// Without the new hash, the Secret's contents would not be reused.
 				t.Prepared = &failed
 			}
 			return false

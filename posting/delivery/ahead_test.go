@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// illustrated adds an image of the given size to the post, and support for images to the platform.
+// illustrated adds an image of the given size to the post, and image support to the platform.
 func (s *situation) illustrated(bytes int64) {
 	s.Post.Spec.Category = v1alpha1.CategoryImage
 	s.Post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "m"}}}
@@ -25,7 +25,7 @@ func (s *situation) illustrated(bytes int64) {
 	s.Media = map[string]*v1alpha1.Media{"m": m}
 }
 
-// aheadOf returns a preparation that started before the post's time.
+// aheadOf returns an early preparation.
 func aheadOf(state PreparationState, change func(p *Preparation)) func(int) Preparation {
 	p := Preparation{State: state, Hash: "hash", Checkpoint: "upload", EndedAt: t0.Add(-5 * time.Second), Ahead: true, TTL: 24 * time.Hour}
 	if change != nil {
@@ -51,10 +51,10 @@ func prepared(change func(p *v1alpha1.Prepared)) *v1alpha1.Prepared {
 	return p
 }
 
-// TestDecideAhead decides about an image post that is due in twenty minutes. Its preparation starts half an hour
-// before its time, less its own spread of up to a quarter of an hour.
+// TestDecideAhead covers an image post that is due in twenty minutes. Its preparation starts half an hour before its time, less its own
+// spread of up to a quarter of an hour.
 func TestDecideAhead(t *testing.T) {
-	// The waits until the last look, and until the preparation of a post that is due in three hours.
+	// The delays until the last check, and until the preparation of a post due in three hours.
 	const unhurried, early = "wait 15m13.896638028s", "wait 2h31m23.379828173s"
 	complete := func(p *v1alpha1.Prepared) { p.Complete = true }
 	failed := func(p *v1alpha1.Prepared) { p.Problem = "busy" }
@@ -67,7 +67,7 @@ func TestDecideAhead(t *testing.T) {
 		reason string
 		change func(s *situation)
 		want   []string
-		// prepared is the recorded preparation afterwards.
+		// prepared is the resulting recorded preparation.
 		prepared *v1alpha1.Prepared
 	}{
 		"nothing to prepare": {"it waits for its time", nil, []string{"write", unhurried}, nil},

@@ -13,8 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestDeadlines checks the message of a post that waits while the platform accepts no posts of its account. If the limit
-// applies to that account, the message is the connection's own.
+// TestDeadlines checks the message of a rate-limited post. A limit on the account itself has the connection's message.
 func TestDeadlines(t *testing.T) {
 	limited := func(conn *v1alpha1.Connection, in time.Duration, why string) {
 		conn.Status.RateLimitedUntil, conn.Status.RateLimitedMessage = v1alpha1.NewTimePtr(t0.Add(in)), why

@@ -14,9 +14,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Content returns the next content to publish for a target. For a tree, that is the first card that is not recorded,
-// as a reply to the previous card. The files have no Bytes. A missing file has only its name: it cannot be sent, but
-// an earlier publication with it can still be looked up.
+// Content returns a target's next content to publish. In a tree, it is the first unrecorded card, as a reply to the previous card. Files
+// have no Bytes. A missing file has only its name, which is enough to look up an earlier publication but not to send it.
 func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) platforms.Content {
 	spec := &post.Spec
 	to := &spec.Targets[target]
@@ -48,7 +47,7 @@ func file(name string, m *v1alpha1.Media) platforms.File {
 	return platforms.FileOf(m)
 }
 
-// Text returns the next text to publish for a target. For a tree, it is the caption of the next card.
+// Text returns a target's next text to publish. In a tree, it is the next card's caption.
 func Text(post *v1alpha1.Post, target int) string {
 	if target >= len(post.Spec.Targets) {
 		return ""
@@ -61,7 +60,7 @@ func Text(post *v1alpha1.Post, target int) string {
 	return post.Spec.Targets[target].Caption
 }
 
-// Files returns references to the files of the next content of a target.
+// Files returns file references for a target's next content.
 func Files(post *v1alpha1.Post, target int) []v1alpha1.LocalReference {
 	spec := &post.Spec
 	switch {
@@ -77,7 +76,7 @@ func Files(post *v1alpha1.Post, target int) []v1alpha1.LocalReference {
 	return nil
 }
 
-// FileProblem returns the reason why the files of a target cannot be sent now, or "".
+// FileProblem returns why a target's files cannot currently be sent, or "".
 func FileProblem(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) string {
 	for _, ref := range Files(post, target) {
 		m := media[ref.Name]
@@ -91,7 +90,7 @@ func FileProblem(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Med
 	return ""
 }
 
-// ContentHash identifies the next content of a target together with the publishing account.
+// ContentHash identifies a target's next content and its publishing account.
 func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, media map[string]*v1alpha1.Media) string {
 	c := Content(post, target, media)
 	parts := []string{c.Text}
@@ -111,7 +110,7 @@ func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, med
 	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, parts...)
 }
 
-// options lists TikTok's options as strings, including the unset ones.
+// options lists TikTok's options as strings, including unset ones.
 func options(o *v1alpha1.TikTokOptions) []string {
 	flag := func(b *bool) string {
 		if b == nil {

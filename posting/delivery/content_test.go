@@ -21,7 +21,7 @@ func refs(names ...string) (refs []v1alpha1.LocalReference) {
 	return refs
 }
 
-// cardsOf returns a tree of three cards, the second with a file. The first ones are published.
+// cardsOf returns a three-card tree whose second card has a file. The first cards are published.
 func cardsOf(published int) *v1alpha1.Post {
 	p := tree(v1alpha1.TargetStatus{State: v1alpha1.TargetPending})
 	for i, caption := range []string{"one", "two", "three"} {
@@ -118,8 +118,7 @@ func TestFileProblem(t *testing.T) {
 	}
 }
 
-// TestContentHash checks that a hash changes with all published content and with nothing else: a preparation can be
-// used until its hash changes.
+// TestContentHash checks that a hash depends on all published content and nothing else, because preparations are valid for their hash.
 func TestContentHash(t *testing.T) {
 	hash := func(p *v1alpha1.Post, conn *v1alpha1.Connection, m *v1alpha1.Media) string {
 		return ContentHash(p, 0, conn, map[string]*v1alpha1.Media{"m": m})

@@ -14,8 +14,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// Decide returns the next actions for a post. It reads only recorded facts, so that any process may take over at any
-// moment.
+// Decide returns a post's next actions. It reads only recorded facts, so any process may take over at any moment.
 func Decide(f *Facts) []Action {
 	post := f.Post
 	if len(f.Results) > 0 {
@@ -66,15 +65,15 @@ func Decide(f *Facts) []Action {
 	return f.deliver()
 }
 
-// cancel returns the write that records a cancelled post.
+// cancel returns the write that records a cancellation.
 func cancel() Write {
 	return Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}
 }
 
 const acceptedMessage = "the post passed every rule"
 
-// mayHaveBeenSent reports whether the object is a copy from a backup whose original was due before. An edit does not
-// change that: no target is sent until a person has resolved the undecided ones.
+// mayHaveBeenSent reports whether the object is a backup copy whose original was already due. Edits do not change the result: no target is
+// sent until a user has resolved the undecided ones.
 func (f *Facts) mayHaveBeenSent() bool {
 	entries := f.Post.Status.Targets
 	isKnown := len(entries) > 0 && len(undecided(f.Post)) == 0 && !slices.ContainsFunc(entries, func(t v1alpha1.TargetStatus) bool {
@@ -83,12 +82,12 @@ func (f *Facts) mayHaveBeenSent() bool {
 	return f.dueCopy() && !hasEarlierRecord(f.Post) && !isKnown
 }
 
-// dueCopy reports whether the object is a copy from a backup and is due.
+// dueCopy reports whether the object is a due backup copy.
 func (f *Facts) dueCopy() bool {
 	return record.IsCopy(f.Post) && !f.Post.Spec.Draft && posting.UntilDue(f.Post, f.Now) <= 0
 }
 
-// restored blocks a copy from a backup.
+// restored blocks a backup copy.
 var restored = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,
 	Problem: "not sent: this object is younger than the post, so it seems to be a copy restored from a backup (or the clocks of the apiserver and " +
@@ -96,10 +95,9 @@ var restored = v1alpha1.Blocked{
 	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
 }
 
-// release allows the deletion of a post when no call for it can be running and the outcome of the last call is known
-// or can no longer be determined. If a connection is deleted meanwhile, the post is requeued, because no further
-// lookup is possible. In a namespace that is being deleted, release does one last lookup without waiting for the next
-// due time.
+// release allows a post's deletion when no call for it can be running and the last call's outcome is known or no longer determinable. If
+// its connection is deleted meanwhile, the post is requeued, because lookups are no longer possible. In a terminating namespace, release
+// does a final lookup without waiting for the due time.
 func (f *Facts) release() []Action {
 	lookups := f.dueLookups()
 	if f.NamespaceTerminating {
@@ -119,7 +117,7 @@ func (f *Facts) release() []Action {
 	return []Action{Release{}}
 }
 
-// admit records that the post passed every rule.
+// admit records that the post passed validation.
 func (f *Facts) admit() {
 	setAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 	f.ensureTargets()
@@ -130,12 +128,11 @@ func (f *Facts) admit() {
 	}
 }
 
-// lastLook is how long before its time every post is reconciled once, even without an event. Problems that exist by
-// then are reported while they can still be fixed. Posts that are due in the same second are delivered in the order of
-// their arrival (package dispatch), which is tracked for minutes and not for months.
+// lastLook is the lead time of a final reconciliation before every post's time. It reports problems while they can still be fixed. Posts
+// due in the same second are delivered in arrival order (package dispatch), which is tracked for minutes only.
 const lastLook = 5 * time.Minute
 
-// schedule accepts a post that is due in the future, and starts the preparations that are possible before then.
+// schedule accepts a future post and starts the preparations that are already possible.
 func (f *Facts) schedule() []Action {
 	f.admit()
 	ahead := f.prepareAhead()
@@ -147,8 +144,8 @@ func (f *Facts) schedule() []Action {
 	return append(ahead.actions, Write{}, wait)
 }
 
-// waitForTime requeues the post for the last look, and after that at the scheduled time. The wait has no upper bound,
-// since the owner of the timers requeues posts after a jump of the clock (apiclock.Leaps).
+// waitForTime requeues the post for the last look, and after that at the scheduled time. The delay is unbounded, because the timers' owner
+// requeues posts after a clock jump (apiclock.Leaps).
 func (f *Facts) waitForTime() Wait {
 	at := f.Post.Spec.ScheduledAt.Time
 	if last := at.Add(f.spread(lastLook/2) - lastLook); last.After(f.Now) {
@@ -157,7 +154,7 @@ func (f *Facts) waitForTime() Wait {
 	return Wait{Until: at, InTurn: true}
 }
 
-// failAll fails every target of a post without a claim. Each target has its own event.
+// failAll fails all targets of an unclaimed post. Each target has its own event.
 func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 	f.ensureTargets()
 	for i := range f.Post.Status.Targets {
@@ -166,7 +163,7 @@ func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 	return []Action{Write{}}
 }
 
-// ensureTargets adds the missing status entries of targets.
+// ensureTargets adds missing target entries to the status.
 func (f *Facts) ensureTargets() {
 	post := f.Post
 	for i := range post.Spec.Targets {
@@ -188,7 +185,7 @@ func (f *Facts) ensureTargets() {
 	}
 }
 
-// fail fails a target that has no open attempt.
+// fail fails a target without an open attempt.
 func fail(t *v1alpha1.TargetStatus, why v1alpha1.Blocked) {
 	if err := attempt.Fail(t, why); err != nil {
 		panic(fmt.Sprintf("target %d cannot fail: %v", t.Index, err))

@@ -39,14 +39,14 @@ func (p publisher) Capabilities() platforms.Capabilities {
 	}
 }
 
-// situation is the state that a row of a table changes.
+// situation is the state that a table row changes.
 type situation struct {
 	*Facts
 	target *v1alpha1.TargetStatus
 	conn   *v1alpha1.Connection
 }
 
-// facts returns the facts of an immediate text post to one ready account of X, created ten seconds ago, with a change.
+// facts returns the facts of an immediate text post to a ready X account, created ten seconds ago, with a change.
 func facts(change func(s *situation)) *Facts {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{
 		Name: "post", Namespace: "team", UID: "uid", Generation: 1, CreationTimestamp: metav1.NewTime(t0.Add(-10 * time.Second)),
@@ -82,14 +82,14 @@ func ready(conn *v1alpha1.Connection, status metav1.ConditionStatus, reason stri
 	conn.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "so it is"}}
 }
 
-// entered stores the row's target in the status of the post.
+// entered stores the row's target in the post's status.
 func (s *situation) entered() *v1alpha1.TargetStatus {
 	s.Post.Status.ObservedGeneration = s.Post.Generation
 	s.Post.Status.Targets = []v1alpha1.TargetStatus{*s.target}
 	return &s.Post.Status.Targets[0]
 }
 
-// claimed opens an attempt of the first target with a claim in the past.
+// claimed opens an attempt for the first target with a past claim.
 func (s *situation) claimed(ago time.Duration) *v1alpha1.TargetStatus {
 	t := s.entered()
 	if err := attempt.Open(t, attempt.Claim{ID: "a1", AccountID: "account", Window: s.Settings.SendWindow}, t0.Add(-ago)); err != nil {
@@ -103,7 +103,7 @@ func (s *situation) scheduled(in time.Duration) {
 	s.Post.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(in))
 }
 
-// twoTargets adds a second target to another account.
+// twoTargets adds a target on a second account.
 func (s *situation) twoTargets() {
 	other := s.conn.DeepCopy()
 	other.Name = "y"
@@ -488,10 +488,10 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// entry returns entry i of the status.
+// entry returns status entry i.
 func (s *situation) entry(i int) *v1alpha1.TargetStatus { return posting.Target(s.Post, i) }
 
-// pausedSecond adds a second target that waits for two minutes.
+// pausedSecond adds a second target with a two-minute pause.
 func (s *situation) pausedSecond() {
 	s.twoTargets()
 	s.entered()
@@ -500,7 +500,7 @@ func (s *situation) pausedSecond() {
 	})
 }
 
-// turnedAway closes an attempt that the platform refused because of the connection. The retry is in a minute.
+// turnedAway closes an attempt that the platform refused because of the connection. The retry is in one minute.
 func (s *situation) turnedAway() *v1alpha1.TargetStatus {
 	t := s.claimed(time.Minute)
 	t.Attempt.Outcome, t.NextTryAt = v1alpha1.OutcomeRefused, v1alpha1.NewTimePtr(t0.Add(time.Minute))
@@ -518,7 +518,7 @@ func (s *situation) accepted() {
 // notFound is the error for a missing connection.
 var notFound = field.ErrorList{field.NotFound(field.NewPath("spec", "targets").Index(0).Child("connectionRef", "name"), "x")}
 
-// TestRefuse checks the messages of the targets of a post that is not accepted.
+// TestRefuse checks the target messages of an unaccepted post.
 func TestRefuse(t *testing.T) {
 	path := field.NewPath("spec", "targets")
 	missing := field.ErrorList{field.NotFound(path.Index(1).Child("connectionRef", "name"), "y")}
@@ -582,7 +582,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestDecideFails checks the reasons of failed targets.
+// TestDecideFails checks the failure reasons of targets.
 func TestDecideFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why    string

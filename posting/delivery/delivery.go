@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package delivery decides the next actions for a post. Decide takes recorded facts and the time, and returns actions.
-// The reconciler executes them, and package explore tests every possible order of events. The functions of record.go
-// record events in the post, and Describe derives the fields for readers. The package is pure: it changes only the
-// status of the given post, does no I/O and reads no clock.
+// Package delivery decides a post's next actions. Decide maps recorded facts and the time to actions, which the reconciler executes.
+// Package explore tests all event orders. The functions in record.go record events in the post, and Describe derives the user-visible
+// fields. The package is pure: it changes only the given post's status, does no I/O and reads no clock.
 package delivery
 
 import (
@@ -19,75 +18,73 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Settings are the time limits of delivery.
+// Settings holds the delivery time limits.
 type Settings struct {
-	// StartingDeadline is the maximum lateness of a scheduled post, and the maximum time for retries of a temporary
-	// refusal.
+	// StartingDeadline is the maximum delay of a scheduled post, and the maximum retry time after a temporary refusal.
 	StartingDeadline time.Duration
-	// LongestDelay is the maximum lateness of a post whose platform announces pauses. Within it, the starting deadline
-	// counts from the end of a pause.
+	// LongestDelay is the maximum delay of a post whose platform announces pauses. Within it, the starting deadline counts from the end of
+	// a pause.
 	LongestDelay time.Duration
-	// SendWindow is the time after a claim within which its call must start.
+	// SendWindow is the maximum time between a claim and the start of its call.
 	SendWindow time.Duration
 	// ClockMargin is the maximum difference between two clocks.
 	ClockMargin time.Duration
-	// PrepareAhead is the lead time for the preparation of a scheduled post with files.
+	// PrepareAhead is the preparation lead time of scheduled posts with files.
 	PrepareAhead time.Duration
 }
 
-// Facts are the input of a decision.
+// Facts is the input of a decision.
 type Facts struct {
-	// Post is the post as it was read. Decide records its decisions about targets in the status.
+	// Post is the post as read. Decide records target decisions in its status.
 	Post *v1alpha1.Post
-	// Now is the time of the decision.
+	// Now is the decision time.
 	Now time.Time
-	// Settings are the settings of this installation.
+	// Settings holds this installation's settings.
 	Settings Settings
-	// Platforms are the platforms of this process.
+	// Platforms holds this process's platforms.
 	Platforms platforms.Registry
-	// Connections and Media hold the objects that the post refers to, by name. Missing objects have no entry.
+	// Connections and Media hold the referenced objects by name. Missing objects have no entry.
 	Connections map[string]*v1alpha1.Connection
 	Media       map[string]*v1alpha1.Media
-	// BlockedUntil returns when the platform accepts calls for a connection again, or zero if it accepts them now.
+	// BlockedUntil returns the end of a connection's rate limit, or zero without one.
 	BlockedUntil func(conn *v1alpha1.Connection) time.Time
-	// Unowned is set if no team owns the post's namespace. Nothing is sent there.
+	// Unowned means that no team owns the post's namespace. Its posts are not sent.
 	Unowned bool
-	// StartedAt is when this process started to reconcile posts, or zero if it does not matter.
+	// StartedAt is when this process started to reconcile posts; zero if irrelevant.
 	StartedAt time.Time
 	// Earlier is the lookup of an earlier post with the same name.
 	Earlier Earlier
-	// Rollback describes a detected or suspected rollback of the cluster.
+	// Rollback describes a detected or suspected cluster rollback.
 	Rollback Rollback
-	// NamespaceTerminating is set if the post's namespace is being deleted. It is read only for a post that is being
-	// deleted. Deleting the namespace removes the evidence of the last call.
+	// NamespaceTerminating is true if the post's namespace is being deleted, together with the evidence of the last call. It is read only
+	// for posts being deleted.
 	NamespaceTerminating bool
-	// Suspended is set while the post's team is suspended. Suspensions are its recent suspensions, including the
-	// current one once it is recorded. They shift deadlines.
+	// Suspended is true while the post's team is suspended. Suspensions holds its recent suspensions, including the recorded current one.
+	// They shift deadlines.
 	Suspended   bool
 	Suspensions []v1alpha1.Suspension
-	// MayProbe reports whether the post may call the platform for a connection without a current limit in
-	// BlockedUntil. After the limit of an app ends, one post probes whether the platform accepts calls again. If
-	// MayProbe is nil, every post may call.
+	// MayProbe reports whether the post may call the platform for a connection without a current limit in BlockedUntil. After an app's
+	// limit ends, a single post probes the platform. If MayProbe is nil, every post may call.
 	MayProbe func(conn *v1alpha1.Connection) bool
-	// Invalid returns the rules that the post breaks.
+	// Invalid returns the post's validation errors.
 	Invalid func() field.ErrorList
-	// Results are results that this process has but could not record.
+	// Results holds this process's unrecorded results.
 	Results []Result
-	// CredentialsProblem returns the error of reading a connection's credentials in this reconciliation. It returns
-	// nil if they could be read, or were not read.
+	// CredentialsProblem returns the error of reading a connection's credentials in this reconciliation, or nil if they were read or not
+	// needed.
 	CredentialsProblem func(connection string) error
-	// Preparation returns the preparation of a target.
+	// Preparation returns a target's preparation.
 	Preparation func(target int) Preparation
-	// SlotsRequested is set after this reconciliation has requested slots for the preparations. A preparation without
-	// a slot is requeued when one becomes free.
+	// SlotsRequested is true after this reconciliation has requested preparation slots. A preparation without a slot is requeued when one
+	// becomes free.
 	SlotsRequested bool
 }
 
-// Result is the outcome of one attempt's call.
+// Result is the outcome of an attempt's call.
 type Result struct {
 	// Target is the index in spec.targets.
 	Target int
-	// Attempt is the id of the attempt.
+	// Attempt is the attempt's ID.
 	Attempt string
 	platforms.Result
 }
@@ -99,47 +96,45 @@ type PreparationState int
 const (
 	// PreparationNotNeeded: the target needs no preparation.
 	PreparationNotNeeded PreparationState = iota
-	// PreparationMissing: it has not started.
+	// PreparationMissing: the preparation has not started.
 	PreparationMissing
-	// PreparationRunning: it is in progress.
+	// PreparationRunning: the preparation is in progress.
 	PreparationRunning
-	// PreparationReady: it is complete, and the visible call can follow.
+	// PreparationReady: the preparation is complete, and the publishing call can follow.
 	PreparationReady
-	// PreparationFailed: it ended with an error.
+	// PreparationFailed: the preparation ended with an error.
 	PreparationFailed
-	// PreparationVisible: the content is already published, by an earlier call that was assumed lost.
+	// PreparationVisible: an earlier call, assumed lost, has already published the content.
 	PreparationVisible
 )
 
-// Preparation is this process's view of the preparation of a target, such as an upload or a hidden container.
+// Preparation is this process's view of a target's preparation, such as an upload or a hidden container.
 type Preparation struct {
 	State PreparationState
 	// Hash identifies the prepared content.
 	Hash string
-	// BegunAt and EndedAt are its start and end times.
+	// BegunAt and EndedAt are the start and end times.
 	BegunAt, EndedAt time.Time
-	// Ahead is set if it started before the post's time.
+	// Ahead is true if the preparation started before the scheduled time.
 	Ahead bool
-	// Failures counts the consecutive failures before this one.
+	// Failures counts the preceding consecutive failures.
 	Failures int
-	// Checkpoint is the platform's reference to the prepared content. Secret is set if a Secret holds its upload
-	// session.
+	// Checkpoint is the platform's reference to the prepared content. Secret is true if a Secret holds its upload session.
 	Checkpoint string
 	Secret     bool
-	// SecretHash identifies the contents of that Secret. It is empty without a Secret.
+	// SecretHash identifies the Secret's contents. It is empty without a Secret.
 	SecretHash string
-	// Converting is set during the conversion of a video. Converted is its progress in percent.
+	// Converting is true during a video conversion. Converted is its progress in percent.
 	Converting bool
 	Converted  int
-	// Err is the error of a failed preparation.
+	// Err is a failed preparation's error.
 	Err *platforms.Error
-	// TTL is how long the platform keeps the prepared content.
+	// TTL is the platform's retention time for the prepared content.
 	TTL time.Duration
 }
 
-// recordedSecret returns the values of Secret and SecretHash to record. A running preparation that has not read the
-// Secret yet, or cannot read it, has no hash; recordedSecret then keeps the known hash. Otherwise the session of an
-// earlier call would be lost.
+// recordedSecret returns the Secret and SecretHash values to record. A running preparation has no hash until it has read the Secret;
+// recordedSecret then keeps the known hash, which preserves an earlier call's session.
 func (p *Preparation) recordedSecret(known *v1alpha1.Prepared) (secret bool, hash string) {
 	if p.SecretHash == "" && known != nil && known.SecretHash != "" && known.ContentHash == p.Hash && known.Checkpoint == p.Checkpoint {
 		return true, known.SecretHash
@@ -147,45 +142,44 @@ func (p *Preparation) recordedSecret(known *v1alpha1.Prepared) (secret bool, has
 	return p.Secret, p.SecretHash
 }
 
-// Action is a step of the delivery. Actions are executed in order. The reconciliation ends with the first action that
-// stores a change, because the change requeues the post.
+// Action is a delivery step. Actions are executed in order, and the reconciliation ends with the first action that stores a change, which
+// requeues the post.
 //
-//sumtype:decl
+// sumtype:decl
 type Action interface{ isAction() }
 
 type (
-	// Record stores the results in Facts.Results.
+	// Record stores Facts.Results.
 	Record struct{}
-	// Resolve records the resolution in the annotation.
+	// Resolve records the annotation's resolutions.
 	Resolve struct{ Value string }
-	// Lookup queries the platform for the outcome of the targets' open attempts.
+	// Lookup queries the platform for the outcomes of the targets' open attempts.
 	Lookup struct{ Targets []int }
-	// Prepare starts the preparations of targets. Decide is called again afterwards.
+	// Prepare starts target preparations. Decide is called again afterwards.
 	Prepare struct {
 		Targets []int
 		Ahead   bool
 	}
-	// ReportPreparation reports a failed preparation as an event and to the connection. It drops the preparation
-	// unless it was made ahead of the post's time.
+	// ReportPreparation reports a failed preparation as an event and to the connection. It drops the preparation unless it was an early
+	// one.
 	ReportPreparation struct {
 		Target int
 		Ahead  bool
 	}
-	// FindEarlier queries the archive for the outcome of an earlier post with the same name. Decide is called again
-	// afterwards.
+	// FindEarlier queries the archive for the outcome of an earlier post with the same name. Decide is called again afterwards.
 	FindEarlier struct{}
 	// Claim claims targets in one write, sends them and records the results.
 	Claim struct{ Targets []int }
-	// Write stores the status if it has changed, then emits the event.
+	// Write stores a changed status and then emits the event.
 	Write struct{ Event Event }
-	// Release removes the finalizer from a post that is being deleted.
+	// Release removes the finalizer from a post being deleted.
 	Release struct{}
 	// Wait requeues the post at Until. If Until is zero, only a change requeues it.
 	Wait struct {
 		Until time.Time
 		// ForInputs requeues the post when one of its connections or files changes.
 		ForInputs bool
-		// InTurn lets due posts of other teams run in between.
+		// InTurn yields to due posts of other teams.
 		InTurn bool
 	}
 )
@@ -201,19 +195,18 @@ func (Write) isAction()             {}
 func (Release) isAction()           {}
 func (Wait) isAction()              {}
 
-// Event is emitted to the owner of a post after its status is written. The zero Event emits nothing. A target that
-// fails by a decision has its own event, which the controller emits.
+// Event is emitted on a post after its status is written. The zero Event emits nothing. A target failed by a decision has its own event,
+// which the controller emits.
 type Event struct {
-	// Warning is set if a person must act.
+	// Warning is true if the user must act.
 	Warning bool
-	// Reason is one of the reasons in v1alpha1.
+	// Reason is a reason defined in v1alpha1.
 	Reason string
-	// Message is the text. If it is empty, the event has the message of the Ready condition.
+	// Message is the event message. If it is empty, the message of the Ready condition is used.
 	Message string
 }
 
-// Timing returns the protocol's time limits for the post on a platform. It returns false if this process cannot
-// publish there.
+// Timing returns the protocol's time limits for the post on a platform. It returns false if this process cannot publish there.
 func (f *Facts) Timing(name v1alpha1.Platform) (attempt.Timing, bool) {
 	timing := attempt.Timing{SendWindow: f.Settings.SendWindow, ClockMargin: f.Settings.ClockMargin, LookupTimeout: f.Settings.StartingDeadline}
 	p, ok := f.Platforms[name].(platforms.Publisher)
@@ -228,12 +221,12 @@ func (f *Facts) Timing(name v1alpha1.Platform) (attempt.Timing, bool) {
 	return timing, true
 }
 
-// connection returns the connection of a target, or nil if it does not exist.
+// connection returns a target's connection, or nil if it does not exist.
 func (f *Facts) connection(target int) *v1alpha1.Connection {
 	return f.Connections[f.Post.Spec.Targets[target].ConnectionRef.Name]
 }
 
-// blockedUntil returns when the platform of a target accepts calls again, or zero if it accepts them now.
+// blockedUntil returns the end of the rate limit of a target's platform, or zero without one.
 func (f *Facts) blockedUntil(target int) time.Time {
 	if conn := f.connection(target); conn != nil {
 		return f.BlockedUntil(conn)

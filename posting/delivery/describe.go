@@ -20,11 +20,11 @@ import (
 // maxConditionMessage keeps objects small. metav1.Condition allows 32,768 characters.
 const maxConditionMessage = 2000
 
-// maxURLs limits the total length of the addresses in the status, in bytes.
+// maxURLs limits the total length of addresses in the status, in bytes.
 const maxURLs = 1024
 
-// Describe derives the fields for people and tools from the recorded facts of a post: phases, reasons, messages,
-// conditions and whether the post is finished. No decision reads these fields (fields_test.go).
+// Describe derives a post's user-visible fields from its recorded facts: phases, reasons, messages, conditions and completion. No decision
+// reads these fields (fields_test.go).
 func Describe(post *v1alpha1.Post, now time.Time) {
 	s := &post.Status
 	for i := range s.Targets {
@@ -48,8 +48,8 @@ func Describe(post *v1alpha1.Post, now time.Time) {
 	describeUndecided(post, now)
 }
 
-// withdraw records which targets the spec excludes from publication: the post was cancelled before its delivery
-// started, or an edit removed the target. Entries are never removed.
+// withdraw records which targets the spec excludes from publication, because the post was cancelled before delivery or an edit removed
+// them. Entries are never removed.
 func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	t.State = posting.StateOf(t)
 	switch {
@@ -75,15 +75,14 @@ func describeFinished(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// latchCancel records a cancel. From then on it applies to every spec of the post.
+// latchCancel records a cancellation, which then applies to every later spec.
 func latchCancel(post *v1alpha1.Post) {
 	if s := &post.Status; s.CancelledAt == nil && s.Finished && posting.PhaseOf(post) == v1alpha1.PhaseCancelled {
 		s.CancelledAt = s.FinishedAt
 	}
 }
 
-// Finished reports whether the manager may stop watching the post: no action remains, and no answer of a person is
-// awaited.
+// Finished reports whether the manager may stop watching the post: no action remains and no user's answer is awaited.
 func Finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
 	case v1alpha1.PhasePosted:
@@ -95,7 +94,7 @@ func Finished(post *v1alpha1.Post) bool {
 	return false
 }
 
-// summarize returns the summary of a post for its conditions.
+// summarize returns a post's summary for its conditions.
 func summarize(post *v1alpha1.Post) conditions.Summary {
 	accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
 	switch phase := posting.PhaseOf(post); {
@@ -116,7 +115,7 @@ func summarize(post *v1alpha1.Post) conditions.Summary {
 	}
 }
 
-// cancelled returns the message of a cancelled post. If the spec asks for publication, the message has the remedy.
+// cancelled returns the message of a cancelled post. It includes the remedy if the spec requests publication.
 func cancelled(post *v1alpha1.Post) string {
 	if post.Spec.Cancelled {
 		return "cancelled; nothing was published"
@@ -128,8 +127,7 @@ func settled(reason, message string) conditions.Summary {
 	return conditions.Summary{Ready: true, Reason: reason, Message: message, Progress: conditions.Settled}
 }
 
-// underway returns the summary of a post in progress. If a target is waiting, it has the reason and message of the
-// first one.
+// underway returns the summary of a post in progress, with the reason and message of its first waiting target.
 func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 	for i := range post.Status.Targets {
 		if t := &post.Status.Targets[i]; posting.StateOf(t) == v1alpha1.TargetPending && t.Message != "" {
@@ -140,8 +138,7 @@ func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 	return conditions.Summary{Reason: reason, Message: message, Progress: conditions.Underway}
 }
 
-// notAccepted returns the summary of a post that is not accepted. A post that a person must fix is stuck, so that
-// tools that wait for it stop at once.
+// notAccepted returns the summary of an unaccepted post. A post that needs user action is stalled, so waiting tools stop immediately.
 func notAccepted(accepted *metav1.Condition) conditions.Summary {
 	s := conditions.Summary{Reason: accepted.Reason, Message: accepted.Message, Progress: conditions.Stuck}
 	if isRecoverable(accepted.Reason) {
@@ -150,7 +147,7 @@ func notAccepted(accepted *metav1.Condition) conditions.Summary {
 	return s
 }
 
-// failure returns the reasons and messages of the failed targets.
+// failure returns the failed targets' reasons and messages.
 func failure(post *v1alpha1.Post) conditions.Summary {
 	s := conditions.Summary{Progress: conditions.Stuck}
 	var failed []string

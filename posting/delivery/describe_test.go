@@ -26,7 +26,7 @@ func post(entries ...v1alpha1.TargetStatus) *v1alpha1.Post {
 	return p
 }
 
-// tree returns a post with a tree of three cards.
+// tree returns a post with a three-card tree.
 func tree(t v1alpha1.TargetStatus) *v1alpha1.Post {
 	p := post(t)
 	p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, 3)}
@@ -310,7 +310,7 @@ func TestDescribePlatforms(t *testing.T) {
 	}
 }
 
-// TestDescribePrepared checks the progress that is reported before the post's time.
+// TestDescribePrepared checks the progress reported before the scheduled time.
 func TestDescribePrepared(t *testing.T) {
 	done := &v1alpha1.Prepared{Complete: true}
 	begun := &v1alpha1.Prepared{Checkpoint: "part 1"}
@@ -454,7 +454,7 @@ func TestDescribeEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestPublished checks the condition Published, and how much of Ready's message it repeats.
+// TestPublished checks the Published condition, and how much of Ready's message it repeats.
 func TestPublished(t *testing.T) {
 	long := func(n int) v1alpha1.TargetStatus {
 		return v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonRefused, Problem: strings.Repeat("a", n-len("target 0 (x): "))}}

@@ -12,11 +12,11 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// maxMessage is the maximum length of a target's message in the schema, in characters.
+// maxMessage is the schema's maximum length of a target message, in characters.
 const maxMessage = 2048
 
-// describeTarget derives the phase, reason and message of a target. A failed target without Blocked was written by an
-// older version of Herald and keeps its message.
+// describeTarget derives a target's phase, reason and message. A failed target without Blocked was written by an older version of Herald
+// and keeps its message.
 func describeTarget(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	if !attempt.Undecided(t) {
 		t.Candidates, t.AnswerProblem = nil, "" // the target is resolved
@@ -30,7 +30,7 @@ func describeTarget(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	t.Message = text.Truncate(message, maxMessage)
 }
 
-// targetPhase returns the phase of a target.
+// targetPhase returns a target's phase.
 func targetPhase(post *v1alpha1.Post, t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 	if posting.StateOf(t) == v1alpha1.TargetWithdrawn {
 		return v1alpha1.PhaseCancelled
@@ -38,7 +38,7 @@ func targetPhase(post *v1alpha1.Post, t *v1alpha1.TargetStatus) v1alpha1.PostPha
 	return posting.TargetPhaseOf(post, int(t.Index))
 }
 
-// targetMessage returns the reason and message of a target.
+// targetMessage returns a target's reason and message.
 func targetMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
 	switch posting.StateOf(t) {
 	case v1alpha1.TargetPosted:
@@ -56,7 +56,7 @@ func targetMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, messa
 	}
 }
 
-// pendingMessage returns the reason why a target waits. Only this message promises an action of Herald.
+// pendingMessage returns why a target waits. Only this message promises further action by Herald.
 func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
 	b, open := t.Blocked, attempt.IsOpen(t.Attempt)
 	switch {
@@ -81,7 +81,7 @@ func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, mess
 	}
 }
 
-// refusedMessage returns the reason and message of a target whose refusal is not confirmed yet.
+// refusedMessage returns the reason and message of a target with an unconfirmed refusal.
 func refusedMessage(t *v1alpha1.TargetStatus) (reason, message string) {
 	if t.Attempt.Refusal.RetryAt == nil {
 		return v1alpha1.ReasonSettling, blockedMessage(t.Blocked) + "; Herald asks the platform whether it published the post all the same"
@@ -96,7 +96,7 @@ func failedMessage(t *v1alpha1.TargetStatus) string {
 	return blockedMessage(t.Blocked)
 }
 
-// undecidedMessage returns where a person must look and how to answer.
+// undecidedMessage returns where the user must look and how to answer.
 func undecidedMessage(t *v1alpha1.TargetStatus) string {
 	answer := fmt.Sprintf("then say so with the annotation %s: \"%d=posted:<id>\" or \"%[2]d=not-sent\"", v1alpha1.SettleAnnotation, t.Index)
 	since := attempt.AmbiguousSince(t)
@@ -111,7 +111,7 @@ func undecidedMessage(t *v1alpha1.TargetStatus) string {
 	return fmt.Sprintf("it is unknown whether %s was published (%s). Look at the account for a post made after %s, %s%s", what, t.Blocked.Problem, since, answer, rest)
 }
 
-// online returns the address, or else the id, of the first published card of a tree.
+// online returns the address, or else the ID, of a tree's first published card.
 func online(t *v1alpha1.TargetStatus) string {
 	if t.ExternalURL != "" {
 		return t.ExternalURL
@@ -119,7 +119,7 @@ func online(t *v1alpha1.TargetStatus) string {
 	return t.ExternalID
 }
 
-// blockedMessage joins the problem of a target and its remedy.
+// blockedMessage joins a target's problem and remedy.
 func blockedMessage(b *v1alpha1.Blocked) string {
 	if b.Remedy == "" {
 		return b.Problem

@@ -21,14 +21,14 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// EarlierState is the state of the lookup of an earlier post with the same name.
+// EarlierState is the lookup state of an earlier post with the same name.
 type EarlierState int
 
-// The states of that lookup.
+// The lookup states.
 const (
-	// EarlierNotFetched: the archive has not been queried yet.
+	// EarlierNotFetched: the archive has not been queried.
 	EarlierNotFetched EarlierState = iota
-	// EarlierFetched: the archive returned the record, or that there is none.
+	// EarlierFetched: the archive returned the record, or that none exists.
 	EarlierFetched
 	// EarlierUnavailable: the archive does not answer.
 	EarlierUnavailable
@@ -36,17 +36,17 @@ const (
 	EarlierDisabled
 )
 
-// Earlier is the result of the lookup of an earlier post with the same name.
+// Earlier is the lookup result for an earlier post with the same name.
 type Earlier struct {
 	State EarlierState
-	// Record is the record of the earlier post, or nil if there is none.
+	// Record is the earlier post's record, or nil without one.
 	Record *record.Record
-	// Problem is the reason why the archive does not answer.
+	// Problem explains why the archive is unavailable.
 	Problem string
 }
 
-// resolveEarlier determines the outcome of an earlier post with the same name before anything is sent, and records it.
-// It returns no actions if the post may proceed.
+// resolveEarlier determines and records the outcome of an earlier post with the same name before the first call. It returns no actions if
+// the post may proceed.
 func (f *Facts) resolveEarlier() []Action {
 	if !f.earlierDue() {
 		return f.earlierOnceMore()
@@ -70,9 +70,8 @@ func (f *Facts) resolveEarlier() []Action {
 	return nil
 }
 
-// earlierOnceMore reads the record of an earlier post again when this post is due: since the first lookup, an edit may
-// have added targets, or a Connection may have been recreated for another account. It returns no actions if the post
-// may proceed.
+// earlierOnceMore rereads an earlier post's record when this post is due, because an edit may have added targets or a Connection may have
+// been recreated for another account. It returns no actions if the post may proceed.
 func (f *Facts) earlierOnceMore() []Action {
 	post := f.Post
 	if f.Unowned || post.Status.Finished || post.Spec.Draft || posting.Cancelled(post) || posting.Started(post) || posting.UntilDue(post, f.Now) > 0 ||
@@ -91,7 +90,7 @@ func (f *Facts) earlierOnceMore() []Action {
 	return nil
 }
 
-// adoptRemaining adopts the parts of the record that the first lookup did not adopt.
+// adoptRemaining adopts the record's parts that the first lookup did not adopt.
 func (f *Facts) adoptRemaining() []Action {
 	post, found := f.Post, f.Earlier.Record
 	if found == nil {
@@ -110,8 +109,7 @@ func (f *Facts) adoptRemaining() []Action {
 	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}
 }
 
-// recordCopy records, in an installation without records, that a copy was recognized. From then on its status
-// describes this object.
+// recordCopy records a recognized copy in an installation without records. Its status describes this object from then on.
 func (f *Facts) recordCopy() []Action {
 	if !record.IsCopy(f.Post) {
 		return nil
@@ -123,8 +121,8 @@ func (f *Facts) recordCopy() []Action {
 	return nil
 }
 
-// earlierDue reports whether the earlier post must be resolved now. A post that an older version of Herald accepted is
-// checked when it is due; a copy that came with its status is checked at once.
+// earlierDue reports whether the earlier post must be resolved now. A post accepted by an older version of Herald is checked when due, and
+// a copy restored with its status immediately.
 func (f *Facts) earlierDue() bool {
 	post := f.Post
 	if f.Unowned || !f.requiresEarlier() {
@@ -133,9 +131,8 @@ func (f *Facts) earlierDue() bool {
 	return !f.accepted() || record.IsCopy(post) || posting.UntilDue(post, f.Now) <= 0
 }
 
-// isUnrecordedCopy reports whether the post is a due copy whose original has no known outcome: its entries may predate
-// the original's publication. A record that covers the original has its outcome. For a copy without entries and
-// record, mayHaveBeenSent does this check.
+// isUnrecordedCopy reports whether the post is a due copy whose original has no known outcome, because its entries may predate the
+// publication. A record that covers the original has its outcome. mayHaveBeenSent handles a copy without entries and record.
 func (f *Facts) isUnrecordedCopy(found *record.Record) bool {
 	post := f.Post
 	if len(post.Status.Targets) == 0 && found == nil && !posting.Cancelled(post) || !f.dueCopy() {
@@ -144,8 +141,7 @@ func (f *Facts) isUnrecordedCopy(found *record.Record) bool {
 	return found == nil || !found.Covers(record.CopyOf(post))
 }
 
-// markUndecided marks the unsettled targets of a post as undecided, for the reason in why. It returns no actions if
-// there are none.
+// markUndecided marks unsettled targets as undecided, for the reason in why. It returns no actions if there are none.
 func (f *Facts) markUndecided(why v1alpha1.Blocked) []Action {
 	f.ensureTargets()
 	var asked bool
@@ -165,8 +161,7 @@ func (f *Facts) accepted() bool {
 	return meta.IsStatusConditionTrue(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
 }
 
-// lookupOpenFirst looks up the open attempts of a copy that came with its status. Later records can be adopted only
-// after that.
+// lookupOpenFirst looks up the open attempts of a copy restored with its status. Later records can be adopted only after that.
 func (f *Facts) lookupOpenFirst() []Action {
 	if lookups := f.dueLookups(); len(lookups) > 0 {
 		return []Action{Lookup{lookups}}
@@ -186,8 +181,8 @@ func (f *Facts) anyOpen() bool {
 	return false
 }
 
-// recordEarlier records the archive's answer. Targets that are published, or may be, are stored at once. The absence
-// of a record is stored with the next write.
+// recordEarlier records the archive's response. Targets that may be published are stored immediately, and a missing record with the next
+// write.
 func (f *Facts) recordEarlier() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := &v1alpha1.EarlierPost{Object: string(post.UID)}
@@ -216,15 +211,15 @@ func (f *Facts) recordEarlier() []Action {
 	return append([]Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}, actions...)
 }
 
-// wasCancelled reports whether the record shows that an object was cancelled before any of it was sent.
+// wasCancelled reports whether the record shows an object's cancellation before its first call.
 func (f *Facts) wasCancelled(object types.UID) bool {
 	found := f.Earlier.Record
 	return found != nil && found.Phase == v1alpha1.PhaseCancelled && found.Covers(object) && f.Post.Annotations[v1alpha1.PublishAgainAnnotation] != string(found.UID) &&
 		!posting.Started(f.Post) && len(undecided(f.Post)) == 0
 }
 
-// cancelAgain cancels a post whose record shows that it was cancelled. The object may not show it: a backup without
-// status has the spec that a tool applied after the cancel.
+// cancelAgain cancels a post whose record shows a cancellation. The object may not show it: a backup without status has the spec applied
+// after the cancellation.
 func (f *Facts) cancelAgain(known *v1alpha1.EarlierPost) []Action {
 	found := f.Earlier.Record
 	known.Record = string(found.UID)
@@ -233,8 +228,7 @@ func (f *Facts) cancelAgain(known *v1alpha1.EarlierPost) []Action {
 	return []Action{cancel()}
 }
 
-// adopt adopts the record that was found, and records its uid. It returns actions if an account of the targets cannot
-// be determined.
+// adopt adopts the found record and stores its UID. It returns actions if a target's account cannot be determined.
 func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Action) {
 	post, found, before := f.Post, f.Earlier.Record, f.Post.Status.Earlier
 	known.Record = string(found.UID)
@@ -268,7 +262,7 @@ func (f *Facts) blockUnknownAccounts(adopted record.Adopted) []Action {
 	})
 }
 
-// account returns the platform and account of a Connection.
+// account returns a Connection's platform and account.
 func (f *Facts) account(connection string) (v1alpha1.Platform, string, bool) {
 	conn := f.Connections[connection]
 	if conn == nil {
@@ -277,24 +271,24 @@ func (f *Facts) account(connection string) (v1alpha1.Platform, string, bool) {
 	return conn.Spec.Platform, conn.Spec.AccountID, true
 }
 
-// onlyAdopted reports whether nothing has been sent for this object yet, although some of its targets were published
-// earlier. Such a post is validated, and waits for its time, like any other.
+// onlyAdopted reports whether nothing has been sent for this object yet, although earlier posts published some targets. Such a post is
+// validated and scheduled like any other.
 func (f *Facts) onlyAdopted() bool {
 	return adopts(f.Post) && !f.anyOpen() && (!f.accepted() || posting.UntilDue(f.Post, f.Now) > 0)
 }
 
-// adopts reports whether targets of a post have an adopted outcome.
+// adopts reports whether a post has adopted targets.
 func adopts(post *v1alpha1.Post) bool {
 	return post.Status.Earlier != nil && len(post.Status.Earlier.Targets) > 0
 }
 
-// hasEarlierRecord reports whether a record of an earlier post was found for this object.
+// hasEarlierRecord reports whether an earlier post's record was found for this object.
 func hasEarlierRecord(post *v1alpha1.Post) bool {
 	earlier := post.Status.Earlier
 	return earlier != nil && earlier.Object == string(post.UID) && earlier.Record != ""
 }
 
-// describeAdopted derives the condition Adopted, which lists the targets with an adopted outcome.
+// describeAdopted derives the Adopted condition, which lists the adopted targets.
 func describeAdopted(post *v1alpha1.Post, now time.Time) {
 	if !adopts(post) {
 		meta.RemoveStatusCondition(&post.Status.Conditions, v1alpha1.ConditionAdopted)
@@ -304,7 +298,7 @@ func describeAdopted(post *v1alpha1.Post, now time.Time) {
 		text.Truncate(alreadyPublished(post), maxConditionMessage))
 }
 
-// alreadyPublished lists the adopted targets, and how to publish the post again.
+// alreadyPublished lists the adopted targets and how to publish them again.
 func alreadyPublished(post *v1alpha1.Post) string {
 	earlier := post.Status.Earlier
 	var targets []string
@@ -329,13 +323,13 @@ func alreadyPublished(post *v1alpha1.Post) string {
 }
 
 const (
-	// mostNamed is the maximum number of targets in one condition.
+	// mostNamed is the maximum number of targets in a condition.
 	mostNamed = 5
-	// maxUID is the maximum quoted length of an annotation that is not a uid.
+	// maxUID is the maximum quoted length of an annotation that is not a UID.
 	maxUID = 64
 )
 
-// targetWord describes the state of a target.
+// targetWord describes a target's state.
 func targetWord(post *v1alpha1.Post, index int) string {
 	t := posting.Target(post, index)
 	if t == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// kept returns the record of an earlier post to the account of x, with changes.
+// kept returns the record of an earlier post to x's account, with changes.
 func kept(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 	t := record.Target{Connection: "x", AccountID: "account", TargetStatus: v1alpha1.TargetStatus{
 		Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPosted, ExternalID: "7", ExternalURL: "https://x.example/7",
@@ -31,7 +31,7 @@ func kept(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 	return &record.Record{Version: 1, Namespace: "team", Name: "post", UID: "earlier", Targets: []record.Target{t}}
 }
 
-// withdrawnThen returns the record of an object that was cancelled before any of it was sent.
+// withdrawnThen returns the record of an object cancelled before its first call.
 func withdrawnThen(uid types.UID) *record.Record {
 	r := kept()
 	r.UID, r.Phase, r.FinishedAt, r.Targets = uid, v1alpha1.PhaseCancelled, v1alpha1.NewTimePtr(t0.Add(-time.Hour)), nil
@@ -52,7 +52,7 @@ func (s *situation) copied() {
 	s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 }
 
-// lookedUp records that the record of the object "earlier" was found for the post, but adopts nothing.
+// lookedUp records that the record of the object "earlier" was found, without adopting it.
 func (s *situation) lookedUp() {
 	s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID), Record: "earlier"}
 }
@@ -408,8 +408,8 @@ func untimed(actions []string) []string {
 	return actions
 }
 
-// TestLearnsWithoutHurry checks that a post that waits for the outcome of an earlier one is requeued at the end of
-// that wait, and not at once although its own deadline has passed.
+// TestLearnsWithoutHurry checks that a post waiting for an earlier outcome is requeued at the end of that wait, even after its own
+// deadline.
 func TestLearnsWithoutHurry(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.Unowned, s.Earlier = true, Earlier{}
@@ -422,7 +422,7 @@ func TestLearnsWithoutHurry(t *testing.T) {
 	}
 }
 
-// TestAwayIsAskedAgain limits how long a post waits after the archive is available again.
+// TestAwayIsAskedAgain limits a post's wait after the archive becomes available again.
 func TestAwayIsAskedAgain(t *testing.T) {
 	for name, in := range map[string]time.Duration{"due": -time.Minute, "in an hour": time.Hour} {
 		f := facts(func(s *situation) {
@@ -437,7 +437,7 @@ func TestAwayIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestAdoptedGoesOn follows a post with one adopted target.
+// TestAdoptedGoesOn covers a post with one adopted target.
 func TestAdoptedGoesOn(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.twoTargets()

@@ -11,21 +11,19 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// This file delays a post until the outcome of its predecessor is known.
+// This file delays a post until its predecessor's outcome is known.
 
-// archiveRetryPause is the minimum pause between archive retries.
+// archiveRetryPause is the minimum interval between archive retries.
 const archiveRetryPause = 15 * time.Second
 
-// requiresEarlier reports whether the outcome of an earlier post must be known before this one proceeds. A cancelled
-// post may be a copy of a published one.
+// requiresEarlier reports whether this post needs an earlier post's outcome. A cancelled post may be a copy of a published one.
 func (f *Facts) requiresEarlier() bool {
 	post := f.Post
 	return !post.Status.Finished && !post.Spec.Draft && (!posting.Cancelled(post) || record.IsCopy(post)) && record.LookupRequired(post)
 }
 
-// earlierDeadline returns the earliest end of the wait for that outcome, independent of the post's own deadline. In a
-// restored cluster the posts' times have long passed, and the team and its bucket become ready a moment after the
-// object was created or the manager started.
+// earlierDeadline returns the earliest end of that wait, independent of the post's own deadline. In a restored cluster the posts' times are
+// long past, while the team and its bucket become ready only a moment after the object's creation or the manager's startup.
 func (f *Facts) earlierDeadline() time.Time {
 	if !record.LookupRequired(f.Post) {
 		return time.Time{}
@@ -37,8 +35,8 @@ func (f *Facts) earlierDeadline() time.Time {
 	return since.Add(f.Settings.StartingDeadline)
 }
 
-// deferForTeam delays a post that requires the earlier outcome while no team owns its namespace, since only the team's
-// archive has that outcome. It returns no actions if the post may proceed.
+// deferForTeam delays a post that needs an earlier outcome while no team owns its namespace, because only the team's archive has that
+// outcome. It returns no actions if the post may proceed.
 func (f *Facts) deferForTeam() []Action {
 	if !f.Unowned || !f.requiresEarlier() {
 		return nil
@@ -57,13 +55,13 @@ func (f *Facts) deferForTeam() []Action {
 	return nil
 }
 
-// archiveRetryAt returns the time of the next query to an archive that does not answer.
+// archiveRetryAt returns the next query time for an unavailable archive.
 func (f *Facts) archiveRetryAt() time.Time {
 	return f.Now.Add(archiveRetryPause + f.spread(archiveRetryPause/3))
 }
 
-// waitCancelled returns the pause of a cancelled post until the archive shows that it was not published. Only then is
-// the cancel recorded, because a recorded cancel is final.
+// waitCancelled returns the delay of a cancelled post until the archive shows that it was not published. A recorded cancellation is final,
+// so it is recorded only after that.
 func (f *Facts) waitCancelled() Wait { return Wait{Until: f.archiveRetryAt()} }
 
 // waitForTeam blocks a post until a team owns its namespace.
@@ -75,8 +73,7 @@ func (f *Facts) waitForTeam() []Action {
 	return f.blockAll(w)
 }
 
-// uncertainCopy returns the Blocked that ends the wait of a copy that may have been published, or nil for any other
-// post.
+// uncertainCopy returns the Blocked for a copy that may have been published when its wait ends, or nil for other posts.
 func (f *Facts) uncertainCopy() *v1alpha1.Blocked {
 	if !f.dueCopy() {
 		return nil
@@ -84,8 +81,8 @@ func (f *Facts) uncertainCopy() *v1alpha1.Blocked {
 	return &restored
 }
 
-// waitForRecord blocks a post until the archive answers. At its deadline, but not before least, the post fails or
-// becomes undecided. It is never sent without that answer.
+// waitForRecord blocks a post until the archive responds. At its deadline, but not before least, the post fails or becomes undecided. It is
+// never sent without the archive's response.
 func (f *Facts) waitForRecord(least time.Time, end *v1alpha1.Blocked, problem string) []Action {
 	blocked := v1alpha1.Blocked{
 		Reason:  v1alpha1.ReasonRecordUnavailable,

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// TestDecideEnters checks the status changes of Decide, which are not part of the returned actions.
+// TestDecideEnters checks Decide's status changes, which are not part of the returned actions.
 func TestDecideEnters(t *testing.T) {
 	accepted := func(f *Facts) string {
 		c := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
@@ -192,7 +192,7 @@ func TestDecideEnters(t *testing.T) {
 	}
 }
 
-// TestRecordProgress checks that only changes are recorded, since each one costs a write.
+// TestRecordProgress checks that only changes are recorded, since each costs a write.
 func TestRecordProgress(t *testing.T) {
 	known := func() *v1alpha1.Prepared { return &v1alpha1.Prepared{ContentHash: "hash", Checkpoint: "part 1"} }
 	for _, tt := range []struct {
@@ -220,8 +220,7 @@ func TestRecordProgress(t *testing.T) {
 	}
 }
 
-// TestUndeliverable checks that a post is never published in part: a tree with files needs a platform that delivers
-// images too.
+// TestUndeliverable checks that a post is never published in part: a tree with files needs a platform that also delivers images.
 func TestUndeliverable(t *testing.T) {
 	treeOf := func(files ...string) func(*v1alpha1.PostSpec) {
 		return func(s *v1alpha1.PostSpec) {
@@ -271,7 +270,7 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// TestFailPosted checks that delivery panics instead of recording a published target as failed.
+// TestFailPosted checks that failing a published target panics.
 func TestFailPosted(t *testing.T) {
 	for name, do := range map[string]func(f *Facts, t *v1alpha1.TargetStatus){
 		"failed": func(_ *Facts, t *v1alpha1.TargetStatus) { fail(t, v1alpha1.Blocked{}) },

@@ -42,8 +42,7 @@ var mayUse = map[string]string{
 	"test/":                                          "benches watch posts as people do",
 }
 
-// TestDerivedFieldsAreShownOnly checks that phase, reason and message of posts and targets are derived in one place
-// and control nothing.
+// TestDerivedFieldsAreShownOnly checks that a post's phases, reasons and messages are derived in one place and control nothing.
 func TestDerivedFieldsAreShownOnly(t *testing.T) {
 	packages, exports := listed(t)
 	fset := token.NewFileSet()
@@ -99,7 +98,7 @@ func allowed() []string {
 	return prefixes
 }
 
-// derivedUses lists the uses of derived fields in a package.
+// derivedUses lists a package's uses of derived fields.
 func derivedUses(t *testing.T, fset *token.FileSet, imports types.Importer, path string, files []*ast.File) (found []string) {
 	t.Helper()
 	resources, err := imports.Import(api)
@@ -136,7 +135,7 @@ func derivedUses(t *testing.T, fset *token.FileSet, imports types.Importer, path
 	return found
 }
 
-// listed returns the files of the packages of this module, and the export data of all packages.
+// listed returns this module's package files, and the export data of all packages.
 func listed(t *testing.T) (packages map[string][]string, exports map[string]string) {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps",

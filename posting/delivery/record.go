@@ -16,22 +16,22 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Unsent is the error of an attempt whose claim was stored without a response, so that nothing was sent.
+// Unsent is the error of an attempt whose claim was stored without a response, so nothing was sent.
 var Unsent = platforms.Errorf(platforms.ClassTransient, "the claim was stored but its answer was lost, so nothing was sent")
 
-// Unrecorded holds the facts about the attempts of one post that a process could not record.
+// Unrecorded holds a post's attempt facts that a process could not record.
 type Unrecorded struct {
-	// Results holds results by attempt id.
+	// Results holds results by attempt ID.
 	Results map[string]Result
-	// Unsent holds attempts that sent nothing, because the write of the claim failed although it may have been stored.
-	// The values are the times of the failures.
+	// Unsent holds attempts that sent nothing because the claim's write failed, although it may have been stored. The values are the
+	// failure times.
 	Unsent map[string]time.Time
 }
 
-// unsentTTL is the lifetime of an entry in Unsent. An open attempt that is found later is looked up.
+// unsentTTL is the lifetime of an Unsent entry. An open attempt found later is looked up.
 const unsentTTL = time.Hour
 
-// AddResult keeps a result that could not be recorded.
+// AddResult keeps an unrecorded result.
 func (m *Unrecorded) AddResult(r Result) {
 	if m.Results == nil {
 		m.Results = map[string]Result{}
@@ -39,7 +39,7 @@ func (m *Unrecorded) AddResult(r Result) {
 	m.Results[r.Attempt] = r
 }
 
-// AddUnsent keeps the fact that nothing was sent for an attempt.
+// AddUnsent keeps the fact that an attempt sent nothing.
 func (m *Unrecorded) AddUnsent(attempt string, now time.Time) {
 	if m.Unsent == nil {
 		m.Unsent = map[string]time.Time{}
@@ -52,8 +52,8 @@ func (m *Unrecorded) AddUnsent(attempt string, now time.Time) {
 	m.Unsent[attempt] = now
 }
 
-// Drain returns and removes the facts about the attempts of a post that are not recorded there: results of open
-// attempts, and results that resolve an attempt that was closed as unknown.
+// Drain returns and removes the unrecorded facts about a post's attempts: results of open attempts, and results that resolve an attempt
+// closed as unknown.
 func (m *Unrecorded) Drain(post *v1alpha1.Post) (known []Result) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
@@ -74,19 +74,18 @@ func (m *Unrecorded) Drain(post *v1alpha1.Post) (known []Result) {
 	return known
 }
 
-// TargetClaim is the claim of one target.
+// TargetClaim is a target's claim.
 type TargetClaim struct {
 	// Target is the index in spec.targets.
 	Target int
 	attempt.Claim
-	// Secret is set if a Secret holds the checkpoint's upload session, which a lookup needs.
+	// Secret is true if a Secret holds the checkpoint's upload session, which a lookup needs.
 	Secret bool
-	// SecretHash identifies the contents of that Secret.
+	// SecretHash identifies the Secret's contents.
 	SecretHash string
 }
 
-// RecordClaims opens an attempt for each target. The caller must store the post under the resourceVersion that was
-// read before it sends anything.
+// RecordClaims opens an attempt for each target. The caller must store the post with the original resourceVersion before the call.
 func RecordClaims(post *v1alpha1.Post, claims []TargetClaim, now time.Time) error {
 	for i := range claims {
 		c := &claims[i]
@@ -109,8 +108,8 @@ func RecordClaims(post *v1alpha1.Post, claims []TargetClaim, now time.Time) erro
 	return nil
 }
 
-// sentEarlier returns when the first call for an earlier object of the post was claimed, if that call is not known to
-// have published. It returns zero if there was none.
+// sentEarlier returns the claim time of the first call for an earlier object of the post, if that call is not known to have published.
+// Otherwise it returns zero.
 func sentEarlier(post *v1alpha1.Post) time.Time {
 	if earlier := post.Status.Earlier; earlier != nil && earlier.SentAt != nil {
 		return earlier.SentAt.Time
@@ -118,8 +117,8 @@ func sentEarlier(post *v1alpha1.Post) time.Time {
 	return time.Time{}
 }
 
-// RecordResults records the results of calls. held shifts the deadlines of the post's targets. The returned error
-// joins the results that arrived too late to be recorded; the others are recorded nevertheless.
+// RecordResults records call results. held shifts the targets' deadlines. The returned error joins the results that arrived too late; the
+// others are recorded.
 func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now time.Time) error {
 	var late []error
 	for i := range results {
@@ -137,9 +136,8 @@ func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now t
 	return errors.Join(late...)
 }
 
-// RecordIDs records only the facts that no other process can determine: the ids of published posts, and the operation
-// ids that platforms are processing. It is the last resort when the API server rejects the full status. It returns the
-// targets without such a fact.
+// RecordIDs records only facts that no other process can determine: published post IDs and operation IDs in processing. It is the fallback
+// when the API server rejects the full status. It returns the targets without such a fact.
 func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int) {
 	for i := range results {
 		r := &results[i]
@@ -150,24 +148,24 @@ func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int
 	return left
 }
 
-// LookupAnswer is the platform's answer about an open attempt.
+// LookupAnswer is the platform's response about an open attempt.
 type LookupAnswer struct {
 	// Target is the index in spec.targets.
 	Target int
-	// AskedAt is the time of the query. The answer reflects the platform's state at that time.
+	// AskedAt is the query time. The response reflects the platform's state at that time.
 	AskedAt time.Time
 	platforms.LookupResult
-	// App is the platforms.Token.App of the token that the query used.
+	// App is the platforms.Token.App of the query's token.
 	App string
-	// Err is the reason why there is no answer.
+	// Err explains a missing response.
 	Err *platforms.Error
-	// Last is set if no other answer will follow, because the connection or the namespace is deleted or being deleted.
+	// Last is true if no other response will follow, because the connection or the namespace is being deleted.
 	Last bool
 }
 
-// RecordLookup records an answer about an open attempt. timing is the timing of its platform, and held shifts the
-// deadlines of the post's targets. If the post is being deleted, the last answer closes the attempt, as unknown if it
-// is inconclusive: nothing is sent for such a post again.
+// RecordLookup records a response about an open attempt. timing is the platform's timing, and held shifts the targets' deadlines. If the
+// post is being deleted, the last response closes the attempt, as unknown if it is inconclusive, because nothing is sent for such a post
+// again.
 func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Deadlines, now time.Time) error {
 	t := posting.Target(post, a.Target)
 	err := held.apply(t, cmp.Or(a.Refused, a.Err), now, func() error {
@@ -185,24 +183,22 @@ func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, h
 	return nil
 }
 
-// Confirmation is the platform's answer about a post that a person named.
+// Confirmation is the platform's response about a post named by a user.
 type Confirmation struct {
-	// AccountID is the account that owns the post, if it is the target's account. It is empty otherwise.
+	// AccountID is the post's account if it is the target's account, and empty otherwise.
 	AccountID string
-	// ExternalID and ExternalURL identify the post on the platform, as far as they are known in addition to the
-	// person's answer.
+	// ExternalID and ExternalURL identify the post on the platform, as far as known in addition to the user's answer.
 	ExternalID, ExternalURL string
-	// Refused is the reason why this cannot be the target's post, followed by a remedy: the post belongs to another
-	// account, or no post was found at the address.
+	// Refused explains why this cannot be the target's post, followed by a remedy: it belongs to another account, or does not exist at the
+	// address.
 	Refused string
 }
 
-// maxAnswerProblem is the maximum length of TargetStatus.AnswerProblem in the schema, in characters.
+// maxAnswerProblem is the schema's maximum length of TargetStatus.AnswerProblem, in characters.
 const maxAnswerProblem = 1024
 
-// RecordResolutions records a person's resolutions of undecided targets. It returns an error for each resolution that
-// cannot be recorded, and records the others. confirm queries the platform for the post that was named for a target,
-// once per target; if confirm is nil, nothing is confirmed.
+// RecordResolutions records a user's resolutions of undecided targets. It returns an error for each rejected resolution and records the
+// others. confirm queries the platform for the post named for a target, once per target. A nil confirm confirms nothing.
 func RecordResolutions(
 	post *v1alpha1.Post, value string, confirm func(t *v1alpha1.TargetStatus, r attempt.Resolution) Confirmation, settings *Settings, now time.Time,
 ) (problems []error) {
@@ -210,8 +206,8 @@ func RecordResolutions(
 	if err != nil {
 		return []error{err}
 	}
-	// One annotation has room for thousands of answers. Once the platform has refuted an answer for a target, the
-	// others for that target are ignored, so that it is not queried again.
+	// An annotation can hold thousands of answers. After the platform refutes one of them, the target's remaining answers are ignored
+	// without another query.
 	refused := map[int32]bool{}
 	refuse := func(t *v1alpha1.TargetStatus, err error) {
 		if problems = append(problems, err); attempt.Undecided(t) {

@@ -21,7 +21,7 @@ var (
 	timing    = attempt.Timing{LookupTimeout: time.Hour}
 )
 
-// open returns a post with an open attempt of its first target, a1, and a second target that was never sent.
+// open returns a post whose first target has the open attempt a1, and whose second target was never sent.
 func open() *v1alpha1.Post {
 	claimed := attempted("", func(a *v1alpha1.Attempt) { a.SendBefore = v1alpha1.NewTime(t0) })
 	return post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: claimed}, v1alpha1.TargetStatus{State: v1alpha1.TargetPending})
@@ -70,7 +70,7 @@ func TestUnrecorded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := &Unrecorded{}
 			tt.fill(m)
-			// An entry without an attempt precedes the entry under test.
+			// An entry without an attempt precedes the tested entry.
 			tt.post.Status.Targets = append([]v1alpha1.TargetStatus{{Index: 9}}, tt.post.Status.Targets...)
 			got := ""
 			for _, r := range m.Drain(tt.post) {
@@ -200,7 +200,7 @@ func TestEnterLookup(t *testing.T) {
 	}
 }
 
-// TestEnterForeignResolutions checks that one annotation costs at most one query per target.
+// TestEnterForeignResolutions checks that an annotation costs at most one query per target.
 func TestEnterForeignResolutions(t *testing.T) {
 	for _, tt := range []struct{ why, value string }{
 		{"the platform denies the id", "0=posted:7"},
@@ -249,7 +249,7 @@ func TestEnterResolutions(t *testing.T) {
 	}
 }
 
-// TestEnterNamed records the platform's answers about posts that a person named.
+// TestEnterNamed records the platform's responses about posts named by a user.
 func TestEnterNamed(t *testing.T) {
 	const address = "https://www.threads.com/@acme/post/DAbC123"
 	for _, tt := range []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// remedies maps a blocking reason to the user's fix. After the fix, the post proceeds without a further change.
+// remedies maps a blocking reason to the user's fix. The post then proceeds without further changes.
 var remedies = map[string]string{
 	v1alpha1.ReasonConnectionNotFound: "create the connection, or correct its name",
 	v1alpha1.ReasonMediaNotFound:      "create the media file, or correct its name",
@@ -24,21 +24,20 @@ var remedies = map[string]string{
 	v1alpha1.ReasonNoTeam:             "use the namespace of a Team, or have an administrator create a Team that owns this one",
 }
 
-// noTeam returns the Blocked for a post that waits until a team owns its namespace.
+// noTeam returns the Blocked for a post in a namespace without a team.
 func noTeam(post *v1alpha1.Post) v1alpha1.Blocked {
 	return v1alpha1.Blocked{
 		Reason: v1alpha1.ReasonNoTeam, Problem: conditions.NoTeamProblem(post.Namespace), Remedy: conditions.NoTeamRemedy(post.Namespace),
 	}
 }
 
-// isRecoverable reports whether a post that is rejected for this reason proceeds, without an edit, when the missing
-// object appears.
+// isRecoverable reports whether a post rejected for this reason proceeds, without an edit, when the missing object appears.
 func isRecoverable(reason string) bool { return remedies[reason] != "" }
 
-// isRefusal reports whether this is a reason not to accept a post.
+// isRefusal reports whether a reason prevents a post's acceptance.
 func isRefusal(reason string) bool { return isRecoverable(reason) || reason == v1alpha1.ReasonInvalid }
 
-// refusalReason returns the most severe reason among the errors of a post.
+// refusalReason returns the most severe reason among a post's errors.
 func (f *Facts) refusalReason(errs field.ErrorList) string {
 	reason := v1alpha1.ReasonMediaNotReady
 	for _, err := range errs {
@@ -55,13 +54,13 @@ func (f *Facts) refusalReason(errs field.ErrorList) string {
 	return reason
 }
 
-// refuse rejects the post with its errors. A draft and a scheduled post keep their state. A due post waits for a fix
-// until the starting deadline, so that an old post is not published because of a new connection.
+// refuse rejects the post with its errors. Drafts and scheduled posts keep their state. A due post waits for a fix until the starting
+// deadline, which prevents a new connection from publishing an old post.
 func (f *Facts) refuse(errs field.ErrorList) []Action {
 	return f.blockAllFor(f.refusalReason(errs), errs.ToAggregate().Error(), func(target int) v1alpha1.Blocked { return f.refusal(errs, target) })
 }
 
-// blockAllFor blocks all targets for a reason. blocked returns the problem of each target.
+// blockAllFor blocks all targets for a reason. blocked returns each target's problem.
 func (f *Facts) blockAllFor(reason, message string, blocked func(target int) v1alpha1.Blocked) []Action {
 	return f.blockAll(block{reason: reason, message: message, blocked: blocked})
 }
@@ -69,12 +68,11 @@ func (f *Facts) blockAllFor(reason, message string, blocked func(target int) v1a
 // block describes how a post is blocked.
 type block struct {
 	reason, message string
-	// blocked returns the problem of each target.
+	// blocked returns each target's problem.
 	blocked func(target int) v1alpha1.Blocked
-	// least is a lower bound for the deadline of every target.
+	// least is a lower bound for every target's deadline.
 	least time.Time
-	// end is the Blocked of a target whose deadline has passed. If it is nil, the target fails with the problem that
-	// blocked it.
+	// end is the Blocked of a target past its deadline. If it is nil, the target fails with its blocking problem.
 	end *v1alpha1.Blocked
 }
 
@@ -119,7 +117,7 @@ func (f *Facts) blockAll(w block) []Action {
 	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}, wait}
 }
 
-// refusal returns the errors of a target, or the errors of the whole post if it has none.
+// refusal returns a target's errors, or the post's errors if the target has none.
 func (f *Facts) refusal(errs field.ErrorList, target int) v1alpha1.Blocked {
 	var own field.ErrorList
 	path := field.NewPath("spec", "targets").Index(target).String()

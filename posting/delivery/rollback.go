@@ -13,18 +13,17 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Rollback describes a return of the cluster to an earlier state, such as a snapshot of its etcd. The status of older
-// posts may lack later events.
+// Rollback describes a cluster's return to an earlier state, such as an etcd snapshot. Older posts may lack later events in their status.
 type Rollback struct {
-	// DetectedAt is when the last rollback was detected, or zero if there was none.
+	// DetectedAt is the time of the last detected rollback, or zero without one.
 	DetectedAt time.Time
-	// UncertainSince is since when a rollback cannot be ruled out, or zero if it can. Problem is the reason.
+	// UncertainSince is the start of a period in which a rollback cannot be ruled out, or zero. Problem is the reason.
 	UncertainSince time.Time
 	Problem        string
 }
 
-// checkRollback determines the outcome of a post since a rollback, before anything else is done for it, and records
-// it. It returns no actions if the post may proceed.
+// checkRollback determines and records a post's outcome after a rollback, before any other action. It returns no actions if the post may
+// proceed.
 func (f *Facts) checkRollback() []Action {
 	if f.Unowned && posting.Cancelled(f.Post) && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.rollbackUnresolved() {
 		return f.cancelUnowned()
@@ -55,9 +54,9 @@ func (f *Facts) checkRollback() []Action {
 	return nil
 }
 
-// deferForRollback delays a post that is due, that a person has answered for, or that is cancelled. A cancel is final,
-// so it is recorded only once the post is known not to be published. Any other post is looked up later. The wait
-// counts from since, because the post's own deadline may have passed earlier.
+// deferForRollback delays a post that is due, answered by a user, or cancelled. A cancellation is final, so it is recorded only after a
+// lookup shows that the post is unpublished. Other posts are looked up later. The delay counts from since, because the post's own deadline
+// may have passed earlier.
 func (f *Facts) deferForRollback(since time.Time, problem string) []Action {
 	if f.Post.Status.Finished || posting.Cancelled(f.Post) && !f.anyOpen() {
 		return []Action{f.waitCancelled()}
@@ -75,8 +74,8 @@ func (f *Facts) deferForRollback(since time.Time, problem string) []Action {
 	return f.waitForRecord(since.Add(f.Settings.StartingDeadline), end, problem)
 }
 
-// cancelUnowned delays a post that was cancelled after a rollback, in a namespace whose team is not ready yet: only
-// the team's archive shows whether it was published. After the deadline, the targets become undecided.
+// cancelUnowned delays a post cancelled after a rollback in a namespace whose team is not ready, because only the team's archive shows
+// whether it was published. After the deadline, the targets become undecided.
 func (f *Facts) cancelUnowned() []Action {
 	if by := f.Rollback.DetectedAt.Add(f.Settings.StartingDeadline); f.Now.Before(by) {
 		return []Action{Wait{Until: by, ForInputs: true}}
@@ -90,7 +89,7 @@ func (f *Facts) cancelUnowned() []Action {
 	return f.markUndecided(maybePublished)
 }
 
-// knownBefore returns the result of an earlier lookup for this object.
+// knownBefore returns an earlier lookup result for this object.
 func (f *Facts) knownBefore() v1alpha1.EarlierPost {
 	object := string(f.Post.UID)
 	if earlier := f.Post.Status.Earlier; earlier != nil && earlier.Object == object {
@@ -99,16 +98,15 @@ func (f *Facts) knownBefore() v1alpha1.EarlierPost {
 	return v1alpha1.EarlierPost{Object: object}
 }
 
-// willNotSend reports whether nothing will be sent for a post in any case: it is finished, is being deleted, or no
-// team owns its namespace. A person's answer about a finished post is still handled. A post that was cancelled, but
-// whose cancel is not recorded yet, may have been published.
+// willNotSend reports whether nothing will be sent for a post: it is finished, is being deleted, or no team owns its namespace. A user's
+// answer about a finished post is still handled. A cancelled post whose cancellation is not recorded may have been published.
 func (f *Facts) willNotSend() bool {
 	post := f.Post
 	_, answered := post.Annotations[v1alpha1.SettleAnnotation]
 	return f.Unowned || !post.DeletionTimestamp.IsZero() || post.Status.Finished && !answered
 }
 
-// rollbackUnresolved reports whether the post existed before the last rollback and was not looked up since.
+// rollbackUnresolved reports whether the post predates the last rollback and was not looked up since.
 func (f *Facts) rollbackUnresolved() bool {
 	if !existedAt(f.Post, f.Rollback.DetectedAt) {
 		return false
@@ -117,15 +115,13 @@ func (f *Facts) rollbackUnresolved() bool {
 	return earlier == nil || earlier.Object != string(f.Post.UID) || earlier.Rewound == nil || earlier.Rewound.Before(f.Rollback.DetectedAt)
 }
 
-// existedAt reports whether a post existed at a time. Kubernetes stores seconds, so a post that was created in the
-// same second counts.
+// existedAt reports whether a post existed at a time. Kubernetes stores seconds, so a post created in the same second counts.
 func existedAt(post *v1alpha1.Post, at time.Time) bool {
 	return !at.IsZero() && !post.CreationTimestamp.After(at)
 }
 
-// recordRollback records the archive's answer about a post after a rollback. The post's own record has the outcome of
-// each target. Without a record, the targets become undecided if the post was due by the time of the detection,
-// because it may have been published.
+// recordRollback records the archive's response about a post after a rollback. The post's own record has each target's outcome. Without a
+// record, the targets become undecided if the post was due before the detection, because it may have been published.
 func (f *Facts) recordRollback() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := f.knownBefore()
@@ -135,7 +131,7 @@ func (f *Facts) recordRollback() []Action {
 		adopted, withheld := f.adopt(&known)
 		switch {
 		case withheld == nil:
-		case posting.Cancelled(post): // Waiting could be endless: the connection may never be created.
+		case posting.Cancelled(post): // Waiting could be endless, because the connection may never be created.
 			actions = f.markUndecided(maybePublished)
 		default:
 			return withheld
@@ -167,8 +163,8 @@ func (f *Facts) recordRollback() []Action {
 	return actions
 }
 
-// failUnsent fails the targets of a cancelled post that are neither settled nor open. Another target is published, or
-// may be, so the post as a whole can no longer be cancelled.
+// failUnsent fails a cancelled post's targets that are neither settled nor open. Because another target may be published, the post as a
+// whole can no longer be cancelled.
 func (f *Facts) failUnsent() {
 	for i := range f.Post.Spec.Targets {
 		if t := posting.Target(f.Post, i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
@@ -182,9 +178,8 @@ var notSentAnyMore = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonCancelled, Problem: "not sent: the post was cancelled", Remedy: "create a new post to publish it",
 }
 
-// recordUncertain handles a post that is deleted after a possible rollback and before its lookup. It marks the targets
-// as undecided, so that the record has an unknown outcome and a re-applied post asks the user. When the record is
-// merged with the one in the bucket, the bucket's facts are kept.
+// recordUncertain handles a post deleted after a possible rollback and before its lookup. It marks the targets as undecided, so the record
+// has an unknown outcome and a reapplied post asks the user. Merging with the stored record preserves the stored facts.
 func (f *Facts) recordUncertain() []Action {
 	post, by := f.Post, f.Rollback.UncertainSince
 	if f.rollbackUnresolved() && f.Rollback.DetectedAt.After(by) {
@@ -196,7 +191,7 @@ func (f *Facts) recordUncertain() []Action {
 	return f.markUndecided(maybePublished)
 }
 
-// maybePublished blocks a post that may have been published, although the cluster's state shows that it was not.
+// maybePublished blocks a post that may have been published, contrary to the cluster's state.
 var maybePublished = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,
 	Problem: "not sent: the cluster was, or may have been, put back to an earlier state, such as a snapshot of etcd, in which this post was not published yet, and " +

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// own returns a record of the post itself, from the time after the snapshot.
+// own returns the post's own record, written after the snapshot.
 func own(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 	r := kept(change...)
 	r.UID = "uid"
@@ -36,16 +36,16 @@ func refusedThen(t *v1alpha1.TargetStatus) {
 	t.State, t.ExternalID, t.ExternalURL, t.Attempt.Outcome = v1alpha1.TargetFailed, "", "", v1alpha1.OutcomeRefused
 }
 
-// putBack sets a rollback that was detected a second ago, and the archive's answer.
+// putBack sets a rollback detected a second ago, and the archive's response.
 func (s *situation) putBack(found *record.Record) {
 	s.Rollback.DetectedAt = t0.Add(-time.Second)
 	s.Earlier = Earlier{State: EarlierFetched, Record: found}
 }
 
-// cancelled cancels the post. The manager has not seen it yet.
+// cancelled cancels the post. The manager has not processed it yet.
 func (s *situation) cancelled() { s.Post.Spec.Cancelled = true }
 
-// resolved closes the attempt that claimed has opened.
+// resolved closes the attempt opened by claimed.
 func (s *situation) resolved(outcome v1alpha1.AttemptOutcome, state v1alpha1.TargetState) {
 	t := s.claimed(10 * time.Minute)
 	t.Attempt.Outcome, t.State = outcome, state
@@ -57,7 +57,7 @@ func TestRollback(t *testing.T) {
 		why    string
 		change func(*situation)
 		want   []string
-		// state is the state of the first target. looked is whether the lookup is recorded.
+		// state is the first target's state, and looked is whether the lookup is recorded.
 		state  v1alpha1.TargetState
 		looked bool
 	}{
@@ -261,7 +261,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackGoesOn follows posts after their lookup.
+// TestRollbackGoesOn covers posts after their lookup.
 func TestRollbackGoesOn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*situation)
@@ -302,8 +302,7 @@ func TestRollbackGoesOn(t *testing.T) {
 	}
 }
 
-// TestRollbackWithdrawn follows posts that were cancelled after a rollback: published targets become posted, and the
-// others are not sent.
+// TestRollbackWithdrawn covers posts cancelled after a rollback: published targets become posted, and the others are not sent.
 func TestRollbackWithdrawn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why    string
@@ -396,7 +395,7 @@ func TestWithdrawnWhileAsked(t *testing.T) {
 	}
 }
 
-// TestRollbackSays checks the messages of a post that was published before the rollback.
+// TestRollbackSays checks the messages of a post published before the rollback.
 func TestRollbackSays(t *testing.T) {
 	f := facts(func(s *situation) { s.putBack(own()) })
 	Decide(f)

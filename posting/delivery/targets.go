@@ -13,23 +13,23 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// preparePatience is how long the ready targets of a post wait for another target's preparation, so that one write
-// claims all. A slower target is sent separately.
+// preparePatience is how long a post's ready targets wait for another target's preparation, which allows one write to claim them all. A
+// slower target is sent separately.
 const preparePatience = 3 * time.Second
 
-// targets collects the decisions about the targets of a post in delivery.
+// targets collects decisions about a post's targets.
 type targets struct {
-	// ready targets may be claimed now, missing ones need a preparation, and the preparation of failed ones failed.
+	// ready targets can be claimed, missing ones need a preparation, and failed ones have a failed preparation.
 	ready, missing, failed []int
-	// changed is set if the status must be stored although nothing is claimed.
+	// changed means that the status must be stored although nothing is claimed.
 	changed bool
-	// forInputs is set if a change of a connection or a file requeues the post.
+	// forInputs means that a connection or file change requeues the post.
 	forInputs bool
-	// patientUntil is until when the ready targets wait for a preparation.
+	// patientUntil is how long the ready targets wait for a preparation.
 	patientUntil time.Time
 }
 
-// deliver decides about every target that is not settled. It looks up open attempts first, then claims ready targets.
+// deliver decides about every unsettled target. It looks up open attempts first, then claims ready targets.
 func (f *Facts) deliver() []Action {
 	f.ensureTargets()
 	if lookups := f.dueLookups(); len(lookups) > 0 {
@@ -60,7 +60,7 @@ func (f *Facts) deliver() []Action {
 	return append(actions, f.wait(d.patientUntil, d.forInputs))
 }
 
-// dueLookups returns the targets whose open attempt's call is certainly over and whose next lookup is due.
+// dueLookups returns the targets whose call has certainly ended and whose next lookup is due.
 func (f *Facts) dueLookups() (due []int) {
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
@@ -74,8 +74,7 @@ func (f *Facts) dueLookups() (due []int) {
 	return due
 }
 
-// finishedCalls returns the targets whose open attempt's call is certainly over, whether their next lookup is due or
-// not.
+// finishedCalls returns the targets whose call has certainly ended, regardless of the next lookup time.
 func (f *Facts) finishedCalls() (quiet []int) {
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
@@ -86,13 +85,12 @@ func (f *Facts) finishedCalls() (quiet []int) {
 	return quiet
 }
 
-// decideTarget decides whether a target that is neither settled nor open may be sent now, or records the reason why it
-// waits.
+// decideTarget decides whether a target that is neither settled nor open may be sent now, or records why it waits.
 func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	// A deadline that a later reconciliation would compute differently must be stored.
 	d.changed = f.setTryUntil(t) || d.changed
 	switch {
-	case posting.Cancelled(f.Post): // It was cancelled after a rollback, and is partly published or undecided.
+	case posting.Cancelled(f.Post): // cancelled after a rollback, and partly published or undecided
 		fail(t, notSentAnyMore)
 		d.changed = true
 		return
@@ -130,17 +128,17 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	f.decidePrepared(d, i, t)
 }
 
-// waitBlocked records why a target cannot be sent now.
+// waitBlocked records why a target cannot currently be sent.
 func (f *Facts) waitBlocked(d *targets, i int, t *v1alpha1.TargetStatus, b *v1alpha1.Blocked) {
 	d.forInputs = true
 	d.changed = f.deadlines().extend(t, f.blockedUntil(i), f.Now) || d.changed
 	if b.Reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, b.Reason) {
-		return // the message stays the same each time the limit is extended, so that a waiting post costs one write
+		return // the message is constant across limit extensions, so a waiting post costs one write
 	}
 	d.changed = attempt.Block(t, *b) || d.changed
 }
 
-// decidePrepared decides about a target that lacks at most its preparation.
+// decidePrepared decides about a target that needs at most its preparation.
 func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	p := f.Preparation(i)
 	if f.Suspended && p.State != PreparationFailed {
@@ -149,7 +147,7 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	}
 	switch p.State {
 	case PreparationNotNeeded, PreparationReady, PreparationVisible:
-		// Content that is already visible is claimed for the lookup that follows.
+		// Content that is already visible is claimed for the subsequent lookup.
 		d.ready = append(d.ready, i)
 	case PreparationMissing:
 		d.missing = append(d.missing, i)
@@ -176,8 +174,7 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	}
 }
 
-// isOver reports whether a running preparation proves that this blocking reason no longer holds: the preparation needs
-// the connection and the files.
+// isOver reports whether a running preparation disproves this blocking reason, because it needs the connection and the files.
 func isOver(reason string) bool {
 	return reason == v1alpha1.ReasonConnectionNotReady || reason == v1alpha1.ReasonMediaNotReady
 }
@@ -201,8 +198,8 @@ func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Erro
 	}
 }
 
-// recordProgress records the progress of a target's preparation, so that another process can continue it. It reports
-// whether the status changed.
+// recordProgress records a target's preparation progress, which allows another process to continue it. It reports whether the status
+// changed.
 func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (changed bool) {
 	known := t.Prepared
 	secret, hash := p.recordedSecret(known)
@@ -213,15 +210,15 @@ func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (change
 	return true
 }
 
-// recovered reports whether the connection that blocked a target has passed a probe since.
+// recovered reports whether a target's blocking connection has passed a probe since.
 func (f *Facts) recovered(i int, t *v1alpha1.TargetStatus) bool {
 	conn := f.connection(i)
 	return attempt.BlockedBy(t, v1alpha1.ReasonConnectionNotReady) && conn != nil && t.Attempt != nil &&
 		conn.Status.LastHandledProbe == t.Attempt.ID && f.connectionProblem(i) == nil
 }
 
-// expire fails a target after its deadline, with the reason why it waited. If an earlier call may have published it,
-// the message asks for a check of the account and not for a new post.
+// expire fails a target after its deadline, with its blocking reason. If an earlier call may have published it, the message asks to check
+// the account instead of creating a new post.
 func (f *Facts) expire(i int, t *v1alpha1.TargetStatus) {
 	why := f.expiryReason(i, t)
 	if !attempt.BlockedBy(t, v1alpha1.ReasonInvalid) {
@@ -237,7 +234,7 @@ func (f *Facts) expire(i int, t *v1alpha1.TargetStatus) {
 	fail(t, why)
 }
 
-// tryDuration returns how long a target was tried, including the pauses that its platform announced.
+// tryDuration returns how long a target was tried, including its platform's announced pauses.
 func (f *Facts) tryDuration(t *v1alpha1.TargetStatus) time.Duration {
 	if t.InitialDeadline == nil {
 		return f.Settings.StartingDeadline
@@ -245,7 +242,7 @@ func (f *Facts) tryDuration(t *v1alpha1.TargetStatus) time.Duration {
 	return f.Settings.StartingDeadline + t.TryUntil.Sub(t.InitialDeadline.Time)
 }
 
-// expiryReason returns the reason why a target missed its deadline, and the remedy.
+// expiryReason returns why a target missed its deadline, and the remedy.
 func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 	until := f.blockedUntil(i)
 	switch {
@@ -273,12 +270,11 @@ func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 	}
 }
 
-// blockedSpread is the interval over which the posts of a connection are requeued after its platform accepted no
-// calls. The account's gate admits one call at a time anyway.
+// blockedSpread is the requeue interval of a connection's posts after a rate limit. The account's gate admits one call at a time in any
+// case.
 const blockedSpread = 2 * time.Second
 
-// wait requeues the post when the earliest unsettled target needs attention, and at patientUntil at the latest if it
-// is set.
+// wait requeues the post when the earliest unsettled target needs attention, and no later than patientUntil if it is set.
 func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 	next := patientUntil
 	for i := range f.Post.Spec.Targets {
@@ -293,8 +289,8 @@ func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 	return Wait{Until: next, ForInputs: forInputs}
 }
 
-// wakeTime returns when a target needs attention. A target that waits for its turn or for a preparation is requeued by
-// these events, and at its deadline at the latest.
+// wakeTime returns when a target needs attention. Events requeue a target that waits for its turn or a preparation, and its deadline does
+// so otherwise.
 func (f *Facts) wakeTime(i int, t *v1alpha1.TargetStatus) time.Time {
 	if attempt.IsOpen(t.Attempt) {
 		timing, _ := f.Timing(t.Platform)
