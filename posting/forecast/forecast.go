@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forecast predicts which uploads will finish after their posts are due. It only computes: it reads no clock
-// and does no I/O.
+// Package forecast predicts which uploads will finish after their posts are due. It reads no clock and does no I/O.
 package forecast
 
 import (
@@ -11,23 +10,23 @@ import (
 	"time"
 )
 
-// Upload is one target whose files are not on its platform yet.
+// Upload is a target whose files are not on its platform yet.
 type Upload struct {
 	// Team is the team whose slots the upload uses.
 	Team string
-	// Due is the time of the post. From is the earliest start of the upload.
+	// Due is the post's time. From is the upload's earliest start.
 	Due, From time.Time
-	// Duration is how long it holds a slot: from its start or, if it is running, from now.
+	// Duration is how long the upload holds a slot, from its start or, if running, from now.
 	Duration time.Duration
-	// UnderWay is set if it holds a slot now.
+	// UnderWay is true if the upload currently holds a slot.
 	UnderWay bool
 }
 
-// Late reports for each upload whether it ends after its post is due. It assumes that no uploads are added and that
-// each takes its Duration.
+// Late reports for each upload whether it ends after its post is due. It assumes that no uploads are added and that each takes its
+// Duration.
 //
-// The simulation assigns slots as dispatch.Scheduler does: with n active teams, each may use 1/(n+1) of the slots. The
-// team with the fewest slots comes first, and within a team the post that is due first.
+// The simulation assigns slots like dispatch.Scheduler: with n active teams, each may use 1/(n+1) of the slots. The team with the fewest
+// slots comes first, and within a team the earliest due post.
 func Late(uploads []Upload, places int, now time.Time) []bool {
 	s := &simulation{uploads: uploads, places: max(places, 1), now: now, late: make([]bool, len(uploads)), teams: map[string]*team{}}
 	for i := range uploads {
@@ -64,15 +63,14 @@ type running struct {
 	ends   time.Time
 }
 
-// team holds the waiting uploads of a team, ordered by due time.
+// team holds a team's waiting uploads, ordered by due time.
 type team struct {
 	name    string
 	slots   int
 	waiting []int
 }
 
-// step assigns the free slots to waiting uploads, then advances to the next event. It returns false when all uploads
-// have ended.
+// step assigns free slots to waiting uploads, then advances to the next event. It returns false when all uploads have ended.
 func (s *simulation) step() bool {
 	for len(s.pending) > 0 && !s.uploads[s.pending[0]].From.After(s.now) {
 		s.enqueue(s.pending[0])
@@ -95,7 +93,7 @@ func (s *simulation) step() bool {
 	return true
 }
 
-// enqueue adds an upload to the waiting ones of its team.
+// enqueue adds an upload to its team's waiting uploads.
 func (s *simulation) enqueue(upload int) {
 	tm := s.teamOf(upload)
 	at, _ := slices.BinarySearchFunc(tm.waiting, upload, func(a, b int) int {
@@ -104,9 +102,9 @@ func (s *simulation) enqueue(upload int) {
 	s.change(tm, func() { tm.waiting = slices.Insert(tm.waiting, at, upload) })
 }
 
-// next returns the next team, or nil if no waiting team may have another slot.
+// next returns the next team, or nil if no waiting team may use another slot.
 func (s *simulation) next() *team {
-	// dispatch.Scheduler lets each of many teams have one slot, up to twice the number of slots in total.
+	// dispatch.Scheduler allows each of many teams one slot, up to twice the total number of slots.
 	if len(s.queue) == 0 || len(s.running) >= 2*s.places {
 		return nil
 	}
@@ -137,7 +135,7 @@ func (s *simulation) finish(r running) {
 	}
 }
 
-// change changes a team and moves it to its new position in the queue.
+// change changes a team and moves it to its new queue position.
 func (s *simulation) change(tm *team, do func()) {
 	find := func() int {
 		at, _ := slices.BinarySearchFunc(s.queue, tm, func(a, b *team) int {

@@ -16,8 +16,8 @@ type Budget struct {
 	Posts, PostBytes, UnfinishedPosts int64
 	PendingFiles, PendingFileBytes    int64
 	Keys                              int64
-	// Files, Connections and Grants are the maximum numbers of stored objects of these kinds. Normal use does not
-	// reach them: they limit the bytes in etcd, which for these kinds are the number of objects times the size of one.
+	// Files, Connections and Grants limit the numbers of stored objects. Normal use does not reach these limits. They bound the storage in
+	// etcd, because such objects have a bounded size.
 	Files, Connections, Grants int64
 }
 
@@ -26,29 +26,26 @@ const (
 	gibibyte = 1 << 30
 )
 
-// The budgets of the plans. A stored post takes about 2 KiB of etcd including the record of its delivery, and a post
-// with many targets up to 256 KiB.
+// Plan budgets. A stored post takes about 2 KiB of etcd including its delivery record, and a post with many targets up to 256 KiB.
 var (
-	// starterBudget also applies to a trial, which is open to the public: fifteen full trials reach etcd's default of
-	// 2 GiB.
+	// starterBudget also applies to trials, which are open to the public: fifteen full trials reach etcd's default of 2 GiB.
 	starterBudget = Budget{
-		Posts:            2_000,          // three months of twenty posts a day, which is the retention of finished ones
-		PostBytes:        128 * mebibyte, // 64 KiB for each of them; a typical post has 2
-		UnfinishedPosts:  500,            // a month planned ahead, with an equal number of drafts
-		PendingFiles:     100,            // the files of ten posts of ten images, which take minutes to upload
-		PendingFileBytes: 20 * gibibyte,  // twenty of the largest videos
-		Keys:             20,             // two for each of ten programs, during a rotation of tokens
-		Files:            4_100,          // two for each post, and the pending ones; 1.5 KiB each are 6 MiB
-		Connections:      200,            // the plan covers ten; 3 KiB each are 600 KiB
-		Grants:           1_000,          // twice the maximum number of valid ones; 1 KiB each are 1 MiB
+		Posts:            2_000,          // three months of twenty posts a day, the retention time of finished posts
+		PostBytes:        128 * mebibyte, // 64 KiB per post; a typical post has 2
+		UnfinishedPosts:  500,            // a month of planned posts, and as many drafts
+		PendingFiles:     100,            // the files of ten posts with ten images, which take minutes to upload
+		PendingFileBytes: 20 * gibibyte,  // twenty videos of maximum size
+		Keys:             20,             // two for each of ten programs, during token rotation
+		Files:            4_100,          // two per post, and the pending files; at 1.5 KiB each, 6 MiB
+		Connections:      200,            // the plan allows ten; at 3 KiB each, 600 KiB
+		Grants:           1_000,          // twice the maximum number of valid grants; at 1 KiB each, 1 MiB
 	}
-	// unlimitedBudget is the budget of a team without another limit: three full teams reach etcd's default of 2 GiB.
-	// With the largest objects that a person can create on purpose, one team takes 8 GiB, the maximum that etcd's
-	// authors recommend (test/rights).
+	// unlimitedBudget is the budget of a team without other limits: three full teams reach etcd's default of 2 GiB. With objects of maximum
+	// size, a malicious team takes 8 GiB, the maximum recommended by etcd's authors (test/rights).
 	unlimitedBudget = Budget{
 		Posts:            16_000,         // a month of five hundred posts a day
-		PostBytes:        512 * mebibyte, // 32 KiB for each of them
-		UnfinishedPosts:  10_000,         // twenty days of those ahead; the manager keeps them in memory
+		PostBytes:        512 * mebibyte, // 32 KiB per post
+		UnfinishedPosts:  10_000,         // twenty days of planned posts; the manager keeps them in memory
 		PendingFiles:     1_000,
 		PendingFileBytes: 200 * gibibyte,
 		Keys:             100,
@@ -58,8 +55,8 @@ var (
 	}
 )
 
-// BudgetOf returns the budget of a team: the budget of its plan with the Team's overrides. A team on trial has the
-// starter budget, and so has a namespace without a team (nil).
+// BudgetOf returns a team's budget: its plan's budget with the Team's overrides. A team on trial has the starter budget, and so does a
+// namespace without a team (nil).
 func BudgetOf(team *v1alpha1.Team) Budget {
 	if team == nil {
 		return starterBudget
@@ -95,13 +92,13 @@ func BudgetOf(team *v1alpha1.Team) Budget {
 // filesPerPost is the number of stored files per post in the budget.
 const filesPerPost = 2
 
-// BudgetItems are the fields of a budget in display order.
+// BudgetItems lists the budget fields in display order.
 var BudgetItems = []v1alpha1.BudgetItem{
 	v1alpha1.BudgetPosts, v1alpha1.BudgetPostBytes, v1alpha1.BudgetUnfinishedPosts,
 	v1alpha1.BudgetPendingFiles, v1alpha1.BudgetPendingFileBytes, v1alpha1.BudgetKeys,
 }
 
-// Limit returns the limit of one field of a budget.
+// Limit returns the limit of a budget field.
 func (b *Budget) Limit(item v1alpha1.BudgetItem) int64 {
 	switch item {
 	case v1alpha1.BudgetPosts:
@@ -121,19 +118,18 @@ func (b *Budget) Limit(item v1alpha1.BudgetItem) int64 {
 	}
 }
 
-// Use returns the use of one field of a budget.
+// Use returns the usage of a budget field.
 func (b *Budget) Use(item v1alpha1.BudgetItem, used int64) v1alpha1.BudgetUse {
 	return v1alpha1.BudgetUse{Item: item, Used: used, Limit: b.Limit(item)}
 }
 
-// Demand is the additional amount that an operation needs of one field of a budget.
+// Demand is an operation's additional usage of a budget field.
 type Demand struct {
 	Item       v1alpha1.BudgetItem
 	Used, More int64
 }
 
-// Shortage returns the message for the first field of a team's budget that is too low for its demand, or "" if all
-// fit.
+// Shortage returns the message for the first field whose budget is exceeded by the demand, or "" without one.
 func (b *Budget) Shortage(team string, wants ...Demand) string {
 	for _, w := range wants {
 		if w.Used+w.More > b.Limit(w.Item) {
@@ -148,8 +144,7 @@ func BudgetCounter() v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget}
 }
 
-// FileBytes returns the size of a file in the budget: the size in its Media or, if that is missing, the maximum for
-// its kind.
+// FileBytes returns a file's size in the budget: its Media's size or, if unset, the maximum for its kind.
 func FileBytes(media *v1alpha1.MediaSpec) int64 {
 	switch {
 	case media.SizeBytes > 0:
@@ -161,7 +156,7 @@ func FileBytes(media *v1alpha1.MediaSpec) int64 {
 	}
 }
 
-// refusals maps a field to the name of its limit and the remedy for a team.
+// refusals maps a field to its limit's name and the remedy for a team.
 var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	v1alpha1.BudgetPosts: {
 		"%s stored posts, finished and cancelled ones counted", "Delete posts that are not needed any more (kubectl delete post)",
@@ -183,8 +178,7 @@ var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	},
 }
 
-// RefusalMessage returns the message for a demand that exceeds a team's budget. The publication of a draft has a
-// demand of zero.
+// RefusalMessage returns the message for a demand that exceeds a team's budget. Publishing a draft has zero demand.
 func (b *Budget) RefusalMessage(item v1alpha1.BudgetItem, team string, used, more int64) string {
 	words := refusals[item]
 	state := fmt.Sprintf("%s are used and this needs %s more", grouped(used), grouped(more))
@@ -204,8 +198,7 @@ func grouped(n int64) string {
 	return digits
 }
 
-// QuotaRefusalMessage returns the message for objects that Kubernetes rejects because of the team's ResourceQuota.
-// kind is in the plural.
+// QuotaRefusalMessage returns the message for objects that Kubernetes rejects because of the team's ResourceQuota. kind is plural.
 func QuotaRefusalMessage(kind, team string, used, limit int64) string {
 	b := Budget{Posts: limit, Keys: limit}
 	switch kind {

@@ -19,7 +19,7 @@ import (
 // today is the date of the tests.
 var today = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// TestStored compares the count of a post in November with the post.
+// TestStored compares a November count with the post.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	to := func(name string) v1alpha1.PostTarget {
@@ -102,7 +102,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestUses checks that a use is counted for the platform of its target.
+// TestUses checks that a use is counted for its target's platform.
 func TestUses(t *testing.T) {
 	t.Parallel()
 	to := func(platform v1alpha1.Platform) *v1alpha1.Connection {

@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan defines the limits of the plans and the use of a post. It does no I/O; package usage counts, and
-// internal/quota stores the count.
+// Package plan defines plan limits and a post's use of them. It does no I/O. Package usage counts, and internal/quota stores the counts.
 package plan
 
 import (
@@ -15,34 +14,31 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// Limits of the plans (contract, section Limits).
+// Plan limits (contract, section Limits).
 const (
-	// starterXPosts is the maximum number of posts to X by a starter team in a calendar month (UTC).
+	// starterXPosts is a starter team's maximum number of posts to X per calendar month (UTC).
 	starterXPosts = 30
-	// starterAccounts is the maximum number of connected accounts of a starter team.
+	// starterAccounts is a starter team's maximum number of connected accounts.
 	starterAccounts = 10
 	// trialDuration is the length of a trial without an explicit end (contract, Limits: a 7-day free trial).
 	trialDuration = 7 * 24 * time.Hour
 )
 
-// TikTok's own limit on pending drafts in an account's inbox, for every plan (contract: at most 5 pending drafts per
-// 24 hours).
+// TikTok's own limit on pending drafts in an account's inbox, for every plan (contract: at most 5 pending drafts per 24 hours).
 const (
 	MaxTikTokDrafts    = 5
 	tikTokDraftsPeriod = "24h"
 )
 
-// Limits are the limits of a plan.
+// Limits holds a plan's limits.
 type Limits struct {
-	// XPosts is the maximum number of posts to X in a calendar month (UTC). Each card of a tree counts. Zero means no
-	// limit.
+	// XPosts is the maximum number of posts to X per calendar month (UTC). Each tree card counts. Zero means no limit.
 	XPosts int
 	// Accounts is the maximum number of usable accounts. Zero means no limit.
 	Accounts int
 }
 
-// LimitsOf returns the limits of a team. A namespace without a team (nil) has none, because the API does not post
-// there.
+// LimitsOf returns a team's limits. A namespace without a team (nil) has none, because the API does not post there.
 func LimitsOf(team *v1alpha1.Team) Limits {
 	if team == nil || team.Spec.Subscription.Plan != v1alpha1.PlanStarter {
 		return Limits{}
@@ -50,8 +46,8 @@ func LimitsOf(team *v1alpha1.Team) Limits {
 	return Limits{XPosts: starterXPosts, Accounts: starterAccounts}
 }
 
-// TrialEnd returns the end of a team's trial: the time in its subscription, or else seven days after the creation of
-// the Team. From then on the team may not create objects. The result does not depend on the state of the subscription.
+// TrialEnd returns the end of a team's trial: the subscription's time, or seven days after the Team's creation. After it, the team may not
+// create objects. The result is independent of the subscription state.
 func TrialEnd(team *v1alpha1.Team) time.Time {
 	if end := team.Spec.Subscription.TrialEndsAt; end != nil {
 		return end.Time
@@ -59,9 +55,9 @@ func TrialEnd(team *v1alpha1.Team) time.Time {
 	return team.CreationTimestamp.Add(trialDuration)
 }
 
-// Usable returns the names of the connections that a team may use, given the plan's number of accounts: the oldest
-// connections that are neither disabled nor being deleted. Connections of the same second are ordered by name, which
-// makes the result deterministic. Zero accounts means no limit; the result is then nil, as Covers expects.
+// Usable returns the names of the connections that a team may use under its plan's account limit: the oldest connections that are neither
+// disabled nor being deleted. Names break ties between equal creation times. For zero accounts, which means no limit, the result is nil, as
+// Covers expects.
 func Usable(connections []*v1alpha1.Connection, accounts int) map[string]bool {
 	if accounts == 0 {
 		return nil
@@ -85,13 +81,12 @@ func Usable(connections []*v1alpha1.Connection, accounts int) map[string]bool {
 	return usable
 }
 
-// Covers reports whether the plan allows the use of a connection, given the result of Usable. A disabled connection is
-// always covered.
+// Covers reports whether the plan allows using a connection, given the result of Usable. A disabled connection is always covered.
 func Covers(usable map[string]bool, c *v1alpha1.Connection) bool {
 	return usable == nil || c.Spec.Disabled || usable[c.Name]
 }
 
-// Cost returns the number of posts on X that one target creates: each card of a tree counts as one.
+// Cost returns the number of X posts that a target creates. Each tree card counts as one.
 func Cost(post *v1alpha1.Post) int {
 	if post.Spec.Tree != nil {
 		return len(post.Spec.Tree.Cards)
@@ -99,14 +94,14 @@ func Cost(post *v1alpha1.Post) int {
 	return 1
 }
 
-// IsTikTokDraft reports whether target i goes to the inbox of a TikTok account, given its platform.
+// IsTikTokDraft reports whether target i is a draft in a TikTok inbox, given its platform.
 func IsTikTokDraft(post *v1alpha1.Post, i int, platform v1alpha1.Platform) bool {
 	options := post.Spec.Targets[i].TikTok
 	return platform == v1alpha1.PlatformTikTok && options != nil && options.Draft
 }
 
-// IntendedAt returns the intended publication time of target i: its scheduled time; or its creation; or, for a former
-// draft, the start of its delivery. startingDeadline is the manager's, which TryUntil includes.
+// IntendedAt returns the intended publication time of target i: its scheduled or creation time or, for a former draft, its delivery start.
+// startingDeadline is the manager's, which TryUntil includes.
 func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time.Time {
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Time
@@ -117,8 +112,8 @@ func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time
 	return posting.Created(post)
 }
 
-// UseOf returns the use of target i of a post on any platform. Published posts count. Posts that may be published
-// count until they are settled. Failed or withdrawn targets release their count.
+// UseOf returns the use of target i of a post on any platform. Published posts count. Posts that may be published count until they are
+// settled. Failed or withdrawn targets release their count.
 func UseOf(post *v1alpha1.Post, i int) usage.Use {
 	use := usage.Use{Target: i}
 	cost := Cost(post)

@@ -16,10 +16,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Describe derives the condition RateLimited of a connection from its status. It is True while the platform accepts no
-// calls for the account, and absent otherwise. reason is the reason of the limit if the caller knows it. If it is
-// empty, Describe derives it, and keeps QuotaUsedUp, which the numbers in the status may not show, until the platform
-// reports another limit.
+// Describe derives a connection's RateLimited condition from its status. It is True while the platform accepts no calls for the account,
+// and absent otherwise. reason is the limit's reason if known. Without it, Describe derives the reason, and keeps QuotaUsedUp, which the
+// status numbers may not show, until the platform reports another limit.
 func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 	status := &conn.Status
 	until := BlockedUntil(status, now)
@@ -43,7 +42,7 @@ func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 // described returns the end of the condition's message, which is the platform's message.
 func described(status *v1alpha1.ConnectionStatus) string { return ": " + status.RateLimitedMessage }
 
-// reasonOf derives the reason of the current limit from a status.
+// reasonOf derives the current limit's reason from a status.
 func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
 	until := BlockedUntil(status, now)
 	usedUp := func(l v1alpha1.RateLimit) bool {
@@ -61,16 +60,16 @@ func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
 	}
 }
 
-// Change is a change of the limit of a connection.
+// Change is a change of a connection's limit.
 type Change struct {
-	// Begun is set if a new limit applies to the account, and unset if the limit has ended.
+	// Begun is true if a new limit applies to the account, and false if the limit has ended.
 	Begun bool
-	// Reason and Message are the fields of the condition RateLimited.
+	// Reason and Message are the fields of the RateLimited condition.
 	Reason, Message string
 }
 
-// Changed compares the conditions of a connection with earlier ones. It returns false if the limit is the same, even
-// with a later end, or if there was none and is none.
+// Changed compares a connection's conditions with earlier ones. It returns false without a limit before and after, and if the limit is the
+// same, even with a later end.
 func Changed(before, after []metav1.Condition) (Change, bool) {
 	was := meta.FindStatusCondition(before, v1alpha1.ConditionRateLimited)
 	is := meta.FindStatusCondition(after, v1alpha1.ConditionRateLimited)

@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package record defines the record of a post: a small document with the outcome of each target, which outlives the
-// object. Records are stored in the bucket by team and name. They prevent a second publication when a post is created
-// again under its name after a deletion, and they keep the post readable. The package is pure: it creates records from
-// posts, merges them, and adopts them into posts.
+// Package record defines a post's record: a small document with each target's outcome, which outlives the object. Records are stored in the
+// bucket by team and name. They prevent duplicate publication when a deleted post is created again under its name, and they keep the post
+// readable. The package is pure: it creates records from posts, merges them, and adopts them into posts.
 package record
 
 import (
@@ -24,13 +23,12 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Version is the version of the format. Decode rejects a newer one, because guessing at unknown fields might publish a
-// post twice.
+// Version is the format version. Decode rejects newer ones, because misreading unknown fields might publish a post twice.
 const Version = 1
 
 // Record is the record of a post.
 type Record struct {
-	// Version is the format of this record.
+	// Version is this record's format version.
 	Version int `json:"version"`
 	// Namespace, Team and Name identify the record.
 	Namespace string `json:"namespace"`
@@ -39,52 +37,49 @@ type Record struct {
 	// UID and Generation belong to the post's last object.
 	UID        types.UID `json:"uid"`
 	Generation int64     `json:"generation,omitempty"`
-	// CreatedAt is the creation time of that object.
+	// CreatedAt is that object's creation time.
 	CreatedAt v1alpha1.Time `json:"createdAt"`
-	// FinishedAt is when the post was finished. It is nil for a post that was deleted before.
+	// FinishedAt is when the post was finished. It is nil for a post deleted earlier.
 	FinishedAt *v1alpha1.Time `json:"finishedAt,omitempty"`
-	// Underway is set if the post was in delivery when the record was written. Targets that are pending in the record
-	// may have been sent since.
+	// Underway means that the post was in delivery when the record was written. Its pending targets may have been sent since.
 	Underway bool `json:"underway,omitempty"`
 	// Phase is the phase of the post.
 	Phase v1alpha1.PostPhase `json:"phase"`
-	// Labels and Annotations are the ones that Herald reads.
+	// Labels and Annotations are the ones read by Herald.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Spec is the spec of the post.
 	Spec v1alpha1.PostSpec `json:"spec"`
-	// Targets are the outcomes of the targets in Spec, in the same order. It is empty if the post has no target
-	// entries.
+	// Targets are the outcomes of the targets in Spec, in the same order. It is empty if the post has no target entries.
 	Targets []Target `json:"targets,omitempty"`
-	// Before are the outcomes of targets of earlier posts with the same name that are not in Spec.
+	// Before are the outcomes of earlier posts' targets with the same name that are not in Spec.
 	Before []Target `json:"before,omitempty"`
-	// Earlier are the uids of earlier objects with the same name, oldest first.
+	// Earlier are the UIDs of earlier objects with the same name, oldest first.
 	Earlier []types.UID `json:"earlier,omitempty"`
 }
 
-// Target is the outcome of a target: its status entry without the fields that only a delivery needs.
+// Target is a target's outcome: its status entry without the fields that only a delivery needs.
 type Target struct {
 	v1alpha1.TargetStatus
-	// Connection is the name of the target's Connection.
+	// Connection is the target's Connection by name.
 	Connection string `json:"connection,omitempty"`
-	// AccountID is the platform's id of the account. It is empty if the account is unknown.
+	// AccountID is the platform's account ID. It is empty if the account is unknown.
 	AccountID string `json:"accountID,omitempty"`
 }
 
-// mostEarlier is the maximum number of uids in Earlier.
+// mostEarlier is the maximum number of UIDs in Earlier.
 const mostEarlier = 20
 
-// annotations are the recorded annotations: the API returns them or derives fields from them.
+// annotations are the recorded annotations, which the API returns or derives fields from.
 var annotations = []string{
 	v1alpha1.BornAnnotation, v1alpha1.RequestAnnotation, v1alpha1.AuthorAnnotation, v1alpha1.LastAuthorAnnotation,
 	v1alpha1.AgentAnnotation, v1alpha1.WantedAtAnnotation,
 }
 
-// Account returns the platform and account id of a Connection. It returns false if the Connection does not exist.
+// Account returns a Connection's platform and account ID. It returns false if the Connection does not exist.
 type Account func(connection string) (platform v1alpha1.Platform, id string, ok bool)
 
-// New returns the record of a post in its current state. account resolves the accounts of targets whose attempt lacks
-// one.
+// New returns a post's record in its current state. account resolves accounts missing from attempts.
 func New(post *v1alpha1.Post, team string, account Account) *Record {
 	r := &Record{
 		Version: Version, Namespace: post.Namespace, Team: team, Name: post.Name, UID: post.UID, Generation: post.Generation,
@@ -108,26 +103,25 @@ func New(post *v1alpha1.Post, team string, account Account) *Record {
 	return r
 }
 
-// WriteTimeout is the minimum time that a deleted post waits for its record to be written. If the store has not
-// answered for that time either, the post is released without a record.
+// WriteTimeout is the minimum time that a deleted post waits for its record to be written. If the store is unavailable throughout, the post
+// is released without a record.
 const WriteTimeout = time.Hour
 
-// Required reports whether a post must leave a record: a call may have been made for it, a target is undecided, or the
-// post is finished.
+// Required reports whether a post needs a record: a call may have been made for it, a target is undecided, or the post is finished.
 func Required(post *v1alpha1.Post) bool {
 	return posting.Started(post) || post.Status.Finished || slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		return attempt.Undecided(&t)
 	})
 }
 
-// Underway reports whether a post that was sent in part, or may have been, has more to send.
+// Underway reports whether a post that may have been sent in part has targets left to send.
 func Underway(post *v1alpha1.Post) bool {
 	return post.DeletionTimestamp.IsZero() && !post.Status.Finished && Required(post) && !posting.AllSettled(post)
 }
 
-// places returns the indexes of the recorded targets: none if the post has no entries, otherwise all targets in the
-// order of the spec, followed by entries of targets that an edit removed. The order matters, because targets of one
-// account match by it, and the entries are in the order of their creation with adopted ones first.
+// places returns the indexes of the recorded targets: none without entries, otherwise the spec's targets in order, followed by the entries
+// of targets that an edit removed. The order matters because targets of one account match by it, and entries are in creation order with
+// adopted ones first.
 func places(post *v1alpha1.Post) []int {
 	var all []int
 	if len(post.Status.Targets) == 0 {
@@ -144,7 +138,7 @@ func places(post *v1alpha1.Post) []int {
 	return all
 }
 
-// targetOf returns the recorded form of a target.
+// targetOf returns a target's recorded form.
 func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 	kept := Target{TargetStatus: v1alpha1.TargetStatus{Index: int32(i)}} //nolint:gosec // a post has at most 100 targets
 	if t := posting.Target(post, i); t != nil {
@@ -158,18 +152,18 @@ func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 		kept.Connection = post.Spec.Targets[i].ConnectionRef.Name
 	}
 	if kept.Attempt != nil {
-		// Only the call needs these.
+		// Only the call needs these fields.
 		kept.Attempt.Checkpoint, kept.Attempt.ContentHash = "", ""
 		kept.AccountID = kept.Attempt.AccountID
 	}
-	// A target that a person resolved has an attempt, but no account unless the platform confirmed it.
+	// A target resolved by a user has an attempt, but no account unless the platform confirmed it.
 	if platform, id, ok := account(kept.Connection); ok && kept.AccountID == "" {
 		kept.Platform, kept.AccountID = platform, id
 	}
 	return kept
 }
 
-// fillAccount copies the account of a target whose Connection is deleted from another target of the same Connection.
+// fillAccount copies a missing account from another target of the same deleted Connection.
 func (r *Record) fillAccount(t *Target) {
 	for i := range r.Targets {
 		if other := &r.Targets[i]; t.AccountID == "" && other.AccountID != "" && other.Connection == t.Connection {
@@ -208,7 +202,7 @@ func (r *Record) Post() *v1alpha1.Post {
 	return post
 }
 
-// Encode returns the record as JSON. Equal records have equal encodings.
+// Encode returns the record as JSON. The encoding is deterministic.
 func (r *Record) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

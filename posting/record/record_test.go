@@ -18,7 +18,7 @@ import (
 
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// accounts are the existing Connections: "x1" and "x1-too" are the same account.
+// accounts are the existing Connections. "x1" and "x1-too" are the same account.
 func accounts(connection string) (v1alpha1.Platform, string, bool) {
 	switch connection {
 	case "x1", "x1-too":
@@ -34,8 +34,8 @@ func accounts(connection string) (v1alpha1.Platform, string, bool) {
 // noConnections resolves no account, as after the deletion of all Connections.
 func noConnections(string) (v1alpha1.Platform, string, bool) { return "", "", false }
 
-// post returns a post with this uid. Each target is a connection and an outcome: "posted", "unknown", "open",
-// "refused", "failed" before a call, "pending", "withdrawn".
+// post returns a post with this UID. Each target is a connection and an outcome: "posted", "unknown", "open", "refused", "failed" before a
+// call, "pending", "withdrawn".
 func post(uid types.UID, targets ...string) *v1alpha1.Post {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -92,7 +92,7 @@ func tree(p *v1alpha1.Post, cards, out int) *v1alpha1.Post {
 	return p
 }
 
-// uncalled removes the attempts, as in the record of a version that kept none.
+// uncalled removes the attempts, as in the record of a version without them.
 func uncalled(p *v1alpha1.Post) *v1alpha1.Post {
 	for i := range p.Status.Targets {
 		p.Status.Targets[i].Attempt = nil
@@ -100,7 +100,7 @@ func uncalled(p *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// fates formats the outcomes of a post's targets, in the words of post, with their ids.
+// fates formats a post's target outcomes, in the words of post, with their IDs.
 func fates(p *v1alpha1.Post) []string {
 	list := []string{}
 	for i := range p.Status.Targets {
@@ -121,7 +121,7 @@ func TestAdopt(t *testing.T) {
 	for _, tt := range []struct {
 		name, why string
 		was       *v1alpha1.Post
-		account   Account // while the record was made; the existing ones if nil
+		account   Account // while the record was made; nil means the existing ones
 		now       *v1alpha1.Post
 		want      []string
 		unknown   []string
@@ -187,7 +187,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// gone reduces the Connections of a post to their names.
+// gone reduces a post's Connections to their names.
 func gone(p *v1alpha1.Post) *v1alpha1.Post {
 	for i := range p.Status.Targets {
 		p.Status.Targets[i].Platform, p.Status.Targets[i].Attempt.AccountID = v1alpha1.PlatformX, ""
@@ -215,8 +215,7 @@ func of(platform v1alpha1.Platform, p *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// TestAdoptMore checks the targets that are adopted when a post becomes due: they were missing, or had another
-// account, at the first lookup.
+// TestAdoptMore checks the targets adopted when a post becomes due: they were missing, or had another account, at the first lookup.
 func TestAdoptMore(t *testing.T) {
 	was := New(post("a", "x1=posted", "threads=unknown"), "acme", accounts)
 	for _, tt := range []struct {
@@ -246,7 +245,7 @@ func TestAdoptMore(t *testing.T) {
 	}
 }
 
-// TestAdoptKeeps checks that a posted target of the post is kept, regardless of the record.
+// TestAdoptKeeps checks that the post's posted targets are kept, regardless of the record.
 func TestAdoptKeeps(t *testing.T) {
 	now := post("a", "x1=posted")
 	before := now.DeepCopy()
@@ -261,7 +260,7 @@ func TestAdoptKeeps(t *testing.T) {
 func TestSucceed(t *testing.T) {
 	for _, tt := range []struct {
 		name, why string
-		objects   []*v1alpha1.Post // in the order of the writes of their records
+		objects   []*v1alpha1.Post // in record write order
 		uid       types.UID
 		earlier   []types.UID
 		want      []string // the adopted outcomes of a post to x1 twice, x2 and threads
@@ -346,8 +345,7 @@ func TestSucceed(t *testing.T) {
 	}
 }
 
-// TestTurns checks that targets match by their order in the spec, regardless of the order and number of the post's
-// entries.
+// TestTurns checks that targets match by spec order, regardless of the post's entries.
 func TestTurns(t *testing.T) {
 	first := New(post("a", "x1=refused", "x1=posted"), "acme", accounts)
 	for _, tt := range []struct {
@@ -385,8 +383,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsOfThree checks that a published target keeps its position when an unpublished target before it is removed
-// too.
+// TestTurnsOfThree checks that a published target keeps its position when an unpublished target before it is removed too.
 func TestTurnsOfThree(t *testing.T) {
 	joined := New(post("bb", "x1=posted"), "acme", accounts).Merge(New(post("a", "x1=posted", "x1=refused", "x1=posted"), "acme", accounts))
 	next := post("ccc", "x1", "x1", "x1")
@@ -396,8 +393,7 @@ func TestTurnsOfThree(t *testing.T) {
 	}
 }
 
-// TestAskedTooEarly checks that a posted target stays posted if a copy became undecided before the record was found.
-// The copy made no call.
+// TestAskedTooEarly checks that a posted target stays posted if a copy without calls became undecided before the record was found.
 func TestAskedTooEarly(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
@@ -418,8 +414,7 @@ func TestAskedTooEarly(t *testing.T) {
 	}
 }
 
-// TestFinishedStays checks that an earlier record of a post, written late, does not replace the record of the finished
-// post.
+// TestFinishedStays checks that a late write of an earlier record does not replace the finished post's record.
 func TestFinishedStays(t *testing.T) {
 	before := New(post("a", "x1=posted", "x2=pending"), "acme", accounts)
 	after := New(finished(post("a", "x1=posted", "x2=posted")), "acme", accounts)

@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retention determines how long a finished post is kept in the cluster and in the archive. It does no I/O and
-// reads no clock.
+// Package retention determines how long a finished post is kept in the cluster and in the archive. It does no I/O and reads no clock.
 package retention
 
 import (
@@ -11,26 +10,26 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Times are the retention times of finished posts, counted from when they were finished.
+// Times are the retention times of finished posts, counted from their completion.
 type Times struct {
-	// InCluster is how long they are kept in the cluster as resources.
+	// InCluster is the retention time as a resource in the cluster.
 	InCluster time.Duration
-	// Archived is how long they can be read, first in the cluster and then in the archive. It is at least InCluster,
-	// because the archived record is needed while the post exists.
+	// Archived is the total readable time, in the cluster and then in the archive. It is at least InCluster, because an existing post needs
+	// its archived record.
 	Archived time.Duration
-	// Applied is set if applied posts leave the cluster too.
+	// Applied also removes applied posts from the cluster.
 	Applied bool
 }
 
-// Policy is the default of an installation.
+// Policy holds an installation's defaults.
 type Policy struct {
 	// InCluster and Archived are the defaults for teams without their own values.
 	InCluster, Archived time.Duration
-	// LeastInCluster is the minimum InCluster of every team. Lower values are raised to it.
+	// LeastInCluster is every team's minimum InCluster. Lower values are raised to it.
 	LeastInCluster time.Duration
 }
 
-// Of returns the times of a team. A namespace without a team has the defaults of the installation.
+// Of returns a team's retention times. A namespace without a team has the installation's defaults.
 func (p Policy) Of(team *v1alpha1.Team) Times {
 	var spec v1alpha1.TeamSpec
 	if team != nil {
@@ -52,18 +51,17 @@ func or(said *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	return said.Duration
 }
 
-// Evicts reports whether a post leaves the cluster after its retention time. Applied posts do not, unless their team
-// sets it. labels are the labels of the post.
+// Evicts reports whether a post leaves the cluster after its retention time. Applied posts do only if their team enables it. labels are the
+// post's labels.
 func (t Times) Evicts(labels map[string]string) bool {
 	return t.Applied || labels[v1alpha1.OriginLabel] != ""
 }
 
-// least is the minimum retention of a record that may still be needed: for a request with an Idempotency-Key, counted
-// from the creation of its post, and for a GitOps tool that applies a post again, counted from when it left the
-// cluster.
+// least is the minimum retention time of a record: for a request with an Idempotency-Key, from its post's creation, and for a GitOps tool
+// that reapplies a post, from its removal from the cluster.
 const least = 24 * time.Hour
 
-// ArchivedUntil returns until when a finished post is archived if it leaves the cluster now.
+// ArchivedUntil returns the end of a finished post's archive retention if it leaves the cluster now.
 func (t Times) ArchivedUntil(post *v1alpha1.Post, now time.Time) time.Time {
 	until := FinishedAt(post).Add(t.Archived)
 	if post.Annotations[v1alpha1.RequestAnnotation] != "" {
@@ -82,8 +80,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// FinishedAt returns when a post was finished. For a post from an older version, which did not record it, that is the
-// latest time in its targets and conditions.
+// FinishedAt returns when a post was finished. For a post from an older version that did not record it, it is the latest time in its
+// targets and conditions.
 func FinishedAt(post *v1alpha1.Post) time.Time {
 	if post.Status.FinishedAt != nil {
 		return post.Status.FinishedAt.Time

@@ -19,10 +19,9 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// contentEnv has one connection to each of four platforms, named like them, with low limits. Its media files are named
-// after their properties: "image", "big-image", "video", "big-video", "pending", "rejected", "expired", "missing" (the
-// store has lost the file) and "leaving" (being deleted). A connection whose name ends in "-leaving" is being deleted
-// too.
+// contentEnv has a connection to each of four platforms, named after them, with low limits. Its media files are named after their
+// properties: "image", "big-image", "video", "big-video", "pending", "rejected", "expired", "missing" (lost by the store) and "leaving"
+// (being deleted). A connection whose name ends in "-leaving" is being deleted.
 func contentEnv() Env {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 	limits := map[v1alpha1.Platform]platforms.Capabilities{
@@ -152,8 +151,8 @@ func titled(title string) []v1alpha1.PostTarget {
 	return out
 }
 
-// TestFiles checks the number of files. A tree of a hundred full cards on Threads is the largest that a platform
-// shows; the schema lets a draft name more.
+// TestFiles checks the number of files. A tree of a hundred full cards on Threads is the largest that a platform shows. The schema allows
+// more in a draft.
 func TestFiles(t *testing.T) {
 	env := contentEnv()
 	env.Media = func(name string) *v1alpha1.Media {
@@ -303,7 +302,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// FuzzValidate checks that the rules handle every post without a panic, and are deterministic.
+// FuzzValidate checks that validation is deterministic and never panics.
 func FuzzValidate(f *testing.F) {
 	f.Add("tree", "x", "caption", "image", 3, false, int32(7))
 	f.Add("video", "youtube", "", "video", 1, true, int32(-1))

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// fits rejects a video beyond the documented limits of a platform.
+// fits rejects a video beyond a platform's documented limits.
 func (v *validation) fits(media *v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	if v.env.Accepted {
 		return nil
@@ -33,7 +33,7 @@ func (v *validation) converts(f *platforms.File, t destination) bool {
 	return v.env.Converts && t.limits.ForConversion().Converts(f)
 }
 
-// convertible rejects an image that a platform does not accept as it is and that cannot be converted.
+// convertible rejects an image that a platform does not accept and that cannot be converted.
 func (v *validation) convertible(media *v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	file := platforms.FileOf(media)
 	if v.env.Accepted || media.Status.Unconvertible == "" || t.limits.Images.Accepts(&file) {
@@ -43,19 +43,19 @@ func (v *validation) convertible(media *v1alpha1.Media, t destination, path *fie
 		t.name, file.Name, media.Status.Unconvertible))}
 }
 
-// FileWarning is a warning about one file of a post.
+// FileWarning is a warning about a post's file.
 type FileWarning struct {
-	// Path is the field of the post that names the file.
+	// Path is the post field that names the file.
 	Path *field.Path
 	// Message consists of one or two sentences.
 	Message string
 }
 
-// String returns the warning with its path, in the form that admission webhooks return.
+// String returns the warning with its path, in admission webhook format.
 func (w FileWarning) String() string { return w.Path.String() + ": " + w.Message }
 
-// FileWarnings returns warnings about videos that a platform rejects according to some sources and accepts according
-// to others. They do not make the post invalid. Missing files are skipped.
+// FileWarnings returns warnings about videos that may or may not be accepted by a platform, according to conflicting sources. The post
+// remains valid. Missing files are skipped.
 func FileWarnings(post *v1alpha1.Post, env Env) []FileWarning {
 	if env.Media == nil {
 		return nil
@@ -92,13 +92,13 @@ func FileWarnings(post *v1alpha1.Post, env Env) []FileWarning {
 	return warnings
 }
 
-// named is a reference to a file, with its path.
+// named is a file reference with its path.
 type named struct {
 	name string
 	path *field.Path
 }
 
-// videosOf returns the references of a post that may be videos.
+// videosOf returns a post's references to possible videos.
 func videosOf(post *v1alpha1.Post) []named {
 	spec := field.NewPath("spec")
 	switch {

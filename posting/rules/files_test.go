@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// filesEnv has a video of five minutes, an animation, and accounts of three platforms: X accepts every video with a
-// warning above two minutes, TikTok's limit depends on the account, and Instagram accepts only JPEGs.
+// filesEnv has a five-minute video, an animation, and accounts on three platforms: X accepts every video with a warning above two minutes,
+// TikTok's limit depends on the account, and Instagram accepts only JPEGs.
 func filesEnv() Env {
 	media := map[string]*v1alpha1.Media{
 		"video": {
@@ -58,7 +58,7 @@ func filesEnv() Env {
 	}
 }
 
-// TestFilesFitPlatforms checks the properties of files against the limits of platforms.
+// TestFilesFitPlatforms checks file properties against platform limits.
 func TestFilesFitPlatforms(t *testing.T) {
 	show := func(conns string, files ...string) v1alpha1.PostSpec {
 		var spec v1alpha1.PostSpec

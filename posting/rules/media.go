@@ -19,24 +19,22 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// maxFiles is the maximum number of different files in one post, including drafts. It is the size of the largest post
-// that a platform shows: a tree of 100 cards (the schema) with 20 files each (the contract, for Threads). Every
-// reference costs a lookup.
+// maxFiles is the maximum number of different files in a post, including drafts. It covers the largest post that a platform shows: a tree
+// of 100 cards (the schema) with 20 files each (the contract, for Threads). Every reference costs a lookup.
 const maxFiles = 2000
 
-// ValidateFiles checks the number of different files in a post, before any of them is looked up. Validate includes it.
+// ValidateFiles checks the number of different files in a post before looking them up. Validate includes it.
 func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
 	n := len(posting.MediaNames(&post.Spec))
 	if n <= maxFiles {
 		return nil
 	}
-	// Only trees have room for that number of files.
+	// Only trees can have that many files.
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "tree", "cards"), n,
 		fmt.Sprintf("the post names %d different media files, and may name at most %d; make several posts of it", n, maxFiles))}
 }
 
-// images checks the media of an image post. Their number is checked for drafts too, like every limit that the contract
-// does not postpone.
+// images checks an image post's media. Drafts are checked too, as for every limit that the contract does not postpone.
 func (v *validation) images(path *field.Path) field.ErrorList {
 	if v.post.Spec.Image == nil || len(v.post.Spec.Image.MediaRefs) == 0 {
 		return field.ErrorList{field.Required(path, "an image post shows at least one image, also as a draft")}
@@ -68,7 +66,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// video checks the media of a video post.
+// video checks a video post's media.
 func (v *validation) video(path *field.Path) field.ErrorList {
 	ref := path.Child("mediaRef", "name")
 	if v.post.Spec.Video == nil || v.post.Spec.Video.MediaRef.Name == "" {
@@ -97,7 +95,7 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// resolveMedia returns a verified media file, or the reason why it cannot be posted.
+// resolveMedia returns a verified media file, or why it cannot be posted.
 func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Media, *field.Error) {
 	var media *v1alpha1.Media
 	if v.env.Media != nil {
@@ -125,7 +123,7 @@ func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Medi
 	return nil, notFound(path, name, "nothing has been uploaded yet for media file")
 }
 
-// rejection returns the reason why a file was rejected, from the Ready condition of its Media.
+// rejection returns why a file was rejected, from its Media's Ready condition.
 func rejection(media *v1alpha1.Media) string {
 	if c := ready(media); c != nil && c.Message != "" {
 		return c.Message
@@ -149,7 +147,7 @@ func pluralize(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// sizeOf returns the size of a file in bytes.
+// sizeOf returns a file's size in bytes.
 func sizeOf(media *v1alpha1.Media) int64 {
 	if media.Status.SizeBytes > 0 {
 		return media.Status.SizeBytes

@@ -14,8 +14,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestValidateOptions checks that the options of each target are validated by its own platform, with the account's
-// choices from the Connection.
+// TestValidateOptions checks that each target's options are validated by its own platform, with the account's choices from the Connection.
 func TestValidateOptions(t *testing.T) {
 	t.Parallel()
 	connections := map[string]*v1alpha1.Connection{}

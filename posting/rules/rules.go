@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules defines the validity of a post, given the post and the connections and media that it names. The HTTP
-// service, the reconciler and every other entry point use these rules, so that no invalid post is delivered.
+// Package rules validates posts together with their connections and media. All entry points share these rules, including the HTTP service
+// and the reconciler.
 package rules
 
 import (
@@ -16,24 +16,22 @@ import (
 
 // Env is the environment of a validation.
 type Env struct {
-	// Connection returns a connection of the post's namespace, or nil. A connection that is being deleted counts as
-	// missing.
+	// Connection returns a connection in the post's namespace, or nil. A connection being deleted counts as missing.
 	Connection func(name string) *v1alpha1.Connection
-	// Media returns a media file of the post's namespace, or nil. If Media is nil, every media file counts as missing.
+	// Media returns a media file in the post's namespace, or nil. If Media is nil, every media file counts as missing.
 	Media func(name string) *v1alpha1.Media
-	// Capabilities returns the capabilities of a platform. It returns false if this installation cannot publish there.
+	// Capabilities returns a platform's capabilities, or false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
-	// Converts is set if the team's videos are converted for platforms that do not accept them as they are.
+	// Converts means that the team's videos are converted for platforms that would reject them.
 	Converts bool
-	// Accepted is set if the post was already accepted in its current form. Its files are not checked against the
-	// platforms' limits again: an older version with fewer rules may have accepted it, and its platforms decide.
+	// Accepted means that the post was already accepted in its current form. Its files are not checked against platform limits again,
+	// because an older version with fewer rules may have accepted it. Its platforms decide.
 	Accepted bool
-	// Stored is the post in the Kubernetes API, or nil for a new post. A post that was stored under a larger size
-	// limit may keep its size.
+	// Stored is the post in the Kubernetes API, or nil for a new post. A post stored under a larger size limit may keep its size.
 	Stored *v1alpha1.Post
 }
 
-// connection returns a connection that exists and is not being deleted, or nil.
+// connection returns an existing connection that is not being deleted, or nil.
 func (e Env) connection(name string) *v1alpha1.Connection {
 	if c := e.Connection(name); c != nil && c.DeletionTimestamp.IsZero() {
 		return c
@@ -41,11 +39,10 @@ func (e Env) connection(name string) *v1alpha1.Connection {
 	return nil
 }
 
-// Validate returns all errors of a post, with paths in the naming of the resource. A missing connection, media file or
-// upload is an error of type field.ErrorTypeNotFound, because it may be created later.
+// Validate returns all validation errors of a post, with resource field paths. A missing connection, media file or upload is an error of
+// type field.ErrorTypeNotFound, because it may be created later.
 //
-// Rules about a single resource (the blocks of a category, the combinations of options) are in the schema and only
-// partly repeated here.
+// Single-resource rules (category blocks, option combinations) are in the schema and only partly repeated here.
 func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
@@ -58,7 +55,7 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	}
 	v := validation{post: post, env: env}
 	if errs := v.size(spec); len(errs) > 0 {
-		return errs // the characters of its texts are not counted, since the texts may be of any length
+		return errs // the texts may have any length, so their characters are not counted
 	}
 	for i := range post.Spec.Targets {
 		errs = append(errs, v.target(i, spec.Child("targets").Index(i))...)
@@ -80,8 +77,7 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 type validation struct {
 	post *v1alpha1.Post
 	env  Env
-	// destinations are the platforms of the targets that accept the post's category, without duplicates, in the order
-	// of the targets.
+	// destinations are the targets' platforms that accept the post's category, in target order and without duplicates.
 	destinations []destination
 }
 
@@ -90,7 +86,7 @@ type destination struct {
 	limits platforms.Capabilities
 }
 
-// addDestination adds a platform. For several accounts of one platform, it keeps the lowest limit.
+// addDestination adds a platform. It keeps the lowest limit among several accounts on a platform.
 func (v *validation) addDestination(conn *v1alpha1.Connection, limits platforms.Capabilities) {
 	if limits.MaxVideoDuration != nil {
 		if longest := limits.MaxVideoDuration(&conn.Status); longest > 0 {
@@ -114,8 +110,8 @@ func least(a, b time.Duration) time.Duration {
 	return a
 }
 
-// ValidateTime checks that the scheduled time of a post from the HTTP service is in the future. Posts that are applied
-// through Kubernetes have the starting deadline instead.
+// ValidateTime checks that a scheduled time from the HTTP service is in the future. Posts applied through Kubernetes have the starting
+// deadline instead.
 func ValidateTime(post *v1alpha1.Post, now time.Time) field.ErrorList {
 	at := post.Spec.ScheduledAt
 	if at == nil || at.After(now) {

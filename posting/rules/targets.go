@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// target checks the connection and the texts of one target.
+// target checks a target's connection and texts.
 func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	target, category := &v.post.Spec.Targets[i], v.post.Spec.Category
 	var errs field.ErrorList
@@ -53,8 +53,8 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	return append(errs, validateCaption(posting.TextToSend(target.Caption, showsFiles), conn.Spec.Platform, limits, path.Child("caption"))...)
 }
 
-// ValidateOptions checks the platform-specific options of the targets, using the choices that the Connections list for
-// their accounts. It is separate from Validate because its errors have their own code in the HTTP service.
+// ValidateOptions checks the targets' platform options, using the account choices listed in the Connections. It is separate from Validate
+// because its errors have their own code in the HTTP service.
 func ValidateOptions(post *v1alpha1.Post, env Env) field.ErrorList {
 	var errs field.ErrorList
 	for i := range post.Spec.Targets {
@@ -83,7 +83,7 @@ func notFound(path *field.Path, name, detail string) *field.Error {
 	return err
 }
 
-// validateText rejects the NUL character, in drafts too: databases and programs along the way truncate or reject it.
+// validateText rejects the NUL character, also in drafts, because some databases and programs truncate or reject it.
 func validateText(text string, path *field.Path) field.ErrorList {
 	if !strings.ContainsRune(text, 0) {
 		return nil

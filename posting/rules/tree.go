@@ -15,8 +15,8 @@ import (
 // fewestCards is the minimum number of cards in a published tree (the contract).
 const fewestCards = 2
 
-// tree checks the cards of a tree. The existence of their media is checked for drafts too. The number, content, length
-// and size of the cards may be corrected until the tree is published.
+// tree checks a tree's cards. Missing media is an error also in drafts. The number, content, length and size of the cards may be corrected
+// until the tree is published.
 func (v *validation) tree(path *field.Path) field.ErrorList {
 	if v.post.Spec.Tree == nil || len(v.post.Spec.Tree.Cards) == 0 {
 		return field.ErrorList{field.Required(path, "a tree has at least one card, and two when it is published")}
@@ -46,7 +46,7 @@ func (v *validation) tree(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// cardMedia returns the media of a card, with nil for each file that cannot be used.
+// cardMedia returns a card's media, with nil for each unusable file.
 func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media []*v1alpha1.Media, errs field.ErrorList) {
 	media = make([]*v1alpha1.Media, len(card.MediaRefs))
 	for i, ref := range card.MediaRefs {
@@ -59,7 +59,7 @@ func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media
 	return media, errs
 }
 
-// validateCardMedia checks the media of a card against the limits of one platform.
+// validateCardMedia checks a card's media against a platform's limits.
 func (v *validation) validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	limits := t.limits.Card
 	var errs field.ErrorList

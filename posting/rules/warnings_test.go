@@ -13,8 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestWarnings checks warnings about texts that only some apps of a platform may post. The platform of this test warns
-// about two dollar signs.
+// TestWarnings checks warnings about texts that a platform accepts only for some apps. The test platform warns about two dollar signs.
 func TestWarnings(t *testing.T) {
 	env := Env{
 		Connection: func(name string) *v1alpha1.Connection {

@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suspension maintains the list of a team's suspensions and shifts deadlines by them. It does no I/O and reads
-// no clock.
+// Package suspension maintains a team's suspension list and shifts deadlines by it. It does no I/O and reads no clock.
 package suspension
 
 import (
@@ -12,12 +11,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// most is the maximum number of suspensions of a Team, also in the schema. Beyond it, the two closest suspensions are
-// merged. Deadlines then also shift by the time between them.
+// most is the maximum number of suspensions of a Team, also in the schema. Beyond it, the two closest suspensions are merged. Deadlines
+// then also shift by the time between them.
 const most = 16
 
-// Update returns the suspensions of a team updated with its current state. It drops suspensions that were followed by
-// more than keep without suspension, since no deadline can depend on them. It does not modify its argument.
+// Update returns a team's suspensions updated with its current state. It drops suspensions that ended more than keep before the next one or
+// now, since no deadline can depend on them. It does not modify its argument.
 func Update(known []v1alpha1.Suspension, suspended bool, now time.Time, keep time.Duration) []v1alpha1.Suspension {
 	list := slices.Clone(known)
 	at := v1alpha1.NewTime(now)
@@ -40,7 +39,7 @@ func Update(known []v1alpha1.Suspension, suspended bool, now time.Time, keep tim
 	return list
 }
 
-// prune drops the suspensions that were followed by more than keep without suspension.
+// prune drops suspensions that were followed by more than keep without suspension.
 func prune(list []v1alpha1.Suspension, now time.Time, keep time.Duration) []v1alpha1.Suspension {
 	free, later := time.Duration(0), now
 	for i := len(list) - 1; i >= 0; i-- {
@@ -69,9 +68,8 @@ func mergeClosest(list []v1alpha1.Suspension) []v1alpha1.Suspension {
 	return slices.Delete(list, nearest+1, nearest+2)
 }
 
-// ShiftDeadline moves a deadline by the suspended time between since and the deadline, which moves meanwhile. Only
-// suspensions that have ended count. It also returns the end of the last suspension that moved it, which is the value
-// of since for the next call, or zero if none did.
+// ShiftDeadline moves a deadline by the suspended time between since and the deadline, which moves meanwhile. Only suspensions that have
+// ended count. It also returns the end of the last applied suspension, which is the next call's since value, or zero.
 func ShiftDeadline(deadline, since time.Time, list []v1alpha1.Suspension) (moved, by time.Time) {
 	moved = deadline
 	for i := range list {
@@ -93,7 +91,7 @@ func ShiftDeadline(deadline, since time.Time, list []v1alpha1.Suspension) (moved
 	return moved, by
 }
 
-// OngoingSince returns the start of the current suspension, or zero if there is none.
+// OngoingSince returns the current suspension's start, or zero without one.
 func OngoingSince(list []v1alpha1.Suspension) time.Time {
 	if last := len(list) - 1; last >= 0 && list[last].Until == nil {
 		return list[last].From.Time
@@ -101,13 +99,13 @@ func OngoingSince(list []v1alpha1.Suspension) time.Time {
 	return time.Time{}
 }
 
-// PruneAfter returns the time until Update drops all suspensions if the team is not suspended again. It returns zero
-// if there are none, or if one is ongoing.
+// PruneAfter returns the time until Update drops all suspensions if the team is not suspended again. It returns zero without suspensions,
+// or if one is ongoing.
 func PruneAfter(list []v1alpha1.Suspension, now time.Time, keep time.Duration) time.Duration {
 	last := len(list) - 1
 	if last < 0 || list[last].Until == nil {
 		return 0
 	}
-	// Update keeps suspensions that are exactly as old as keep, and times in a status have milliseconds.
+	// Update keeps suspensions that are exactly as old as keep, and status times have milliseconds.
 	return max(keep-now.Sub(list[last].Until.Time), 0) + time.Second
 }

@@ -118,7 +118,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveInParts checks that repeated shifts have the same result as a single one.
+// TestMoveInParts checks that repeated shifts equal a single one.
 func TestMoveInParts(t *testing.T) {
 	list := listed(5, 20, 30, 90, 100, 130)
 	whole, _ := ShiftDeadline(at(60), at(0), list)

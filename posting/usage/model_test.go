@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// request is a request to create the post of the model, with its progress.
+// request is a request to create the model's post, with its progress.
 type request struct {
 	name  string
 	uses  []Use
@@ -23,10 +23,9 @@ type request struct {
 	over  bool
 }
 
-// TestRequestsUnderOneKey runs concurrent requests with one key and different bodies. They reserve, create and release
-// in any order. The created post may be delivered and deleted in between, a request may crash, and the sweep may run
-// at any time. In every order, the limit is kept, the post has the entries that it needs, delivered uses still count,
-// and nothing is counted twice after a sweep.
+// TestRequestsUnderOneKey runs concurrent requests with one key and different bodies. They reserve, create and release in any order. The
+// created post may be delivered and deleted in between, a request may crash, and the sweep may run at any time. In every order, the limit
+// is enforced, the post has the required entries, delivered uses still count, and nothing is counted twice after a sweep.
 func TestRequestsUnderOneKey(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -73,8 +72,7 @@ type model struct {
 	uids int
 }
 
-// step advances a request: it reserves, and then creates the post or, if the post exists or Kubernetes rejects it,
-// releases.
+// step advances a request: it reserves, and then creates the post or, if the post exists or Kubernetes rejects it, releases.
 func (m *model) step(t *rapid.T, r *request) {
 	switch {
 	case r.over:
@@ -121,14 +119,13 @@ func (m *model) cancel() {
 	Settle(m.usage, withdrawn)
 }
 
-// another reserves one free unit for another post.
+// another reserves a free unit for another post.
 func (m *model) another() {
 	m.uids++
 	Reserve(m.usage, Reservation{Post: fmt.Sprint("another ", m.uids), Uses: uses(1)}, m.limit, m.now)
 }
 
-// remove deletes the post. No request is slow enough for another request's post to be delivered and deleted between
-// its two steps.
+// remove deletes the post. Requests are fast enough that no other request's post is delivered and deleted between their two steps.
 func (m *model) remove() {
 	underWay := func(r *request) bool { return r.taken && !r.over }
 	if !slices.ContainsFunc(m.requests, underWay) {
@@ -168,7 +165,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// checkSwept checks that the count equals the delivered uses plus the uses of the pending post.
+// checkSwept checks that the count equals the delivered uses plus the pending post's uses.
 func (m *model) checkSwept(t *rapid.T) {
 	want := m.sent
 	if m.post != nil && !m.post.Begun {

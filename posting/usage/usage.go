@@ -1,13 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage counts resources with a limited number of uses, by the names of the posts that use them. It does no
-// I/O; internal/quota stores the count.
+// Package usage counts the uses of limited resources by post name. It does no I/O; internal/quota stores the count.
 //
-// A post takes its share in two steps. Before the post is created, the apiserver reserves by its name (Reserve). When
-// its delivery starts, the manager confirms by its UID (Confirm); from then on the entries count even if the object is
-// deleted. Settle adjusts the entries of a post to its state: after a cancel, when the post is finished, and in the
-// sweep, which repairs the entries after a crash (Orphan handles posts that do not exist).
+// A post takes its share in two steps. The apiserver reserves by name before the post is created (Reserve). The manager confirms by UID
+// when delivery starts (Confirm); from then on the entries count even if the object is deleted. Settle adjusts a post's entries to its
+// state after a cancellation, at completion, and in the sweep, which repairs the entries after a crash. Orphan handles posts that do not
+// exist.
 package usage
 
 import (
@@ -22,13 +21,12 @@ import (
 )
 
 const (
-	// reservationTTL is the lifetime of a reservation whose post is never created. It exceeds the duration of any
-	// request.
+	// reservationTTL is the lifetime of a reservation whose post is never created. It exceeds any request's duration.
 	reservationTTL = 10 * time.Minute
-	// monthRetention is how long the count of a month is kept after its end, for later inspection.
+	// monthRetention is how long a month's count is kept after its end, for later inspection.
 	monthRetention = 62 * 24 * time.Hour
-	// sameMoment is the maximum difference between the times of two requests for the same post. The time of an
-	// immediate post is the time of its request, so a repeated request has a later one.
+	// sameMoment is the maximum time difference between two requests for the same post. An immediate post is timed by its request, so a
+	// repeated request is later.
 	sameMoment = time.Minute
 
 	monthLayout = "2006-01"
@@ -37,46 +35,46 @@ const (
 // Month returns the period of the calendar month (UTC) of a time.
 func Month(at time.Time) string { return at.UTC().Format(monthLayout) }
 
-// Use is the use of a Usage by one target of a post.
+// Use is a target's use of a Usage.
 type Use struct {
 	// Target is its index in the post.
 	Target int
-	// Count is the amount that the target uses or may use.
+	// Count is the maximum amount that the target uses.
 	Count int
-	// At is the intended publication time of the target.
+	// At is the target's intended publication time.
 	At time.Time
-	// Final is set if the use will not change.
+	// Final means that the use will not change.
 	Final bool
-	// Assumed is set if the target's platform is unknown. The target keeps its entries and gets no new ones.
+	// Assumed means that the target's platform is unknown. The target keeps its entries and gets no new ones.
 	Assumed bool
 }
 
 // Refusal is a target that exceeds the limit.
 type Refusal struct {
 	Target int
-	// Used is the amount used without this target, in the fullest period that contains the target's time.
+	// Used is the amount used without this target, in the fullest period that contains its time.
 	Used int
 }
 
-// Reservation is the request for the uses of a post that is about to be created.
+// Reservation is a request for the uses of a post to be created.
 type Reservation struct {
 	Post string
-	// Request distinguishes concurrent requests for one post. It is empty if there can be only one.
+	// Request distinguishes concurrent requests for a post. It is empty if there can be only one.
 	Request string
 	Uses    []Use
 }
 
-// PostUses are the uses of a stored post.
+// PostUses are a stored post's uses.
 type PostUses struct {
 	Name string
 	UID  types.UID
-	// Begun is set if the delivery has started.
+	// Begun means that delivery has started.
 	Begun bool
 	// Uses has one element for each target that may use the resource.
 	Uses []Use
 }
 
-// Reserve adds the uses of a request. If one of them exceeds the limit, it adds none and returns the refused targets.
+// Reserve adds a request's uses. If one of them exceeds the limit, it adds none and returns the refused targets.
 func Reserve(u *v1alpha1.Usage, r Reservation, limit int, now time.Time) []Refusal {
 	others := without(u, r.Post, r.Request)
 	next := slices.Clone(others)
@@ -103,15 +101,15 @@ func Release(u *v1alpha1.Usage, post, request string) {
 	set(u, without(u, post, request), int(u.Status.Limit))
 }
 
-// without returns the entries without the reservation of a request for a post.
+// without returns the entries without a request's reservation for a post.
 func without(u *v1alpha1.Usage, post, request string) []v1alpha1.UsageEntry {
 	return slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
 		return e.Post == post && e.UID == "" && e.Request == request
 	})
 }
 
-// Confirm adds the uses of a post whose delivery starts, up to the limit, and returns the refused targets.
-// Reservations of the post are converted first. A target never gets more than it needs.
+// Confirm adds a post's uses at its delivery start, up to the limit, and returns the refused targets. The post's reservations are converted
+// first. A target never gets more than it needs.
 func Confirm(u *v1alpha1.Usage, post PostUses, limit int, now time.Time) []Refusal {
 	next, own, reserved := split(u, &post)
 	held := slices.Concat(own, largestReservation(&u.Spec, reserved, post.Uses))
@@ -145,9 +143,9 @@ func Confirm(u *v1alpha1.Usage, post PostUses, limit int, now time.Time) []Refus
 	return refused
 }
 
-// Settle adjusts the entries of a post to its state: no entry counts more than its target uses. Entries of an earlier
-// post with that name are kept permanently. Once the delivery of a post has started, its reservations are removed,
-// because Confirm has added the uses, here or in another Usage.
+// Settle adjusts a post's entries to its state: no entry exceeds its target's use. Entries of an earlier post with that name are kept
+// permanently. Once delivery has started, the post's reservations are removed, because Confirm has added the uses, here or in another
+// Usage.
 func Settle(u *v1alpha1.Usage, post PostUses) {
 	next, own, reserved := split(u, &post)
 	for i := range next {
@@ -166,8 +164,8 @@ func Settle(u *v1alpha1.Usage, post PostUses) {
 	set(u, next, int(u.Status.Limit))
 }
 
-// Orphan settles the entries of a post that does not exist. A reservation is removed after its TTL, when no request
-// can still create the post. Delivered uses still count.
+// Orphan settles the entries of a post that does not exist. A reservation is removed after its TTL, when no request can still create the
+// post. Delivered uses still count.
 func Orphan(u *v1alpha1.Usage, post string, now time.Time) {
 	next := slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
 		return e.Post == post && e.UID == "" && now.Sub(e.Since.Time) >= reservationTTL
@@ -178,7 +176,7 @@ func Orphan(u *v1alpha1.Usage, post string, now time.Time) {
 	set(u, next, int(u.Status.Limit))
 }
 
-// Prune drops entries of a sliding window that cannot share a window with a new entry.
+// Prune drops sliding window entries that cannot share a window with a new entry.
 func Prune(u *v1alpha1.Usage, now time.Time) {
 	span := window(&u.Spec)
 	if span == 0 {
@@ -189,7 +187,7 @@ func Prune(u *v1alpha1.Usage, now time.Time) {
 	}), int(u.Status.Limit))
 }
 
-// OpenPosts returns the names of the posts whose entries may change.
+// OpenPosts returns the names of posts whose entries may change.
 func OpenPosts(u *v1alpha1.Usage) []string {
 	var names []string
 	for i := range u.Status.Entries {
@@ -200,13 +198,13 @@ func OpenPosts(u *v1alpha1.Usage) []string {
 	return names
 }
 
-// Expired reports whether a Usage belongs to a month that is past its retention.
+// Expired reports whether a Usage belongs to a month past its retention time.
 func Expired(spec *v1alpha1.UsageSpec, now time.Time) bool {
 	month, err := time.Parse(monthLayout, spec.Period)
 	return err == nil && now.Sub(month.AddDate(0, 1, 0)) > monthRetention
 }
 
-// split separates the entries: those of other posts, those confirmed for this post, and those reserved for it.
+// split separates the entries of other posts, this post's confirmed entries, and its reserved entries.
 func split(u *v1alpha1.Usage, post *PostUses) (others, own, reserved []v1alpha1.UsageEntry) {
 	for _, e := range u.Status.Entries {
 		switch {
@@ -221,8 +219,8 @@ func split(u *v1alpha1.Usage, post *PostUses) (others, own, reserved []v1alpha1.
 	return others, own, reserved
 }
 
-// largestReservation returns the reservation that covers most of the post's uses, among the reservations of several
-// requests. It now belongs to the post, regardless of the request.
+// largestReservation returns the reservation, among several requests, that covers most of the post's uses. It then belongs to the post,
+// regardless of its request.
 func largestReservation(spec *v1alpha1.UsageSpec, reserved []v1alpha1.UsageEntry, uses []Use) []v1alpha1.UsageEntry {
 	sums, kept := map[string]int32{}, map[string][]v1alpha1.UsageEntry{}
 	best := ""
@@ -242,7 +240,7 @@ func largestReservation(spec *v1alpha1.UsageSpec, reserved []v1alpha1.UsageEntry
 	return kept[best]
 }
 
-// useOf returns the use of an entry's target. It is zero if an edit removed the target.
+// useOf returns an entry's target use. It is zero if an edit removed the target.
 func useOf(uses []Use, e v1alpha1.UsageEntry) Use {
 	if i := slices.IndexFunc(uses, func(u Use) bool { return u.Target == int(e.Target) }); i >= 0 {
 		return uses[i]
@@ -250,7 +248,7 @@ func useOf(uses []Use, e v1alpha1.UsageEntry) Use {
 	return Use{Target: int(e.Target)}
 }
 
-// reduced returns an entry whose count is at most the use of its target, and whether the count is positive.
+// reduced returns an entry limited to its target's use, and whether its count is positive.
 func reduced(e v1alpha1.UsageEntry, use Use) (v1alpha1.UsageEntry, bool) {
 	e.Count = min(e.Count, narrow(use.Count))
 	return e, e.Count > 0
@@ -274,8 +272,8 @@ func set(u *v1alpha1.Usage, entries []v1alpha1.UsageEntry, limit int) {
 	u.Status = v1alpha1.UsageStatus{Limit: narrow(limit), Used: narrow(used), Entries: entries}
 }
 
-// add appends an entry if the limit allows it. An entry that does not increase the amount used always fits, such as
-// one for a post with an equal reservation of another request.
+// add appends an entry if the limit allows it. An entry that does not increase the amount used always fits, such as one with an equal
+// reservation from another request for the same post.
 func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha1.UsageEntry, limit int) (next []v1alpha1.UsageEntry, fits bool) {
 	with := slices.Concat(entries, []v1alpha1.UsageEntry{*entry})
 	used := fullest(spec, with, entry.At.Time)
@@ -285,8 +283,8 @@ func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha
 	return with, true
 }
 
-// Used returns the amount used in the fullest period that contains a time, or in the calendar month. Unlike the stored
-// number, it is relative to that time.
+// Used returns the amount used in the fullest period that contains a time, or in the calendar month. Unlike the stored number, it is
+// relative to that time.
 func Used(u *v1alpha1.Usage, at time.Time) int { return fullest(&u.Spec, u.Status.Entries, at) }
 
 // fullest returns the amount used in the fullest period that contains a time.
@@ -300,14 +298,14 @@ func fullest(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, at time.Ti
 	return most
 }
 
-// from returns the amount used in the period that starts at a time, or in the whole month. A sliding window excludes
-// its end: two entries that are exactly one window apart never share one.
+// from returns the amount used in the period that starts at a time, or in the whole month. A sliding window excludes its end, so entries
+// exactly one window apart never share one.
 func from(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, start time.Time) int {
 	span := window(spec)
 	return sum(entries, func(t time.Time) bool { return span == 0 || !t.Before(start) && t.Sub(start) < span })
 }
 
-// sum adds up the entries of a period. Of several reservations for one post, only the largest counts.
+// sum adds up a period's entries. Of several reservations for a post, only the largest counts.
 func sum(entries []v1alpha1.UsageEntry, within func(time.Time) bool) int {
 	type key struct{ post, request string }
 	total := 0
@@ -327,7 +325,7 @@ func sum(entries []v1alpha1.UsageEntry, within func(time.Time) bool) int {
 	return total
 }
 
-// window returns the length of a sliding window, or zero for a calendar month.
+// window returns a sliding window's length, or zero for a calendar month.
 func window(spec *v1alpha1.UsageSpec) time.Duration {
 	span, err := time.ParseDuration(spec.Period)
 	if err != nil {

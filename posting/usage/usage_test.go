@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// monthly returns a Usage of the month of noon, and daily one of a sliding window of 24 hours.
+// monthly returns a Usage for noon's month, and daily one with a sliding window of 24 hours.
 func monthly(entries ...[]v1alpha1.UsageEntry) *v1alpha1.Usage { return counting("2026-11", entries) }
 func daily(entries ...[]v1alpha1.UsageEntry) *v1alpha1.Usage   { return counting("24h", entries) }
 
@@ -58,8 +58,8 @@ func at(uses []Use, times ...time.Time) []Use {
 	return uses
 }
 
-// reserved returns reservations for the first targets of a post, delivered returns entries that were confirmed for the
-// post with this UID, and by returns reservations of one of several requests.
+// reserved returns reservations for a post's first targets, delivered returns entries confirmed for the post with this UID, and by returns
+// one request's reservations.
 func reserved(post string, counts ...int) []v1alpha1.UsageEntry { return by("", post, counts...) }
 
 func by(request, post string, counts ...int) []v1alpha1.UsageEntry {
@@ -223,7 +223,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// joined returns entries in the stored order.
+// joined returns entries in stored order.
 func joined(some ...[]v1alpha1.UsageEntry) []v1alpha1.UsageEntry {
 	var all []v1alpha1.UsageEntry
 	for _, entries := range some {
