@@ -26,15 +26,15 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// sweeping is this version without a minimum retention in the cluster, so that a team's retention takes effect within a
-// spec. Only the configuration distinguishes its managers.
+// sweeping is this version without a minimum retention in the cluster, which lets a team's retention take effect within a spec. Only the
+// configuration distinguishes its managers.
 var sweeping = func() *version {
 	v := &version{name: "this version, without a floor of retention", program: "herald", configuration: "sweeping.yaml"}
 	v.next = v
 	return v
 }()
 
-// wayOut lists the points of the sweep, in the order in which a leaving post reaches them.
+// wayOut lists the sweep's crash points, in order.
 var wayOut = []string{
 	retention.PointBeforeArchive, retention.PointAfterRecord, retention.PointAfterArchive, retention.PointAfterRelease, retention.PointAfterDelete,
 }
@@ -46,7 +46,7 @@ type archived struct {
 	calls map[v1alpha1.Platform]int
 }
 
-// remove deletes the post as a user does. Kubernetes increments the generation.
+// remove deletes the post like a user. Kubernetes increments the generation.
 func (a *archived) remove(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Delete(ctx, a.DeepCopy())).To(Succeed())
@@ -70,7 +70,7 @@ func (s shelf) account(connection string) (v1alpha1.Platform, string, bool) {
 	return v1alpha1.Platform(connection), account.ID, ok
 }
 
-// record returns the record of a post, which must exist.
+// record returns a post's record, which must exist.
 func (s shelf) record(ctx context.Context, g Gomega, name string) *record.Record {
 	data, err := archive.New(s.bucket).Get(ctx, archive.Team{Namespace: s.team.namespace, Name: s.team.namespace}, name)
 	g.Expect(err).NotTo(HaveOccurred(), "the record of %s", name)
@@ -79,7 +79,7 @@ func (s shelf) record(ctx context.Context, g Gomega, name string) *record.Record
 	return kept
 }
 
-// listed returns how often the team's lists contain a post.
+// listed returns the number of a post's entries in the team's lists.
 func (s shelf) listed(ctx context.Context, g Gomega, name string) (n int) {
 	view, err := lists.NewReader(s.bucket, 1<<20).Open(ctx, lists.Team{Namespace: s.team.namespace, Name: s.team.namespace}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -91,7 +91,7 @@ func (s shelf) listed(ctx context.Context, g Gomega, name string) (n int) {
 	return n
 }
 
-// holds expects the correct record of a post.
+// holds expects a post's correct record.
 func (s shelf) holds(ctx context.Context, p *archived) {
 	GinkgoHelper()
 	want, err := record.New(p.last, s.team.namespace, s.account).Encode()
@@ -103,8 +103,7 @@ func (s shelf) holds(ctx context.Context, p *archived) {
 	}).Should(Succeed(), "the record of %s is what became of it", p.Name)
 }
 
-// leaves expects that a post is gone from the cluster and readable in the archive: the lists have it once, and the
-// record has its outcome.
+// leaves expects that a post is gone from the cluster and readable in the archive, with one list entry and its outcome in the record.
 func (s shelf) leaves(ctx context.Context, p *archived) {
 	GinkgoHelper()
 	Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &v1alpha1.Post{}) }).
@@ -113,7 +112,7 @@ func (s shelf) leaves(ctx context.Context, p *archived) {
 	s.holds(ctx, p)
 }
 
-// comesBack applies an archived post again, and expects that it adopts its outcome without a call that publishes.
+// comesBack reapplies an archived post, and expects that it adopts its outcome without a publishing call.
 func (s shelf) comesBack(ctx SpecContext, p *archived) {
 	GinkgoHelper()
 	again := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}, Spec: *p.last.Spec.DeepCopy()}
@@ -154,7 +153,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 	AfterAll(func() { m.kill() })
 
 	kill := func() { m.kill() }
-	// of returns the kinds of posts that are killed at each point.
+	// of returns the kinds of posts killed at each point.
 	of := func() []*kind {
 		if long {
 			return []*kind{aText, aPicture, aTree}
@@ -236,7 +235,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 			kept.leaves(ctx, p)
 		}
 		retain(ctx, v1alpha1.TeamRetention{})
-		// A sweep that has read the old team may still run; the posts that come back must stay visible.
+		// A sweep with the old team may still be running; returning posts must stay visible.
 		wait(time.Second)
 		for _, p := range posts {
 			kept.comesBack(ctx, p)
@@ -245,7 +244,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 
 	It("kills the sweep at each of its steps", func(ctx SpecContext) {
 		if !long {
-			// One at a time: the posts stay until a manager survives long enough.
+			// One point at a time: the posts stay until a manager survives long enough.
 			posts := []*archived{published(ctx, aText, "sweep 1"), published(ctx, aText, "sweep 2")}
 			posts[0].calls = posts[1].calls
 			killed(ctx, posts, wayOut...)

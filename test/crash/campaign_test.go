@@ -24,14 +24,13 @@ const (
 	somePosts, someKills            = 60, 8
 )
 
-// givenUpAtMost limits the share of lost calls that are given up on platforms without a usable lookup, in the full
-// campaign; the short one is too small to measure it. About half of the calls that a kill interrupts are published, and
-// lookups find those. The share of all targets would measure the number of open calls at a kill, and so the machine's
-// load.
+// givenUpAtMost limits the share of lost calls given up on platforms without a usable lookup, in the full campaign; the short one is too
+// small to measure it. About half of the calls interrupted by a kill are published, and lookups find those. The share of all targets would
+// instead measure the number of open calls at a kill, and therefore the machine's load.
 const givenUpAtMost = 0.65
 
-// askable reports whether a lookup on the platform can decide a lost call. For TikTok's photos only the response itself
-// can, and the listing of a Facebook Page does not prove that a post is absent, so a person must decide.
+// askable reports whether a platform lookup can decide a lost call. TikTok photos depend on the response itself, and a Facebook Page's
+// listing does not prove absence, so a user must decide.
 func askable(p pair) bool {
 	isTikTokPhoto := p.to == v1alpha1.PlatformTikTok && p.category == v1alpha1.CategoryImage
 	return !isTikTokPhoto && p.to != v1alpha1.PlatformFacebook
@@ -42,7 +41,7 @@ type campaign struct {
 	sum      *totals
 	teams    []*team
 	managers []*process
-	// onto are the platforms to publish to.
+	// onto are the target platforms.
 	onto []v1alpha1.Platform
 	// recent are scheduled posts that may still be cancelled.
 	mu     sync.Mutex
@@ -58,8 +57,7 @@ func (c *campaign) count() (n int) {
 	return n
 }
 
-// post creates n posts concurrently: mostly for one platform, sometimes for all that accept the kind, due now or in a
-// few seconds.
+// post creates n posts concurrently: mostly for one platform, sometimes for all that accept the kind, due now or in a few seconds.
 func (c *campaign) post(ctx SpecContext, n int) {
 	var made sync.WaitGroup
 	for range n {
@@ -100,7 +98,7 @@ func (c *campaign) pick(t *team) pair {
 	}
 }
 
-// cancel cancels the posts that were chosen for it, some of them too late.
+// cancel cancels the selected posts, some of them too late.
 func (c *campaign) cancel(ctx SpecContext) {
 	c.mu.Lock()
 	var now, later []func(SpecContext)
@@ -123,7 +121,7 @@ func (c *campaign) cancel(ctx SpecContext) {
 	done.Wait()
 }
 
-// fault disturbs an account on a platform once or twice.
+// fault disturbs a platform account once or twice.
 func (c *campaign) fault(ctx SpecContext) {
 	on := connected()[rand.IntN(len(connected()))]
 	f := sandboxtest.Fault{
@@ -152,7 +150,7 @@ func (c *campaign) fault(ctx SpecContext) {
 	c.sum.faults++
 }
 
-// trouble causes one random failure of a process or a network.
+// trouble causes a random process or network failure.
 func (c *campaign) trouble(ctx SpecContext) {
 	switch dice := rand.IntN(1000); {
 	case dice < 25:
@@ -191,7 +189,7 @@ func (c *campaign) kill(i int) {
 	c.managers[i] = c.managers[i].again()
 }
 
-// killAtPoint kills a manager when it reaches a point, if one does soon.
+// killAtPoint kills a manager when it reaches a point.
 func (c *campaign) killAtPoint() {
 	at := []string{
 		post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord, post.PointAfterLookup,
@@ -226,7 +224,7 @@ func (c *campaign) twin() {
 	c.managers = append(c.managers, c.managers[0].beside())
 }
 
-// hold stops a manager in the middle of its work until its send window is over, while another one works.
+// hold pauses a manager in mid-work until its send window is over, while another one works.
 func (c *campaign) hold() {
 	held, other := c.managers[0], c.managers[0].beside()
 	held.hold()
@@ -262,8 +260,7 @@ func (c *campaign) end() {
 	}
 }
 
-// judge counts the outcomes of all posts and checks the invariants. before are the numbers of publishing calls before
-// the campaign.
+// judge counts the outcomes of all posts and checks the invariants. before are the numbers of publishing calls before the campaign.
 func (c *campaign) judge(ctx SpecContext, name string, before map[v1alpha1.Platform]int) {
 	GinkgoHelper()
 	for _, t := range c.teams {

@@ -19,16 +19,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// server is a process of the control plane that is killed and restarted with the same port and data.
+// server is a control plane process that is killed and restarted with the same port and data.
 type server struct {
 	name string
 	argv []string
 	now  *process
-	// pid is the process that envtest started.
+	// pid is the process started by envtest.
 	pid int
 }
 
-// adopt finds a process that envtest has started.
+// adopt finds a process started by envtest.
 func adopt(name string) *server {
 	entries, err := filepath.Glob("/proc/[0-9]*/stat")
 	Expect(err).NotTo(HaveOccurred())
@@ -56,7 +56,7 @@ func (s *server) restart(ctx context.Context) {
 	s.again(ctx)
 }
 
-// again starts the killed program and waits until the API answers.
+// again starts the killed program and waits for the API.
 func (s *server) again(ctx context.Context) {
 	s.launch()
 	Eventually(func() error { return k8s.List(ctx, &corev1.NamespaceList{}) }).Should(Succeed(), "the API answers again")
@@ -69,7 +69,7 @@ func (s *server) launch() {
 	s.now = launch(exec.Command(s.argv[0], s.argv[1:]...), log)
 }
 
-// kill ends the program, as kill -9 does.
+// kill ends the program like kill -9.
 func (s *server) kill() {
 	if s.now != nil {
 		s.now.kill()
@@ -79,7 +79,7 @@ func (s *server) kill() {
 	Eventually(func() error { return syscall.Kill(s.pid, 0) }).ShouldNot(Succeed(), "%s is gone", s.name)
 }
 
-// end ends the processes that restart has started; envtest ends the rest.
+// end ends the processes started by restart; envtest ends the rest.
 func (s *server) end() {
 	if s.now != nil {
 		s.now.kill()

@@ -17,14 +17,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// protocol lists the named points of every delivery, in order, and preparing the points of a preparation.
+// protocol lists the named points of every delivery, in order, and preparing lists a preparation's points.
 var (
 	protocol  = []string{post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord}
 	preparing = []string{post.PointAfterPart, post.PointAfterSecret, post.PointAfterPrepare}
 )
 
-// tell prints totals under a name and checks the invariants: nothing published twice or lost, and few posts given up,
-// with a helpful reason.
+// tell prints totals under a name and checks the invariants: nothing published twice or lost, and few posts given up, with a helpful
+// reason.
 func tell(name string, sum *totals) {
 	GinkgoHelper()
 	fmt.Printf("%s: %s\n", name, sum)
@@ -36,8 +36,8 @@ func tell(name string, sum *totals) {
 	Expect(all.looked).NotTo(BeZero(), "no doubt was settled by looking: the kills came at no interesting moment")
 }
 
-// expectCalls expects that every call that can publish is recorded. The sandbox rejects a duplicate text, as X does, so
-// a second call would not show as a second post.
+// expectCalls expects that every publishing call is recorded. The sandbox rejects duplicate texts, as X does, so a second call would not
+// appear as a second post.
 func expectCalls(ctx SpecContext, before map[v1alpha1.Platform]int, sum *totals) {
 	GinkgoHelper()
 	for _, on := range connected() {
@@ -188,7 +188,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	})
 
 	It("kills the manager between two posts of the same words", func(ctx SpecContext) {
-		// X and Facebook reject a duplicate text; Threads shows both.
+		// X and Facebook reject duplicate texts; Threads shows both.
 		for _, point := range protocol {
 			text := "the same words, killed " + point
 			tm.say(ctx, aText, text, time.Time{}, v1alpha1.PlatformThreads)
@@ -273,7 +273,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 					Platform: string(p.to), Account: tm.accounts[p.to].ID, Operation: "publish", Kind: "publishes_and_refuses", Refusal: "invalid", Times: 1,
 				}
 				if p.to == v1alpha1.PlatformX {
-					// On other platforms a limit lasts longer than the specs wait.
+					// On other platforms, limits outlast the specs' timeouts.
 					lie.Refusal, lie.RetryAfterS = "rate_limit", 2
 				}
 				Expect(platform.Fault(ctx, lie)).To(Succeed())
@@ -416,12 +416,12 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	AfterAll(func() { m.kill() })
 })
 
-// sendWindow is the default time after a claim within which its call must start.
+// sendWindow is the default maximum time between a claim and its call.
 const sendWindow = 5 * time.Second
 
-// patience is the timeout for the remaining work. A platform with an injected limit limits an app for minutes, and
-// repeated failures have a growing backoff. With few failures it is the time until a lookup is proof; on a busy machine
-// some lookups fail, and their pauses grow to minutes.
+// patience is the timeout for the remaining work. A platform with an injected limit limits an app for minutes, and repeated failures have a
+// growing backoff. With few failures it is the time until a lookup is proof. On a busy machine some lookups fail, and their backoff grows
+// to minutes.
 func patience() time.Duration {
 	if long {
 		return 20 * time.Minute
@@ -429,8 +429,7 @@ func patience() time.Duration {
 	return 8 * time.Minute
 }
 
-// settle waits until the teams have no unsettled posts. It calls look meanwhile, to replace a manager that has ended
-// itself.
+// settle waits until the teams have no unsettled posts. Meanwhile it calls look, which replaces a manager that has exited.
 func settle(ctx SpecContext, look func(), teams ...*team) {
 	GinkgoHelper()
 	Expect(platform.ClearFaults(ctx)).To(Succeed())
@@ -442,7 +441,7 @@ func settle(ctx SpecContext, look func(), teams ...*team) {
 	}
 }
 
-// wait sleeps in real time, since the processes are real.
+// wait sleeps in real time, because the processes are real.
 func wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -18,10 +18,9 @@ import (
 
 type props = apiextensionsv1.JSONSchemaProps
 
-// narrowed returns what a schema rejects or drops although a program of the earlier version writes it. That program
-// still writes it when it runs next to the new version and after a rollback. It writes a status as a whole, without the
-// fields that it lacks, so a transition rule (oldSelf) must not depend on a new field. rules are the rules of the
-// enclosing schemas.
+// narrowed returns schema parts that reject or drop values written by an earlier version. That version still writes them when it runs next
+// to the new version and after a rollback. It writes a complete status without new fields, so a transition rule (oldSelf) must not depend
+// on them. rules are the rules of the enclosing schemas.
 func narrowed(earlier, now *props, path string, rules []string) (problems []string) {
 	say := func(what string) { problems = append(problems, path+": "+what) }
 	for _, rule := range now.XValidations {
@@ -75,7 +74,7 @@ func values(s *props) (out []string) {
 // less reports whether a limit is new or lower than before.
 func less(now, earlier *int64) bool { return now != nil && (earlier == nil || *now < *earlier) }
 
-// narrowedBetween compares the CRDs in two folders.
+// narrowedBetween compares the CRDs in two directories.
 func narrowedBetween(earlier, now string) (problems []string, err error) {
 	files, err := filepath.Glob(filepath.Join(earlier, "*.yaml"))
 	if err != nil {

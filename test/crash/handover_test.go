@@ -17,8 +17,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// slowCall is the duration of the call in progress when the manager is stopped: longer than the handover, and shorter
-// than the timeout of a call.
+// slowCall is the duration of the running call when the manager is stopped: longer than the handover, and shorter than the call timeout.
 const slowCall = 12 * time.Second
 
 var _ = Describe("A manager that is stopped in the middle of a call", func() {

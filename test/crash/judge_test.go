@@ -21,11 +21,11 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// card is the text of a tree's card, and title the title of a film.
+// card is a tree card's text, and title a video's title.
 func card(words string, i int) string { return fmt.Sprintf("%s, card %d", words, i) }
 func title(words string) string       { return "The film of " + words }
 
-// row counts the outcomes of one kind of post on one platform.
+// row counts the outcomes of one kind of post on a platform.
 type row struct {
 	targets, attempts, cancelled, twice, lost, givenUp, looked int
 	// denied counts failed targets that are online.
@@ -43,13 +43,13 @@ func (r *row) add(o row) {
 	r.denied += o.denied
 }
 
-// totals are the results of a campaign.
+// totals are a campaign's results.
 type totals struct {
 	posts, kills, serverKills, cuts, holds, faults int
-	// lies counts the refusals that platforms returned for published posts.
+	// lies counts refusals returned for published posts.
 	lies int
 	rows map[pair]*row
-	// reasons counts why posts were given up, and unnamed counts the posts whose reason does not name what to check.
+	// reasons counts the reasons of given-up posts, and unnamed the posts whose reason does not name what to check.
 	reasons map[string]int
 	unnamed int
 }
@@ -115,14 +115,14 @@ type words struct {
 	inbox bool
 }
 
-// part is one visible object: a post, or a card of a tree.
+// part is a visible object: a post, or a tree card.
 type part struct {
 	words
 	title string
 	files []string
 }
 
-// parts returns the visible parts of a target.
+// parts returns a target's visible parts.
 func (s *sent) parts(t *team, i int) (out []part) {
 	target := &s.Spec.Targets[i]
 	on := v1alpha1.Platform(target.ConnectionRef.Name)
@@ -140,7 +140,7 @@ func (s *sent) parts(t *team, i int) (out []part) {
 	}
 	p := part{words: words{on, target.Caption, s.kind.inbox}, files: hashes(0)}
 	if s.kind.inbox {
-		p.text = "" // a film in the inbox has no text
+		p.text = "" // a video in the inbox has no text
 	}
 	if target.YouTube != nil {
 		p.title = target.YouTube.Title
@@ -162,7 +162,7 @@ func (t *team) shown(ctx context.Context) map[words][]sandboxtest.Post {
 	return out
 }
 
-// judge compares the status of each post of a team with the sandbox.
+// judge compares the status of each of a team's posts with the sandbox.
 func (t *totals) judge(ctx context.Context, tm *team) {
 	now, err := tm.all(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -217,7 +217,7 @@ func (t *totals) judge(ctx context.Context, tm *team) {
 	}
 }
 
-// compare checks one target and returns its problem.
+// compare checks a target and returns its problem.
 func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts []part, wanted map[words]int, shown map[words][]sandboxtest.Post) (bad []string) {
 	before, complete, unclaimed := "", true, false
 	for k, want := range parts {
@@ -234,7 +234,7 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 			id = target.Cards[k].ExternalID
 		}
 		match := slices.IndexFunc(got, func(g sandboxtest.Post) bool {
-			// A post in TikTok's inbox has no id, and is recorded under its ticket.
+			// A post in TikTok's inbox has no ID, and is recorded under its ticket.
 			return g.ID == id || want.inbox && strings.Contains(id, "~") && len(got) == wanted[want.words]
 		})
 		if match < 0 {
@@ -289,7 +289,7 @@ func settledByLooking() map[string]int {
 	Expect(err).NotTo(HaveOccurred())
 	out, seen := map[string]int{}, map[string]bool{}
 	for _, m := range lookupLine.FindAllSubmatch(log, -1) {
-		// Two managers may have looked up the same attempt, and only one could write.
+		// Two managers may have looked up the same attempt, but only one could write.
 		if attempt := string(m[3]); !seen[attempt] {
 			seen[attempt] = true
 			out[string(m[1])+"/"+string(m[2])]++

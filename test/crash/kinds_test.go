@@ -16,13 +16,13 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// everywhere is the order of the platforms in this suite.
+// everywhere is the suite's platform order.
 var everywhere = []v1alpha1.Platform{
 	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram,
 	v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
 }
 
-// registry has the capabilities of each platform.
+// registry has each platform's capabilities.
 var registry = platforms.Registry{
 	v1alpha1.PlatformX:         x.New(x.Config{}, nil),
 	v1alpha1.PlatformThreads:   threads.New(threads.Config{}, nil),
@@ -32,13 +32,13 @@ var registry = platforms.Registry{
 	v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, nil),
 }
 
-// kind is the content of a post, as far as it affects delivery.
+// kind is a post's content, as far as it affects delivery.
 type kind struct {
 	name     string
 	category v1alpha1.Category
-	// files are the names of the post's files or, in a tree, of each card's files.
+	// files are the file names of the post or of each tree card.
 	files [][]string
-	// inbox is set for posts to an inbox, which have no text.
+	// inbox marks posts to an inbox, which have no text.
 	inbox bool
 }
 
@@ -68,7 +68,7 @@ func (k *kind) targets() []v1alpha1.Platform {
 	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return !k.goesTo(p) })
 }
 
-// prepares reports whether the kind needs a preparation before the visible call.
+// prepares reports whether the kind needs a preparation before the publishing call.
 func (k *kind) prepares(to v1alpha1.Platform) bool {
 	preparer, ok := registry[to].(platforms.Preparer)
 	content := platforms.Content{Category: k.category}
@@ -84,7 +84,7 @@ type pair struct {
 	to v1alpha1.Platform
 }
 
-// pairs returns all combinations that can be delivered.
+// pairs returns all deliverable combinations.
 func pairs() (out []pair) {
 	for _, k := range kinds {
 		for _, to := range k.targets() {
@@ -113,7 +113,7 @@ func (k *kind) refs(part int) (out []v1alpha1.LocalReference) {
 	return out
 }
 
-// fill sets the content of a post of this kind. words must be unique.
+// fill sets a post's content for this kind. words must be unique.
 func (k *kind) fill(p *v1alpha1.Post, words string) {
 	p.Spec.Category = k.category
 	switch k.category {

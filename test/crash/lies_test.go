@@ -18,15 +18,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// liesPercent is the share of publishing calls that the platforms answer with a refusal although they publish. LIES
-// overrides it; 0 disables lies.
+// liesPercent is the share of publishing calls that the platforms execute but refuse in their response. LIES overrides it; 0 disables lies.
 const liesPercent = 20
 
-// lies limits the lies of a fault. It is more than the number of calls in a campaign.
+// lies limits a fault's number of lies. It exceeds the number of calls in a campaign.
 const lies = 1_000_000
 
-// liesOf returns the refusals for published posts, as faults of any platform, with their share in percent. A rate limit
-// blocks its account for at least a minute where Meta's headers name the end, which is too long for the short campaign.
+// liesOf returns the refusals for published posts, as faults of any platform, with their share in percent. A rate limit blocks its account
+// for at least a minute where Meta's headers name the end, which is too long for the short campaign.
 func liesOf() []sandboxtest.Fault {
 	out := []sandboxtest.Fault{
 		{Refusal: "invalid", Percent: 50},
@@ -39,8 +38,7 @@ func liesOf() []sandboxtest.Fault {
 	return out
 }
 
-// lie makes every platform publish and refuse, for a random share of the calls. It prints the seed, so that a run can
-// be repeated.
+// lie makes every platform publish and refuse, for a random share of the calls. It prints the seed, which allows repeating a run.
 func (c *campaign) lie(ctx SpecContext) {
 	percent, err := strconv.Atoi(cmp.Or(os.Getenv("LIES"), strconv.Itoa(liesPercent)))
 	Expect(err).NotTo(HaveOccurred(), "LIES is a percentage, such as 20")
@@ -59,7 +57,7 @@ func (c *campaign) lie(ctx SpecContext) {
 	}
 }
 
-// heard counts the lies before the faults are cleared. A campaign without any proves nothing.
+// heard counts the lies before the faults are cleared. A campaign without lies proves nothing.
 func (c *campaign) heard(ctx SpecContext) {
 	waiting, err := platform.Faults(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -75,9 +73,8 @@ func (c *campaign) heard(ctx SpecContext) {
 	Expect(c.sum.lies).To(BeNumerically(">", 0), "platforms have lied")
 }
 
-// limitFor is how long X limits an account whose listing lags more than X promises. A search that starts at the second
-// call, less its margin of a minute, would miss the post of the first, and the listing shows it before the second call
-// counts as absent.
+// limitFor is X's limit duration for an account whose listing lags more than X promises. A search starting at the second call, less its
+// margin of a minute, would miss the first call's post, and the listing shows it before the second call counts as absent.
 const (
 	limitFor   = 70 * time.Second
 	listsAfter = limitFor + 6*time.Second

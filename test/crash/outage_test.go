@@ -11,11 +11,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// caughtUpWithin is the time after an outage of the Kubernetes API within which the last post that came due in it is
-// published.
+// caughtUpWithin is the maximum delay after an API outage until the last post that became due in it is published.
 const caughtUpWithin = 20 * time.Second
 
-// outage returns the duration of the outage and the number of posts that come due in it.
+// outage returns the outage's duration and the number of posts that become due in it.
 func outage() (away time.Duration, posts, teams int) {
 	if long {
 		return 3 * time.Minute, 500, 4
@@ -42,7 +41,7 @@ var _ = Describe("An outage of the Kubernetes API", func() {
 		Expect(time.Until(first)).To(BeNumerically(">", 0), "the posts were made in time")
 		wait(time.Until(first.Add(-time.Second)))
 		apiServer.kill()
-		// A manager that ends because it cannot renew its lease is restarted, as Kubernetes does.
+		// A manager that exits because it cannot renew its lease is restarted, as in Kubernetes.
 		for over := first.Add(away); time.Now().Before(over); m = revive(m) {
 			wait(time.Second)
 		}
@@ -63,7 +62,7 @@ var _ = Describe("An outage of the Kubernetes API", func() {
 	})
 })
 
-// lastShown returns when the last post of the teams was published.
+// lastShown returns when the teams' last post was published.
 func lastShown(ctx SpecContext, teams ...*team) (last time.Time) {
 	for _, tm := range teams {
 		for _, posts := range tm.shown(ctx) {

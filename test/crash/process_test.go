@@ -27,22 +27,22 @@ type process struct {
 // version is a version of Herald.
 type version struct {
 	name string
-	// program and configuration are the manager's files, relative to the test's folder or absolute.
+	// program and configuration are the manager's files, relative to the test's directory or absolute.
 	program, configuration string
 	// next is the version that replaces a killed manager of this version.
 	next *version
-	// starts counts the managers of this version.
+	// starts counts this version's managers.
 	starts int
 }
 
-// present is the version of this checkout. It alternates with another one in an upgrade only.
+// present is this checkout's version. It alternates with another one only in an upgrade.
 var present = func() *version {
 	v := &version{name: "this version", program: "herald", configuration: "manager.yaml"}
 	v.next = v
 	return v
 }()
 
-// inFolder returns a path relative to the test's folder, or an absolute path as it is.
+// inFolder resolves a path relative to the test's directory. Absolute paths are unchanged.
 func inFolder(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -50,7 +50,7 @@ func inFolder(path string) string {
 	return filepath.Join(folder, path)
 }
 
-// start runs a program of the suite, with its log in the test's folder.
+// start runs one of the suite's programs, with its log in the test's directory.
 func start(program, name string, environment []string, args ...string) *process {
 	log, err := os.OpenFile(filepath.Join(folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
@@ -73,11 +73,11 @@ func launch(cmd *exec.Cmd, log *os.File) *process {
 	return p
 }
 
-// alone disables leader election, so two managers work concurrently.
+// alone disables leader election, which lets two managers work concurrently.
 const alone = "--leader-elect=false"
 
-// startManager starts a manager. The leader's identity is stable, so the next manager works immediately; claims keep
-// the two apart.
+// startManager starts a manager. The leader's identity is stable, so the next manager works immediately; claims prevent conflicts between
+// the two.
 func startManager(flags ...string) *process { return present.start(flags...) }
 
 func (v *version) start(flags ...string) *process {
@@ -96,17 +96,17 @@ func (p *process) again() *process { return p.of.next.start(p.flags...) }
 // beside starts a concurrent manager without leader election.
 func (p *process) beside() *process { return p.of.next.start(alone) }
 
-// kill ends a process, as kill -9 does, and waits for its end.
+// kill ends a process like kill -9, and waits for its end.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 }
 
-// hold stops a process, and release resumes it as if no time had passed.
+// hold pauses a process, and release resumes it as if no time had passed.
 func (p *process) hold()    { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
 func (p *process) release() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
 
-// revive replaces a manager that has ended itself because it could not renew its lease.
+// revive replaces a manager that exited because it could not renew its lease.
 func revive(m *process) *process {
 	select {
 	case <-m.done:
@@ -116,7 +116,7 @@ func revive(m *process) *process {
 	}
 }
 
-// hook receives a request when a manager reaches a point of the protocol, and blocks it while the test acts.
+// hook receives a request when a manager reaches a protocol point, and blocks it while the test acts.
 type hook struct {
 	server *httptest.Server
 	mu     sync.Mutex

@@ -17,12 +17,12 @@ const (
 	open cut = iota
 	// requestsLost drops the client's data.
 	requestsLost
-	// answersLost drops the server's data: requests take effect, and no process receives the response.
+	// answersLost drops the server's data: requests take effect, but their responses are lost.
 	answersLost
 )
 
-// proxy forwards TCP connections between the manager and a server. It can drop data in either direction while both ends
-// consider the connection open.
+// proxy forwards TCP connections between the manager and a server. It can drop data in either direction while both ends consider the
+// connection open.
 type proxy struct {
 	listener net.Listener
 	target   string
@@ -44,8 +44,7 @@ func newProxy(target string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// set cuts or heals the proxy. Healing closes the connections that were open during a cut, as if a network had lost
-// their packets for good.
+// set cuts or restores the proxy. Restoring closes the connections that were open during a cut, like a network with permanent packet loss.
 func (p *proxy) set(c cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +85,7 @@ func (p *proxy) serve() {
 	}
 }
 
-// pass copies data in one direction, and drops it during a cut of that direction.
+// pass copies data in one direction, and drops it while that direction is cut.
 func (p *proxy) pass(to, from net.Conn, lostBy cut) {
 	defer p.forget(to, from)
 	buffer := make([]byte, 32<<10)

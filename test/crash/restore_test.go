@@ -29,29 +29,28 @@ import (
 	"github.com/herald-social/herald/internal/rollback"
 )
 
-// Offsets of the due times of posts between the backup and the loss: the backup is taken before publishedIn, and the
-// manager is killed at killedIn. A slower run fails with a message.
+// Offsets of posts' due times between the backup and the loss: the backup is taken before publishedIn, and the manager is killed at
+// killedIn. A slower run fails with a message.
 const (
 	publishedIn = 40 * time.Second
 	killedIn    = 70 * time.Second
 )
 
-// drilled are the posts of a restore drill, all to X.
+// drilled are a restore drill's posts, all to X.
 type drilled struct {
 	// before was published before the backup, and since after it.
 	before, since *sent
-	// cut is a post whose call was interrupted: by the loss, so that it has no record and needs a resolution, or during
-	// the backup.
+	// cut is a post with an interrupted call: by the loss, in which case it has no record and needs a resolution, or during the backup.
 	cut   *sent
 	asked bool
 	// later is scheduled for the next day, and draft is never promoted.
 	later, draft *sent
-	// alive replaces a manager that has ended itself, as on a machine too busy to renew a lease.
+	// alive replaces a manager that has exited, as on a machine too busy to renew a lease.
 	alive func()
 }
 
-// newDrilled creates the posts, and waits until a backup would contain all that it can. The post that is published next
-// is created last, so that the backup has the most time.
+// newDrilled creates the posts, and waits until a backup would contain all of them. The next published post is created last, which leaves
+// the most time for the backup.
 func newDrilled(ctx context.Context, tm *team, alive func()) *drilled {
 	GinkgoHelper()
 	d := &drilled{
@@ -70,7 +69,7 @@ func newDrilled(ctx context.Context, tm *team, alive func()) *drilled {
 	return d
 }
 
-// apply creates a post to X from a minimal manifest, as a user does; a zero at means now.
+// apply creates a post to X from a minimal manifest, like a user; a zero at means now.
 func (t *team) apply(ctx context.Context, k *kind, words string, at time.Time, draft bool) *sent {
 	n := serial.Add(1)
 	p := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", n), Namespace: t.namespace}}
@@ -95,7 +94,7 @@ func (d *drilled) is(ctx context.Context, p *sent, phase v1alpha1.PostPhase) {
 	}).Should(Succeed())
 }
 
-// kept waits until the bucket has the post's record.
+// kept waits for the post's record in the bucket.
 func (d *drilled) kept(ctx context.Context, tm *team, p *sent) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -104,13 +103,13 @@ func (d *drilled) kept(ctx context.Context, tm *team, p *sent) {
 	}).Should(Succeed())
 }
 
-// backedUp checks that the backup was taken before the next post is published.
+// backedUp checks that the backup was taken before the next post was published.
 func (d *drilled) backedUp() {
 	GinkgoHelper()
 	Expect(time.Now()).To(BeTemporally("<", d.since.Spec.ScheduledAt.Time), "the backup took too long, and may have what was published since")
 }
 
-// goesOn publishes the posts that the backup lacks.
+// goesOn publishes the posts missing from the backup.
 func (d *drilled) goesOn(ctx context.Context, tm *team) {
 	GinkgoHelper()
 	d.is(ctx, d.since, v1alpha1.PhasePosted)
@@ -154,8 +153,7 @@ func patchPost(ctx context.Context, p *sent, spec map[string]any) {
 	Eventually(func() error { return k8s.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch)) }).Should(Succeed())
 }
 
-// manifests returns a team's objects as a backup restores them: without status, UIDs and other fields that the API
-// server sets.
+// manifests returns a team's objects as restored from a backup: without status, UIDs and other fields set by the API server.
 func manifests(ctx context.Context, namespace string) (out []client.Object) {
 	GinkgoHelper()
 	var home corev1.Namespace
@@ -181,7 +179,7 @@ func manifests(ctx context.Context, namespace string) (out []client.Object) {
 	return out
 }
 
-// dataOf returns etcd's data folder.
+// dataOf returns etcd's data directory.
 func dataOf(etcd *server) string {
 	for i, arg := range etcd.argv {
 		if folder, ok := strings.CutPrefix(arg, "--data-dir="); ok {
@@ -224,7 +222,7 @@ var _ = Describe("The drill of a restore", Serial, func() {
 			Expect(os.CopyFS(snapshot, os.DirFS(data))).To(Succeed())
 			d.backedUp()
 		})
-		// A new manager increments the count: a snapshot is not restored within the minute in which it was taken.
+		// A new manager increments the count, because a snapshot is not restored within a minute.
 		m.kill()
 		var counted int64
 		Eventually(func(g Gomega) { counted = d.count(ctx, g).Number }).Should(Succeed())
@@ -239,7 +237,7 @@ var _ = Describe("The drill of a restore", Serial, func() {
 			Expect(os.CopyFS(data, os.DirFS(snapshot))).To(Succeed())
 		})
 		m = startManager()
-		// The bucket is written last: later objects are not from before the rollback.
+		// The bucket is written last: later objects do not predate the rollback.
 		d.told(ctx, tm, func(g Gomega, bucket rollback.Count) {
 			alive()
 			g.Expect(bucket.LastRollback).NotTo(BeNil(), "it is noticed")
@@ -289,8 +287,7 @@ func (d *drilled) count(ctx context.Context, g Gomega) (count rollback.Count) {
 	return count
 }
 
-// told waits until the count in the bucket matches. A manager that is killed earlier has counted nothing that outlives
-// the cluster.
+// told waits for a matching count in the bucket. The counts of a manager killed earlier do not outlive the cluster.
 func (d *drilled) told(ctx context.Context, tm *team, wanted func(g Gomega, bucket rollback.Count)) {
 	GinkgoHelper()
 	key := rollback.Key(clusterOf(ctx), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "herald-clock"})

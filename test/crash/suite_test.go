@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crash_test kills the manager and the API server, as kill -9 does, at named points of the delivery protocol
-// and at random. It also cuts the links between them, the platforms and the store. The sandbox's count and the API
-// server's state then show the outcome of the posts. LONG=1 runs the long campaign.
+// Package crash_test kills the manager and the API server, like kill -9, at named points of the delivery protocol and at random. It also
+// cuts the links between them, the platforms and the store. The sandbox's count and the API server's state then show the posts' outcomes.
+// LONG=1 runs the long campaign.
 package crash_test
 
 import (
@@ -53,7 +53,7 @@ var (
 	long   = os.Getenv("LONG") != ""
 	folder string
 	k8s    client.Client
-	// kubernetes bypasses the proxy, as k8s does.
+	// kubernetes bypasses the proxy, like k8s.
 	kubernetes *rest.Config
 	platform   sandboxtest.Client
 	serial     atomic.Int64
@@ -109,7 +109,7 @@ var _ = BeforeSuite(func() {
 	writeConfiguration()
 })
 
-// A failed spec prints the last log lines of the managers and the API server, because the folder is removed.
+// A failed spec prints the last log lines of the managers and the API server, because the directory is removed.
 var _ = JustAfterEach(func() {
 	if !CurrentSpecReport().Failed() {
 		return
@@ -121,7 +121,7 @@ var _ = JustAfterEach(func() {
 	}
 })
 
-// told limits the part of a log that a failed spec prints, in bytes.
+// told limits the printed part of a failed spec's logs, in bytes.
 const told = 8_000
 
 func startSandbox() {
@@ -142,8 +142,8 @@ func startSandbox() {
 	DeferCleanup(toPlatform.close)
 }
 
-// writeConfiguration writes the configuration file of every manager, also of an earlier version. It has only the
-// sections that the suite sets, since an earlier version may lack the others.
+// writeConfiguration writes the configuration file of every manager, including earlier versions. It has only the sections set by the suite,
+// since an earlier version may lack the others.
 func writeConfiguration() {
 	config := managerConfiguration()
 	set := []string{"apiVersion", "kind", "leaderElection", "health", "metrics", "webhook", "media", "platforms"}
@@ -152,8 +152,8 @@ func writeConfiguration() {
 	writeSections(config, sweeping.configuration, append(set, "retention")...)
 }
 
-// managerConfiguration returns the configuration of every manager. The lease is short, so that a manager without the
-// Kubernetes API ends within a spec's timeout.
+// managerConfiguration returns the configuration of every manager. The lease is short, which makes a manager without the Kubernetes API
+// exit within a spec's timeout.
 func managerConfiguration() *configv1alpha1.ManagerConfiguration {
 	config := configv1alpha1.DefaultManager()
 	lease := &config.LeaderElection
@@ -173,7 +173,7 @@ func managerConfiguration() *configv1alpha1.ManagerConfiguration {
 	return config
 }
 
-// writeSections writes sections of a configuration to a file in the test's folder.
+// writeSections writes configuration sections to a file in the test's directory.
 func writeSections(config *configv1alpha1.ManagerConfiguration, name string, sections ...string) {
 	var written map[string]any
 	data, err := json.Marshal(config)

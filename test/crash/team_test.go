@@ -32,11 +32,11 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// team is a team with a connected account on each platform, created as a platform team does.
+// team is a team with a connected account on each platform, created like a platform team's.
 type team struct {
 	namespace string
 	accounts  map[v1alpha1.Platform]sandboxtest.Account
-	// hashes are the hashes of its files, by name.
+	// hashes are its files' hashes, by name.
 	hashes map[string]string
 
 	mu    sync.Mutex
@@ -45,15 +45,14 @@ type team struct {
 	drafts atomic.Int32
 }
 
-// draftsAtMost limits the drafts for one account: an inbox accepts five a day, and a repeated one counts until TikTok
-// has given it up.
+// draftsAtMost limits an account's drafts: an inbox accepts five a day, and a repeated one counts until TikTok has given it up.
 const draftsAtMost = 4
 
-// sent is a post of a team.
+// sent is a team's post.
 type sent struct {
 	*v1alpha1.Post
 	kind *kind
-	// cancelled is set if its cancel was accepted.
+	// cancelled is set if its cancellation was accepted.
 	cancelled bool
 }
 
@@ -62,8 +61,7 @@ var mimeTypes = map[string]v1alpha1.MimeType{
 	"red": v1alpha1.MimeJPEG, "blue": v1alpha1.MimeJPEG, "film": v1alpha1.MimeMP4, "long": v1alpha1.MimeMP4,
 }
 
-// inParts is the size of the film that every platform receives in several parts: X accepts parts of 4 MiB, TikTok of 5
-// MB.
+// inParts is the video size that every platform receives in several parts: X accepts parts of 4 MiB, TikTok of 5 MB.
 const inParts = 11 << 20
 
 // newTeam creates a team with files. It needs a running manager.
@@ -98,7 +96,7 @@ func newTeamOn(ctx context.Context, platforms ...v1alpha1.Platform) *team {
 	return t
 }
 
-// create creates an object, also if the response is lost.
+// create creates an object, even if the response is lost.
 func create(ctx context.Context, object client.Object) {
 	Eventually(func() error {
 		err := k8s.Create(ctx, object)
@@ -160,8 +158,7 @@ func (t *team) upload(ctx context.Context, name string) {
 	t.hashes[name] = hex.EncodeToString(sum[:])
 }
 
-// content returns a file's content: pictures of one colour, a film, and the same film with a trailing box that players
-// ignore.
+// content returns a file's content: single-colour images, a video, and the same video with a trailing box that players ignore.
 func content(name string) []byte {
 	colours := map[string]color.Color{"red": color.RGBA{R: 200, A: 255}, "blue": color.RGBA{B: 200, A: 255}}
 	if c, ok := colours[name]; ok {
@@ -205,7 +202,7 @@ func (t *team) say(ctx context.Context, k *kind, words string, at time.Time, to 
 	return out
 }
 
-// cancel cancels a post, unless the cancel is rejected because delivery has started.
+// cancel cancels a post, unless the cancellation is rejected because delivery has started.
 func (t *team) cancel(ctx context.Context, p *sent) {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"cancelled": true}})
 	Expect(err).NotTo(HaveOccurred())
@@ -232,8 +229,7 @@ func (t *team) all(ctx context.Context) (out map[string]*v1alpha1.Post, err erro
 	return out, nil
 }
 
-// unsettled returns the names of posts with remaining work. A post that is given up waits for a person and does not
-// count.
+// unsettled returns the names of posts with remaining work. A given-up post waits for a user and does not count.
 func (t *team) unsettled(ctx context.Context) (names []string, err error) {
 	all, err := t.all(ctx)
 	for name, p := range all {
@@ -259,7 +255,7 @@ func settled(p *v1alpha1.Post) bool {
 	}
 }
 
-// standing describes the state of the unfinished posts.
+// standing describes the unfinished posts.
 func standing(ctx context.Context, posts []*sent) string {
 	var out strings.Builder
 	for _, p := range posts {

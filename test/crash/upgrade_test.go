@@ -29,14 +29,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The full campaign of an upgrade. For every change only a few posts go to X, where an outcome is unknown for the
-// shortest time, and only managers are killed.
+// The full upgrade campaign. For every change, only a few posts go to X, where outcomes are unknown for the shortest time, and only
+// managers are killed.
 const (
 	manyUpgradePosts, manyUpgradeKills, manyUpgradeTeams = 600, 120, 2
 	someUpgradePosts, someUpgradeKills                   = 20, 4
 )
 
-// definitions is the folder with this version's CRDs.
+// definitions is the directory with this version's CRDs.
 var definitions = filepath.Join(repository, "config", "crd", "bases")
 
 // removed are the fields that this version's CRDs lack on purpose. The earlier programs never write them.
@@ -173,8 +173,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		}
 	})
 
-	// rolledBack starts posts of all kinds with this version, kills it in mid-delivery, and lets the earlier version
-	// finish.
+	// rolledBack starts posts of all kinds with this version, kills it in mid-delivery, and lets the earlier version finish.
 	rolledBack := func(ctx SpecContext, meanwhile func()) {
 		GinkgoHelper()
 		c.end()
@@ -226,7 +225,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		c.judge(ctx, "upgrade from "+previous.name, before)
 	})
 
-	// An earlier version lacks the status fields that a later one adds.
+	// An earlier version lacks the status fields added by a later one.
 	It("loses fields of the status that the earlier version does not know, and nothing else", func(ctx SpecContext) {
 		const added = "addedLater"
 		install(both)
@@ -254,7 +253,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 	})
 })
 
-// extend adds a field to the status of a post's targets, as a later CRD does.
+// extend adds a field to the target status, as a later CRD does.
 func extend(ctx SpecContext, field string) {
 	GinkgoHelper()
 	Eventually(func() error {
@@ -268,7 +267,7 @@ func extend(ctx SpecContext, field string) {
 	}).Should(Succeed())
 }
 
-// write sets a field of the first target that Herald's types lack.
+// write sets a field unknown to Herald's types in the first target.
 func write(ctx SpecContext, p *sent, field string) {
 	defer GinkgoRecover()
 	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/status/targets/0/" + field, "value": "kept"}})

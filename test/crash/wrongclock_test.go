@@ -27,17 +27,17 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
-// The specs with wrong clocks use these offsets.
+// The wrong-clock specs use these offsets.
 const (
 	// wrongBy is the initial error: more than the age at which a new object counts as restored.
 	wrongBy = 7 * time.Minute
-	// setBy is the change of a clock during a spec.
+	// setBy is a clock change during a spec.
 	setBy = 20 * time.Minute
-	// dueIn is the delay of a post that is published during a spec. laterIn is the delay of a post that must stay
-	// scheduled: by the changed clock it would be due.
+	// dueIn is the delay of a post published during a spec. laterIn is the delay of a post that must stay scheduled: by the changed clock
+	// it would be due.
 	dueIn, laterIn = 5 * time.Second, 15 * time.Minute
-	// measuredTo is the accuracy of a measured clock: the Kubernetes API's responses have a resolution of a second, so
-	// the middle is off by half a second and half of the response time. A post may be published early by this amount.
+	// measuredTo is the accuracy of a measured clock. The Kubernetes API's responses have a resolution of a second, so the midpoint is off
+	// by half a second and half of the response time. A post may be published early by this amount.
 	measuredTo = 2 * time.Second
 )
 
@@ -45,7 +45,7 @@ const (
 type wrong struct {
 	*process
 
-	// name is the name of the log, and offset the file from which the process reads the error of its clock.
+	// name is the log's name, and offset the file from which the process reads its clock error.
 	name            string
 	offset          string
 	health, metrics string
@@ -59,7 +59,7 @@ func newWrong(kind string, ahead time.Duration) *wrong {
 	return w
 }
 
-// set sets the clock of the process, also of a running one.
+// set sets the process's clock, even while it runs.
 func (w *wrong) set(ahead time.Duration) {
 	GinkgoHelper()
 	Expect(os.WriteFile(w.offset+".new", []byte(ahead.String()), 0o600)).To(Succeed())
@@ -90,7 +90,7 @@ func (w *wrong) ready(ctx context.Context) {
 
 var skewLine = regexp.MustCompile(`(?m)^herald_clock_skew_seconds (\S+)$`)
 
-// skew returns the clock skew that the process reports in its metrics.
+// skew returns the clock skew reported in the process's metrics.
 func (w *wrong) skew(ctx context.Context) (time.Duration, error) {
 	text, err := read(ctx, "http://"+w.metrics+"/metrics")
 	if err != nil {
@@ -104,7 +104,7 @@ func (w *wrong) skew(ctx context.Context) (time.Duration, error) {
 	return time.Duration(math.Round(seconds * float64(time.Second))), err
 }
 
-// tells expects that the process reports this skew and works nevertheless.
+// tells expects that the process reports this skew and still works.
 func (w *wrong) tells(ctx context.Context, ahead time.Duration) {
 	GinkgoHelper()
 	Eventually(w.skew).WithArguments(ctx).Should(BeNumerically("~", ahead, measuredTo), "%s measures how far it is ahead", w.name)
@@ -196,7 +196,7 @@ func (i *installed) ask(ctx context.Context, method string, want int, body any) 
 	return do(req, want)
 }
 
-// said is a post that was created by the REST API.
+// said is a post created by the REST API.
 type said struct {
 	caption string
 	// due is its due time by the API server's clock.
@@ -218,8 +218,7 @@ func (i *installed) says(ctx context.Context, caption string, in time.Duration) 
 	return p
 }
 
-// is expects that a post reaches a phase, and returns its id on the platform. A post with an unknown outcome reaches
-// none.
+// is expects that a post reaches a phase, and returns its platform ID. A post with an unknown outcome reaches none.
 func (i *installed) is(ctx context.Context, p said, phase v1alpha1.PostPhase) (id string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -259,11 +258,10 @@ var _ = Describe("Processes whose clocks are wrong", func() {
 			i.published(ctx, now)
 			i.published(ctx, due)
 		},
-		// Without correction the apiserver dates an immediate post 7 minutes in the past, so that it counts as restored
-		// from a backup, and the manager publishes early.
+		// Without correction, the apiserver dates an immediate post 7 minutes in the past, which makes it count as restored from a backup,
+		// and the manager publishes early.
 		Entry("the manager is ahead and the apiserver behind", wrongBy, -wrongBy),
-		// Without correction the apiserver rejects a post that is due in a moment as past, and the manager does not
-		// consider due posts due.
+		// Without correction, the apiserver rejects a post due in a moment as past, and the manager does not recognize due posts.
 		Entry("the manager is behind and the apiserver ahead", -wrongBy, wrongBy),
 	)
 

@@ -27,8 +27,8 @@ import (
 // foreign is another program's finalizer.
 const foreign = "example.com/kept"
 
-// hook creates the manager's Deployment and the objects that an uninstall of the chart creates before its Job. It
-// returns the arguments of the Job's command.
+// hook creates the manager's Deployment and the objects that the chart's uninstall hook creates before its Job. It returns the Job's
+// command arguments.
 func hook(ctx context.Context) (args []string) {
 	GinkgoHelper()
 	objects, err := chart.Render(ctx, "herald", managertest.Namespace, "minimal-values.yaml")
@@ -72,7 +72,7 @@ type work struct {
 	file                               *v1alpha1.Media
 }
 
-// newWork creates the posts and waits until the manager has done all that is possible for now.
+// newWork creates the posts and waits until the manager has done all currently possible work.
 func newWork(ctx context.Context) *work {
 	GinkgoHelper()
 	w := &work{team: newTeam(ctx)}
@@ -94,7 +94,7 @@ func newWork(ctx context.Context) *work {
 	return w
 }
 
-// held returns the objects that Herald's finalizers protect while it runs.
+// held returns the objects protected by Herald's finalizers while it runs.
 func (w *work) held() map[client.Object]string {
 	return map[client.Object]string{
 		w.posted: v1alpha1.DeliveryFinalizer, w.doubtful: v1alpha1.DeliveryFinalizer, w.file: v1alpha1.MediaFileFinalizer,
@@ -225,7 +225,7 @@ var _ = Describe("A manager that comes back while finalizers are taken off", fun
 		args := hook(ctx)
 		w := newWork(ctx)
 		manager.Stop()
-		// More than one page of a list.
+		// More than one list page.
 		var drafts []*v1alpha1.Post
 		for range 60 {
 			drafts = append(drafts, w.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft, p.Finalizers = true, []string{v1alpha1.DeliveryFinalizer} }))

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deletions_test deletes Herald's objects in a control plane with the namespace and garbage collection
-// controllers, as in a cluster. Every deletion must complete, whatever the state of other components. The quota
-// controller runs as well, and counts the teams' budgets.
+// Package deletions_test deletes Herald's objects in a control plane with the namespace and garbage collection controllers, as in a
+// cluster. Every deletion must complete, regardless of other components' state. The quota controller runs as well, and counts the teams'
+// budgets.
 package deletions_test
 
 import (
@@ -47,7 +47,7 @@ var (
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(GinkgoLogr)
-	// The namespace controller rechecks a namespace that is not empty every eight seconds.
+	// The namespace controller rechecks a non-empty namespace every eight seconds.
 	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	env, err := envtest.Start(envtest.ControllerManager())
@@ -116,7 +116,7 @@ func (t *team) fault(ctx context.Context, operation, kind string, times int) {
 	Expect(platform.Fault(ctx, sandboxtest.Fault{Platform: "x", Account: t.account.ID, Operation: operation, Kind: kind, Times: times, Status: 503})).To(Succeed())
 }
 
-// post applies a post, as kubectl does.
+// post applies a post like kubectl.
 func (t *team) post(ctx context.Context, text string, change ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	GinkgoHelper()
 	p := &v1alpha1.Post{
@@ -140,8 +140,7 @@ func phase(ctx context.Context, p *v1alpha1.Post) func() (v1alpha1.PostPhase, er
 	}
 }
 
-// inDoubt creates a post whose response was lost, on a platform that does not answer lookups. Herald would look it up
-// for an hour.
+// inDoubt creates a post with a lost response, on a platform that does not answer lookups. Herald would look it up for an hour.
 func (t *team) inDoubt(ctx context.Context) *v1alpha1.Post {
 	GinkgoHelper()
 	t.fault(ctx, "publish", "drop_after", 1)
@@ -155,7 +154,7 @@ func (t *team) inDoubt(ctx context.Context) *v1alpha1.Post {
 	return p
 }
 
-// events returns the messages of events with a reason in a namespace.
+// events returns the messages of a namespace's events with a reason.
 func events(ctx context.Context, namespace, reason string) func() ([]string, error) {
 	return func() ([]string, error) {
 		var found corev1.EventList

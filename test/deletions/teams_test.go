@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// launch gives a post the name of an earlier one.
+// launch names a post like an earlier one.
 func launch(p *v1alpha1.Post) { p.Name = "launch" }
 
 // kept opens the archive in the bucket.
@@ -31,7 +31,7 @@ func kept() *archive.Archive {
 	return archive.New(bucket)
 }
 
-// recordOf returns a Team's record of the post launch.
+// recordOf returns a Team's record of the launch post.
 func (t *team) recordOf(ctx context.Context, owner string) (*record.Record, error) {
 	data, err := kept().Get(ctx, archive.Team{Namespace: t.name, Name: owner}, "launch")
 	if err != nil {
@@ -47,8 +47,8 @@ func (t *team) teamNamed(name string) *v1alpha1.Team {
 	}}
 }
 
-// lose deletes the Team and its namespace while no manager runs that would remove the records: as after an uninstall,
-// or the loss of a cluster.
+// lose deletes the Team and its namespace while no running manager would remove the records, as after an uninstall or the loss of a
+// cluster.
 func (t *team) lose(ctx context.Context) {
 	GinkgoHelper()
 	args := hook(ctx)
