@@ -18,9 +18,9 @@ import (
 
 const (
 	root = "../.."
-	// published is the address of the repository in the chart's pages.
+	// published is the repository's address in the chart's pages.
 	published = "https://github.com/herald-social/herald/"
-	// maxPicture limits the size of a picture, in bytes, so that pages load quickly and the repository stays small.
+	// maxPicture limits an image's size, in bytes, to keep pages fast and the repository small.
 	maxPicture = 150_000
 )
 
@@ -33,7 +33,7 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
 )
 
-// pages returns the texts of all pages, by their paths in the repository.
+// pages returns all pages' texts, by repository path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -58,7 +58,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// anchors returns the anchors of a page's headings. A repeated heading has a number.
+// anchors returns a page's heading anchors. A repeated heading has a number.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, heading := range title.FindAllStringSubmatch(text, -1) {
@@ -73,7 +73,7 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-// inRepository returns the path that a page's link leads to, and the heading there; ok is false for other sites.
+// inRepository returns a page link's target path and heading; ok is false for other sites.
 func inRepository(page, address string) (file, anchor string, ok bool) {
 	for _, kind := range []string{"blob/main/", "tree/main/"} {
 		if rest, found := strings.CutPrefix(address, published+kind); found {

@@ -22,13 +22,13 @@ import (
 
 var pictures = flag.String("pictures", "", "folder that takes the pictures of the pages")
 
-// TestPictures takes the screenshots of the documentation from the whole stack. It runs in `make pictures` only.
+// TestPictures takes the documentation's screenshots from the whole stack. Only `make pictures` runs it.
 func TestPictures(t *testing.T) {
 	if *pictures == "" {
 		t.Skip("make pictures asks for them")
 	}
 	site := signedIn(t)
-	// One day each, so that the calendar has room for all.
+	// One per day, so the calendar has space for all.
 	plans := map[int]string{1: "The new menu", 2: "Meet the bakers", 4: "Friday: live music", 5: "We open at ten", 8: "A look behind the counter"}
 	for days, text := range plans {
 		do(t, site.Compose(web.Draft{Kind: web.Text, Targets: accounts("X", "Threads"), Text: text}))
@@ -90,7 +90,7 @@ func accounts(titles ...string) []web.Target {
 	return out
 }
 
-// seaside draws a photo for the post: flat colours compress well.
+// seaside draws the post's photo in flat colours, which compress well.
 func seaside(t *testing.T) string {
 	t.Helper()
 	photo := image.NewRGBA(image.Rect(0, 0, 1200, 900))
@@ -116,8 +116,7 @@ func seaside(t *testing.T) string {
 	return file
 }
 
-// keep takes a screenshot from the top of a page, small enough for the documentation: three bits less of each colour
-// are hardly visible and halve its size.
+// keep takes a screenshot from the top of a page. It drops three bits of each colour, which is hardly visible and halves the file size.
 func keep(t *testing.T, page *chrome.Page, name string) {
 	t.Helper()
 	_, err := chrome.Eval[any](page, "scrollTo(0, 0)")

@@ -15,14 +15,13 @@ import (
 	"testing"
 )
 
-// symbolLink matches links whose label is one symbol in code, such as [`delivery.Decide`](decide.go).
+// symbolLink matches links whose label is a symbol in code, such as [`delivery.Decide`](decide.go).
 var symbolLink = regexp.MustCompile("\\[`([^`]+)`\\]\\(([^)\\s]+\\.go)(#[^)\\s]*)?\\)")
 
 // goLink matches every link to a Go file.
 var goLink = regexp.MustCompile(`\]\([^)\s]+\.go(#[^)\s]*)?\)`)
 
-// TestSymbols resolves links to the code: the linked file must declare the symbol. Links have no line numbers, since
-// lines move.
+// TestSymbols resolves links to code: the linked file must declare the symbol. Links have no line numbers, since lines move.
 func TestSymbols(t *testing.T) {
 	declared := map[string]map[string]bool{}
 	found := 0
@@ -57,7 +56,7 @@ func nameOf(expression string) string {
 	return strings.TrimPrefix(path.Ext("."+name), ".")
 }
 
-// declarations returns the names that a Go file declares: functions, methods, types, constants, variables and fields.
+// declarations returns a Go file's declared names: functions, methods, types, constants, variables and fields.
 func declarations(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))

@@ -24,7 +24,7 @@ const agentCallback = "http://127.0.0.1:9/callback"
 // consentField matches the sealed field of the consent page.
 var consentField = regexp.MustCompile(`name="consent" value="([^"]+)"`)
 
-// allow approves an agent's request and returns the answer for the agent.
+// allow approves an agent's request and returns the agent's response.
 func (v *visitor) allow(ctx context.Context, address, level string) url.Values {
 	GinkgoHelper()
 	asked := v.open(ctx, address)
@@ -43,8 +43,7 @@ func (v *visitor) allow(ctx context.Context, address, level string) url.Values {
 	return to.Query()
 }
 
-// byAnAgent acts as an agent in a trial that has only Herald's address: it requests the signed-in user's consent, and
-// posts.
+// byAnAgent acts as an agent in a trial that has only Herald's address: it requests the signed-in user's consent, and posts.
 func byAnAgent(ctx context.Context, v *visitor) {
 	GinkgoHelper()
 	// Programs do not have the user's cookies.

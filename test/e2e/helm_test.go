@@ -28,7 +28,7 @@ func helm(ctx context.Context, args ...string) {
 	command(ctx, repository, filepath.Join(repository, "bin", "helm"), append(args, "--namespace", home)...)
 }
 
-// values returns the Helm values of an evaluation with a version's images.
+// values returns an evaluation's Helm values with a version's images.
 func values(version string) []string {
 	out := []string{"--set", "evaluation.enabled=true,image.tag=" + version, "--wait", "--timeout", "5m"}
 	if registry != "" {
@@ -44,7 +44,7 @@ func install(ctx context.Context, chart, version string, more ...string) {
 	sayf("installed %s in %s", version, time.Since(begun).Round(100*time.Millisecond))
 }
 
-// keep annotates the simulated platforms and the store, so that Helm keeps them on uninstall.
+// keep annotates the simulated platforms and the store, which makes Helm keep them on uninstall.
 const keep = `function out() {
 	if (doc ~ /component: (sandbox|store)\n/) sub(/metadata:\n/, "metadata:\n  annotations: {helm.sh/resource-policy: keep}\n", doc)
 	printf "%s", doc; doc = ""
@@ -53,12 +53,11 @@ const keep = `function out() {
 { doc = doc $0 "\n" }
 END { out() }`
 
-// keeping returns the arguments that keep the platforms and the store after an uninstall, as in a production
-// installation: they have the published posts. Each install and upgrade needs them.
+// keeping returns the arguments that keep the platforms and the store, with the published posts, after an uninstall. Each install and
+// upgrade needs them.
 func keeping() []string { return []string{"--post-renderer", "awk", "--post-renderer-args", keep} }
 
-// begin applies the objects of an evaluation, as the chart's notes describe, and waits until all accounts are
-// connected.
+// begin applies an evaluation's objects, as described in the chart's notes, and waits until all accounts are connected.
 func begin(ctx context.Context) {
 	GinkgoHelper()
 	var shipped corev1.ConfigMap
@@ -66,7 +65,7 @@ func begin(ctx context.Context) {
 	objects, err := cluster.ParseObjects([]byte(shipped.Data["demo.yaml"]))
 	Expect(err).NotTo(HaveOccurred())
 	for _, object := range objects {
-		// For some seconds after the CRDs are installed, Kubernetes rejects objects whose quota it has not counted.
+		// For some seconds after the CRDs are installed, Kubernetes rejects objects with an uncounted quota.
 		Eventually(func() error {
 			return k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner("e2e"), client.ForceOwnership)
 		}).WithContext(ctx).Should(Succeed())
@@ -103,7 +102,7 @@ func rolledOut(ctx context.Context, name string) {
 	}).WithContext(ctx).Should(Succeed(), "%s is rolled out", name)
 }
 
-// checkout puts a version of this repository into a separate folder.
+// checkout checks a version of this repository out into a separate directory.
 func checkout(ctx context.Context, version string) string {
 	GinkgoHelper()
 	dir := filepath.Join(repository, "bin", "e2e", version)

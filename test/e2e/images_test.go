@@ -15,8 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// made are the images of an evaluation. The others are the manager's image with ffmpeg for thumbnails, and the
-// client's.
+// made are an evaluation's images. The others are the manager's image with ffmpeg for thumbnails, and the client's.
 const (
 	made   = "herald herald-sandbox herald-store"
 	films  = "herald-ffmpeg"
@@ -33,8 +32,8 @@ func command(ctx context.Context, dir, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// build builds a checkout's images and loads them into the cluster. version is their tag, by default the checkout's
-// version. It returns the tag.
+// build builds a checkout's images and loads them into the cluster. version is their tag, by default the checkout's version. It returns the
+// tag.
 func build(ctx context.Context, checkout, version string) string {
 	GinkgoHelper()
 	load := loadCommand(ctx)
@@ -53,7 +52,7 @@ func build(ctx context.Context, checkout, version string) string {
 	return version
 }
 
-// architecture returns the architecture of the cluster's nodes.
+// architecture returns the cluster nodes' architecture.
 func architecture(ctx context.Context) string {
 	nodes, err := typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	Expect(err).NotTo(HaveOccurred())
@@ -61,7 +60,7 @@ func architecture(ctx context.Context) string {
 	return nodes.Items[0].Status.NodeInfo.Architecture
 }
 
-// loadCommand returns the command that loads an image archive into the cluster. The tools for local clusters have one.
+// loadCommand returns the command that loads an image archive into the cluster. Local cluster tools have one.
 func loadCommand(context.Context) string {
 	GinkgoHelper()
 	if loader != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// leavesWithin is the timeout for a post to leave the cluster after its retention.
+// leavesWithin is the timeout for a post's removal from the cluster after its retention time.
 const leavesWithin = 2 * time.Minute
 
 var _ = Describe("What was promised for a post", Ordered, func() {

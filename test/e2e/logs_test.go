@@ -17,11 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// logs is the folder for the logs of all pods.
+// logs is the directory for all pods' logs.
 var logs = filepath.Join(repository, "bin", "e2e", "logs")
 
-// followLogs stores the logs of every container of the release until the specs end, because a deleted pod's log is
-// lost.
+// followLogs stores the logs of every release container until the specs end, because a deleted pod's log is lost.
 func followLogs() {
 	GinkgoHelper()
 	Expect(os.MkdirAll(logs, 0o755)).To(Succeed())
@@ -49,7 +48,7 @@ func followLogs() {
 	}()
 }
 
-// follow copies the log of a pod's container to a file until the log ends.
+// follow copies a pod container's log to a file until the log ends.
 func follow(ctx context.Context, pod, file string) {
 	defer GinkgoRecover()
 	log, err := typed.CoreV1().Pods(home).GetLogs(pod, &corev1.PodLogOptions{Follow: true}).Stream(ctx)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory prints the memory use of each pod of the release, as the kubelet counts it for limits.
+// memory prints the memory use of each release pod, as counted by the kubelet for limits.
 func memory(ctx context.Context, when string) {
 	GinkgoHelper()
 	for _, component := range []string{"manager", "apiserver"} {
@@ -32,8 +32,7 @@ func memory(ctx context.Context, when string) {
 	}
 }
 
-// workingSet returns the memory use of a pod's containers in bytes, as its node counts it; 0 before the first
-// measurement.
+// workingSet returns the memory use of a pod's containers in bytes, as counted by its node; 0 before the first measurement.
 func workingSet(ctx context.Context, pod *corev1.Pod) (uint64, error) {
 	raw, err := typed.CoreV1().RESTClient().Get().Resource("nodes").Name(pod.Spec.NodeName).SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
 	if err != nil {

@@ -56,7 +56,7 @@ func finalizers(ctx context.Context, object client.Object) func() ([]string, err
 	}
 }
 
-// namespacesWith returns the namespaces with an event of this reason, written while they were terminating.
+// namespacesWith returns the namespaces with an event for this reason, written while they were terminating.
 func namespacesWith(ctx context.Context, reason string) func() ([]string, error) {
 	return func() (found []string, err error) {
 		var events corev1.EventList
@@ -79,7 +79,7 @@ func changeTeam(ctx context.Context, spec map[string]any) {
 	Expect(k8s.Patch(ctx, team, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 }
 
-// scale sets the replicas of a Deployment of the release, and waits until they are ready and the others have ended.
+// scale sets a release Deployment's replicas, and waits until they are ready and the others have ended.
 func scale(ctx context.Context, component string, replicas int32) {
 	GinkgoHelper()
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"replicas": replicas}})
@@ -94,13 +94,13 @@ func scale(ctx context.Context, component string, replicas int32) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// kubectl runs kubectl as a user does.
+// kubectl runs kubectl like a user.
 func kubectl(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	return command(ctx, repository, filepath.Join(repository, "bin", "kubectl"), args...)
 }
 
-// manifest writes a post to a file, as it would be stored in Git.
+// manifest writes a post to a file, as stored in Git.
 func manifest(post *v1alpha1.Post) (file string) {
 	GinkgoHelper()
 	content, err := json.Marshal(map[string]any{

@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// pods returns the pods of a component of the release that are not being deleted.
+// pods returns the pods of a release component that are not being deleted.
 func pods(ctx context.Context, component string) []corev1.Pod {
 	GinkgoHelper()
 	var list corev1.PodList
@@ -48,7 +48,7 @@ func names(pods []corev1.Pod) (out []string) {
 	return out
 }
 
-// leader returns the manager's pod that holds the lease.
+// leader returns the manager pod that holds the lease.
 func leader(ctx context.Context) *corev1.Pod {
 	GinkgoHelper()
 	var found *corev1.Pod
@@ -74,18 +74,18 @@ func remove(ctx context.Context, pod *corev1.Pod) {
 	Expect(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
 }
 
-// kill kills a pod's process on its node, as kill -9 does. The pod restarts it and keeps its volumes.
+// kill kills a pod's process on its node, like kill -9. The pod restarts it and keeps its volumes.
 func kill(ctx context.Context, pod *corev1.Pod, program string) {
 	GinkgoHelper()
 	uid := string(pod.UID)
-	// With systemd, the names of control groups contain underscores.
+	// With systemd, control group names contain underscores.
 	killed := onTheNode(ctx, "sh", "-c", `for p in /proc/[0-9]*; do
 		if [ "$(cat "$p/comm" 2>/dev/null)" = "$0" ] && grep -q -e "$1" -e "$2" "$p/cgroup" 2>/dev/null; then kill -9 "${p#/proc/}" && echo killed; fi
 	done`, program, uid, strings.ReplaceAll(uid, "-", "_"))
 	Expect(killed).To(Equal("killed"), "one process of pod %s", pod.Name)
 }
 
-// one returns the only pod of a component of the release.
+// one returns the only pod of a release component.
 func one(ctx context.Context, component string) *corev1.Pod {
 	GinkgoHelper()
 	running := pods(ctx, component)
@@ -93,7 +93,7 @@ func one(ctx context.Context, component string) *corev1.Pod {
 	return &running[0]
 }
 
-// forward forwards a port of a pod until the spec ends, and returns its local address.
+// forward forwards a pod's port until the spec ends, and returns its local address.
 func forward(ctx context.Context, pod *corev1.Pod, port int) string {
 	GinkgoHelper()
 	transport, upgrader, err := spdy.RoundTripperFor(config)
@@ -118,7 +118,7 @@ func forward(ctx context.Context, pod *corev1.Pod, port int) string {
 	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local)
 }
 
-// platforms returns a client of the sandbox.
+// platforms returns a sandbox client.
 func platforms(ctx context.Context) sandboxtest.Client {
 	GinkgoHelper()
 	return sandboxtest.Client{URL: forward(ctx, one(ctx, "sandbox"), 9100)}

@@ -51,7 +51,7 @@ var _ = Describe("The quickstart", func() {
 		}
 		text = strings.Replace(text, published, arguments, 1)
 		DeferCleanup(func(ctx SpecContext) {
-			// Remove the remains of a failed run.
+			// Remove leftovers of a failed run.
 			deleteData(ctx)
 			command(ctx, repository, filepath.Join(repository, "bin", "helm"), "uninstall", "herald", "--namespace", trial, "--ignore-not-found")
 			deleteNamespace(ctx, trial)
@@ -77,7 +77,7 @@ var _ = Describe("The quickstart", func() {
 	})
 })
 
-// marks records when a line is written.
+// marks records the time of each written line.
 type marks struct {
 	of    string
 	begun time.Time

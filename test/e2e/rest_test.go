@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// api is the REST API of one replica, with the team's key.
+// api is a replica's REST API, with the team's key.
 type api struct{ url, key string }
 
 // told is a response of the API.

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e_test installs the chart in a real cluster and uses it: posts of every category by kubectl and from
-// another pod, killed pods, network partitions, rollouts, an upgrade and a rollback, and an uninstall. `make test-e2e`
-// runs it on the cluster of the current kubeconfig; docs/testing.md lists the requirements.
+// Package e2e_test installs the chart in a real cluster and uses it: posts of every category by kubectl and from another pod, killed pods,
+// network partitions, rollouts, an upgrade and a rollback, and an uninstall. `make test-e2e` runs it on the current kubeconfig's cluster;
+// docs/testing.md lists the requirements.
 package e2e_test
 
 import (
@@ -32,15 +32,14 @@ import (
 )
 
 const (
-	// release is the name of the Helm release, and home its namespace. They differ from the chart's name, so that
-	// nothing works by accident.
+	// release is the Helm release name, and home its namespace. They differ from the chart's name to detect hard-coded names.
 	release = "outreach"
 	home    = "herald-e2e"
-	// clients is the namespace of the pods that use the API.
+	// clients is the namespace of the API client pods.
 	clients = "herald-e2e-clients"
 	// demo is the namespace of an evaluation's team.
 	demo = "herald-demo"
-	// outlet is the name of a team that is deleted together with its namespace, which has the same name.
+	// outlet is a team that is deleted together with its namespace of the same name.
 	outlet = "herald-e2e-outlet"
 )
 
@@ -110,7 +109,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}
 })
 
-// createNamespaces creates the namespaces of a run. They enforce the restricted pod security standard.
+// createNamespaces creates a run's namespaces. They enforce the restricted pod security standard.
 func createNamespaces(ctx context.Context) {
 	for _, name := range []string{home, clients} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -120,7 +119,7 @@ func createNamespaces(ctx context.Context) {
 	}
 }
 
-// deleteNamespace deletes a namespace and waits until it is gone.
+// deleteNamespace deletes a namespace and waits for its removal.
 func deleteNamespace(ctx context.Context, name string) {
 	err := k8s.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	Expect(client.IgnoreNotFound(err)).To(Succeed())

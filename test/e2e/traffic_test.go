@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// traffic are the posts that a pod creates by the REST API.
+// traffic are the posts created by a pod through the REST API.
 type traffic struct {
 	marker string
 	posts  int
@@ -121,13 +121,12 @@ func (t *traffic) all(ctx context.Context) (out []accepted) {
 	return out
 }
 
-// verdict counts the outcomes of posts.
+// verdict counts post outcomes.
 type verdict struct {
 	posts, targets, tries, twice, lost, givenUp int
-	// askable counts the targets given up on platforms whose lookup can decide an outcome, and unseen those given up
-	// and not published.
+	// askable counts the targets given up on platforms whose lookup can decide an outcome, and unseen those given up and unpublished.
 	askable, unseen int
-	// after are the delays of publication, by category and platform.
+	// after are the publication delays, by category and platform.
 	after map[string][]time.Duration
 }
 
@@ -181,7 +180,7 @@ func (t *traffic) settled(ctx context.Context) *verdict {
 // place is where a text appears.
 type place struct{ platform, text string }
 
-// shown returns when each text of this traffic was published, by place.
+// shown returns the publication times of this traffic's texts, by place.
 func (t *traffic) shown(ctx context.Context) map[place][]time.Time {
 	GinkgoHelper()
 	var connections v1alpha1.ConnectionList

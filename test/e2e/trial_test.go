@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// chart is the chart of this checkout.
+// chart is this checkout's chart.
 var chart = filepath.Join(repository, "charts", "herald")
 
 var _ = Describe("An evaluation", Ordered, func() {
@@ -88,8 +88,8 @@ var _ = Describe("An evaluation", Ordered, func() {
 		if short {
 			posts = 40
 		}
-		// Long enough for each failure to happen once. During a partition requests are repeated, and a post cannot be
-		// scheduled for the past.
+		// Long enough for each failure to happen once. Requests are retried during a partition, and a post cannot be scheduled for the
+		// past.
 		const over = 100 * time.Second
 		now, later := send(ctx, "at once", posts, over, 0), send(ctx, "scheduled", posts/4, over, 2*time.Minute)
 		trouble(ctx, now)
@@ -101,7 +101,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		}
 	})
 
-	// The fastest rate for one account on TikTok: calls to an account are sequential.
+	// The maximum rate for a TikTok account, whose calls are sequential.
 	posts, pace := 1000, 300*time.Millisecond
 	if short {
 		posts = 100
@@ -143,7 +143,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 	})
 })
 
-// postTo returns a post for platforms. The connections of an evaluation have the platforms' names.
+// postTo returns a post for platforms. An evaluation's connections have the platforms' names.
 func postTo(name string, category v1alpha1.Category, on ...v1alpha1.Platform) *v1alpha1.Post {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: name}, Spec: v1alpha1.PostSpec{Category: category}}
 	for _, platform := range on {
@@ -159,7 +159,7 @@ func postTo(name string, category v1alpha1.Category, on ...v1alpha1.Platform) *v
 	return post
 }
 
-// applied creates posts of every category for every platform that accepts it, with files that were uploaded earlier.
+// applied creates posts of every category for every platform that accepts it, with previously uploaded files.
 func applied(ctx context.Context) map[v1alpha1.Category]*v1alpha1.Post {
 	GinkgoHelper()
 	var uploaded v1alpha1.MediaList
@@ -187,7 +187,7 @@ func applied(ctx context.Context) map[v1alpha1.Category]*v1alpha1.Post {
 	}
 }
 
-// cleanUp restores the cluster to its initial state, without any data.
+// cleanUp restores the cluster to its initial state, without data.
 func cleanUp(ctx SpecContext) {
 	// Without a manager no process removes Herald's finalizers.
 	deleteData(ctx)

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// restartEvery is the interval of rollouts.
+	// restartEvery is the rollout interval.
 	restartEvery = 10 * time.Second
-	// cutFor is the duration of a network partition.
+	// cutFor is the network partition's duration.
 	cutFor = 25 * time.Second
-	// scheduledAhead is the time between a post's creation and its due time, in which its request can be repeated.
+	// scheduledAhead is the time between a post's creation and its due time, during which its request can be retried.
 	scheduledAhead = 20 * time.Second
 	// between is the pause between two failures.
 	between = 3 * time.Second
@@ -38,8 +38,8 @@ func pass(ctx context.Context, d time.Duration) {
 	}
 }
 
-// trouble kills pods of each kind and partitions networks, one after another, until the client has created its posts
-// and each failure has happened.
+// trouble kills pods of each kind and partitions networks, one after another, until the client has created its posts and each failure has
+// happened.
 func trouble(ctx context.Context, sent *traffic) {
 	GinkgoHelper()
 	nodes, err := typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -97,7 +97,7 @@ func onTheNode(ctx context.Context, args ...string) string {
 	return command(ctx, repository, "sh", append([]string{"-c", onNode + ` "$@"`, "sh"}, args...)...)
 }
 
-// partition cuts a pod off from the network while meanwhile runs.
+// partition disconnects a pod from the network while meanwhile runs.
 func partition(ctx context.Context, pod *corev1.Pod, meanwhile func()) {
 	GinkgoHelper()
 	mend := func() {
@@ -105,7 +105,7 @@ func partition(ctx context.Context, pod *corev1.Pod, meanwhile func()) {
 			onTheNode(context.WithoutCancel(ctx), "sh", "-c", `iptables -D "$0" -s "$1" -j DROP 2>/dev/null || true`, chain, pod.Status.PodIP)
 		}
 	}
-	// Also after an interrupt of the spec.
+	// Also after an interrupted spec.
 	DeferCleanup(mend)
 	for _, chain := range []string{"INPUT", "FORWARD"} {
 		onTheNode(ctx, "iptables", "-I", chain, "-s", pod.Status.PodIP, "-j", "DROP")
@@ -114,8 +114,8 @@ func partition(ctx context.Context, pod *corev1.Pod, meanwhile func()) {
 	mend()
 }
 
-// restart rolls out both Deployments repeatedly while the client creates posts, as `kubectl rollout restart` does, and
-// returns how often.
+// restart rolls out both Deployments repeatedly while the client creates posts, like `kubectl rollout restart`, and returns the number of
+// rollouts.
 func restart(ctx context.Context, sent *traffic) (n int) {
 	GinkgoHelper()
 	for ; sent.running(ctx); n++ {

@@ -25,15 +25,15 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// item is one object of the cluster.
+// item is a cluster object.
 type item struct{ resource, namespace, name string }
 
 func (i item) String() string { return i.resource + " " + i.namespace + "/" + i.name }
 
-// inventory has every object of the cluster by its UID.
+// inventory has every cluster object by UID.
 type inventory map[types.UID]item
 
-// takeInventory lists every object of every listable kind.
+// takeInventory lists the objects of every listable kind.
 func takeInventory(ctx context.Context) inventory {
 	GinkgoHelper()
 	lists, err := resource.ServerPreferredResources()
@@ -47,7 +47,7 @@ func takeInventory(ctx context.Context) inventory {
 		for _, kind := range list.APIResources {
 			objects, err := reader.Resource(version.WithResource(kind.Name)).List(ctx, metav1.ListOptions{})
 			if err != nil {
-				// A CRD that was just deleted, or a resource that the API server does not serve to this user.
+				// A just deleted CRD, or a resource that the API server does not serve to this user.
 				continue
 			}
 			for i := range objects.Items {
@@ -69,7 +69,7 @@ func (i inventory) without(other inventory) inventory {
 	return out
 }
 
-// withoutKept returns the inventory without the objects that Helm keeps, and without the IPAddresses of their Services.
+// withoutKept returns the inventory without the objects kept by Helm and the IPAddresses of their Services.
 func (i inventory) withoutKept(ctx context.Context) inventory {
 	GinkgoHelper()
 	ours := func(name string) bool {
@@ -118,7 +118,7 @@ func (i inventory) left() (out []string) {
 	return out
 }
 
-// deleteData deletes teams with their namespaces. It removes the finalizers itself where no manager does.
+// deleteData deletes teams with their namespaces. Without a manager, it removes the finalizers itself.
 func deleteData(ctx context.Context) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(k8s.DeleteAllOf(ctx, &v1alpha1.Team{}))).To(Or(Succeed(), MatchError(ContainSubstring("no matches"))))
@@ -139,7 +139,7 @@ func deleteData(ctx context.Context) {
 	}
 }
 
-// unstructuredOf lists all objects of a list's kind.
+// unstructuredOf lists all objects of a list kind.
 func unstructuredOf(ctx context.Context, list client.ObjectList) ([]unstructured.Unstructured, error) {
 	kinds, _, err := k8s.Scheme().ObjectKinds(list)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// Addresses of a trial, as a browser uses them.
+// Addresses of a trial in a browser.
 const (
 	site          = "http://127.0.0.1:8080"
 	sandboxSite   = "http://127.0.0.1:9100"
@@ -31,8 +31,8 @@ const (
 	secondAccount = "1500000000000000002"
 )
 
-// visitor is a browser without scripts: it keeps cookies, follows redirects and submits forms. The ports forwarded for
-// a trial's addresses may differ here.
+// visitor is a browser without scripts: it keeps cookies, follows redirects and submits forms. The ports forwarded for a trial's addresses
+// may differ here.
 type visitor struct {
 	client http.Client
 }
@@ -87,12 +87,12 @@ func (v *visitor) send(ctx context.Context, address string, form url.Values) ans
 	return v.do(ctx, http.MethodPost, address, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
 }
 
-// signIn uses a one-time link, which a command in the pod prints.
+// signIn uses a one-time link, printed by a command in the pod.
 func (v *visitor) signIn(ctx context.Context) {
 	GinkgoHelper()
 	link := kubectl(ctx, "exec", "--namespace", home, "deploy/"+release+"-apiserver", "--", "/herald", "signin-link")
 	Expect(link).To(HavePrefix(site + "/signin/link/"))
-	// Each replica learns of a new link after a short delay.
+	// Replicas recognize a new link after a short delay.
 	Eventually(func() int { return v.open(ctx, link).status }).WithContext(ctx).Should(Equal(http.StatusOK))
 	Expect(v.open(ctx, teamPages).from.Path).To(Equal("/signin"), "opening a link signs nobody in")
 	home := v.send(ctx, link, nil)
@@ -121,7 +121,7 @@ func (v *visitor) connect(ctx context.Context, platform, account string) string 
 	return connected.from.Fragment
 }
 
-// upload sends a file to the store, as the page's script does, and returns its id.
+// upload sends a file to the store, like the page's script, and returns its ID.
 func (v *visitor) upload(ctx context.Context, name, mimeType string, data []byte) string {
 	GinkgoHelper()
 	request, err := json.Marshal(map[string]any{"name": name, "mime_type": mimeType, "size_bytes": len(data)})

@@ -28,13 +28,13 @@ var outletAccounts = map[v1alpha1.Platform]string{v1alpha1.PlatformX: "150000000
 // work is a team's unfinished work when Herald is removed.
 type work struct {
 	team *v1alpha1.Team
-	// published is published. half is published on one platform and rate limited on the other. The response to the call
-	// for doubtful was lost, and its platform does not answer lookups.
+	// published is published. half is published on one platform and rate limited on the other. The response to doubtful's call was lost,
+	// and its platform does not answer lookups.
 	published, half, doubtful, scheduled, draft *v1alpha1.Post
 	file                                        *v1alpha1.Media
 }
 
-// newWork creates the posts and waits until the manager has done all that is possible for now.
+// newWork creates the posts and waits until the manager has done all currently possible work.
 func newWork(ctx context.Context, namespace, name string) *work {
 	GinkgoHelper()
 	made := func(kind string, change func(*v1alpha1.Post), on ...v1alpha1.Platform) *v1alpha1.Post {
@@ -81,7 +81,7 @@ func newWork(ctx context.Context, namespace, name string) *work {
 	return w
 }
 
-// fault injects a fault for the account of this team.
+// fault injects a fault for this team's account.
 func (w *work) fault(ctx context.Context, on v1alpha1.Platform, operation, kind string, times int) {
 	GinkgoHelper()
 	account := account(ctx, w.scheduled.Namespace, on)
@@ -101,7 +101,7 @@ func (w *work) all() []client.Object {
 	return []client.Object{w.team, w.published, w.half, w.doubtful, w.scheduled, w.draft, w.file}
 }
 
-// expectReleased expects each object to exist, with its original UID and without a finalizer of Herald.
+// expectReleased expects each object to exist, with its original UID and without a Herald finalizer.
 func (w *work) expectReleased(ctx context.Context) {
 	GinkgoHelper()
 	for _, list := range []client.ObjectList{&v1alpha1.PostList{}, &v1alpha1.MediaList{}, &v1alpha1.TeamList{}} {
@@ -135,7 +135,7 @@ func (w *work) goesOn(ctx context.Context) {
 	Eventually(finalizers(ctx, w.team)).WithContext(ctx).Should(ContainElement(v1alpha1.RecordsFinalizer))
 }
 
-// openOutlet creates another team, with accounts named as the trial's.
+// openOutlet creates another team, with the trial's account names.
 func openOutlet(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: outlet}, Spec: v1alpha1.TeamSpec{
@@ -155,7 +155,7 @@ func openOutlet(ctx context.Context) {
 	}
 }
 
-// account returns the id of a team's account on a platform.
+// account returns the ID of a team's account on a platform.
 func account(ctx context.Context, namespace string, on v1alpha1.Platform) string {
 	GinkgoHelper()
 	connection := &v1alpha1.Connection{}
@@ -163,7 +163,7 @@ func account(ctx context.Context, namespace string, on v1alpha1.Platform) string
 	return connection.Spec.AccountID
 }
 
-// shows returns how often each target of a post is published.
+// shows returns the publication count of each of a post's targets.
 func shows(ctx context.Context, post *v1alpha1.Post) (times []int) {
 	GinkgoHelper()
 	for i := range post.Spec.Targets {

@@ -24,14 +24,14 @@ import (
 	"github.com/herald-social/herald/hack/local/processes"
 )
 
-// ControllerManager also starts a kube-controller-manager: it empties deleted namespaces, collects the dependents of
-// deleted objects, and counts quotas. The program comes from KUBEBUILDER_ASSETS or else from the checkout's bin/. The
-// arguments are appended to processes.ControllerManagerArgs and may select other controllers.
+// ControllerManager also starts a kube-controller-manager: it empties deleted namespaces, collects the dependents of deleted objects, and
+// counts quotas. The program comes from KUBEBUILDER_ASSETS or else from the checkout's bin/. The arguments are appended to
+// processes.ControllerManagerArgs and may select other controllers.
 func ControllerManager(more ...string) Option {
 	return func(e *Environment) { e.controllers = &controllerManager{more: more} }
 }
 
-// Timeout and polling interval of the start; generous, for a busy machine.
+// Startup timeout and polling interval. The timeout allows for a busy machine.
 const (
 	controllersStart = 2 * time.Minute
 	controllersPoll  = 50 * time.Millisecond
@@ -46,7 +46,7 @@ type controllerManager struct {
 	ended   chan struct{}
 }
 
-// start starts the program as an administrator of the API server, and returns when the controllers run.
+// start starts the program as an API server administrator, and returns when the controllers run.
 func (c *controllerManager) start(e *Environment, assets string) (err error) {
 	program := filepath.Join(assets, processes.KubeControllerManager)
 	if _, err := os.Stat(program); err != nil {
@@ -96,14 +96,14 @@ func (c *controllerManager) start(e *Environment, assets string) (err error) {
 	c.ended = make(chan struct{})
 	go func() {
 		defer close(c.ended)
-		_ = c.command.Wait() // its log shows how it ended
+		_ = c.command.Wait() // its log explains its exit
 	}()
 	return c.waitReady("https://" + address + "/healthz")
 }
 
 func (c *controllerManager) log() string { return filepath.Join(c.folder, "log") }
 
-// waitReady polls until the program answers. Its certificate is self-signed.
+// waitReady polls until the program responds. Its certificate is self-signed.
 func (c *controllerManager) waitReady(address string) error {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
@@ -134,7 +134,7 @@ func (c *controllerManager) waitReady(address string) error {
 // stop stops the program and removes its files.
 func (c *controllerManager) stop() error {
 	if c.ended != nil {
-		_ = c.command.Process.Signal(syscall.SIGTERM) // it may have ended already
+		_ = c.command.Process.Signal(syscall.SIGTERM) // it may already have ended
 		select {
 		case <-c.ended:
 		case <-time.After(controllersStop):

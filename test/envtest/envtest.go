@@ -28,7 +28,7 @@ type Environment struct {
 	Config *rest.Config
 	// Client is an uncached client with Config.
 	Client client.Client
-	// Scheme has the kinds of Kubernetes and of Herald.
+	// Scheme has the kinds of Kubernetes and Herald.
 	Scheme *kruntime.Scheme
 
 	env         *envtest.Environment
@@ -37,7 +37,7 @@ type Environment struct {
 	temp        string
 }
 
-// startLimit is the timeout for the start of etcd, and of kube-apiserver.
+// startLimit is the startup timeout of etcd, and of kube-apiserver.
 const startLimit = 3 * time.Minute
 
 // Option configures an Environment.
@@ -46,8 +46,8 @@ type Option func(*Environment)
 // Empty starts a cluster without Herald's CRDs, which are missing until InstallKinds and new to every component then.
 func Empty() Option { return func(e *Environment) { e.isEmpty = true } }
 
-// Start starts etcd and kube-apiserver from the folder in KUBEBUILDER_ASSETS, and installs the CRDs of
-// config/crd/bases, unless the option Empty is set. It also accepts an etcd with its module's name, "server".
+// Start starts etcd and kube-apiserver from KUBEBUILDER_ASSETS, and installs the CRDs in config/crd/bases unless Empty is set. It also
+// accepts an etcd with its module's name, "server".
 func Start(options ...Option) (*Environment, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
@@ -74,7 +74,7 @@ func (e *Environment) start(assets string) error {
 	e.env = &envtest.Environment{
 		Scheme:                e.Scheme,
 		BinaryAssetsDirectory: folder,
-		// A busy machine starts an API server in a minute instead of a second.
+		// A busy machine takes a minute instead of a second.
 		ControlPlaneStartTimeout: startLimit,
 	}
 	if !e.isEmpty {
@@ -87,14 +87,14 @@ func (e *Environment) start(assets string) error {
 	if e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme}); err != nil || e.controllers == nil {
 		return err
 	}
-	// It discovers the existing resources at its start, and later ones only after 30 seconds.
+	// It discovers existing resources at startup, and later ones only after 30 seconds.
 	return e.controllers.start(e, assets)
 }
 
-// kinds returns the folders with Herald's CRDs.
+// kinds returns the directories with Herald's CRDs.
 func kinds() []string { return []string{filepath.Join(Root(), "config", "crd", "bases")} }
 
-// InstallKinds installs Herald's CRDs in a cluster that was Empty, and returns when the API server serves them.
+// InstallKinds installs Herald's CRDs in an Empty cluster, and returns when the API server serves them.
 func (e *Environment) InstallKinds() error {
 	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{Paths: kinds(), ErrorIfPathMissing: true}); err != nil {
 		return fmt.Errorf("cannot install the CRDs of config/crd/bases: %w", err)
@@ -102,8 +102,7 @@ func (e *Environment) InstallKinds() error {
 	return nil
 }
 
-// Kubeconfig returns a kubeconfig for a user. RBAC rules for its name determine its rights, and namespace is the
-// context's.
+// Kubeconfig returns a kubeconfig for a user. RBAC rules for the user's name determine its rights, and namespace is the context's.
 func (e *Environment) Kubeconfig(user, namespace string) ([]byte, error) {
 	added, err := e.env.AddUser(envtest.User{Name: user}, nil)
 	if err != nil {
@@ -136,7 +135,7 @@ func (e *Environment) Stop() error {
 	return err
 }
 
-// binaries returns a folder with both programs under the names that envtest expects.
+// binaries returns a directory with both programs under envtest's names.
 func (e *Environment) binaries(assets string) (string, error) {
 	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
 		return "", fmt.Errorf("KUBEBUILDER_ASSETS=%s has no kube-apiserver: %w", assets, err)
@@ -164,5 +163,5 @@ func (e *Environment) binaries(assets string) (string, error) {
 	return temp, nil
 }
 
-// Root returns the root of the checkout.
+// Root returns the checkout's root.
 func Root() string { return checkout.Root() }

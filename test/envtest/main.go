@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// Main runs a package's tests with one shared Environment and returns the exit code. It is for tests without Ginkgo,
-// whose suites have hooks for this.
+// Main runs a package's tests with a shared Environment and returns the exit code. It is for tests without Ginkgo's suite hooks.
 func Main(m *testing.M, env **Environment, options ...Option) int {
 	var err error
 	if *env, err = Start(options...); err != nil {

@@ -40,7 +40,7 @@ func Own(ctx context.Context, c client.Client, team *v1alpha1.Team) error {
 	return nil
 }
 
-// EveryNamespace reports every namespace as owned, for suites that are not about teams.
+// EveryNamespace reports every namespace as owned, for suites without teams.
 func EveryNamespace(context.Context, string) (bool, error) { return true, nil }
 
 // Passes records the deadlines of a controller's reconciliations.
@@ -53,7 +53,7 @@ type Passes struct {
 	endless bool
 }
 
-// Ask calls Owned and records the deadline of the calling reconciliation.
+// Ask calls Owned and records the calling reconciliation's deadline.
 func (p *Passes) Ask(ctx context.Context, namespace string) (bool, error) {
 	end, ok := ctx.Deadline()
 	p.mu.Lock()
@@ -63,8 +63,7 @@ func (p *Passes) Ask(ctx context.Context, namespace string) (bool, error) {
 	return p.Owned(ctx, namespace)
 }
 
-// Longest returns the longest time that a reconciliation had left when it called Ask; zero if one had no deadline or
-// none called.
+// Longest returns the longest remaining time of a reconciliation at its call of Ask; zero if one had no deadline or none called.
 func (p *Passes) Longest() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// made counts the teams of the suite.
+// made counts the suite's teams.
 var made int
 
 // aTeam applies a namespace, a Team and an account on X, and returns the namespace and the account.
@@ -89,7 +89,7 @@ spec:
 `)
 }
 
-// postFile returns a Post's manifest, with additional lines in its spec and metadata.
+// postFile returns a Post manifest, with additional lines in its spec and metadata.
 func postFile(namespace, name, caption string, more ...string) string {
 	spec, metadata := "", ""
 	for _, line := range more {

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// repository serves archives, as source-controller does for fetched sources.
+// repository serves archives, like source-controller does for fetched sources.
 type repository struct {
 	url string
 
@@ -49,7 +49,7 @@ func serveRepository() *repository {
 	return r
 }
 
-// pack creates an archive of files and returns its path and its digest.
+// pack creates an archive of files and returns its path and digest.
 func (r *repository) pack(files map[string]string) (path, digest string, size int) {
 	GinkgoHelper()
 	var b bytes.Buffer
@@ -81,7 +81,7 @@ type kustomization struct {
 	pushes int
 }
 
-// newSync creates a GitRepository and a Kustomization that waits and prunes, with additional fields in its spec.
+// newSync creates a GitRepository and a Kustomization that waits and prunes, with additional spec fields.
 func newSync(ctx context.Context, name string, spec map[string]any) *kustomization {
 	GinkgoHelper()
 	s := &kustomization{name: name}

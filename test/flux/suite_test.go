@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flux_test tests docs/gitops.md with Flux itself: its kustomize-controller runs against a real API server with
-// Herald's webhook and manager, and syncs archives that the suite serves instead of Git.
+// Package flux_test tests docs/gitops.md with Flux itself: its kustomize-controller runs against a real API server with Herald's webhook
+// and manager, and syncs archives served by the suite instead of Git.
 package flux_test
 
 import (
@@ -39,7 +39,7 @@ func TestFlux(t *testing.T) {
 	RunSpecs(t, "Flux's kustomize-controller")
 }
 
-// system is the namespace of Flux and of the suite's sources and Kustomizations.
+// system is the namespace of Flux and the suite's sources and Kustomizations.
 const system = "flux-system"
 
 var (
@@ -80,8 +80,7 @@ func startManager(installation managertest.Installation, settings *configv1alpha
 	return installation.Manager(GinkgoT(), settings)
 }
 
-// define installs Flux's CRDs: kustomize-controller's from its own module, and those for the sources, whose status is
-// all it reads.
+// define installs Flux's CRDs: kustomize-controller's from its own module, and minimal ones for the sources, whose status is all it reads.
 func define(ctx context.Context) {
 	GinkgoHelper()
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/fluxcd/kustomize-controller")
@@ -136,7 +135,7 @@ func sourceDefinition(kind, plural, version string) *apiextensionsv1.CustomResou
 	}
 }
 
-// startController runs kustomize-controller until the suite ends. A failure of the suite prints its log.
+// startController runs kustomize-controller until the suite ends. Its log is printed if the suite fails.
 func startController(ctx context.Context, kubeconfig []byte) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
@@ -158,7 +157,7 @@ func startController(ctx context.Context, kubeconfig []byte) {
 	})
 }
 
-// Each spec has a new manager, since a process ends with the spec that starts it.
+// Each spec has a new manager, since a process ends with the spec that started it.
 var _ = BeforeEach(func() { manager = start() })
 
 var _ = JustAfterEach(func() {

@@ -30,7 +30,7 @@ var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 type state struct {
 	name string
 	spec func(*v1alpha1.PostSpec)
-	// accepted is the reason of the condition Accepted.
+	// accepted is the reason of the Accepted condition.
 	accepted string
 	target   v1alpha1.TargetStatus
 }
@@ -155,7 +155,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// argo runs the health script of config/gitops in Argo CD's Lua interpreter.
+// argo runs config/gitops's health script in Argo CD's Lua interpreter.
 func argo(p *unstructured.Unstructured) (string, error) {
 	script, err := os.ReadFile("../../config/gitops/argocd-health.lua")
 	if err != nil {
@@ -202,8 +202,8 @@ func table(l *lua.LState, value any) lua.LValue {
 	}
 }
 
-// TestFluxExpressions evaluates the CEL expressions of config/gitops in Flux's order (its RFC 0009): in progress,
-// failed, current. A post that matches none is in progress.
+// TestFluxExpressions evaluates config/gitops's CEL expressions in Flux's order (its RFC 0009): in progress, failed, current. A post
+// without a match is in progress.
 func TestFluxExpressions(t *testing.T) {
 	var file struct {
 		HealthCheckExprs []struct{ APIVersion, Kind, Current, Failed, InProgress string }

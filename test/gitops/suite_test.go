@@ -39,7 +39,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // kind is a kind that Herald reconciles.
 type kind struct {
 	object client.Object
-	// status are its conditions and its observedGeneration.
+	// status has its conditions and observedGeneration.
 	status func() (*[]metav1.Condition, *int64)
 	// edit makes a new generation.
 	edit func()

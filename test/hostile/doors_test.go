@@ -20,11 +20,11 @@ type door struct {
 	reason, method, path string
 	header               http.Header
 	body                 string
-	// first is the status of the first response.
+	// first is the first response's status.
 	first int
 	// most is the number of responses before 429; zero means the limit for unauthenticated clients.
 	most int
-	// open is set if no request is rejected.
+	// open means that no request is rejected.
 	open bool
 }
 
@@ -104,7 +104,7 @@ func doors(t *testing.T, under *target) {
 					own++
 				}
 			}
-			// One for each status, and again if a minute has passed meanwhile.
+			// One for each status, and again after a minute.
 			if own > 2*(len(answered)+1) {
 				t.Errorf("a stranger left %d lines in the log", own)
 			}
@@ -135,7 +135,7 @@ func (d *door) judge(t *testing.T, answered map[int]int, refused *answer, most i
 // signedIn expects that a signed-in user sees pages at an address whose unauthenticated clients are limited.
 func signedIn(t *testing.T, under *target) {
 	t.Helper()
-	const from = 20_007 // the door "the start" used this address up
+	const from = 20_007 // the door "the start" has exhausted this address's limit
 	by := client(t, from)
 	link, err := under.running.SignInLink(t.Context())
 	must(t, err)

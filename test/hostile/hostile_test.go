@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostile_test attacks a running apiserver without credentials: at each entry point, at the metrics port, with
-// connections, and with slow sources. It checks the process's memory, its requests to the Kubernetes API, its log, and
-// whether it still serves other clients. test/perf (B-HOSTILE) covers one team's effects on others.
+// Package hostile_test attacks a running apiserver without credentials: at each entry point, at the metrics port, with connections, and
+// with slow sources. It checks the process's memory, its requests to the Kubernetes API, its log, and whether it still serves other
+// clients. test/perf (B-HOSTILE) covers a team's effects on other teams.
 package hostile_test
 
 import (
@@ -32,10 +32,10 @@ import (
 // maxResident limits the apiserver's resident memory during an attack, in bytes.
 const maxResident = 200 << 20
 
-// patience is the timeout of one step of an attack, so that a test ends whatever the process does.
+// patience is the timeout of an attack step, which ends a test regardless of the process's behaviour.
 const patience = 2 * time.Minute
 
-// target is the attacked apiserver, with the limits of an installation.
+// target is the attacked apiserver, with an installation's limits.
 type target struct {
 	*stack.Replica
 
@@ -69,7 +69,7 @@ func start(t *testing.T) *target {
 	if assets == "" {
 		assets = filepath.Join(checkout, "bin")
 	}
-	dir, err := os.MkdirTemp("", "hostile") //nolint:usetesting // paths of sockets must be short
+	dir, err := os.MkdirTemp("", "hostile") //nolint:usetesting // socket paths must be short
 	must(t, err)
 	others, err := os.Create(filepath.Join(t.ArtifactDir(), "others.log"))
 	must(t, err)
@@ -91,8 +91,7 @@ func start(t *testing.T) *target {
 	return under
 }
 
-// memory returns the process's resident memory and its peak since the last call, in bytes, and the number of its
-// sockets and files.
+// memory returns the process's resident memory and its peak since the last call, in bytes, and the number of its sockets and files.
 func (u *target) memory(t *testing.T) (now, peak int64, files int) {
 	t.Helper()
 	process, err := procfs.NewProc(u.PID())
@@ -114,7 +113,7 @@ func (u *target) logged(t *testing.T, since int64) (lines [][]byte, now int64) {
 	return bytes.Split(bytes.TrimSpace(text[since:]), []byte("\n")), int64(len(text))
 }
 
-// stranger returns a dialer with the nth loopback address of this machine.
+// stranger returns a dialer for an unauthenticated client, with this machine's nth loopback address.
 func stranger(nth int) *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(nth>>8), byte(nth))}, Timeout: patience}
 }
@@ -132,7 +131,7 @@ type answer struct {
 	status  int
 	header  http.Header
 	cookies []*http.Cookie
-	// closed reports that the server closes the connection.
+	// closed reports whether the server closes the connection.
 	closed bool
 }
 

@@ -16,11 +16,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxReviews limits the TokenReviews for made-up tokens of one address: one minute's limit, and what recovers during
-// the test.
+// maxReviews limits the TokenReviews for forged tokens from one address: one minute's limit, and its recovery during the test.
 const maxReviews = 60
 
-// metrics sends made-up tokens to the metrics port.
+// metrics sends forged tokens to the metrics port.
 func metrics(t *testing.T, under *target) {
 	header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"x"}`))
 	for i, tc := range []struct {
@@ -61,7 +60,7 @@ func metrics(t *testing.T, under *target) {
 	under.served(t, 40_100)
 }
 
-// reviews returns the number of TokenReviews that the Kubernetes API has received.
+// reviews returns the number of TokenReviews received by the Kubernetes API.
 func reviews(t *testing.T, under *target) (count float64) {
 	t.Helper()
 	by, err := rest.HTTPClientFor(under.kubernetes)

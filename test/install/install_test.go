@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install_test installs the rendered chart and config/default in a real API server, as GitOps tools do, and
-// compares their configuration files with the programs' configuration types.
+// Package install_test installs the rendered chart and config/default in a real API server, like GitOps tools, and compares their
+// configuration files with the programs' configuration types.
 package install_test
 
 import (
@@ -87,7 +87,7 @@ func apply(ctx context.Context, object *unstructured.Unstructured, owner string)
 	return stored
 }
 
-// told returns an object without the fields that the API server sets for each request.
+// told returns an object without the fields that the API server sets per request.
 func told(object *unstructured.Unstructured) map[string]any {
 	copied := object.DeepCopy()
 	copied.SetManagedFields(nil)
@@ -104,8 +104,7 @@ var _ = DescribeTable("Applied by one tool, and then by another, nothing changes
 	objects, err := render(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !isPlain(o) })
-	// The chart has no Namespace, since Helm creates it.
-	// So that Roles can be created in the namespaces that are served, these exist as well.
+	// The chart has no Namespace, since Helm creates it. The served namespaces also exist, for the Roles in them.
 	namespaces := map[string]bool{namespace: true}
 	for _, object := range objects {
 		if object.GetNamespace() != "" {
@@ -189,7 +188,7 @@ var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	manager.Thumbnails.FFmpeg = ""
 	// The chart's pod has a volume for unsaved tokens.
 	manager.Credentials.Unsaved = configv1alpha1.Unsaved{Directory: "/var/lib/herald/unsaved", KeyFile: "/etc/herald/unsaved-key/key"}
-	// Without a level in the file, --log-level applies, whose default is info.
+	// Without a level in the file, --log-level applies. Its default is info.
 	manager.Log.Level, apiserver.Log.Level = "info", "info"
 	var gotManager configv1alpha1.ManagerConfiguration
 	var gotAPIServer configv1alpha1.APIServerConfiguration
@@ -200,7 +199,7 @@ var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	Expect(cmp.Diff(apiserver, &gotAPIServer, cmpopts.EquateEmpty())).To(BeEmpty())
 })
 
-// The chart can set every field of the configuration: a new field needs a value in the chart, or a reason here.
+// The chart can set every configuration field: a new field needs a value in the chart, or a reason here.
 var _ = It("knows each field of the configuration", func(ctx SpecContext) {
 	elsewhere := map[string]string{
 		"apiVersion": "of the file", "kind": "of the file", "releaseName": "fullnameOverride", "siteURL": "siteURL", "namespaces": "namespaces",
@@ -236,7 +235,7 @@ func fieldsOf(kind reflect.Type) []string {
 	return names
 }
 
-// A trial's team uses the accounts that exist in the sandbox from the start.
+// A trial's team uses the sandbox's initial accounts.
 var _ = It("connects the accounts of the sandbox", func() {
 	data, err := os.ReadFile(filepath.Join("..", "..", "charts", "herald", "files", "demo.yaml"))
 	Expect(err).NotTo(HaveOccurred())

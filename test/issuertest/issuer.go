@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package issuertest is an OpenID Connect provider for tests (OpenID Connect Core 1.0, section 3.1; RFC 7636). It is
-// strict where a client could be careless: it checks the exact redirect address, state, nonce, PKCE and its verifier,
-// the client's secret, and that a code is used once.
+// Package issuertest is an OpenID Connect provider for tests (OpenID Connect Core 1.0, section 3.1; RFC 7636). It is strict where a client
+// could be careless: it checks the exact redirect address, state, nonce, PKCE and its verifier, the client secret, and that a code is used
+// once.
 package issuertest
 
 import (
@@ -39,21 +39,20 @@ const (
 	idLife  = time.Minute
 )
 
-// signingKey is shared by all providers of a test binary, because generating a key is slow.
+// signingKey is shared by a test binary's providers, because generating a key is slow.
 var signingKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, keyBits) })
 
-// Issuer is the provider. Set its fields before it serves. It can be used as a handler, or on a loopback address after
-// Start.
+// Issuer is the provider. Set its fields before it serves. Use it as a handler, or on a loopback address after Start.
 type Issuer struct {
-	// URL is its issuer URL, where it is served. Start sets it.
+	// URL is its issuer URL. Start sets it.
 	URL string
 	// RedirectURI is the only accepted redirect address.
 	RedirectURI string
-	// Claims are the claims of the only user, who is signed in without a prompt. They are added to the standard claims
-	// of an ID token and may replace them.
+	// Claims are the only user's claims, who is signed in without a prompt. They are added to the standard ID token claims and may replace
+	// them.
 	Claims map[string]any
-	// People are the claims of several users, by the name on the page that chooses between them. The claim "sub" is
-	// that name. They are used if Claims is nil.
+	// People are the claims of several users, by the name on the selection page. The claim "sub" is that name. They are used if Claims is
+	// nil.
 	People map[string]map[string]any
 
 	server *httptest.Server
@@ -62,7 +61,7 @@ type Issuer struct {
 	asked  []url.Values
 }
 
-// grant is the data of an authorization code. A code does not expire: the client itself must reject a late response.
+// grant is an authorization code's data. A code does not expire: the client itself must reject a late response.
 type grant struct {
 	claims map[string]any
 	asked  url.Values
@@ -117,7 +116,7 @@ func (i *Issuer) discovery() map[string]any {
 	}
 }
 
-// authorize signs in the only user, or lets the user choose.
+// authorize signs in the only user, or offers a selection.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	i.mu.Lock()
@@ -141,7 +140,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, i.back(query, url.Values{"code": {i.issue(claims, query)}}), http.StatusSeeOther)
 }
 
-// wrong returns the problem of a sign-in request, or "".
+// wrong returns a sign-in request's problem, or "".
 func (i *Issuer) wrong(query url.Values) string {
 	for name, want := range map[string]string{
 		"client_id": ClientID, "redirect_uri": i.RedirectURI, "response_type": "code", "code_challenge_method": "S256",
@@ -158,7 +157,7 @@ func (i *Issuer) wrong(query url.Values) string {
 	return ""
 }
 
-// choose shows a link for each user, back to the same address with the parameter "as", and a link to deny.
+// choose shows a link for each user, back to the same address with the "as" parameter, and a link to deny.
 func (i *Issuer) choose(w http.ResponseWriter, query url.Values) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	fmt.Fprint(w, `<!doctype html><html lang="en"><title>Provider</title><link rel="icon" href="data:,"><main><h1>Who are you?</h1><ul>`)
@@ -170,7 +169,7 @@ func (i *Issuer) choose(w http.ResponseWriter, query url.Values) {
 	fmt.Fprintf(w, `</ul><a href="%s">Nobody</a></main>`, html.EscapeString(refuse))
 }
 
-// back returns the client's redirect address with the answer.
+// back returns the client's redirect address with the response.
 func (i *Issuer) back(asked, answer url.Values) string {
 	answer.Set("state", asked.Get("state"))
 	answer.Set("iss", i.URL)
@@ -224,7 +223,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request, key *rsa.PrivateK
 	}
 }
 
-// claims returns the claims of the ID token for a grant.
+// claims returns a grant's ID token claims.
 func (i *Issuer) claims(of grant) map[string]any {
 	now := time.Now()
 	claims := map[string]any{

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logtest records the log of the code under test, and decodes its lines.
+// Package logtest records the tested code's log, and decodes its lines.
 package logtest
 
 import (
@@ -40,7 +40,7 @@ type Line map[string]any
 // Message returns the message of a line.
 func (l Line) Message() string { return l.Text(slog.MessageKey) }
 
-// Text returns a field of a line as text; empty if it is absent.
+// Text returns a line's field as text; empty if it is absent.
 func (l Line) Text(field string) string {
 	value, ok := l[field]
 	if !ok {
@@ -72,7 +72,7 @@ func (l *Log) With(message string) (found []Line) {
 	return found
 }
 
-// decode decodes a line token by token, because decoding to a map would hide a duplicate field.
+// decode decodes a line token by token, because a map would hide duplicate fields.
 func decode(text string) (Line, error) {
 	line := Line{}
 	decoder := json.NewDecoder(strings.NewReader(text))

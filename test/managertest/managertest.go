@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managertest runs `herald manager` for suites, as a separate process with the rights of config/rbac. It is for
-// tests only.
+// Package managertest runs `herald manager` for suites, as a separate process with config/rbac's rights. It is for tests only.
 package managertest
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/logtest"
 )
 
-// TB is the common part of *testing.T and Ginkgo's GinkgoT().
+// TB is the common subset of *testing.T and Ginkgo's GinkgoT().
 type TB interface {
 	Helper()
 	TempDir() string
@@ -33,27 +32,27 @@ type TB interface {
 	Logf(format string, args ...any)
 }
 
-// The namespace of the installation, and the service accounts of the two processes.
+// The installation's namespace, and the two processes' service accounts.
 const (
 	Namespace        = "herald-system"
 	ManagerAccount   = "system:serviceaccount:" + Namespace + ":herald-manager"
 	APIServerAccount = "system:serviceaccount:" + Namespace + ":herald-apiserver"
-	// ReleaseAccount has only the rights that the chart's hook grants it.
+	// ReleaseAccount has only the rights granted by the chart's hook.
 	ReleaseAccount = "system:serviceaccount:" + Namespace + ":herald-release"
 )
 
-// Installation is the environment of the processes: the API server, the program, and the external services.
+// Installation is the processes' environment: the API server, the program, and the external services.
 type Installation struct {
 	Env *envtest.Environment
 	// Program is the path of the herald binary.
 	Program string
 	// SandboxURL is the address of the simulated platforms.
 	SandboxURL string
-	// Store is the store for media files.
+	// Store is the media store.
 	Store store.Config
 }
 
-// Build builds herald into a folder of the test and returns the path of the binary.
+// Build builds herald into a test directory and returns the binary's path.
 func Build(t TB) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "herald")
@@ -65,8 +64,7 @@ func Build(t TB) string {
 	return program
 }
 
-// Config returns a manager's configuration with free loopback ports. Its lease is short, so that the next manager does
-// not wait long after a kill.
+// Config returns a manager configuration with free loopback ports. Its short lease limits the next manager's wait after a kill.
 func (i *Installation) Config(t TB) *configv1alpha1.ManagerConfiguration {
 	t.Helper()
 	c := configv1alpha1.DefaultManager()
@@ -77,7 +75,7 @@ func (i *Installation) Config(t TB) *configv1alpha1.ManagerConfiguration {
 	return c
 }
 
-// common returns the part of the configuration that both processes share.
+// common returns the configuration shared by both processes.
 func (i *Installation) common(t TB) configv1alpha1.Common {
 	t.Helper()
 	folder := t.TempDir()
@@ -129,7 +127,7 @@ func (i *Installation) APIServer(t TB, c *configv1alpha1.APIServerConfiguration)
 	return i.start(t, APIServerAccount, c, "apiserver")
 }
 
-// Release starts `herald release` with additional arguments. It ends by itself.
+// Release starts `herald release` with additional arguments. It exits when it is done.
 func (i *Installation) Release(t TB, args ...string) *Process {
 	t.Helper()
 	return i.launch(t, ReleaseAccount, append([]string{"release"}, args...)...)
@@ -174,16 +172,16 @@ func (i *Installation) launch(t TB, account string, args ...string) *Process {
 	return p
 }
 
-// Stop sends SIGTERM and waits for the end of the process.
+// Stop sends SIGTERM and waits for the process's exit.
 func (p *Process) Stop() {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended already
+	_ = p.command.Process.Signal(syscall.SIGTERM) // it may already have ended
 	<-p.done
 }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// ExitCode waits for the process's end and returns its exit code: 0 after Stop.
+// ExitCode waits for the process's exit and returns its exit code, which is 0 after Stop.
 func (p *Process) ExitCode() int {
 	<-p.done
 	if exit, ok := errors.AsType[*exec.ExitError](p.err); ok {

@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 )
 
-// side is the width and the height of a picture, in pixels.
+// side is an image's width and height, in pixels.
 const side = 720
 
-// Picture returns a JPEG of one colour.
+// Picture returns a single-colour JPEG.
 func Picture(of color.Color) ([]byte, error) {
 	picture := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{of})
 	var out bytes.Buffer
@@ -24,8 +24,8 @@ func Picture(of color.Color) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Film returns a small MP4: ten seconds of 720 × 1280 pixels, 30 frames a second, H.264 and AAC. repository is the path
-// to the root of the repository.
+// Film returns a small MP4 video: ten seconds of 720 × 1280 pixels, 30 frames a second, H.264 and AAC. repository is the path to the
+// repository's root.
 func Film(repository string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(repository, "internal", "media", "probe", "testdata", "tenseconds.mp4"))
 }

@@ -36,19 +36,19 @@ func Words(values ...uint32) []byte {
 	return out
 }
 
-// Box encodes a box of an MP4 file (ISO 14496-12, section 4.2).
+// Box encodes an MP4 box (ISO 14496-12, section 4.2).
 func Box(kind string, parts ...any) []byte {
 	body := Join(parts...)
 	return Join(Words(uint32(len(body)+8)), kind, body)
 }
 
-// Chunk encodes a chunk of a PNG file (third edition, section 5.3).
+// Chunk encodes a PNG chunk (third edition, section 5.3).
 func Chunk(kind string, parts ...any) []byte {
 	data := Join(parts...)
 	return Join(Words(uint32(len(data))), kind, data, Words(crc32.ChecksumIEEE(Join(kind, data))))
 }
 
-// Allocated runs f and returns the number of bytes that the process allocated meanwhile.
+// Allocated runs f and returns the bytes allocated meanwhile by the process.
 func Allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -8,9 +8,8 @@ import (
 	"encoding/binary"
 )
 
-// Scans returns a progressive JPEG of one colour whose last scan, which changes nothing, is repeated several times.
-// Each scan is a few bytes long and visits every block, so that decoding takes far longer than the file size suggests
-// (ITU-T T.81, G.1.2.2, end-of-band runs).
+// Scans returns a progressive single-colour JPEG whose last scan, which changes nothing, is repeated several times. Each scan is a few
+// bytes long and visits every block, so decoding takes far longer than the file size suggests (ITU-T T.81, G.1.2.2, end-of-band runs).
 func Scans(width, height, times int) []byte {
 	const (
 		block       = 8
@@ -43,8 +42,7 @@ func Scans(width, height, times int) []byte {
 	return out.Bytes()
 }
 
-// endOfBand returns the entropy-coded part of a scan that consists of maximal end-of-band runs: the code 0, and
-// fourteen ones.
+// endOfBand returns the entropy-coded part of a scan of maximal end-of-band runs: the code 0, and fourteen ones.
 func endOfBand(runs int) []byte {
 	const run, bitsOfRun = 0x3fff, 15
 	var (

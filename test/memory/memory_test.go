@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory_test stores as many large posts as one team can in a minute, and measures the memory of a process that
-// reads or caches them: live bytes and peak resident memory. It does not measure time.
+// Package memory_test stores as many large posts as a team can in a minute, and measures the memory of a process that reads or caches them:
+// live bytes and peak resident memory. It does not measure time.
 package memory_test
 
 import (
@@ -48,8 +48,7 @@ const (
 
 const stored = 500
 
-// sizes are the stored posts: the largest that is admitted now, and the largest of an earlier version that the schema
-// still accepts.
+// sizes are the stored posts: the largest currently admitted, and the largest of an earlier version that the schema still accepts.
 var sizes = map[string]func(i int) *v1alpha1.Post{
 	"largest": func(i int) *v1alpha1.Post {
 		post := draft(i)
@@ -83,12 +82,12 @@ func draft(i int) *v1alpha1.Post {
 // measured is a child's result.
 type measured struct{ aliveMiB, peakMiB float64 }
 
-// modes are the measurements of the children; bound is the limit of each.
+// modes are the children's measurements; bound is each one's limit.
 var modes = []struct {
 	name  string
 	do    func(ctx context.Context, config *rest.Config) (any, error)
 	bound measured
-	// older marks the behaviour of an earlier version, for comparison.
+	// older marks an earlier version's behaviour, for comparison.
 	older bool
 }{
 	{name: "the manager's cache", do: cacheAll(cachetransform.Transform), bound: measured{24, 128}},

@@ -62,7 +62,7 @@ type Panel struct {
 	Targets []Target `json:"targets"`
 }
 
-// Target is a query of a panel.
+// Target is a panel's query.
 type Target struct {
 	RefID        string     `json:"refId"`
 	Expr         string     `json:"expr"`

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Recording is the data that Prometheus scraped during a run: for each series a value every Step, starting at From. A
-// series is identified in Prometheus's notation, name and labels.
+// Recording is the data scraped by Prometheus during a run. Each series has one value per Step, starting at From, and is identified in
+// Prometheus notation by name and labels.
 type Recording struct {
 	From   time.Time
 	Step   time.Duration
@@ -27,7 +27,7 @@ type Recording struct {
 	Absent map[string]map[int]bool
 }
 
-// Steps returns the number of values of a series, including absent ones.
+// Steps returns a series' number of values, including absent ones.
 func (r *Recording) Steps() (n int) {
 	for _, values := range r.Series {
 		n = max(n, len(values))
@@ -35,7 +35,7 @@ func (r *Recording) Steps() (n int) {
 	return n
 }
 
-// To returns the end of the recording.
+// To returns the recording's end.
 func (r *Recording) To() time.Time { return r.From.Add(time.Duration(r.Steps()-1) * r.Step) }
 
 const (

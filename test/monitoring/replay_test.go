@@ -45,8 +45,7 @@ func recording(t *testing.T) *Recording {
 // unrecorded has no series in any run: the simulated platforms return no error that Herald does not list.
 const unrecorded = "herald_platform_unlisted_errors_total"
 
-// TestRecordingIsOfTheseMetrics checks that the recording has the current metrics: a run from before a renaming proves
-// nothing about a metric.
+// TestRecordingIsOfTheseMetrics checks that the recording has the current metrics, because a run before a rename proves nothing.
 func TestRecordingIsOfTheseMetrics(t *testing.T) {
 	r, metrics := recording(t), documented(t)
 	seen := map[string]bool{}
@@ -85,7 +84,7 @@ func TestEachPanelDraws(t *testing.T) {
 	}
 }
 
-// TestEachTeamHasItsOwn checks that one team's panels do not show another team's data.
+// TestEachTeamHasItsOwn checks that a team's panels do not show another team's data.
 func TestEachTeamHasItsOwn(t *testing.T) {
 	d, err := ReadDashboard(checkout)
 	if err != nil {
@@ -112,15 +111,14 @@ func TestEachTeamHasItsOwn(t *testing.T) {
 	}
 }
 
-// filled returns a query as Grafana sends it.
+// filled returns a query as sent by Grafana.
 func (q *Target) filled(r *Recording, team string) string {
 	return strings.NewReplacer(
 		"$namespace", team, "$__rate_interval", rateInterval, "$__range", r.To().Sub(r.From).String(),
 	).Replace(q.Expr)
 }
 
-// draws runs a query and returns the problem of its result, or "". A panel with only zeros would look the same with a
-// wrong query.
+// draws runs a query and returns its result's problem, or "". A panel with only zeros would look the same with a wrong query.
 func (q *Target) draws(t *testing.T, server Server, r *Recording, team string) string {
 	t.Helper()
 	ask := func() ([]Result, error) {
@@ -156,8 +154,7 @@ func (q *Target) draws(t *testing.T, server Server, r *Recording, team string) s
 	}
 }
 
-// calm reports whether a query covers only failures that the run does not have. The test can then only check that its
-// series exist.
+// calm reports whether a query covers only failures absent from the run. The test can then only check that its series exist.
 func (q *Target) calm() bool {
 	names := heraldMetric.FindAllString(q.Expr, -1)
 	for _, name := range names {
@@ -189,7 +186,7 @@ func replay(t *testing.T, r *Recording) Server {
 	config := filepath.Join(folder, "prometheus.yaml")
 	write(t, config, map[string]any{"global": map[string]any{}})
 	address := ports.ForTest(t)
-	// It stops before the folder is removed. The test's context is cancelled too early for that.
+	// It stops before the directory is removed. The test's context is cancelled too early for that.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	server := exec.CommandContext(ctx, prometheus, "--config.file="+config, "--storage.tsdb.path="+data,
 		"--storage.tsdb.retention.time=100y", "--web.listen-address="+address, "--log.level=error")

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring tests the alerts and the dashboard with Prometheus itself: each alert fires for its test cases,
-// and each panel of the dashboard draws data from a recorded run of the real processes.
+// Package monitoring tests the alerts and the dashboard with Prometheus itself: each alert fires for its test cases, and each dashboard
+// panel draws data from a recorded run of the real processes.
 package monitoring
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Alert is an alerting rule of config/prometheus.
+// Alert is an alerting rule in config/prometheus.
 type Alert struct {
 	Alert       string            `json:"alert"`
 	Expr        string            `json:"expr"`
@@ -29,7 +29,7 @@ type Group struct {
 	Rules []Alert `json:"rules"`
 }
 
-// Groups reads the rules in config/prometheus of a checkout.
+// Groups reads a checkout's rules in config/prometheus.
 func Groups(checkout string) ([]Group, error) {
 	files, err := filepath.Glob(filepath.Join(checkout, "config", "prometheus", "rules-*.yaml"))
 	if err != nil {

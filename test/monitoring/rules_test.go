@@ -18,7 +18,7 @@ import (
 
 const checkout = "../.."
 
-// row is a test case of one alert.
+// row is an alert's test case.
 type row struct {
 	reason string
 	alert  string
@@ -27,8 +27,7 @@ type row struct {
 	// at is the evaluation time, and fires the number of firing alerts then.
 	at    string
 	fires int
-	// labels are the alert's labels, and value replaces the value in its annotations; both are empty where only the
-	// number matters.
+	// labels are the alert's labels, and value replaces the value in its annotations; both are empty where only the number matters.
 	labels, value string
 }
 

@@ -85,7 +85,7 @@ var (
 	comment = regexp.MustCompile(`\s+#.*$`)
 )
 
-// TestQueriesOfRunbooks evaluates each query of each runbook in Prometheus: an incident leaves no time to repair one.
+// TestQueriesOfRunbooks evaluates each runbook's queries in Prometheus, because an incident leaves no time to repair them.
 func TestQueriesOfRunbooks(t *testing.T) {
 	r := recording(t)
 	server := replay(t, r)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaces_test runs both processes with the RBAC rights of the chart's installation for single namespaces:
-// reads and writes in other namespaces are forbidden.
+// Package namespaces_test runs both processes with the RBAC rights of the chart's installation for single namespaces: reads and writes in
+// other namespaces are forbidden.
 package namespaces_test
 
 import (
@@ -46,7 +46,7 @@ func TestNamespaces(t *testing.T) {
 	RunSpecs(t, "an installation for single namespaces")
 }
 
-// served are the namespaces of the installation, and foreign is a namespace of another installation.
+// served are the installation's namespaces, and foreign is another installation's.
 var served = configv1alpha1.Namespaces{"team-acme", "team-beta"}
 
 const foreign = "team-other"
@@ -64,7 +64,7 @@ var (
 	tokens = map[string]string{}
 )
 
-// installed are the kinds of the chart's objects that the processes need in a cluster without nodes.
+// installed are the kinds of chart objects that the processes need in a cluster without nodes.
 var installed = []string{
 	"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Secret", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 }
@@ -91,7 +91,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	for _, namespace := range append([]string{foreign}, served...) {
 		Expect(admin.Create(ctx, team(namespace))).To(Succeed())
 	}
-	// The installation for the other namespace sets its Team ready.
+	// The other namespace's installation sets its Team ready.
 	other := team(foreign)
 	Expect(admin.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
 	conditions.Apply(&other.Status.Conditions, conditions.Summary{Ready: true, Reason: v1alpha1.ReasonNamespaceReady}, other.Generation, time.Now())
@@ -109,7 +109,7 @@ func start() {
 	apiserver = installation.APIServer(GinkgoT(), door)
 }
 
-// condition returns the reason of a Team's condition Ready.
+// condition returns the reason of a Team's Ready condition.
 func condition(ctx context.Context, of *v1alpha1.Team) func() string {
 	return func() string {
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
@@ -140,7 +140,7 @@ func team(namespace string) *v1alpha1.Team {
 	}}
 }
 
-// post returns a text post for the account of its namespace, as kubectl applies it.
+// post returns a text post for its namespace's account, as applied by kubectl.
 func post(namespace, name string) *v1alpha1.Post {
 	return &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

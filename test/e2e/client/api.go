@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// patience limits how long a request is retried.
+	// patience limits the retry time of a request.
 	patience = 2 * time.Minute
-	// pause is the pause between two tries.
+	// pause is the retry interval.
 	pause = 200 * time.Millisecond
-	// callWithin is the timeout of one request.
+	// callWithin is the request timeout.
 	callWithin = 15 * time.Second
 )
 
@@ -30,12 +30,12 @@ const (
 type api struct {
 	url, token string
 	http       http.Client
-	// store uploads files, whatever host their addresses name.
+	// store uploads files, regardless of the host in their addresses.
 	store http.Client
 }
 
-// storeAt returns a client that connects to the store at a host and port of the cluster. The upload addresses are
-// signed for the host that browsers use, so the client keeps the address and changes only the connection.
+// storeAt returns a client that connects to the store at a cluster host and port. The upload addresses are signed for the browsers' host,
+// so the client keeps the address and changes only the connection.
 func storeAt(address string) http.Client {
 	if address == "" {
 		return http.Client{}
@@ -46,7 +46,7 @@ func storeAt(address string) http.Client {
 	}}}
 }
 
-// refused is a response that a retry does not change.
+// refused is a permanent error response.
 type refused struct {
 	status int
 	body   string
@@ -88,7 +88,7 @@ func (a *api) call(ctx context.Context, method, path, key string, in, out any) e
 	}{out})
 }
 
-// again retries a request while a retry may succeed, and returns the number of tries.
+// again retries a request while a retry may succeed, and returns the number of attempts.
 func (a *api) again(ctx context.Context, method, path, key string, in, out any) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

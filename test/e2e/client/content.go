@@ -5,7 +5,7 @@ package main
 
 import "fmt"
 
-// content is the material of the posts: the connections by platform, and the ids of two files.
+// content is the posts' material: the connections by platform, and the IDs of two files.
 type content struct {
 	connections   map[string]string
 	picture, film string

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command client creates posts by the REST API from a pod of the end-to-end tests, as a careful client does. It uploads
-// a picture and a film, creates posts of every category at an even pace, retries failures with the same
-// Idempotency-Key, and prints one JSON object for each accepted post.
+// Command client creates posts through the REST API from a pod in the end-to-end tests, like a careful client. It uploads an image and a
+// video, creates posts of every category at an even pace, retries failures with the same Idempotency-Key, and prints one JSON object for
+// each accepted post.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 
 // accepted is the output for a post.
 type accepted struct {
-	// ID is the post's id. Marker is part of each of its captions.
+	// ID is the post's ID. Marker is part of each caption.
 	ID     string `json:"id"`
 	Marker string `json:"marker"`
 	// Tries is the number of requests.

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command record runs Herald's processes on this machine, publishes for three teams while various failures occur, and
-// records the data that Prometheus scrapes from the processes. The data is used to test the dashboard.
+// Command record runs Herald's processes on this machine, publishes for three teams during various failures, and records the data scraped
+// by Prometheus. The dashboard test uses the recording.
 //
 //	go run ./test/monitoring/record CHECKOUT FILE
 package main
@@ -36,12 +36,12 @@ import (
 )
 
 const (
-	// step is the scrape interval, and the step of the recorded series.
+	// step is the scrape interval, and the recorded series' step.
 	step = 10 * time.Second
 	// startLimit is the timeout of each preparation.
 	startLimit = 2 * time.Minute
 	grace      = 10 * time.Second
-	// inCluster is the retention of finished posts in the cluster.
+	// inCluster is the retention time of finished posts in the cluster.
 	inCluster = 2 * time.Minute
 
 	// leastSeries is the minimum of a scraped run: 460 is usual.
@@ -51,7 +51,7 @@ const (
 	namespace      = "herald-system"
 )
 
-// recorded selects the series of the dashboard and the alerts.
+// recorded selects the dashboard's and the alerts' series.
 const recorded = `{__name__=~"herald_.+|process_resident_memory_bytes|process_cpu_seconds_total|up",job="herald"}`
 
 func main() {
@@ -192,8 +192,8 @@ func (s *stage) startManager(ctx context.Context) error {
 	return s.manager.WaitReady(ctx)
 }
 
-// metricsReader returns a token of a ServiceAccount that may read metrics, as Prometheus has in a cluster. A token of
-// another form is rejected without a request to the Kubernetes API.
+// metricsReader returns a token of a ServiceAccount that may read metrics, as Prometheus has in a cluster. A token of another form is
+// rejected without a request to the Kubernetes API.
 func (s *stage) metricsReader(ctx context.Context) (string, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: prometheusName}}
 	if err := s.kubernetes.Create(ctx, account); err != nil {

@@ -32,28 +32,27 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The teams: one whose posts are published, one whose posts the platform refuses, and one whose posts wait or have an
-// unknown outcome.
+// The teams: one with published posts, one with posts refused by the platform, and one with waiting posts or unknown outcomes.
 const (
 	good, refused, stuck = "team-acme", "team-beta", "team-gamma"
 
 	keyName = "record"
-	// forever is more than the number of events in a run.
+	// forever exceeds the number of events in a run.
 	forever = 1 << 20
 	// fast and slow are token lifetimes. The dashboard lists an account with only ten days left.
 	fast, slow = 2 * time.Hour, 10 * 24 * time.Hour
 )
 
-// event runs at a time of the run, and repeats at an interval if it has one.
+// event runs at a time in the run, and repeats at an optional interval.
 type event struct {
 	at, every time.Duration
 	what      func(context.Context) error
 }
 
-// length is the duration of the run: the manager sweeps five minutes after its restart.
+// length is the run's duration: the manager sweeps five minutes after its restart.
 const length = 7 * time.Minute
 
-// eventLimit is the timeout of one event, so that a stuck run fails with a message.
+// eventLimit is an event's timeout. A stuck run fails with a message.
 const eventLimit = 2 * time.Minute
 
 // play creates the teams and executes the events.
@@ -100,7 +99,7 @@ func (e *event) happens(ctx context.Context) error {
 type player struct {
 	*stage
 
-	// keys are the teams' API keys, and accounts the ids of connections, by namespace/name.
+	// keys are the teams' API keys, and accounts the connections' IDs, by namespace/name.
 	keys, accounts map[string]string
 	texts, files   int
 }
@@ -117,11 +116,11 @@ func (p *player) events() []event {
 		{at(0), at(3), p.asks},
 		{at(5), at(15), p.signsIn},
 		{at(20), 0, p.pictures(good, images, 3, at(20))},
-		// Without a manager no post is published, and posts that are due meanwhile are late.
+		// Without a manager no post is published, and posts that become due are late.
 		{at(60), 0, func(context.Context) error { p.manager.Stop(nil); return nil }},
 		{at(85), 0, p.startManager},
 		{at(120), 0, p.fault(refused, x, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: forever})},
-		// The response is lost, and a post that a Page does not list may still be online.
+		// The response is lost, and a post missing from a Page's listing may still be online.
 		{at(150), 0, p.fault(stuck, page, sandboxtest.Fault{Operation: "publish", Kind: "drop_before", Times: 1})},
 		{at(151), 0, p.posts(stuck, 0, page)},
 		// The response is lost, and X does not answer lookups.
@@ -171,7 +170,7 @@ func (p *player) signsIn(ctx context.Context) error {
 	return nil
 }
 
-// connectAll creates the teams with one key and their accounts each. One account has lost its tokens.
+// connectAll creates the teams, each with a key and accounts. One account has lost its tokens.
 func (p *player) connectAll(ctx context.Context) error {
 	id := 1700000000
 	for _, team := range []string{good, refused, stuck} {
@@ -271,7 +270,7 @@ func (p *player) posts(team string, later time.Duration, connections ...string) 
 	}
 }
 
-// asks lists posts, and requests one that does not exist.
+// asks lists posts, and requests a nonexistent one.
 func (p *player) asks(ctx context.Context) error {
 	if err := p.call(ctx, good, http.MethodGet, "/posts", nil); err != nil {
 		return err
@@ -279,7 +278,7 @@ func (p *player) asks(ctx context.Context) error {
 	return p.call(ctx, good, http.MethodGet, "/posts/none", nil)
 }
 
-// call sends a request. A rejected request is no error, since the recording must contain some.
+// call sends a request. A rejected request is not an error, since the recording must contain some.
 func (p *player) call(ctx context.Context, team, method, path string, in any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -329,7 +328,7 @@ func (p *player) pictures(team, connection string, n int, later time.Duration) f
 	}
 }
 
-// upload uploads a noise picture of about a megabyte to the address from the manager.
+// upload uploads a noise image of about a megabyte to the manager's address.
 func (p *player) upload(ctx context.Context, team, name string) error {
 	const side = 1000
 	noise := rand.New(rand.NewPCG(uint64(p.files), 1))
