@@ -99,8 +99,8 @@ func unstructuredPost(p *v1alpha1.Post, extra map[string]any) *unstructured.Unst
 // strict rejects unknown fields, as kubectl does.
 var strict = client.FieldValidation(metav1.FieldValidationStrict)
 
-var _ = Describe("With resource definitions of another version", Serial, func() {
-	DescribeTable("both processes refuse to start, and say why:", func(ctx SpecContext, change func(*definition), lacks string) {
+var _ = Describe("With another version's CRDs", Serial, func() {
+	DescribeTable("both processes refuse to start, with the reason:", func(ctx SpecContext, change func(*definition), lacks string) {
 		restore := serve(ctx, change)
 		for _, p := range []*managertest.Process{
 			installation.Manager(GinkgoT(), installation.Config(GinkgoT())), installation.APIServer(GinkgoT(), installation.APIServerConfig(GinkgoT())),
@@ -118,7 +118,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 		Entry("the fields to select by", func(d *definition) { d.SelectableFields = nil }, "the selectable field .status.phase, the selectable field .status.finished"),
 	)
 
-	It("a manager that may not read them says so, and works", func(ctx SpecContext) {
+	It("a manager without permission to read them logs it, and works", func(ctx SpecContext) {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"}}
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(role), role)).To(Succeed())
 		whole := role.DeepCopy()
@@ -136,7 +136,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 		expectPosted(ctx, p)
 	})
 
-	It("a newer one is taken, and what it brings stays", func(ctx SpecContext) {
+	It("a newer one is accepted, and its fields are kept", func(ctx SpecContext) {
 		serve(ctx, func(d *definition) {
 			at(d.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) {
 				s.Properties["mood"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -165,7 +165,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 		Expect(calls(ctx)).To(Equal(before + 1))
 	})
 
-	Context("under a manager that runs", func() {
+	Context("under a running manager", func() {
 		// delivering starts a manager and waits for its first delivery, which completes its startup.
 		delivering := func(ctx context.Context) *webhook {
 			GinkgoHelper()
@@ -176,7 +176,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 			return w
 		}
 
-		It("an older one says what it drops, and ends both processes", func(ctx SpecContext) {
+		It("an older one terminates both processes, with the dropped fields", func(ctx SpecContext) {
 			w := delivering(ctx)
 			apiserver := installation.APIServer(GinkgoT(), installation.APIServerConfig(GinkgoT()))
 			Eventually(apiserver.Log).Should(ContainSubstring("Serving"))
@@ -202,7 +202,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 			Expect(calls(ctx)).To(Equal(before+1), "what was taken is delivered, once")
 		})
 
-		DescribeTable("one that drops the record of delivery lets nothing out:", func(ctx SpecContext, field string) {
+		DescribeTable("one that drops the delivery record prevents publishing:", func(ctx SpecContext, field string) {
 			w := delivering(ctx)
 			restore := serve(ctx, without(field, "status", "targets"))
 			before := calls(ctx)

@@ -44,7 +44,7 @@ func npmFolder(dir string) string {
 }
 
 var _ = Describe("The README", func() {
-	It("posts by one command with a client that others wrote", func(ctx context.Context) {
+	It("posts with one command of a third-party client", func(ctx context.Context) {
 		command := block(read("README.md"), "### The first post, by an agent", "sh")
 		pinned := regexp.MustCompile(`"@modelcontextprotocol/inspector": "([^"]+)"`).FindStringSubmatch(read("test", "agents", "foreign", "package.json"))
 		Expect(command).To(ContainSubstring("@modelcontextprotocol/inspector@"+pinned[1]), "what is tried is what is written")
@@ -55,13 +55,13 @@ var _ = Describe("The README", func() {
 })
 
 var _ = Describe("docs/agents.md", func() {
-	It("shows the agents that run here", func() {
+	It("shows the tested agents", func() {
 		page := read("docs", "agents.md")
 		Expect(block(page, "### In Go", "go")).To(Equal(shown(read("docs", "examples", "agent-go", "main.go"))))
 		Expect(block(page, "### In TypeScript", "ts")).To(Equal(shown(read("docs", "examples", "agent-ts", "agent.ts"))))
 	})
 
-	It("has an agent in Go that publishes a picture", func(ctx context.Context) {
+	It("has a Go agent that publishes an image", func(ctx context.Context) {
 		program := filepath.Join(GinkgoT().TempDir(), "agent-go")
 		start(ctx, checkout, "go", "build", "-o", program, "./docs/examples/agent-go").end()
 		printed := start(ctx, GinkgoT().TempDir(), program, "x", picture(), "It is out").end()
@@ -71,7 +71,7 @@ var _ = Describe("docs/agents.md", func() {
 		Expect(strings.TrimSpace(printed)).To(HavePrefix("posted http"))
 	})
 
-	It("has an agent in TypeScript that writes a draft and may do no more", func(ctx context.Context) {
+	It("has a TypeScript agent limited to drafts", func(ctx context.Context) {
 		dir := npmFolder(GinkgoT().TempDir())
 		must(os.WriteFile(filepath.Join(dir, "agent.ts"), []byte(read("docs", "examples", "agent-ts", "agent.ts")), 0o600))
 		const text = "Is this how we say it?"

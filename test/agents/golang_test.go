@@ -85,13 +85,13 @@ func publish(ctx context.Context, session *mcp.ClientSession, caption string) po
 }
 
 var _ = Describe("A client of the Go SDK", func() {
-	It("comes from a 401 to a published post, by its own handler of OAuth", func(ctx context.Context) {
+	It("gets from a 401 to a published post with its own OAuth handler", func(ctx context.Context) {
 		const text = "From the Go SDK"
 		publish(ctx, connectGo(ctx, "Go SDK", allow), text)
 		Eventually(onPlatform).WithArguments(ctx, "x", text).Should(HaveLen(1))
 	})
 
-	It("asks a person again when it wants more, and what it may not publish waits", func(ctx context.Context) {
+	It("requests consent for more scopes, and keeps unapproved posts as drafts", func(ctx context.Context) {
 		const text = "More than reading"
 		levels := []string{web.MayRead, web.MayDraft}
 		session := connectGo(ctx, "Step by step", func(authorize string) {
@@ -109,7 +109,7 @@ var _ = Describe("A client of the Go SDK", func() {
 })
 
 var _ = Describe("golang.org/x/oauth2", func() {
-	It("completes the flow, refreshes and is refused after a revocation", func(ctx context.Context) {
+	It("completes the flow, refreshes, and is rejected after revocation", func(ctx context.Context) {
 		b := newBack()
 		config := &oauth2.Config{
 			ClientID: register(ctx, "x/oauth2", b.address), RedirectURL: b.address, Scopes: []string{"read"},

@@ -27,7 +27,7 @@ var _ = Describe("The inspector", func() {
 	}
 
 	for _, era := range []string{"legacy", "modern"} {
-		It("finds no fault with the schemas of the tools, era "+era, func(ctx context.Context) {
+		It("accepts the tool schemas, era "+era, func(ctx context.Context) {
 			code, printed := inspect(ctx, era, "--method", "tools/list", "--strict")
 			Expect(code).To(BeZero(), printed)
 			var listed struct {
@@ -53,14 +53,14 @@ var _ = Describe("The inspector", func() {
 			Eventually(onPlatform).WithArguments(ctx, "x", text).Should(HaveLen(1))
 		})
 
-		It("is told what is wrong, era "+era, func(ctx context.Context) {
+		It("receives tool errors, era "+era, func(ctx context.Context) {
 			code, printed := inspect(ctx, era, "--method", "tools/call", "--tool-name", "get_post", "--tool-args-json", `{"id":"there-is-none"}`)
 			Expect(code).To(Equal(toolError), printed)
 			Expect(printed).To(ContainSubstring("NOT_FOUND"))
 		})
 	}
 
-	It("posts without a key, once a person has allowed it", func(ctx context.Context) {
+	It("posts without a key after a user's consent", func(ctx context.Context) {
 		address, err := ports.Free()
 		must(err)
 		inspector := start(ctx, GinkgoT().TempDir(), filepath.Join(modules(), ".bin", "mcp-inspector"), "--cli", mcpURL,

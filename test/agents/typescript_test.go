@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("A client of the TypeScript SDK", func() {
-	DescribeTable("comes from a 401 to a published post with a picture, and ends when a person says so",
+	DescribeTable("gets from a 401 to a published post with an image, until a user revokes its grant",
 		func(ctx context.Context, release string) {
 			name := "TypeScript SDK " + release
 			client := script(ctx, "sdk.mjs", release, mcpURL, "demo-instagram", picture())

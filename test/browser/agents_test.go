@@ -97,14 +97,14 @@ var _ = Describe("An agent", Ordered, func() {
 		Expect(page.Problems()).To(BeEmpty(), "the policy lets the answer through")
 	})
 
-	It("is told when a person refuses", func() {
+	It("receives a denial", func() {
 		redirect, answers := loopback()
 		must(page.Open(consent("Refused", redirect)))
 		must(web.DenyAgent(page))
 		Expect((*answers)[0]).To(And(HaveKeyWithValue("error", []string{"access_denied"}), Not(HaveKey("code"))))
 	})
 
-	It("cannot show the page of consent in its own", func() {
+	It("cannot embed the consent page", func() {
 		redirect, _ := loopback()
 		inside := consent("In a frame", redirect)
 		frame := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -119,7 +119,7 @@ var _ = Describe("An agent", Ordered, func() {
 		page.Forget()
 	})
 
-	It("may be a page of another site, which reads what it needs and no more", func() {
+	It("can be a page on another origin with limited cross-origin access", func() {
 		const client = `(async (site) => {
 			const json = { "Content-Type": "application/json" };
 			const refused = await fetch(site + "/mcp", { method: "POST", headers: json, body: "{}" });
@@ -145,7 +145,7 @@ var _ = Describe("An agent", Ordered, func() {
 		page.Forget()
 	})
 
-	It("cannot have its own script or form on the page of consent", func() {
+	It("cannot inject a script or form into the consent page", func() {
 		must(page.Open(consent(`<script>document.title="no"</script><form action="https://attacker.example"><button>Allow</button></form>`, cursor)))
 		Expect(page.Get("button", "Allow").Count()).To(Equal(1), "a name is text")
 		Expect(page.Problems()).To(BeEmpty())
@@ -155,7 +155,7 @@ var _ = Describe("An agent", Ordered, func() {
 		page.Forget()
 	})
 
-	It("is listed with what it may, and ended there", func() {
+	It("is listed with its permissions, and can be revoked", func() {
 		redirect, answers := loopback()
 		address := consent("To be ended", redirect)
 		must(page.Open(address))
@@ -176,7 +176,7 @@ var _ = Describe("An agent", Ordered, func() {
 	})
 
 	// Keep this spec last: the browser asks whether it may open the application, and accepts no further clicks.
-	It("is reached in an application of the person's machine", func() {
+	It("receives the redirect as an application on the user's machine", func() {
 		must(page.Open(consent("An editor", cursor)))
 		must(page.WaitText("cursor:"))
 		must(web.ChooseLevel(page, web.MayRead))

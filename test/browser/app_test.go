@@ -26,7 +26,7 @@ var _ = Describe("app.js", func() {
 	}
 
 	Describe("times", func() {
-		DescribeTable("are shown in the zone and language of the person",
+		DescribeTable("are shown in the user's time zone and language",
 			func(options chrome.Options, markup, want, lang string) {
 				_, page := open(markup, options)
 				Expect(page.Get("time", "").Text()).To(Equal(want))
@@ -63,7 +63,7 @@ var _ = Describe("app.js", func() {
 			Entry("without JavaScript the server has to read the input's own name", chrome.Options{NoScript: true}, "2026-12-01T10:00", ""),
 		)
 
-		It("are filled in for editing, with the name of the zone, and keep seconds that the input does not show", func() {
+		It("are filled in for editing with the zone's name, and keep seconds hidden by the input", func() {
 			f, page := open(`<form method="post" action="/form"><input type="hidden" name="scheduled_at" value="2026-12-01T09:00:34.567Z">
 				<label>Date and time <input type="datetime-local" data-utc="scheduled_at"></label> <p>Zone: <span data-zone>UTC</span></p><button>Send</button></form>`, chrome.Options{})
 			Expect(page.Get("DateTime", "Date and time").Value()).To(Equal("2026-12-01T10:00"))
@@ -72,7 +72,7 @@ var _ = Describe("app.js", func() {
 			Expect(f.forms()[0]["scheduled_at"]).To(Equal([]string{"2026-12-01T09:00:34.567Z"}))
 		})
 
-		It("tell the server the zone, and ask once more for a page that is drawn in another", func() {
+		It("send the zone to the server, and reload a page rendered in another zone once", func() {
 			_, page := open(`<section data-in-zone="UTC">Calendar</section>`, chrome.Options{})
 			cookies, err := page.Cookies()
 			must(err)
@@ -100,7 +100,7 @@ var _ = Describe("app.js", func() {
 				<label>New time <input type="datetime-local" data-utc="scheduled_at"></label><button>Reschedule</button></form></article></td>
 			<td data-day="2026-12-05" aria-label="5 December">5</td></tr></table>`
 
-		It("moves a post that is dragged to another day", func() {
+		It("moves a post dragged to another day", func() {
 			f, page := open(calendar, chrome.Options{})
 			must(page.Follow(func() error {
 				return page.Get("article", "Launch").DragTo(page.Get("cell", "5 December"))
@@ -108,7 +108,7 @@ var _ = Describe("app.js", func() {
 			Expect(f.forms()).To(Equal([]url.Values{{"scheduled_at": {"2026-12-05T09:00:00.000Z"}}}))
 		})
 
-		It("keeps the seconds of a time that is dragged to another day", func() {
+		It("keeps a dragged post's seconds", func() {
 			f, page := open(strings.Replace(calendar, "09:00:00Z", "09:00:34.567Z", 1), chrome.Options{})
 			must(page.Follow(func() error {
 				return page.Get("article", "Launch").DragTo(page.Get("cell", "5 December"))
@@ -125,11 +125,11 @@ var _ = Describe("app.js", func() {
 		})
 	})
 
-	Describe("a question", func() {
+	Describe("a confirmation", func() {
 		const form = `<form method="post" action="/form" data-confirm="Disconnect <b>@acme</b>?"><input type="hidden" name="id" value="1">
 			<button name="what" value="go">Disconnect</button></form>`
 
-		It("comes before what cannot be undone", func() {
+		It("precedes an irreversible action", func() {
 			f, page := open(form, chrome.Options{})
 			must(page.Get("button", "Disconnect").Click())
 			dialog := page.Get("dialog", "Disconnect <b>@acme</b>?")
@@ -151,7 +151,7 @@ var _ = Describe("app.js", func() {
 			Expect(f.forms()).To(Equal([]url.Values{{"id": {"1"}, "what": {"go"}}}), "with the button that was pressed")
 		})
 
-		It("keeps htmx from sending meanwhile", func() {
+		It("blocks htmx requests meanwhile", func() {
 			f, page := open(`<form hx-post="/form" hx-target="#out" data-confirm="Sure?"><button>Go</button></form><div id="out"></div>`, chrome.Options{})
 			must(page.Get("button", "Go").Click())
 			must(page.Get("dialog", "Sure?").Get("button", "Cancel").Click())
@@ -163,7 +163,7 @@ var _ = Describe("app.js", func() {
 		})
 	})
 
-	It("opens a dialog, by keyboard too, and gives the focus back", func() {
+	It("opens a dialog, also by keyboard, and restores the focus", func() {
 		_, page := open(`<button type="button" data-dialog="d">More</button><dialog id="d" aria-label="Details"><form method="dialog"><button>Close</button></form></dialog>`, chrome.Options{})
 		must(page.TabTo(page.Get("button", "More")))
 		must(page.Press(kb.Enter))
@@ -173,7 +173,7 @@ var _ = Describe("app.js", func() {
 		Expect(page.Get("button", "More").HasFocus()).To(BeTrue())
 	})
 
-	It("copies a key, and says so", func() {
+	It("copies a key, and confirms it", func() {
 		_, page := open(`<code id="key">hrld_1_secret</code> <button type="button" data-copy="#key">Copy</button>`, chrome.Options{})
 		must(page.AllowClipboard())
 		must(page.Get("button", "Copy").Click())
@@ -184,7 +184,7 @@ var _ = Describe("app.js", func() {
 	Describe("server-sent events", func() {
 		const area = `<section data-events="/events" aria-label="State"><p>processing</p></section>`
 
-		It("replace what is shown, with times as everywhere, and keep the focus", func() {
+		It("replace content, format its times, and keep the focus", func() {
 			f, page := open(area, chrome.Options{})
 			f.events <- "data: <p>posted <time data-show=\"both\" datetime=\"2026-12-01T09:00:00Z\">UTC</time></p>\ndata: <button id=\"again\">Again</button>\n\n"
 			must(page.WaitText("posted 1 Dec 2026, 10:00"))
@@ -195,7 +195,7 @@ var _ = Describe("app.js", func() {
 			Expect(f.listened()).To(Equal(1), "what is replaced must not listen a second time")
 		})
 
-		It("go on when the server was away for a while", func() {
+		It("resume after a server outage", func() {
 			f, page := open(area, chrome.Options{})
 			Eventually(f.listened).Should(Equal(1))
 			f.mu.Lock()
@@ -209,7 +209,7 @@ var _ = Describe("app.js", func() {
 			Expect(page.Forget()).To(ContainElement(ContainSubstring("503")))
 		})
 
-		It("hold no connection while nobody sees the page, and say how things stand when somebody does again", func() {
+		It("close the connection of a hidden page, and refresh the page when it is visible again", func() {
 			hide := func(page *chrome.Page, hidden bool) {
 				GinkgoHelper()
 				_, err := chrome.Eval[bool](page, fmt.Sprintf(
@@ -233,7 +233,7 @@ var _ = Describe("app.js", func() {
 			Consistently(f.listened, time.Second).Should(Equal(2), "what has ended is not asked for again")
 		})
 
-		It("come again as late as the server says", func() {
+		It("reconnect after the server's retry delay", func() {
 			f, page := open(area, chrome.Options{})
 			f.events <- "data: <p>one</p>\n\nevent: later\ndata: 1500\n\n"
 			must(page.WaitText("one"))
@@ -244,7 +244,7 @@ var _ = Describe("app.js", func() {
 			must(page.WaitText("two"))
 		})
 
-		It("end when the server says so", func() {
+		It("end at the server's request", func() {
 			f, page := open(area, chrome.Options{})
 			f.events <- "data: <p>posted</p>\n\nevent: stop\ndata: -\n\n"
 			must(page.WaitText("posted"))
@@ -253,7 +253,7 @@ var _ = Describe("app.js", func() {
 		})
 	})
 
-	It("prepares what htmx brings", func() {
+	It("prepares content loaded by htmx", func() {
 		_, page := open(`<button hx-get="/part" hx-target="#out">Load</button><div id="out"></div>`, chrome.Options{})
 		must(page.Get("button", "Load").Click())
 		must(page.WaitText("Brought 1 Dec 2026, 10:00"))

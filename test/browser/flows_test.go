@@ -50,7 +50,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		}
 	})
 
-	DescribeTable("has pages that are fit for everyone",
+	DescribeTable("has accessible pages",
 		func(path, name string) {
 			must(page.OpenCold(herald().Site() + "/teams/herald-demo/" + path))
 			Expect(page.Problems()).To(BeEmpty())
@@ -66,7 +66,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Entry("team", "team", "team"),
 	)
 
-	DescribeTable("connects accounts through the platforms' pages of consent",
+	DescribeTable("connects accounts through the platforms' consent pages",
 		func(platform string) {
 			must(site.Accounts())
 			before, err := page.Get("button", "Disconnect").Count()
@@ -132,7 +132,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
-	It("keeps a draft, and promotes it", func() {
+	It("saves a draft, and promotes it", func() {
 		draft := text
 		draft.Text = "A draft first"
 		must(site.Compose(draft))
@@ -145,7 +145,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
-	It("keeps what is written when the tab goes, until it is discarded", func() {
+	It("keeps the composer's input after the tab closes, until it is discarded", func() {
 		draft := text
 		draft.Text = "Half a thought"
 		must(site.Compose(draft))
@@ -159,7 +159,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
-	It("moves a post to another day of the calendar, and begins one on a day", func() {
+	It("moves a post to another calendar day, and starts one on a day", func() {
 		draft := text
 		draft.Text = "To be moved"
 		at := time.Now().In(site.Zone).AddDate(0, 1, 0)
@@ -182,7 +182,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
-	It("lets a person with a phone write a post on a day that has none", func() {
+	It("composes a post on an empty calendar day on a phone", func() {
 		day := time.Now().In(site.Zone).AddDate(0, 2, 0)
 		day = time.Date(day.Year(), day.Month(), 17, 0, 0, 0, 0, site.Zone)
 		must(page.Look(chrome.Phone))
@@ -195,7 +195,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
-	It("makes a key that works, and revokes it", func() {
+	It("creates a working key, and revokes it", func() {
 		must(site.Keys())
 		token, err := site.MakeKey("The newsletter")
 		must(err)
@@ -207,7 +207,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
-	It("lets a person sign in by a provider, and out", func() {
+	It("signs a user in through a provider, and out", func() {
 		other := newPage(chrome.Options{})
 		ada := web.Site{Page: other, URL: withProvider(), Zone: site.Zone}
 		must(other.Open(ada.URL + "/signin"))
@@ -243,14 +243,14 @@ var signedIn = sync.OnceValue(func() string {
 
 var _ = Describe("Lighthouse, signed in,", Label("lighthouse"), func() {
 	for name, path := range pages {
-		It("finds the page good: "+name, func() {
+		It("gives the page a high score: "+name, func() {
 			expectGood(name, herald().Site()+"/teams/herald-demo/"+path, signedIn())
 		})
 	}
 })
 
 // Response times with many posts are printed, not asserted, because they depend on the machine.
-var _ = Describe("Times of the pages", Label("times"), func() {
+var _ = Describe("Page response times", Label("times"), func() {
 	const posts, atOnce, rounds = 10000, 32, 50
 
 	It("are measured with 10,000 posts", func() {

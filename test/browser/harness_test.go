@@ -61,13 +61,13 @@ var _ = Describe("The harness", func() {
 		return server.URL
 	}
 
-	It("finds nothing where there is nothing", func() {
+	It("reports no problems on a valid page", func() {
 		must(page.Open(serve(`<p>Fine.</p>`)))
 		inEveryLook(page, "harness-fine")
 		expectLight(page)
 	})
 
-	DescribeTable("finds faults of accessibility",
+	DescribeTable("reports accessibility violations",
 		func(body, rule string) {
 			must(page.Open(serve(body)))
 			violations, err := page.Audit(axe)
@@ -83,7 +83,7 @@ var _ = Describe("The harness", func() {
 		Entry("good practice: a second main heading level skipped", `<h4>Deep</h4>`, "heading-order"),
 	)
 
-	DescribeTable("finds what a page complains of",
+	DescribeTable("reports console messages and failed loads",
 		func(body, want string) {
 			must(page.Open(serve(body)))
 			Eventually(page.Problems).Should(ContainElement(ContainSubstring(want)))
@@ -98,7 +98,7 @@ var _ = Describe("The harness", func() {
 		Entry("an exception", `<script src="/throws.js"></script>`, "on purpose"),
 	)
 
-	It("finds what covers a button", func() {
+	It("reports a covered button", func() {
 		must(page.Open(serve(`<dialog id="d"><button>Close</button></dialog><button>Under</button>`)))
 		_, err := chrome.Eval[any](page, `document.getElementById("d").showModal()`)
 		must(err)
@@ -106,14 +106,14 @@ var _ = Describe("The harness", func() {
 		Expect(page.Get("button", "Under").Count()).To(BeZero(), "what is behind a modal dialog is not there for a screen reader")
 	})
 
-	It("presses the label of a control that is not shown, as a person does, and never what covers it", func() {
+	It("clicks a hidden control's label, like a user, and never its cover", func() {
 		must(page.Open(serve(`<link rel="stylesheet" href="/hide.css"><input type="radio" id="a" name="r"><label for="a">One</label>
 			<input type="radio" id="b" name="r"><label for="b">Two</label>`)))
 		must(page.Get("radio", "One").Click())
 		Expect(chrome.Eval[string](page, `document.querySelector(":checked").id`)).To(Equal("a"))
 	})
 
-	DescribeTable("finds what stops a person without a mouse",
+	DescribeTable("reports obstacles for keyboard users",
 		func(body string, check func(chrome.Focus)) {
 			must(page.Open(serve(body + `<button>First</button> <button>Last</button>`)))
 			must(page.Press(kb.Tab))
@@ -133,7 +133,7 @@ var _ = Describe("The harness", func() {
 		}),
 	)
 
-	It("goes around a page by the tabulator, and finds a trap", func() {
+	It("walks a page with the Tab key, and detects a focus trap", func() {
 		must(page.Open(serve(`<button>First</button> <button>Last</button>`)))
 		walked, err := page.Walk()
 		must(err)
@@ -147,7 +147,7 @@ var _ = Describe("The harness", func() {
 		Expect(err).To(MatchError(ContainSubstring("does not lead back")))
 	})
 
-	It("counts what comes over the wire, compressed as it is", func() {
+	It("counts compressed transfer sizes", func() {
 		text := strings.Repeat("<p>The same again.</p>", 10000)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-var _ = Describe("The documentation of the API", func() {
-	It("is fit for everyone", func() {
+var _ = Describe("The API documentation", func() {
+	It("is accessible", func() {
 		page := newPage(chrome.Options{})
 		must(page.Open(herald().Site() + "/docs"))
 		inEveryLook(page, "docs")
@@ -37,7 +37,7 @@ var _ = Describe("The sandbox", func() {
 		inEveryLook(page, "sandbox-account")
 	})
 
-	DescribeTable("asks a person for consent",
+	DescribeTable("asks the user for consent",
 		func(platform, path string, query url.Values) {
 			var answers []url.Values
 			client := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

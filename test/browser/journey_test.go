@@ -17,8 +17,8 @@ import (
 
 // A new user's first quarter of an hour with Herald, as one flow: `make run` prints an address, and all further steps use only the pages.
 // The steps do not use package web's helpers, so each one is visible to a user.
-var _ = Describe("A person who has read nothing", func() {
-	It("connects an account, publishes a post with an image, cancels another one, makes a key and revokes it", func() {
+var _ = Describe("A new user without documentation", func() {
+	It("connects an account, publishes an image post, cancels another post, and creates and revokes a key", func() {
 		address, err := printedLink() // starts Herald
 		must(err)
 		page := newPage(chrome.Options{})
@@ -100,7 +100,7 @@ var _ = Describe("A person who has read nothing", func() {
 })
 
 var _ = Describe("API keys", func() {
-	It("are rolled over without a gap: a second token works before the first one is stopped", func() {
+	It("are rotated without downtime: a second token works before the first is revoked", func() {
 		page, site := signedInPage()
 		must(site.Keys())
 		first, err := site.MakeKey("The shop")

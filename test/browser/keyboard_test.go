@@ -64,8 +64,8 @@ func evenDay(now time.Time) time.Time {
 	}
 }
 
-var _ = Describe("A person without a mouse", func() {
-	It("signs in, writes a post with a picture, schedules it and cancels it", func() {
+var _ = Describe("A keyboard user", func() {
+	It("signs in, composes an image post, schedules it and cancels it", func() {
 		link, err := herald().SignInLink(context.Background())
 		must(err)
 		page := newPage(chrome.Options{})
@@ -120,7 +120,7 @@ var _ = Describe("A person without a mouse", func() {
 		must(page.WaitText("The post is cancelled."))
 	})
 
-	DescribeTable("gets to everything, in order, and sees where the focus is",
+	DescribeTable("reaches every element in order, with a visible focus",
 		func(path string) {
 			page, site := signedInPage()
 			must(page.Open(site.URL + "/teams/herald-demo/" + path))
@@ -133,7 +133,7 @@ var _ = Describe("A person without a mouse", func() {
 		Entry("accounts", "connections"), Entry("keys", "keys"), Entry("team", "team"),
 	)
 
-	DescribeTable("goes past the menu",
+	DescribeTable("skips the menu",
 		func(path string) {
 			page, site := signedInPage()
 			must(page.Open(site.URL + "/teams/herald-demo/" + path))

@@ -126,6 +126,6 @@ func judge(s scores) (row, problems string) {
 }
 
 var _ = Describe("Lighthouse", Label("lighthouse"), func() {
-	It("finds the documentation good", func() { expectGood("docs", herald().Site()+"/docs", "") })
-	It("finds the sandbox good", func() { expectGood("sandbox", herald().Sandbox()+"/", "") })
+	It("gives the documentation a high score", func() { expectGood("docs", herald().Site()+"/docs", "") })
+	It("gives the sandbox a high score", func() { expectGood("sandbox", herald().Sandbox()+"/", "") })
 })

@@ -30,7 +30,7 @@ func published(platform, text string) int {
 }
 
 // Threads accepts duplicate texts, so only Herald prevents a second post.
-var _ = Describe("A post is sent once, if a person", func() {
+var _ = Describe("A post is sent once if a user", func() {
 	onThreads := func(text string) web.Draft {
 		return web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Threads, @herald_demo"}}, Text: text}
 	}
@@ -71,7 +71,7 @@ var _ = Describe("A post is sent once, if a person", func() {
 		Expect(published("threads", "Another one")).To(Equal(1))
 	})
 
-	It("goes back without JavaScript, where the form is empty or has the key that it had", func() {
+	It("goes back without JavaScript to an empty form or the same key", func() {
 		page := newPage(chrome.Options{NoScript: true})
 		site := signIn(page)
 		must(page.Open(herald().Site() + "/teams/herald-demo/posts/new"))
@@ -86,7 +86,7 @@ var _ = Describe("A post is sent once, if a person", func() {
 		Expect(page.GetPart("link", "Back without a script").Count()).To(Equal(1), "no other post waits")
 	})
 
-	It("loads what comes then again", func() {
+	It("reloads the resulting page", func() {
 		page, site := signedInPage()
 		must(site.Compose(onThreads("Loaded again")))
 		must(site.Publish())
@@ -100,7 +100,7 @@ var _ = Describe("A post is sent once, if a person", func() {
 		emptyFormAfter(page, site, "Loaded again")
 	})
 
-	It("has it in two tabs", func() {
+	It("opens the form in two tabs", func() {
 		page, site := signedInPage()
 		must(site.Compose(onThreads("In two tabs")))
 		must(page.WaitFor("the browser has kept it", `localStorage.getItem("herald-writing")?.includes("In two tabs")`))
@@ -124,7 +124,7 @@ var _ = Describe("A post is sent once, if a person", func() {
 		Expect(published("threads", "Clicked twice")).To(Equal(1))
 	})
 
-	It("clicks twice, and the form is sent a single time", func() {
+	It("clicks twice, which submits the form once", func() {
 		f := newFixture(`<form method="post" action="/form" data-once="TEAM PERSON"><input type="hidden" name="key" value="k"><label>Text <input name="caption" value="a"></label>
 			<p class="send"><button>Publish now</button></p></form>`)
 		page := newPage(chrome.Options{})
@@ -137,11 +137,11 @@ var _ = Describe("A post is sent once, if a person", func() {
 	})
 })
 
-var _ = Describe("A post that is out on some of its accounts", func() {
+var _ = Describe("A partly published post", func() {
 	// Another spec may have connected X again, under a generated name.
 	accountOnX := MatchRegexp(`^(demo-x|x-.+)$`)
 
-	It("is sent again to the others alone", func() {
+	It("is retried only for the remaining accounts", func() {
 		page, site := signedInPage()
 		disturb(sandboxtest.Fault{Platform: "x", Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1})
 		text := "Out on one of two"

@@ -23,7 +23,7 @@ import (
 )
 
 // The specs use the tests' OpenID provider like a standard client.
-var _ = Describe("The OpenID provider of the tests", func() {
+var _ = Describe("The tests' OpenID provider", func() {
 	const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" // from RFC 7636, appendix B
 
 	var (
@@ -79,7 +79,7 @@ var _ = Describe("The OpenID provider of the tests", func() {
 		return answer.Get("code")
 	}
 
-	It("signs a person in, with a token that its key has signed", func() {
+	It("signs a user in, with a token signed by its key", func() {
 		status, body := exchange(code(), verifier, issuertest.ClientSecret)
 		Expect(status).To(Equal(http.StatusOK))
 		parts := strings.Split(body["id_token"].(string), ".")
@@ -104,7 +104,7 @@ var _ = Describe("The OpenID provider of the tests", func() {
 		Expect(rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], decoded(parts[2]))).To(Succeed())
 	})
 
-	It("takes a code once, from its client, with its verifier", func() {
+	It("accepts a code once, from its client, with its verifier", func() {
 		first := code()
 		status, _ := exchange(first, "another", issuertest.ClientSecret)
 		Expect(status).To(Equal(http.StatusBadRequest))
@@ -114,7 +114,7 @@ var _ = Describe("The OpenID provider of the tests", func() {
 		Expect(status).To(Equal(http.StatusUnauthorized))
 	})
 
-	DescribeTable("takes only a request that keeps to the standard",
+	DescribeTable("accepts only standard-compliant requests",
 		func(name, value string) {
 			asked, err := url.Parse(authorize())
 			must(err)
@@ -131,7 +131,7 @@ var _ = Describe("The OpenID provider of the tests", func() {
 		Entry("no challenge", "code_challenge", ""), Entry("a challenge in the clear", "code_challenge_method", "plain"),
 	)
 
-	It("lets a person refuse", func() {
+	It("supports denying consent", func() {
 		must(page.Open(authorize()))
 		must(page.Get("link", "Nobody").Follow())
 		var answer url.Values

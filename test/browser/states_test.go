@@ -22,8 +22,8 @@ import (
 // unsure is the maximum time until a platform lists a post during lookups: two lookups past its listing lag.
 const unsure = time.Minute
 
-var _ = Describe("Pages that people see when they have nothing yet, may not, or are too late", func() {
-	It("are fit for everyone: those to sign in", func() {
+var _ = Describe("Pages for empty teams, missing permissions and expired sessions", func() {
+	It("are accessible: sign-in", func() {
 		page := newPage(chrome.Options{})
 		link, err := herald().SignInLink(context.Background())
 		must(err)
@@ -48,7 +48,7 @@ var _ = Describe("Pages that people see when they have nothing yet, may not, or 
 		inEveryLook(page, "signin")
 	})
 
-	It("are fit for everyone: after the session has ended", func() {
+	It("are accessible: expired session", func() {
 		page, site := signedInPage()
 		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "X, @herald_demo"}}, Text: "Too late"}))
 		must(page.ClearCookies())
@@ -63,7 +63,7 @@ var _ = Describe("Pages that people see when they have nothing yet, may not, or 
 		page.Forget()
 	})
 
-	It("are fit for everyone: what another site has sent", func() {
+	It("are accessible: cross-site request", func() {
 		elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			write(w, `<!doctype html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,"><form method="post" action="`+herald().Site()+`/signout"><button>Win</button></form>`)
@@ -77,7 +77,7 @@ var _ = Describe("Pages that people see when they have nothing yet, may not, or 
 		page.Forget()
 	})
 
-	It("are fit for everyone: a person without a role, and one who may only look", func() {
+	It("are accessible: users without a role, and viewers", func() {
 		stranger, _ := page403("Tom")
 		inEveryLook(stranger, "no-team")
 		stranger.Forget()
@@ -97,7 +97,7 @@ var _ = Describe("Pages that people see when they have nothing yet, may not, or 
 		viewer.Forget()
 	})
 
-	It("are fit for everyone: a person who refuses at the provider", func() {
+	It("are accessible: consent denied at the provider", func() {
 		page := newPage(chrome.Options{})
 		must(page.Open(withProvider() + "/signin"))
 		must(page.GetPart("link", "Sign in").Follow())
@@ -106,7 +106,7 @@ var _ = Describe("Pages that people see when they have nothing yet, may not, or 
 		page.Forget()
 	})
 
-	DescribeTable("are fit for everyone: those of a team that has nothing yet",
+	DescribeTable("are accessible: empty team",
 		func(path, name string) {
 			page, site := signInAs("Nora")
 			must(page.Open(site.URL + "/teams/" + freshTeam + "/" + path))
@@ -131,7 +131,7 @@ func page403(who string) (*chrome.Page, web.Site) {
 }
 
 var _ = Describe("Accounts", func() {
-	It("asks which of several Pages is to be connected, and connects that one", func() {
+	It("connects the Page selected by the user", func() {
 		sandbox := sandboxtest.Client{URL: herald().Sandbox()}
 		_, err := sandbox.Account(context.Background(), "facebook", "771", map[string]any{"username": "bakery", "display_name": "The bakery"})
 		must(err)
@@ -167,7 +167,7 @@ var _ = Describe("Accounts", func() {
 		inEveryLook(page, "disconnected")
 	})
 
-	It("says what became of it when a person refuses on the platform's page", func() {
+	It("reports a denied consent on the platform's page", func() {
 		page, site := signedInPage()
 		must(site.Accounts())
 		must(site.ToConsent("x"))
@@ -200,10 +200,10 @@ func expectQuestion(page *chrome.Page, site web.Site, text, name string) {
 	inEveryLook(page, "calendar-undecided"+name)
 }
 
-var _ = Describe("What can go wrong with a post", func() {
+var _ = Describe("A post's problem", func() {
 	onX := []web.Target{{Account: "X, @herald_demo"}}
 
-	It("is said in the composer, and what was written stays", func() {
+	It("appears in the composer, which keeps its input", func() {
 		page, site := signedInPage()
 		must(site.Compose(web.Draft{Kind: web.Text, Targets: onX, Text: strings.Repeat("too long ", 40)}))
 		must(page.WaitFor("the preview says it", `document.querySelector(".mock-problems") !== null`))
@@ -219,7 +219,7 @@ var _ = Describe("What can go wrong with a post", func() {
 		page.Forget()
 	})
 
-	It("is said on its page when the platform refuses it", func() {
+	It("appears on its page when the platform rejects the post", func() {
 		page, site := signedInPage()
 		disturb(sandboxtest.Fault{Platform: "x", Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1})
 		must(site.Compose(web.Draft{Kind: web.Text, Targets: onX, Text: "Refused by the platform"}))
@@ -231,7 +231,7 @@ var _ = Describe("What can go wrong with a post", func() {
 		inEveryLook(page, "overview-failed")
 	})
 
-	DescribeTable("is asked of a person where the platform cannot tell",
+	DescribeTable("is an undecided outcome, which its page asks the user to resolve",
 		func(fault string, there types.GomegaMatcher, settle func(*chrome.Page, string), want string) {
 			sandbox := sandboxtest.Client{URL: herald().Sandbox()}
 			page, site := signedInPage()
@@ -299,7 +299,7 @@ var _ = Describe("What can go wrong with a post", func() {
 		}, "what was not there is sent once"),
 	)
 
-	It("waits for an account, and lists say so", func() {
+	It("is a missing account, which lists show", func() {
 		sandbox := sandboxtest.Client{URL: herald().Sandbox()}
 		_, err := sandbox.Account(context.Background(), "threads", "9002", map[string]any{"username": "closed_bakery", "display_name": "Closed bakery"})
 		must(err)
@@ -318,7 +318,7 @@ var _ = Describe("What can go wrong with a post", func() {
 		inEveryLook(page, "posts-waiting-for-account")
 	})
 
-	It("stands in lists with posts in every other state", func() {
+	It("appears in lists next to posts in all other states", func() {
 		sandbox := sandboxtest.Client{URL: herald().Sandbox()}
 		_, err := sandbox.Account(context.Background(), "threads", "9001", map[string]any{"username": "slow_bakery", "display_name": "Slow bakery"})
 		must(err)

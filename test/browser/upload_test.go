@@ -60,7 +60,7 @@ var _ = Describe("upload.js", func() {
 		return forms[len(forms)-1]["media"]
 	}
 
-	It("brings files straight to the store, in their order", func() {
+	It("uploads files directly to the store, in order", func() {
 		open(uploadForm("multiple", ""))
 		must(chooser().Choose(picture("a.png"), picture("b.png")))
 		Eventually(status).Should(ContainSubstring("is uploaded"))
@@ -76,7 +76,7 @@ var _ = Describe("upload.js", func() {
 		Expect(send()).To(Equal(f.ids("a.png", "b.png")))
 	})
 
-	It("takes files that are dropped", func() {
+	It("accepts dropped files", func() {
 		open(uploadForm("multiple", ""))
 		must(page.Get("group", "Files").Drop(picture("a.png"), picture("b.png")))
 		Eventually(status).Should(ContainSubstring("is uploaded"))
@@ -85,7 +85,7 @@ var _ = Describe("upload.js", func() {
 		Expect(send()).To(Equal(f.ids("a.png", "b.png")))
 	})
 
-	DescribeTable("declares what a file is, whatever its name says",
+	DescribeTable("declares a file's type regardless of its name",
 		func(name, content, want string) {
 			open(uploadForm("multiple", ""))
 			path := filepath.Join(GinkgoT().TempDir(), name)
@@ -106,7 +106,7 @@ var _ = Describe("upload.js", func() {
 		Entry("something else", "a.png", "hello", "image/png"),
 	)
 
-	It("warns of a white picture that is transparent", func() {
+	It("warns about a white image on a transparent background", func() {
 		open(uploadForm("multiple", ""))
 		logo := image.NewNRGBA(image.Rect(0, 0, 100, 100))
 		for x := range 50 {
@@ -129,7 +129,7 @@ var _ = Describe("upload.js", func() {
 		Eventually(status).Should(Equal("black.png is uploaded"))
 	})
 
-	It("shows how far it is, and sends nothing before it is done", func() {
+	It("shows its progress, and blocks submitting until it is done", func() {
 		open(uploadForm("multiple", ""))
 		f.hold = make(chan struct{})
 		must(chooser().Choose(picture("a.png")))
@@ -148,7 +148,7 @@ var _ = Describe("upload.js", func() {
 		Expect(send()).To(Equal([]string{"m-1"}))
 	})
 
-	DescribeTable("tells what went wrong, and tries again",
+	DescribeTable("reports a failure, and retries",
 		func(fail func(), want, complaint string) {
 			open(uploadForm("multiple", ""))
 			fail()
@@ -169,7 +169,7 @@ var _ = Describe("upload.js", func() {
 		Entry("the store refuses", func() { f.breakOff = []int{http.StatusForbidden} }, "the store takes exactly what was announced (403): ", "403"),
 	)
 
-	It("puts files into another order, by keyboard and by dragging", func() {
+	It("reorders files by keyboard and by dragging", func() {
 		open(uploadForm("multiple", ""))
 		must(chooser().Choose(picture("a.png"), picture("b.png"), picture("c.png")))
 		must(page.WaitFor("all are in the store", `document.querySelectorAll("[name=media]").length === 3`))
@@ -189,7 +189,7 @@ var _ = Describe("upload.js", func() {
 		Expect(send()).To(Equal(f.ids("b.png", "a.png", "c.png")))
 	})
 
-	It("removes a file, also one that is on its way", func() {
+	It("removes a file, even during its upload", func() {
 		open(uploadForm("multiple", ""))
 		must(chooser().Choose(picture("a.png")))
 		Eventually(status).Should(Equal("a.png is uploaded"))
@@ -203,7 +203,7 @@ var _ = Describe("upload.js", func() {
 		Expect(send()).To(Equal([]string{"m-1"}))
 	})
 
-	It("replaces the file where only one is taken", func() {
+	It("replaces the file if only one is accepted", func() {
 		open(uploadForm("", ""))
 		must(chooser().Choose(picture("a.png")))
 		Eventually(status).Should(Equal("a.png is uploaded"))
@@ -212,7 +212,7 @@ var _ = Describe("upload.js", func() {
 		Expect(send()).To(Equal([]string{"m-2"}))
 	})
 
-	It("moves and removes what the server has put there", func() {
+	It("moves and removes files rendered by the server", func() {
 		item := func(name, id string) string {
 			return `<li><span data-preview></span> <span data-file>` + name + `</span> <input type="hidden" name="media" value="` + id + `">
 				<button type="button" data-move="up" aria-label="Move up ` + name + `">Move up</button> <button type="button" data-remove aria-label="Remove ` + name + `">Remove</button></li>`
@@ -223,7 +223,7 @@ var _ = Describe("upload.js", func() {
 		Expect(send()).To(Equal([]string{"old-3", "old-2"}))
 	})
 
-	It("takes the name of a file for a text", func() {
+	It("treats a file name as text", func() {
 		open(uploadForm("multiple", ""))
 		name := `<img src=x onerror=alert(1)>.png`
 		must(chooser().Choose(picture(name)))
@@ -232,7 +232,7 @@ var _ = Describe("upload.js", func() {
 		Expect(f.inStore(name).contentType).To(Equal("image/png"))
 	})
 
-	It("lets the form know when files have changed, and only then", func() {
+	It("notifies the form only when files change", func() {
 		open(uploadForm("multiple", "") + `<p id="count">0</p>`)
 		_, err := chrome.Eval[any](page, `document.querySelector("form").addEventListener("change", () => (document.getElementById("count").textContent++))`)
 		must(err)
@@ -241,7 +241,7 @@ var _ = Describe("upload.js", func() {
 		Expect(chrome.Eval[string](page, `document.getElementById("count").textContent`)).To(Equal("1"))
 	})
 
-	It("lets a form go that has no files", func() {
+	It("allows submitting a form without files", func() {
 		open(uploadForm("multiple", ""))
 		must(page.Get("button", "Send").Follow())
 		Expect(f.forms()).To(Equal([]url.Values{{}}))

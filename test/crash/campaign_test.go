@@ -272,7 +272,7 @@ func (c *campaign) judge(ctx SpecContext, name string, before map[v1alpha1.Platf
 }
 
 var _ = Describe("The campaign", Ordered, func() {
-	It("makes trouble at random, and ends with each post published exactly once", func(ctx SpecContext) {
+	It("injects random failures, and publishes each post exactly once", func(ctx SpecContext) {
 		posts, kills, teams := somePosts, someKills, 1
 		if long {
 			posts, kills, teams = manyPosts, manyKills, manyTeams

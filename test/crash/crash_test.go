@@ -151,7 +151,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 	})
 
-	It("kills the manager at points of a draft for an inbox", func(ctx SpecContext) {
+	It("kills the manager at points of an inbox draft", func(ctx SpecContext) {
 		at := []string{post.PointAfterSecret, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord}
 		if !long {
 			at = at[2:3]
@@ -187,7 +187,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 	})
 
-	It("kills the manager between two posts of the same words", func(ctx SpecContext) {
+	It("kills the manager between two posts with the same text", func(ctx SpecContext) {
 		// X and Facebook reject duplicate texts; Threads shows both.
 		for _, point := range protocol {
 			text := "the same words, killed " + point
@@ -200,7 +200,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 	})
 
-	It("kills the manager when it has prepared a post ahead of its time", func(ctx SpecContext) {
+	It("kills the manager after an early preparation", func(ctx SpecContext) {
 		for _, k := range []*kind{aText, aPicture, aLongFilm} {
 			for _, to := range k.targets() {
 				if !k.prepares(to) || !long && k != aLongFilm {
@@ -243,7 +243,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 	})
 
-	It("kills the manager between a look and its record", func(ctx SpecContext) {
+	It("kills the manager between a lookup and its record", func(ctx SpecContext) {
 		for _, p := range public() {
 			if !long && p.kind != aText && p.kind != aFilm {
 				continue
@@ -262,7 +262,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 	})
 
-	It("kills the manager around a refusal of what is online", func(ctx SpecContext) {
+	It("kills the manager around a refusal of a published post", func(ctx SpecContext) {
 		at := aroundARefusal
 		for i, p := range public() {
 			if !long {
@@ -300,7 +300,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 	})
 
-	It("kills the API server, and what it stores in, at each point", func(ctx SpecContext) {
+	It("kills the API server and etcd at each point", func(ctx SpecContext) {
 		at := []string{post.PointAfterAnswer}
 		if long {
 			at = slices.Concat(protocol, preparing)
@@ -346,7 +346,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 	}
 
-	It("cuts the manager off, either way, from each of its links, at each point", func(ctx SpecContext) {
+	It("cuts each of the manager's links in either direction at each point", func(ctx SpecContext) {
 		n, hold := 0, time.Second
 		if long {
 			hold = 3 * time.Second
@@ -384,7 +384,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 	})
 
-	It("holds one of two managers at each point until its time to send is over", func(ctx SpecContext) {
+	It("pauses one of two managers at each point until its send window is over", func(ctx SpecContext) {
 		at, of := protocol, public()
 		if !long {
 			at, of = []string{post.PointAfterClaim}, of[:1]

@@ -20,7 +20,7 @@ import (
 // slowCall is the duration of the running call when the manager is stopped: longer than the handover, and shorter than the call timeout.
 const slowCall = 12 * time.Second
 
-var _ = Describe("A manager that is stopped in the middle of a call", func() {
+var _ = Describe("A manager stopped during a call", func() {
 	// The managers' kubeconfig has no namespace, so the lease is in Kubernetes' default namespace.
 	holder := func(ctx SpecContext) func(Gomega) string {
 		leases, err := typedcoordinationv1.NewForConfig(kubernetes)
@@ -35,7 +35,7 @@ var _ = Describe("A manager that is stopped in the middle of a call", func() {
 		}
 	}
 
-	It("lets another one publish at once, and ends and records its own call", func(ctx SpecContext) {
+	It("lets another one publish immediately, and finishes and records its own call", func(ctx SpecContext) {
 		first := startManager("--leader-identity", "first")
 		defer func() { first.kill() }()
 		tm := newTeam(ctx)

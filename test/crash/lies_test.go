@@ -81,7 +81,7 @@ const (
 )
 
 var _ = Describe("A post that is published, refused, and listed too late", func() {
-	It("is found by the second call, which repeats it", func(ctx SpecContext) {
+	It("is detected by the second call as a duplicate", func(ctx SpecContext) {
 		if !long {
 			Skip("it waits for more than a minute; LONG=1 runs it")
 		}

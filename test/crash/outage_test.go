@@ -23,7 +23,7 @@ func outage() (away time.Duration, posts, teams int) {
 }
 
 var _ = Describe("An outage of the Kubernetes API", func() {
-	It("delays the posts that come due in it until it is over, and hardly longer", func(ctx SpecContext) {
+	It("delays the posts that become due in it only until shortly after its end", func(ctx SpecContext) {
 		away, posts, count := outage()
 		sum, m := newTotals(), startManager()
 		defer func() { m.kill() }()

@@ -203,7 +203,7 @@ func replaceControlPlane(ctx context.Context, change func(data string)) {
 	apiServer.again(ctx)
 }
 
-var _ = Describe("The drill of a restore", Serial, func() {
+var _ = Describe("A restore drill", Serial, func() {
 	var m *process
 	var tm *team
 	BeforeEach(func(ctx SpecContext) {
@@ -213,7 +213,7 @@ var _ = Describe("The drill of a restore", Serial, func() {
 	AfterEach(func() { m.kill() })
 	alive := func() { m = revive(m) }
 
-	It("publishes nothing twice and loses nothing when a snapshot of etcd is put back", func(ctx SpecContext) {
+	It("publishes nothing twice and loses nothing when an etcd snapshot is restored", func(ctx SpecContext) {
 		d := newDrilled(ctx, tm, alive)
 		d.cut, d.asked = tm.apply(ctx, aText, "cut off", time.Now().Add(killedIn), false), true
 		d.is(ctx, d.cut, v1alpha1.PhaseScheduled)

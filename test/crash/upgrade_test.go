@@ -143,14 +143,14 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		})
 	})
 
-	It("takes all that the earlier version writes", func() {
+	It("accepts everything that the earlier version writes", func() {
 		problems, err := narrowedBetween(earlier, definitions)
 		Expect(err).NotTo(HaveOccurred())
 		problems = slices.DeleteFunc(problems, func(problem string) bool { return slices.Contains(removed, problem) })
 		Expect(problems).To(BeEmpty(), "the definitions of %s took it; see docs/upgrades.md", previous.name)
 	})
 
-	It("lets both versions take turns over the campaign", func(ctx SpecContext) {
+	It("alternates both versions throughout the campaign", func(ctx SpecContext) {
 		posts, kills, teams := someUpgradePosts, someUpgradeKills, 1
 		if long {
 			posts, kills, teams = manyUpgradePosts, manyUpgradeKills, manyUpgradeTeams
@@ -206,14 +206,14 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		Expect(c.managers[0].of).To(BeIdenticalTo(previous), "the earlier version alone has settled it")
 	}
 
-	It("ends under the earlier version, with the resource definitions of this one", func(ctx SpecContext) {
+	It("completes under the earlier version with this version's CRDs", func(ctx SpecContext) {
 		if !long {
 			Skip("waiting for what is in doubt takes its time: the short form does so once")
 		}
 		rolledBack(ctx, func() {})
 	})
 
-	It("ends under the earlier version and its resource definitions", func(ctx SpecContext) {
+	It("completes under the earlier version and its CRDs", func(ctx SpecContext) {
 		rolledBack(ctx, func() { install(earlier) })
 		c.end()
 	})
@@ -226,7 +226,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 	})
 
 	// An earlier version lacks the status fields added by a later one.
-	It("loses fields of the status that the earlier version does not know, and nothing else", func(ctx SpecContext) {
+	It("loses only status fields unknown to the earlier version", func(ctx SpecContext) {
 		const added = "addedLater"
 		install(both)
 		extend(ctx, added)

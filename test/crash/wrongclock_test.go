@@ -247,8 +247,8 @@ func (i *installed) published(ctx context.Context, p said) {
 	Expect(shown[0].CreatedAt).To(BeTemporally(">", p.due.Add(-measuredTo)), "%q is not shown before its time", p.caption)
 }
 
-var _ = Describe("Processes whose clocks are wrong", func() {
-	DescribeTable("publish what is due when it is due, once",
+var _ = Describe("Processes with wrong clocks", func() {
+	DescribeTable("publish due posts on time, once",
 		func(ctx SpecContext, manager, apiserver time.Duration) {
 			i := newInstalled(ctx, manager, apiserver)
 			due := i.says(ctx, "due in a moment", dueIn)
@@ -265,7 +265,7 @@ var _ = Describe("Processes whose clocks are wrong", func() {
 		Entry("the manager is behind and the apiserver ahead", -wrongBy, wrongBy),
 	)
 
-	DescribeTable("go on when the clock of the manager is set, as if it was not",
+	DescribeTable("are unaffected when the manager's clock is set",
 		func(ctx SpecContext, by time.Duration) {
 			i := newInstalled(ctx, 0, 0)
 			later := i.says(ctx, "later", laterIn)

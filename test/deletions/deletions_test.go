@@ -29,8 +29,8 @@ func at(d time.Duration) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(d)) }
 }
 
-var _ = Describe("A namespace of a team that is deleted with everything in it", func() {
-	It("ends, and nothing in it hangs", func(ctx SpecContext) {
+var _ = Describe("A team namespace that is deleted with all its contents", func() {
+	It("is removed completely", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		posts := map[v1alpha1.PostPhase]*v1alpha1.Post{
 			v1alpha1.PhasePosted:    t.post(ctx, "out"),
@@ -82,8 +82,8 @@ var _ = Describe("A namespace of a team that is deleted with everything in it", 
 	})
 })
 
-var _ = Describe("A post with an open call that is deleted alone", func() {
-	It("goes when its connection has gone, and says that nobody knows", func(ctx SpecContext) {
+var _ = Describe("A single deleted post with an open call", func() {
+	It("is removed after its connection, with an event about the unknown outcome", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.inDoubt(ctx)
 		Expect(admin.Delete(ctx, p)).To(Succeed())
@@ -97,8 +97,8 @@ var _ = Describe("A post with an open call that is deleted alone", func() {
 	})
 })
 
-var _ = Describe("What belongs to an object", func() {
-	It("is collected with it", func(ctx SpecContext) {
+var _ = Describe("An object's dependents", func() {
+	It("are garbage collected with it", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "ci"}}
 		Expect(admin.Create(ctx, key)).To(Succeed())

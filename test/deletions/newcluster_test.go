@@ -31,8 +31,8 @@ import (
 
 // Kubernetes' quota controller discovers new kinds every 30 seconds, and recalculates a quota that it could not count after five minutes.
 // Until then it rejects uncounted objects.
-var _ = Describe("A cluster to which Herald has just come", func() {
-	It("takes a team and all of its objects at once, long before Kubernetes would count by itself", func(ctx SpecContext) {
+var _ = Describe("A cluster with a new Herald installation", func() {
+	It("accepts a team and all its objects together, before Kubernetes' own quota resync", func(ctx SpecContext) {
 		fresh, err := envtest.Start(envtest.Empty(), envtest.ControllerManager())
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(fresh.Stop)

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-var _ = Describe("The budget of a team that Kubernetes itself counts", func() {
-	It("refuses the post beyond it, whoever applies it, and takes one again when another has gone", func(ctx SpecContext) {
+var _ = Describe("A team budget enforced by a ResourceQuota", func() {
+	It("rejects the post beyond it from any client, and accepts one again after a deletion", func(ctx SpecContext) {
 		t := newTeam(ctx, func(team *v1alpha1.Team) { team.Spec.Budget = v1alpha1.TeamBudget{Posts: new(int32(2))} })
 		counted := func() (string, error) {
 			var found corev1.ResourceQuota

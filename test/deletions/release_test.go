@@ -110,8 +110,8 @@ func (w *work) published(ctx context.Context) int {
 	return len(found)
 }
 
-var _ = Describe("What Herald has left behind", func() {
-	It("cannot be deleted without a manager, and can be once it is released", func(ctx SpecContext) {
+var _ = Describe("Objects left behind by Herald", func() {
+	It("cannot be deleted without a manager until they are released", func(ctx SpecContext) {
 		args := hook(ctx)
 		w := newWork(ctx)
 		code, log := released("--install-namespace=" + managertest.Namespace)
@@ -149,7 +149,7 @@ var _ = Describe("What Herald has left behind", func() {
 		Expect(log).To(ContainSubstring("no object has a finalizer of Herald any more"), "it may be run again")
 	})
 
-	It("goes on when Herald is installed again, and nothing goes out twice", func(ctx SpecContext) {
+	It("continue after reinstallation, without duplicate posts", func(ctx SpecContext) {
 		args := hook(ctx)
 		w, elsewhere := newWork(ctx), newWork(ctx)
 		manager.Stop()
@@ -179,8 +179,8 @@ var _ = Describe("What Herald has left behind", func() {
 	})
 })
 
-var _ = Describe("A post that is being deleted while nobody can write its record", func() {
-	It("keeps its finalizer, unless its namespace goes or a person accepts it", func(ctx SpecContext) {
+var _ = Describe("A deleted post whose record cannot be written", func() {
+	It("keeps its finalizer, unless its namespace is deleted or a user accepts the loss", func(ctx SpecContext) {
 		const accepted = "--without-records"
 		args := hook(ctx)
 		Expect(args).To(ContainElement(accepted), "the values that the suite renders have no bucket")
@@ -220,8 +220,8 @@ var _ = Describe("A post that is being deleted while nobody can write its record
 	})
 })
 
-var _ = Describe("A manager that comes back while finalizers are taken off", func() {
-	It("ends that, and goes on", func(ctx SpecContext) {
+var _ = Describe("A manager that restarts while finalizers are removed", func() {
+	It("stops the removal, and continues", func(ctx SpecContext) {
 		args := hook(ctx)
 		w := newWork(ctx)
 		manager.Stop()
@@ -256,8 +256,8 @@ var _ = Describe("A manager that comes back while finalizers are taken off", fun
 	})
 })
 
-var _ = Describe("What an uninstall stops first", func() {
-	It("has ended before anything is released", func(ctx SpecContext) {
+var _ = Describe("The manager stopped by an uninstall", func() {
+	It("exits before any finalizer is removed", func(ctx SpecContext) {
 		args := hook(ctx)
 		w := newWork(ctx)
 		manager.Stop()

@@ -10,8 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-var _ = Describe("The log of a manager at info", func() {
-	It("has no noise of the start, and names each thing once in a line", func(ctx SpecContext) {
+var _ = Describe("The manager's log at level info", func() {
+	It("has no startup noise, and no duplicate fields in a line", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.post(ctx, "hello")
 		Eventually(manager.Log).Should(ContainSubstring("msg=published "))

@@ -70,7 +70,7 @@ func (t *team) remove(ctx context.Context) {
 	}
 }
 
-var _ = DescribeTable("A post that comes under a name which an earlier Team's post had, in a namespace of the same name,", func(
+var _ = DescribeTable("A post with the name of an earlier Team's post, in a namespace of the same name,", func(
 	ctx SpecContext, earlier func(*team, context.Context), owner string, out int,
 ) {
 	t := newTeam(ctx)
@@ -104,7 +104,7 @@ var _ = DescribeTable("A post that comes under a name which an earlier Team's po
 	Entry("is published if the Team was deleted: its records went with it", (*team).remove, "", 2),
 )
 
-var _ = It("A Team that another one has taken the namespace of finds its records when it is back", func(ctx SpecContext) {
+var _ = It("A Team finds its records again after another Team has used its namespace", func(ctx SpecContext) {
 	t := newTeam(ctx)
 	first := t.post(ctx, "hello", launch)
 	Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
@@ -129,7 +129,7 @@ var _ = It("A Team that another one has taken the namespace of finds its records
 	Expect(meta.FindStatusCondition(second.Status.Conditions, v1alpha1.ConditionAdopted)).NotTo(BeNil())
 })
 
-var _ = It("A post of the API that is deleted before a manager saw it leaves the request that made it", func(ctx SpecContext) {
+var _ = It("An API post deleted before its first reconciliation leaves a record of its request", func(ctx SpecContext) {
 	t := newTeam(ctx)
 	manager.Stop()
 	p := t.post(ctx, "never seen", func(p *v1alpha1.Post) {

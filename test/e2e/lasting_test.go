@@ -21,7 +21,7 @@ import (
 // leavesWithin is the timeout for a post's removal from the cluster after its retention time.
 const leavesWithin = 2 * time.Minute
 
-var _ = Describe("What was promised for a post", Ordered, func() {
+var _ = Describe("A post's guarantee", Ordered, func() {
 	var before inventory
 	set := func(ctx context.Context) {
 		GinkgoHelper()
@@ -37,7 +37,7 @@ var _ = Describe("What was promised for a post", Ordered, func() {
 		set(ctx)
 	})
 
-	DescribeTable("waits for the brake, and is kept when that is released",
+	DescribeTable("is suspended with its team, and kept after the suspension",
 		func(ctx SpecContext, reason, name string, brake func(ctx context.Context, on bool), long bool) {
 			if long && short {
 				Skip("left out of the short form: a kubelet takes a minute to bring a file into a pod")
@@ -96,7 +96,7 @@ var _ = Describe("What was promised for a post", Ordered, func() {
 		}
 	})
 
-	It("is told by REST after the post has left the cluster", func(ctx SpecContext) {
+	It("is readable by REST after the post has left the cluster", func(ctx SpecContext) {
 		api := newAPI(ctx)
 		post := postTo("by-rest", v1alpha1.CategoryText, v1alpha1.PlatformX)
 		request := map[string]any{"category": "text", "targets": []any{
@@ -123,7 +123,7 @@ var _ = Describe("What was promised for a post", Ordered, func() {
 		changeTeam(ctx, map[string]any{"retention": nil})
 	})
 
-	DescribeTable("is kept through an uninstall and an installation on top of it",
+	DescribeTable("is kept through an uninstall and a reinstallation",
 		func(ctx SpecContext, name string, trouble func(ctx context.Context)) {
 			w := newWork(ctx, demo, name)
 			trouble(ctx)
@@ -141,7 +141,7 @@ var _ = Describe("What was promised for a post", Ordered, func() {
 		Entry("with the bucket gone, and a new one afterwards", "no-bucket", func(ctx context.Context) { scale(ctx, "store", 0) }),
 	)
 
-	It("does not keep the namespace of a team, though the bucket is gone, and an event says where it ends", func(ctx SpecContext) {
+	It("does not block a team namespace's deletion after the bucket is lost, and ends with an event", func(ctx SpecContext) {
 		openOutlet(ctx)
 		w := newWork(ctx, outlet, "outlet")
 		scale(ctx, "store", 0)

@@ -31,7 +31,7 @@ const trial = "herald"
 
 // The page creates and deletes its own namespaces.
 var _ = Describe("The quickstart", func() {
-	It("goes word by word from an empty cluster to a published post, and back", func(ctx SpecContext) {
+	It("works literally from an empty cluster to a published post, and back", func(ctx SpecContext) {
 		page, err := os.ReadFile(filepath.Join(repository, "docs", "quickstart-kubernetes.md"))
 		Expect(err).NotTo(HaveOccurred())
 		var script strings.Builder

@@ -35,7 +35,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		files(ctx)
 	})
 
-	It("publishes posts of every category that another pod makes by REST", func(ctx SpecContext) {
+	It("publishes posts of every category created by another pod through REST", func(ctx SpecContext) {
 		memory(ctx, "with no posts")
 		v := send(ctx, "from a pod", 20, 2*time.Second, 0).settled(ctx)
 		sayf("by REST: %s", v)
@@ -53,18 +53,18 @@ var _ = Describe("An evaluation", Ordered, func() {
 		}
 	})
 
-	It("decodes images and films apart, in a pod that is restricted", func(ctx SpecContext) { decodes(ctx) })
+	It("decodes images and videos in separate processes, in a restricted pod", func(ctx SpecContext) { decodes(ctx) })
 
-	It("lets a person sign in by a link, connect an account, publish a picture in pages and allow an agent that posts", func(ctx SpecContext) { inPages(ctx) })
+	It("lets a user sign in by a link, connect an account, publish an image on the pages and authorize an agent", func(ctx SpecContext) { inPages(ctx) })
 
-	It("tells at once what is wrong with a post that is applied", func(ctx SpecContext) {
+	It("reports an invalid applied post immediately", func(ctx SpecContext) {
 		post := postTo("too-long", v1alpha1.CategoryText, v1alpha1.PlatformX)
 		post.Spec.Targets[0].Caption = fmt.Sprintf("%0300d", 0)
 		Eventually(func() error { return k8s.Create(ctx, post.DeepCopy(), client.DryRunAll) }).WithContext(ctx).
 			Should(MatchError(ContainSubstring("280")), "the webhook answers")
 	})
 
-	DescribeTable("keeps secrets from the process that faces the internet, and the cluster's from both",
+	DescribeTable("denies the internet-facing process all Secrets, and both processes the cluster's",
 		func(ctx SpecContext, process, namespace string, allowed bool) {
 			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User:   "system:serviceaccount:" + home + ":" + release + "-" + process,
@@ -108,7 +108,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 	}
 	over := time.Duration(posts) * pace
 
-	It("publishes at the pace at which it is restarted below", func(ctx SpecContext) {
+	It("publishes at the pace of the restart spec below", func(ctx SpecContext) {
 		sent := send(ctx, "undisturbed", posts/4, over/4, scheduledAhead)
 		pass(ctx, scheduledAhead+over/5)
 		memory(ctx, fmt.Sprintf("with %d posts a minute", time.Minute/pace))
@@ -127,13 +127,13 @@ var _ = Describe("An evaluation", Ordered, func() {
 		Expect(v.givenUp).To(BeZero(), "a roll-out cuts no call off")
 	})
 
-	It("leaves nothing but definitions and data when it is uninstalled", func(ctx SpecContext) {
+	It("leaves only CRDs and data after an uninstall", func(ctx SpecContext) {
 		helm(ctx, "uninstall", release, "--wait")
 		Eventually(func() []string { return takeInventory(ctx).without(before).left() }).
 			WithContext(ctx).WithTimeout(time.Minute).WithPolling(2 * time.Second).Should(BeEmpty())
 	})
 
-	It("goes on with the data when it is installed again", func(ctx SpecContext) {
+	It("continues with the data after a reinstallation", func(ctx SpecContext) {
 		install(ctx, chart, tag)
 		var old v1alpha1.Post
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: demo, Name: "text"}, &old)).To(Succeed())

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var _ = Describe("An installation of the version before", Ordered, func() {
+var _ = Describe("An installation of the previous version", Ordered, func() {
 	var old string
 
 	BeforeAll(func(ctx SpecContext) {
@@ -43,7 +43,7 @@ var _ = Describe("An installation of the version before", Ordered, func() {
 		}
 	})
 
-	DescribeTable("goes on publishing through", func(ctx SpecContext, change string, args func() []string) {
+	DescribeTable("keeps publishing during", func(ctx SpecContext, change string, args func() []string) {
 		const posts = 250
 		sent := send(ctx, change, posts, posts*300*time.Millisecond, scheduledAhead)
 		Eventually(sent.running).WithContext(ctx).Should(BeTrue())

@@ -135,7 +135,7 @@ func texts(ctx context.Context, account string) []string {
 }
 
 var _ = Describe("Flux", func() {
-	It("applies a team, its account and its posts at once, waits until the posts are out, and finds nothing to do afterwards", func(ctx SpecContext) {
+	It("applies a team, its account and its posts together, waits until the posts are published, and detects no drift afterwards", func(ctx SpecContext) {
 		team, account := nextTeam()
 		k := newSync(ctx, team, nil)
 		k.expectReady(ctx, k.push(ctx, map[string]string{
@@ -148,7 +148,7 @@ var _ = Describe("Flux", func() {
 		Expect(k.state(ctx).Ready).To(Equal("True"))
 	})
 
-	It("does not take posts for ready that no manager has looked at", func(ctx SpecContext) {
+	It("does not consider posts ready before a manager has processed them", func(ctx SpecContext) {
 		namespace, account := aTeam(ctx)
 		manager.Stop()
 		k := newSync(ctx, "unseen", map[string]any{"timeout": "5s"})
@@ -159,7 +159,7 @@ var _ = Describe("Flux", func() {
 		Expect(texts(ctx, account)).To(BeEmpty())
 	})
 
-	It("waits for what is published with the expressions of config/gitops, and not without them", func(ctx SpecContext) {
+	It("waits for publication only with the expressions in config/gitops", func(ctx SpecContext) {
 		namespace, account := aTeam(ctx)
 		data, err := os.ReadFile(filepath.Join(envtest.Root(), "config", "gitops", "flux-published.yaml"))
 		Expect(err).NotTo(HaveOccurred())
@@ -172,7 +172,7 @@ var _ = Describe("Flux", func() {
 		Expect(texts(ctx, account)).To(Equal([]string{"near"}))
 	})
 
-	It("goes on with a post that a person has cancelled, and that stays cancelled", func(ctx SpecContext) {
+	It("keeps syncing after a user has cancelled a post, which stays cancelled", func(ctx SpecContext) {
 		namespace, account := aTeam(ctx)
 		k := newSync(ctx, "cancelled", nil)
 		file := func(caption string, when time.Duration) map[string]string {
@@ -204,7 +204,7 @@ var _ = Describe("Flux", func() {
 		Expect(texts(ctx, account)).To(BeEmpty())
 	})
 
-	It("does not replace a cancelled post where it replaces what is refused", func(ctx SpecContext) {
+	It("does not replace a cancelled post when it replaces rejected objects", func(ctx SpecContext) {
 		namespace, account := aTeam(ctx)
 		k := newSync(ctx, "forced", map[string]any{"force": true})
 		file := map[string]string{"post.yaml": postFile(namespace, "launch", "launch", at(time.Hour), "cancelled: false")}
@@ -219,7 +219,7 @@ var _ = Describe("Flux", func() {
 		Expect(texts(ctx, account)).To(BeEmpty())
 	})
 
-	It("takes back what somebody has changed, before the delivery begins", func(ctx SpecContext) {
+	It("reverts a user's edit before delivery starts", func(ctx SpecContext) {
 		namespace, _ := aTeam(ctx)
 		k := newSync(ctx, "drift", nil)
 		k.expectReady(ctx, k.push(ctx, map[string]string{"post.yaml": postFile(namespace, "launch", "as Git says", at(time.Hour))}))
@@ -231,7 +231,7 @@ var _ = Describe("Flux", func() {
 		Expect(k.state(ctx).Ready).To(Equal("True"))
 	})
 
-	It("is held up by the edit of a post that is out, unless it creates posts and leaves them alone", func(ctx SpecContext) {
+	It("is blocked by an edit of a published post, unless it only creates posts", func(ctx SpecContext) {
 		namespace, account := aTeam(ctx)
 		alone := newSync(ctx, "alone", nil)
 		const annotation = "annotation kustomize.toolkit.fluxcd.io/ssa: IfNotPresent"
@@ -244,7 +244,7 @@ var _ = Describe("Flux", func() {
 		Expect(texts(ctx, account)).To(ConsistOf("a tpyo", "another tpyo"))
 	})
 
-	It("publishes a post that it prunes and applies again once", func(ctx SpecContext) {
+	It("publishes a pruned and reapplied post once", func(ctx SpecContext) {
 		namespace, account := aTeam(ctx)
 		k := newSync(ctx, "pruned", nil)
 		files := map[string]string{

@@ -100,7 +100,7 @@ func isPlain(object *unstructured.Unstructured) bool {
 	return !slices.Contains([]string{"cert-manager.io", "monitoring.coreos.com", "gateway.networking.k8s.io"}, object.GroupVersionKind().Group)
 }
 
-var _ = DescribeTable("Applied by one tool, and then by another, nothing changes:", func(ctx SpecContext, namespace string, render func(context.Context) ([]*unstructured.Unstructured, error)) {
+var _ = DescribeTable("Applying with one tool and then another changes nothing:", func(ctx SpecContext, namespace string, render func(context.Context) ([]*unstructured.Unstructured, error)) {
 	objects, err := render(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !isPlain(o) })
@@ -162,7 +162,7 @@ func fileOf(objects []*unstructured.Unstructured, name string) string {
 	return ""
 }
 
-var _ = DescribeTable("The programs take the files of the chart with", func(ctx SpecContext, files ...string) {
+var _ = DescribeTable("The programs accept the chart's configuration files with", func(ctx SpecContext, files ...string) {
 	objects, err := chart.Render(ctx, "outreach", "social", files...)
 	Expect(err).NotTo(HaveOccurred())
 	for _, process := range []string{"manager", "apiserver"} {
@@ -200,7 +200,7 @@ var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 })
 
 // The chart can set every configuration field: a new field needs a value in the chart, or a reason here.
-var _ = It("knows each field of the configuration", func(ctx SpecContext) {
+var _ = It("covers each configuration field", func(ctx SpecContext) {
 	elsewhere := map[string]string{
 		"apiVersion": "of the file", "kind": "of the file", "releaseName": "fullnameOverride", "siteURL": "siteURL", "namespaces": "namespaces",
 		"bindAddress": "the ports are the chart's", "health": "the ports are the chart's", "metrics": "metrics", "media": "media and its Secret",
@@ -236,7 +236,7 @@ func fieldsOf(kind reflect.Type) []string {
 }
 
 // A trial's team uses the sandbox's initial accounts.
-var _ = It("connects the accounts of the sandbox", func() {
+var _ = It("connects the sandbox's accounts", func() {
 	data, err := os.ReadFile(filepath.Join("..", "..", "charts", "herald", "files", "demo.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	text := string(data)

@@ -206,7 +206,7 @@ func ask(ctx context.Context, token, method, path, body string) answer {
 }
 
 var _ = Describe("An installation for single namespaces", Ordered, func() {
-	It("publishes in each of them what was applied, and what came by the API", func(ctx SpecContext) {
+	It("publishes applied and API posts in each namespace", func(ctx SpecContext) {
 		for _, namespace := range served {
 			of := team(namespace)
 			ready(ctx, of, &of.Status.Conditions)
@@ -223,7 +223,7 @@ var _ = Describe("An installation for single namespaces", Ordered, func() {
 		}
 	})
 
-	It("leaves the team of another namespace alone, whose Secrets and posts it cannot read", func(ctx SpecContext) {
+	It("cannot read the Secrets and posts of a team in another namespace", func(ctx SpecContext) {
 		for _, account := range []string{managertest.ManagerAccount, managertest.APIServerAccount} {
 			config := kuberest.CopyConfig(adminConfig)
 			config.Impersonate.UserName = account
@@ -242,13 +242,13 @@ var _ = Describe("An installation for single namespaces", Ordered, func() {
 		Expect(of.Finalizers).To(BeEmpty())
 	})
 
-	It("has every right that it needs", func() {
+	It("has all required permissions", func() {
 		for _, process := range []*managertest.Process{manager, apiserver} {
 			Expect(process.Log()).NotTo(Or(ContainSubstring("orbidden"), ContainSubstring("unknown namespace for the cache")))
 		}
 	})
 
-	It("serves the others after one has lost its Roles, and reports the loss", func(ctx SpecContext) {
+	It("serves the remaining namespaces after one loses its Roles, and reports it", func(ctx SpecContext) {
 		manager.Stop()
 		apiserver.Stop()
 		lost := served[1]
@@ -268,7 +268,7 @@ var _ = Describe("An installation for single namespaces", Ordered, func() {
 		Expect(ask(ctx, tokens[lost], http.MethodGet, "/posts", "")).To(HaveField("Status", http.StatusUnauthorized))
 	})
 
-	It("takes its finalizers off before it is uninstalled, with the rights of the hook", func(ctx SpecContext) {
+	It("removes its finalizers in the uninstall hook", func(ctx SpecContext) {
 		manager.Stop()
 		apiserver.Stop()
 		release := installation.Release(GinkgoT(), "--install-namespace="+managertest.Namespace, "--wait=1m", "--namespace="+strings.Join(served, ","))

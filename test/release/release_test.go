@@ -111,7 +111,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 		key = token(ctx, served)
 	})
 
-	It("publishes what kubectl applies and what REST creates", func(ctx SpecContext) {
+	It("publishes posts from kubectl and REST", func(ctx SpecContext) {
 		connect(ctx, served, "1001")
 		applied := post(served, "applied", "by kubectl")
 		Expect(admin.Create(ctx, applied)).To(Succeed())
@@ -129,7 +129,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 		}).Should(BeTrue())
 	})
 
-	It("traces a post from the request to the call of the platform, through both processes", func(ctx SpecContext) {
+	It("traces a post from the request to the platform call, through both processes", func(ctx SpecContext) {
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 		body, err := json.Marshal(map[string]any{
 			"category": "text", "targets": []map[string]any{{"connection_id": "x", "caption": "a caption of ours"}},
@@ -152,7 +152,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 		}
 	})
 
-	It("logs more or less while it runs", func() {
+	It("changes its log level while it runs", func() {
 		for process, config := range configs {
 			config.Shared().Log.Level = "debug"
 			writeConfig(process, config)
@@ -167,7 +167,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 		}
 	})
 
-	It("serves profiles where it is told to", func() {
+	It("serves profiles at the configured address", func() {
 		for process, config := range configs {
 			Expect(statusOf("http://"+config.Shared().Profiling.BindAddress+"/debug/pprof/heap")).To(Equal(http.StatusOK), process)
 		}
@@ -187,7 +187,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 		Expect(binding.Subjects).To(Equal([]rbacv1.Subject{{Kind: "ServiceAccount", Namespace: system, Name: release + "-manager"}}))
 	})
 
-	It("has Kubernetes remove what it made for itself when it is uninstalled", func(ctx SpecContext) {
+	It("has its own objects garbage collected on uninstall", func(ctx SpecContext) {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: release + "-team-secrets"}}
 		webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: release}}
 		for object, owner := range map[client.Object]client.Object{
@@ -226,7 +226,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 		Expect(status).To(Equal(http.StatusUnauthorized), answer)
 	})
 
-	It("judges posts of its team by its webhook, and no others", func(ctx SpecContext) {
+	It("validates only its own team's posts in its webhook", func(ctx SpecContext) {
 		Eventually(func() ([]byte, error) {
 			var config admissionregistrationv1.ValidatingWebhookConfiguration
 			err := admin.Get(ctx, types.NamespacedName{Name: release}, &config)
@@ -239,13 +239,13 @@ var _ = Describe("A release for one team", Ordered, func() {
 		Expect(blank(elsewhere)).To(Succeed())
 	})
 
-	It("has no files, and says so", func() {
+	It("rejects files with an explanation", func() {
 		status, answer := call(http.MethodPost, "/api/v1/media/upload-url", key, map[string]any{"mime_type": "image/png", "size_bytes": 1, "name": "a.png"})
 		Expect(status).To(BeNumerically(">=", 400), answer)
 		Expect(answer).To(ContainSubstring("keeps no media files"))
 	})
 
-	DescribeTable("shows its metrics to those with a right to them", func(ctx SpecContext, process string) {
+	DescribeTable("serves its metrics to authorized clients", func(ctx SpecContext, process string) {
 		account := &corev1.ServiceAccount{ObjectMeta: at("default", "prometheus-"+process)}
 		Expect(admin.Create(ctx, account)).To(Succeed())
 		request := &authenticationv1.TokenRequest{}
@@ -275,7 +275,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 		Entry("of the apiserver", "apiserver"),
 	)
 
-	DescribeTable("answers probes on a port of their own", func(process, path string) {
+	DescribeTable("serves probes on a separate port", func(process, path string) {
 		Expect(statusOf(healths[process] + path)).To(Equal(http.StatusOK))
 	},
 		Entry("manager, alive", "manager", "/livez"),
@@ -296,7 +296,7 @@ func texts(ctx context.Context, account string) ([]string, error) {
 }
 
 var _ = Describe("An apiserver that cannot serve its metrics", func() {
-	It("ends and names the field, instead of running without alerts", func() {
+	It("exits with an error that names the field", func() {
 		config := configv1alpha1.DefaultAPIServer()
 		config.BindAddress, config.Health.BindAddress = ports.ForTest(GinkgoT()), ports.ForTest(GinkgoT())
 		config.Metrics.BindAddress = strings.TrimPrefix(metrics["apiserver"], "https://") // already in use
@@ -312,7 +312,7 @@ var _ = Describe("An apiserver that cannot serve its metrics", func() {
 	})
 })
 
-var _ = DescribeTable("A process that starts while the Kubernetes API is away waits, alive and not ready", func(process string, config any, health *configv1alpha1.Endpoint) {
+var _ = DescribeTable("A process started during an outage of the Kubernetes API waits, alive and not ready", func(process string, config any, health *configv1alpha1.Endpoint) {
 	health.BindAddress = ports.ForTest(GinkgoT())
 	nowhere := filepath.Join(folder, "nowhere.kubeconfig")
 	Expect(os.WriteFile(nowhere, []byte(`apiVersion: v1

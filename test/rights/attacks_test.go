@@ -39,7 +39,7 @@ func everyRight() *rbacv1.ClusterRoleBinding {
 
 // The attempts of an attacker with the code and the token of a process. The tables in this folder test each step
 // separately, with every role; these tests cover the roles and the policies together.
-var _ = DescribeTable("Somebody who has either process", func(ctx SpecContext, attempt func(context.Context, client.Client) error, words ...string) {
+var _ = DescribeTable("An attacker with either process", func(ctx SpecContext, attempt func(context.Context, client.Client) error, words ...string) {
 	for _, who := range []client.Client{manager, apiserver} {
 		outcomeIs(attempt(ctx, who), words...)
 	}
@@ -99,7 +99,7 @@ var _ = DescribeTable("Somebody who has either process", func(ctx SpecContext, a
 	}, roles),
 )
 
-var _ = DescribeTable("Somebody who has the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("An attacker with the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("plants a key", func(ctx context.Context) error { return manager.Create(ctx, keyOf(newKey, "ada"), client.DryRunAll) }, roles),
@@ -115,7 +115,7 @@ var _ = DescribeTable("Somebody who has the manager", func(ctx SpecContext, atte
 	Entry("reads the keys of sessions", func(ctx context.Context) error { return manager.Get(ctx, client.ObjectKeyFromObject(web()), web()) }, roles),
 )
 
-var _ = DescribeTable("Somebody who has the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("An attacker with the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("reads the tokens of an account", func(ctx context.Context) error {
@@ -133,8 +133,8 @@ var _ = DescribeTable("Somebody who has the apiserver", func(ctx SpecContext, at
 )
 
 // The remaining rights are what the processes exist for; SECURITY.md lists them.
-var _ = Describe("What is left to somebody who has a process", func() {
-	It("is to write what people and API keys may, in the name of whom they like, with a label by which it is found", func(ctx SpecContext) {
+var _ = Describe("The remaining access of an attacker with a process", func() {
+	It("is writing what users and API keys may write, as any user, with an identifying label", func(ctx SpecContext) {
 		for _, planted := range []client.Object{sent(ofTeam), keyOf(newKey, "grace"), connected(ofTeam), grant(ofTeam, func(g *v1alpha1.OAuthGrant) {
 			g.Name, g.Spec.Person.Name, g.Annotations = "agent-qrstuvwxyz234567", "oidc:grace", map[string]string{v1alpha1.AuthorAnnotation: "oidc:grace"}
 		})} {
@@ -143,14 +143,14 @@ var _ = Describe("What is left to somebody who has a process", func() {
 		}
 	})
 
-	It("is, with the manager, to read the Secrets of teams whose names it knows", func(ctx SpecContext) {
+	It("includes, with the manager, reading teams' Secrets with known names", func(ctx SpecContext) {
 		Expect(client.IgnoreAlreadyExists(manager.Create(ctx, binding(ofTeam)))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(admin.Delete(ctx, binding(ofTeam)))).To(Succeed()) })
 		Eventually(func() error { return manager.Get(ctx, client.ObjectKeyFromObject(database()), &corev1.Secret{}) }).Should(Succeed())
 	})
 
 	// The API server calls no policy for policies and webhooks, since a broken one could not be removed.
-	It("is, with the manager, to have Herald's webhook asked about other objects, where the manager maintains it", func(ctx SpecContext) {
+	It("includes, with the manager, directing other objects to Herald's webhook, if the manager maintains it", func(ctx SpecContext) {
 		webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: "herald"},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{

@@ -18,7 +18,7 @@ import (
 )
 
 var _ = Describe("Disconnecting an account as the web application does", func() {
-	It("is what roles and policies let the apiserver do, with the person's name on what is removed", func(ctx SpecContext) {
+	It("is permitted to the apiserver, with the user's name on the removed objects", func(ctx SpecContext) {
 		noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 		config := rest.CopyConfig(adminConfig)
 		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:herald-apiserver"}

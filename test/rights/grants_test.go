@@ -63,7 +63,7 @@ func asPerson(ctx context.Context, role string, more ...string) client.Client {
 	return c
 }
 
-var _ = Describe("What people allow agents", Ordered, func() {
+var _ = Describe("The users' grants to agents", Ordered, func() {
 	stored := grant(ofTeam)
 
 	BeforeAll(func(ctx SpecContext) {
@@ -131,7 +131,7 @@ var _ = Describe("What people allow agents", Ordered, func() {
 		}, policy, "nor the annotation"),
 	)
 
-	It("are ended by the apiserver also where people removed what names them", func(ctx SpecContext) {
+	It("can be revoked by the apiserver even without labels and annotations", func(ctx SpecContext) {
 		g := grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "agent-namelessnameless" })
 		g.Labels, g.Annotations = nil, nil
 		Expect(admin.Create(ctx, g)).To(Succeed())
@@ -143,7 +143,7 @@ var _ = Describe("What people allow agents", Ordered, func() {
 		Expect(apiserver.Patch(ctx, g, revoke, client.DryRunAll)).To(Succeed())
 	})
 
-	DescribeTable("nobody changes what was allowed", func(ctx SpecContext, patch, words string) {
+	DescribeTable("no user can change the granted permissions", func(ctx SpecContext, patch, words string) {
 		for _, who := range []client.Client{admin, apiserver} {
 			Expect(patchGrant(ctx, who, patch)).To(MatchError(ContainSubstring(words)))
 		}
@@ -156,7 +156,7 @@ var _ = Describe("What people allow agents", Ordered, func() {
 		Entry("the end", `{"spec":{"expiresAt":"2900-01-01T00:00:00Z"}}`, "cannot be changed"),
 	)
 
-	It("stays revoked, and a code stays used", func(ctx SpecContext) {
+	It("stay revoked, and a code stays used", func(ctx SpecContext) {
 		g := grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "agent-revokedrevokedr" })
 		Expect(admin.Create(ctx, g)).To(Succeed())
 		at := v1alpha1.NewTime(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))

@@ -64,7 +64,7 @@ func storeMedia(ctx context.Context) error {
 	return nil
 }
 
-var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it makes a Media", func(ctx SpecContext, m *v1alpha1.Media, words ...string) {
+var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it creates a Media", func(ctx SpecContext, m *v1alpha1.Media, words ...string) {
 	outcomeIs(broken.Create(ctx, m, client.DryRunAll), words...)
 },
 	Entry("of an upload", awaited(ofTeam), nobody),
@@ -82,7 +82,7 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: i
 	Entry("whose file nothing would remove", awaited(ofTeam, func(m *v1alpha1.Media) { m.Finalizers = nil }), policy, "finalizer"),
 )
 
-var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: of a Media it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("With any roles, the apiserver is restricted by policies: in a Media it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("notes how long an upload is awaited", func(ctx context.Context) error {
@@ -124,7 +124,7 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: o
 	Entry("deletes it", func(ctx context.Context) error { return broken.Delete(ctx, pending(), client.DryRunAll) }, policy, "delete no Media"),
 )
 
-var _ = DescribeTable("With the roles that it is installed with, of a Media the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("With its installed roles, in a Media the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("takes its finalizer off", func(ctx context.Context) error {
@@ -161,8 +161,8 @@ var _ = DescribeTable("With the roles that it is installed with, of a Media the 
 // ofHerald are the roles of Herald's own service accounts, which are not for people.
 var ofHerald = []string{"herald-manager", "herald-apiserver", "herald-release"}
 
-var _ = Describe("The address that a file is uploaded to", func() {
-	It("is read by those alone who may create Media", func(ctx SpecContext) {
+var _ = Describe("A file's upload address", func() {
+	It("is readable only with permission to create Media", func(ctx SpecContext) {
 		var all rbacv1.ClusterRoleList
 		Expect(admin.List(ctx, &all, client.MatchingLabels{"app.kubernetes.io/name": "herald"})).To(Succeed())
 		reads := 0

@@ -19,7 +19,7 @@ import (
 )
 
 // The metadata of the objects that the ResourceQuota counts: without a limit, a few thousand objects fill etcd.
-var _ = Describe("What is written around an object of a team", Ordered, func() {
+var _ = Describe("The metadata of a team's objects", Ordered, func() {
 	const kib = 1 << 10
 	much := func(bytes int) map[string]string {
 		return map[string]string{"example.com/much": strings.Repeat("a", bytes)}
@@ -52,7 +52,7 @@ var _ = Describe("What is written around an object of a team", Ordered, func() {
 		Eventually(tooMuch).Should(MatchError(ContainSubstring("herald-metadata")))
 	})
 
-	DescribeTable("is bounded: somebody makes", func(ctx SpecContext, o client.Object, words ...string) {
+	DescribeTable("is limited: a user creates", func(ctx SpecContext, o client.Object, words ...string) {
 		outcomeIs(admin.Create(ctx, o, client.DryRunAll), words...)
 	},
 		Entry("a Media with what kubectl and GitOps tools write", annotated(media(func(*v1alpha1.Media) {}), 15*kib), nobody),
@@ -80,13 +80,13 @@ var _ = Describe("What is written around an object of a team", Ordered, func() {
 		}), policy, "ownerReferences"),
 	)
 
-	It("is bounded when it comes later", func(ctx SpecContext) {
+	It("is limited in updates", func(ctx SpecContext) {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"note":%q}}}`, strings.Repeat("a", 17*kib))
 		outcomeIs(change(ctx, admin, large, patch), policy, "16 KiB")
 		outcomeIs(change(ctx, admin, large, `{"metadata":{"annotations":{"note":"short"}}}`), nobody)
 	})
 
-	It("leaves Herald room for its own", func(ctx SpecContext) {
+	It("leaves space for Herald's own entries", func(ctx SpecContext) {
 		full := annotated(media(func(m *v1alpha1.Media) { m.Name = "full" }), 16*kib-100)
 		Expect(admin.Create(ctx, full)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, full)).To(Succeed()) })
@@ -96,7 +96,7 @@ var _ = Describe("What is written around an object of a team", Ordered, func() {
 		Expect(fmt.Sprint(err)).NotTo(ContainSubstring("herald-metadata"))
 	})
 
-	It("may be as much as it was where it is more already", func(ctx SpecContext) {
+	It("may keep a size that already exceeds the limit", func(ctx SpecContext) {
 		held := media(func(m *v1alpha1.Media) { m.Name = "held"; m.Finalizers = []string{"example.com/a", "example.com/b"} })
 		withoutPolicy(ctx, "herald-metadata", func() {
 			Expect(admin.Create(ctx, annotated(held, 100*kib))).To(Succeed())
@@ -106,7 +106,7 @@ var _ = Describe("What is written around an object of a team", Ordered, func() {
 		outcomeIs(change(ctx, admin, held, `{"metadata":{"finalizers":null}}`), nobody)
 	})
 
-	It("is written by so many field managers and no more: each adds a list of the fields that it owns", func(ctx SpecContext) {
+	It("has a limited number of field managers, each with a list of owned fields", func(ctx SpecContext) {
 		apply := func(who string) error {
 			return admin.Patch(ctx, &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "large"}}, client.RawPatch(types.ApplyPatchType, []byte(
 				`{"apiVersion":"social.herald.dev/v1alpha1","kind":"Media","metadata":{"name":"large","namespace":"`+ofTeam+`","labels":{"shared":"a"}}}`)),

@@ -30,7 +30,7 @@ func born(name string) *v1alpha1.Post {
 	}
 }
 
-var _ = Describe("What Herald knows a post by", Ordered, func() {
+var _ = Describe("A post's identity annotations", Ordered, func() {
 	var editor client.Client
 
 	BeforeAll(func(ctx SpecContext) {
@@ -42,7 +42,7 @@ var _ = Describe("What Herald knows a post by", Ordered, func() {
 		}).Should(MatchError(ContainSubstring("herald-post-marks")))
 	})
 
-	DescribeTable("is not a person's to", func(ctx SpecContext, patch string) {
+	DescribeTable("which a user may not", func(ctx SpecContext, patch string) {
 		outcomeIs(patchPost(ctx, editor, patch), policy, "social.herald.dev/")
 	},
 		Entry("take away", `{"metadata":{"annotations":null}}`),
@@ -50,13 +50,13 @@ var _ = Describe("What Herald knows a post by", Ordered, func() {
 		Entry("give to another request", `{"metadata":{"annotations":{"social.herald.dev/request":"2:def"}}}`),
 	)
 
-	It("hinders nothing else", func(ctx SpecContext) {
+	It("allow all other changes", func(ctx SpecContext) {
 		outcomeIs(patchPost(ctx, editor, `{"metadata":{"annotations":{"social.herald.dev/settle":"0=not-sent","note":"x"}},"spec":{"draft":false}}`), nobody)
 		outcomeIs(editor.Delete(ctx, born("marked"), client.DryRunAll), nobody)
 		outcomeIs(patchPost(ctx, manager, `{"metadata":{"annotations":{"social.herald.dev/settle":null}}}`), nobody)
 	})
 
-	It("comes back by whoever may restore", func(ctx SpecContext) {
+	It("can be restored by users with that permission", func(ctx SpecContext) {
 		restored := born("p" + strings.Repeat("a", 25))
 		restored.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 		restored.Annotations[v1alpha1.AuthorAnnotation] = "oidc:ada"
@@ -66,7 +66,7 @@ var _ = Describe("What Herald knows a post by", Ordered, func() {
 		Eventually(func() error { return backup.Create(ctx, restored.DeepCopy(), client.DryRunAll) }).Should(Succeed())
 	})
 
-	DescribeTable("is not a person's to invent", func(ctx SpecContext, edit func(*v1alpha1.Post), words ...string) {
+	DescribeTable("which a user may not invent", func(ctx SpecContext, edit func(*v1alpha1.Post), words ...string) {
 		invented := born("invented")
 		invented.Annotations = nil
 		edit(invented)
@@ -89,12 +89,12 @@ var _ = Describe("What Herald knows a post by", Ordered, func() {
 		Entry("an origin", func(p *v1alpha1.Post) { p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb} }, policy, "social.herald.dev/origin"),
 	)
 
-	It("is not a person's to add later", func(ctx SpecContext) {
+	It("cannot be added later by a user", func(ctx SpecContext) {
 		outcomeIs(patchPost(ctx, editor, `{"metadata":{"annotations":{"social.herald.dev/author":"oidc:ceo@example.com"}}}`), policy, "social.herald.dev/author")
 		outcomeIs(patchPost(ctx, editor, `{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`), policy, "social.herald.dev/origin")
 	})
 
-	It("is noted by the manager for the object that it arms, and for no other", func(ctx SpecContext) {
+	It("can be set by the manager for the armed object only", func(ctx SpecContext) {
 		var marked v1alpha1.Post
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(born("marked")), &marked)).To(Succeed())
 		armed := `{"metadata":{"annotations":{"social.herald.dev/armed":%q},"finalizers":["social.herald.dev/delivery"]}}`
@@ -103,7 +103,7 @@ var _ = Describe("What Herald knows a post by", Ordered, func() {
 		outcomeIs(patchPost(ctx, manager, fmt.Sprintf(armed, "other/"+string(marked.UID))), policy, "herald-manager-posts")
 	})
 
-	It("is not the manager's to take away either", func(ctx SpecContext) {
+	It("cannot be removed by the manager", func(ctx SpecContext) {
 		outcomeIs(patchPost(ctx, manager, `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`), policy, "herald-manager-posts")
 	})
 })

@@ -66,7 +66,7 @@ func changeStatus(ctx context.Context, who client.Client, of client.Object, patc
 // signature is the apiserver's annotation for a user's change.
 const signature = `"metadata":{"annotations":{"social.herald.dev/last-author":"ada"}}`
 
-var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it makes a Post", func(ctx SpecContext, p *v1alpha1.Post, words ...string) {
+var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it creates a Post", func(ctx SpecContext, p *v1alpha1.Post, words ...string) {
 	outcomeIs(broken.Create(ctx, p, client.DryRunAll), words...)
 },
 	Entry("for an API key", sent(ofTeam), nobody),
@@ -95,7 +95,7 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: i
 	Entry("with a label of Herald's that it does not set", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.TeamLabel] = "acme" }), policy, "says more than"),
 )
 
-var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: of a Post that was applied it", func(ctx SpecContext, patch string, words ...string) {
+var _ = DescribeTable("With any roles, the apiserver is restricted by policies: in an applied Post it", func(ctx SpecContext, patch string, words ...string) {
 	outcomeIs(change(ctx, broken, draft(), patch), words...)
 },
 	Entry("cancels it, for an API key", `{"spec":{"cancelled":true}}`, nobody),
@@ -120,7 +120,7 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: o
 	Entry("lets it go while it is delivered", `{"metadata":{"finalizers":null}}`, policy, "nothing in the metadata"),
 )
 
-var _ = DescribeTable("Whatever roles it has, the policies hold", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("the apiserver: it deletes no Post", func(ctx context.Context) error { return broken.Delete(ctx, draft(), client.DryRunAll) }, policy, "delete no Post"),
@@ -136,14 +136,14 @@ func finished() *v1alpha1.Post {
 	return sent(ofTeam, func(p *v1alpha1.Post) { p.Name, p.Spec.Draft = "p"+strings.Repeat("o", 25), true })
 }
 
-var _ = Describe("With the roles that it is installed with, the manager", func() {
-	It("puts its finalizer on a Team and takes it off, and deletes none", func(ctx SpecContext) {
+var _ = Describe("With its installed roles, the manager", func() {
+	It("adds and removes its finalizer on a Team, and deletes none", func(ctx SpecContext) {
 		outcomeIs(change(ctx, manager, acme(), `{"metadata":{"finalizers":["social.herald.dev/records"]}}`), nobody)
 		outcomeIs(manager.Delete(ctx, acme(), client.DryRunAll), roles)
 		outcomeIs(powerful.Delete(ctx, acme(), client.DryRunAll), policy, "neither create nor delete Teams")
 	})
 
-	It("deletes a post whose time is over, and not one that is still to go out", func(ctx SpecContext) {
+	It("deletes a post past its retention, and no unpublished post", func(ctx SpecContext) {
 		post := finished()
 		Expect(admin.Create(ctx, post)).To(Succeed())
 		outcomeIs(manager.Delete(ctx, post), policy, "delete no Post but one that is finished")
@@ -155,7 +155,7 @@ var _ = Describe("With the roles that it is installed with, the manager", func()
 	})
 })
 
-var _ = DescribeTable("With the roles that it is installed with, of a Post the manager", func(ctx SpecContext, patch string, words ...string) {
+var _ = DescribeTable("With its installed roles, in a Post the manager", func(ctx SpecContext, patch string, words ...string) {
 	outcomeIs(change(ctx, manager, draft(), patch), words...)
 },
 	Entry("puts its finalizer on", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery"]}}`, nobody),
@@ -172,8 +172,8 @@ var _ = DescribeTable("With the roles that it is installed with, of a Post the m
 	Entry("has a GitOps tool prune it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "nothing in the metadata"),
 )
 
-var _ = Describe("With the roles that it is installed with, the apiserver", func() {
-	It("stores a post and cancels it, and the manager lets it go", func(ctx SpecContext) {
+var _ = Describe("With its installed roles, the apiserver", func() {
+	It("stores a post and cancels it, and the manager releases it", func(ctx SpecContext) {
 		stored := sent(ofTeam, func(p *v1alpha1.Post) { p.Name, p.Spec.Draft = "p"+strings.Repeat("b", 25), true })
 		Expect(apiserver.Create(ctx, stored)).To(Succeed())
 		cancel := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`))

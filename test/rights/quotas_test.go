@@ -29,7 +29,7 @@ func bounding(namespace string, edits ...func(*corev1.ResourceQuota)) *corev1.Re
 	return q
 }
 
-var _ = Describe("The ResourceQuotas that bound teams", Ordered, func() {
+var _ = Describe("The teams' ResourceQuotas", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "powerful-quotas"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Verbs: []string{"*"}, Resources: []string{"resourcequotas", "resourcequotas/status"}},

@@ -24,7 +24,7 @@ func held() *v1alpha1.Post {
 // ofRelease acts as the service account of `herald release`, with every right to Herald's kinds.
 var ofRelease client.Client
 
-var _ = Describe("Whatever roles the release has, its policy holds it", Ordered, func() {
+var _ = Describe("With any roles, the release is restricted by its policy", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		ofRelease = as("herald-release", "powerful")
 		Expect(admin.Create(ctx, held())).To(Succeed())
@@ -48,7 +48,7 @@ var _ = Describe("Whatever roles the release has, its policy holds it", Ordered,
 		Entry("no owner, with which it would be collected", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "herald-release"),
 	)
 
-	DescribeTable("it does nothing else", func(ctx SpecContext, attempt func(ctx context.Context) error, words ...string) {
+	DescribeTable("it is denied everything else", func(ctx SpecContext, attempt func(ctx context.Context) error, words ...string) {
 		outcomeIs(attempt(ctx), words...)
 	},
 		Entry("such as entering that a post is out", func(ctx context.Context) error {

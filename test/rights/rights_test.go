@@ -346,7 +346,7 @@ var _ = DescribeTable("The manager creates a RoleBinding", func(ctx SpecContext,
 	Entry("to another role: it has not the right to bind that", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "cluster-admin" }), grants),
 )
 
-var _ = DescribeTable("The policies hold the manager whatever roles it has: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("With any roles, the manager is restricted by policies: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("binds another role", func(ctx context.Context) error {
@@ -369,7 +369,7 @@ var _ = DescribeTable("The policies hold the manager whatever roles it has: it",
 	}, policy, "neither change nor delete"),
 )
 
-var _ = DescribeTable("With the roles that it is installed with, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("deletes its binding where it refers to another role: it has to, to correct it", func(ctx context.Context) error {
@@ -403,7 +403,7 @@ var _ = DescribeTable("With the roles that it is installed with, the manager", f
 )
 
 var _ = Describe("In a team's namespace the manager", func() {
-	It("writes Secrets once it has bound the role, but none that Kubernetes fills with a token", func(ctx SpecContext) {
+	It("writes Secrets after binding the role, but no service account token Secrets", func(ctx SpecContext) {
 		Expect(manager.Create(ctx, binding(ofTeam))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, binding(ofTeam))).To(Succeed()) })
 		Eventually(func() error { return manager.Create(ctx, ownedBy("APIKey", "ci-token"), client.DryRunAll) }).Should(Succeed())
@@ -516,7 +516,7 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 )
 
 var _ = Describe("In a team's namespace the apiserver", func() {
-	It("stores tokens once the manager has bound the role, and reads none", func(ctx SpecContext) {
+	It("stores tokens after the manager has bound the role, and reads none", func(ctx SpecContext) {
 		Expect(manager.Create(ctx, credentials(ofTeam))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, credentials(ofTeam))).To(Succeed()) })
 		stored := ofAccount(ofTeam)
@@ -530,7 +530,7 @@ var _ = Describe("In a team's namespace the apiserver", func() {
 	})
 })
 
-var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it makes a Secret", func(ctx SpecContext, s *corev1.Secret, words ...string) {
+var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it creates a Secret", func(ctx SpecContext, s *corev1.Secret, words ...string) {
 	outcomeIs(broken.Create(ctx, s, client.DryRunAll), words...)
 },
 	Entry("of an account that a person connects", ofAccount(ofTeam), nobody),
@@ -554,7 +554,7 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: i
 	Entry("in the place of a key's", ofAccount(ofTeam, func(s *corev1.Secret) { s.Name = "demo-token" }), policy, "a name that it made"),
 )
 
-var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it makes a Connection", func(ctx SpecContext, c *v1alpha1.Connection, words ...string) {
+var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it creates a Connection", func(ctx SpecContext, c *v1alpha1.Connection, words ...string) {
 	outcomeIs(broken.Create(ctx, c, client.DryRunAll), words...)
 },
 	Entry("of an account that a person connects", connected(ofTeam), nobody),
@@ -577,7 +577,7 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: i
 	}), policy, "a name that it made"),
 )
 
-var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: of a Connection that was applied it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("With any roles, the apiserver is restricted by policies: in an applied Connection it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("asks the manager to examine it", func(ctx context.Context) error {
@@ -640,7 +640,7 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: o
 	}, policy, "no status"),
 )
 
-var _ = DescribeTable("With the roles that it is installed with, the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("With its installed roles, the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("connects an account", func(ctx context.Context) error { return apiserver.Create(ctx, connected(ofTeam), client.DryRunAll) }, nobody),
@@ -651,11 +651,11 @@ var _ = DescribeTable("With the roles that it is installed with, the apiserver",
 	}, roles),
 )
 
-var _ = Describe("The hash of a token that Herald made", func() {
+var _ = Describe("The hash of a token created by Herald", func() {
 	tokenStatus := func(name, hash string) string {
 		return `{"name":"` + name + `","createdAt":"2026-12-01T09:00:00Z","sha256":"` + strings.Repeat(hash, 64) + `"}`
 	}
-	It("is changed by nobody, the manager included, while the key wants the token", func(ctx SpecContext) {
+	It("is immutable, also for the manager, while the key lists the token", func(ctx SpecContext) {
 		k := &v1alpha1.APIKey{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "minted"},
 			Spec:       v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a"}, {Name: "b", SHA256: strings.Repeat("b", 64)}}},
@@ -683,7 +683,7 @@ var _ = Describe("The hash of a token that Herald made", func() {
 		Expect(write(`{"status":{"tokens":null}}`)).To(Succeed(), "the key was revoked")
 	})
 
-	It("is that of the default token too", func(ctx SpecContext) {
+	It("is also protected for the default token", func(ctx SpecContext) {
 		k := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "plain"}}
 		Expect(admin.Create(ctx, k)).To(Succeed())
 		write := func(hash string) error {

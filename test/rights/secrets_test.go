@@ -73,7 +73,7 @@ func uploads() *corev1.Secret {
 	return ownedBy("Post", "herald-uploads-0b7f6a1e-9d34-4c5a-8f7e-1a2b3c4d5e6f")
 }
 
-var _ = DescribeTable("Whatever roles the manager has, the policies hold it: it makes a Secret", func(ctx SpecContext, s *corev1.Secret, words ...string) {
+var _ = DescribeTable("With any roles, the manager is restricted by policies: it creates a Secret", func(ctx SpecContext, s *corev1.Secret, words ...string) {
 	outcomeIs(powerful.Create(ctx, s, client.DryRunAll), words...)
 },
 	Entry("of a key's token", ownedBy("APIKey", "ci-token"), nobody),
@@ -104,7 +104,7 @@ var _ = DescribeTable("Whatever roles the manager has, the policies hold it: it 
 	Entry("of something that is not Herald's", ownedBy("Deployment", "a"), policy, "whose owner is"),
 )
 
-var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("changes the credentials of an account", func(ctx context.Context) error {
@@ -113,7 +113,7 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: i
 	Entry("deletes them", func(ctx context.Context) error { return broken.Delete(ctx, account(), client.DryRunAll) }, policy, "delete no Secret"),
 )
 
-var _ = DescribeTable("Whatever roles the manager has, the policies hold it: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("With any roles, the manager is restricted by policies: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("renews the tokens of an account", func(ctx context.Context) error {

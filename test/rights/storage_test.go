@@ -164,7 +164,7 @@ func references(o client.Object, bytes int) {
 
 // A team's storage limit is the number of objects that Kubernetes counts times their largest size. The webhook is not
 // part of this test, since it only rejects more.
-var _ = Describe("What people with each role can store", Ordered, func() {
+var _ = Describe("The storage available to each user role", Ordered, func() {
 	post := func(name string) *v1alpha1.Post {
 		return &v1alpha1.Post{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: name},
@@ -175,7 +175,7 @@ var _ = Describe("What people with each role can store", Ordered, func() {
 	}
 	largest := map[string]int{}
 
-	DescribeTable("is bounded in each object",
+	DescribeTable("is limited in each object",
 		func(ctx SpecContext, role, kind string, o client.Object, content []room, documented string) {
 			o.SetNamespace(ofTeam)
 			bytes := fullest(ctx, asPerson(ctx, role), o, append(content, around()...))
@@ -211,7 +211,7 @@ var _ = Describe("What people with each role can store", Ordered, func() {
 		}(), nil, "APIKey"),
 	)
 
-	It("stays under the budget of etcd that docs/plans.md states, for each plan", func() {
+	It("is within the etcd budget in docs/plans.md, for each plan", func() {
 		Expect(largest).To(HaveKey("posts"))
 		unlimited := &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{
 			Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive,

@@ -55,7 +55,7 @@ func forged() *eventsv1.Event {
 	})
 }
 
-var _ = DescribeTable("Whatever roles they have, the policies hold both accounts: each", func(ctx SpecContext, attempt func(context.Context, client.Client) error, words ...string) {
+var _ = DescribeTable("With any roles, both accounts are restricted by policies: each", func(ctx SpecContext, attempt func(context.Context, client.Client) error, words ...string) {
 	for _, who := range []client.Client{powerful, broken} {
 		outcomeIs(attempt(ctx, who), words...)
 	}
@@ -101,7 +101,7 @@ var _ = DescribeTable("Whatever roles they have, the policies hold both accounts
 	}, policy, "without labels, annotations"),
 )
 
-var _ = DescribeTable("The bytes of a Secret are bounded", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("The size of a Secret is limited", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("the apiserver's, of an account: no quota counts them", func(ctx context.Context) error {
@@ -127,7 +127,7 @@ func filled(bytes int) func(*corev1.Secret) {
 	return func(s *corev1.Secret) { s.Data = map[string][]byte{"token": make([]byte, bytes)} }
 }
 
-var _ = DescribeTable("With the roles that it is installed with, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("tells of an object of Herald", func(ctx context.Context) error { return manager.Create(ctx, told(), client.DryRunAll) }, nobody),

@@ -58,7 +58,7 @@ func kubectlDoes(ctx context.Context, kubeconfig, input string, args ...string) 
 	return said
 }
 
-var _ = Describe("A post that is out and that a tool makes anew", func() {
+var _ = Describe("A published post recreated by a tool", func() {
 	stored := func(ctx context.Context, name string) *v1alpha1.Post {
 		GinkgoHelper()
 		post := &v1alpha1.Post{}

@@ -111,7 +111,7 @@ func render(ctx context.Context, values string) {
 }
 
 var _ = Describe("docs/gitops.md", func() {
-	It("has YAML that its readers can use", func(ctx SpecContext) {
+	It("has valid YAML", func(ctx SpecContext) {
 		acme := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-acme", Labels: map[string]string{v1alpha1.TeamLabel: "acme"}}}
 		Expect(client.IgnoreAlreadyExists(admin.Create(ctx, acme))).To(Succeed())
 		seen := map[string]bool{}
@@ -161,7 +161,7 @@ var _ = Describe("docs/gitops.md", func() {
 		Fail("the page has no post")
 	})
 
-	It("says what becomes of a file that comes back after its time", func(ctx SpecContext) {
+	It("describes a manifest reapplied after its retention", func(ctx SpecContext) {
 		late := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: "late"}, Spec: v1alpha1.PostSpec{
 			Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(time.Now().Add(-2 * time.Hour)),
 			Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "demo-x"}, Caption: "long ago"}},
@@ -172,7 +172,7 @@ var _ = Describe("docs/gitops.md", func() {
 		Expect(published(ctx)).To(Equal(before))
 	})
 
-	It("has the expressions and the scripts of config/gitops, and links that lead somewhere", func() {
+	It("has the expressions and scripts of config/gitops, and valid links", func() {
 		page := gitopsPage()
 		shipped, err := os.ReadFile(filepath.Join(envtest.Root(), "config", "gitops", "flux-published.yaml"))
 		Expect(err).NotTo(HaveOccurred())

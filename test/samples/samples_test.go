@@ -52,7 +52,7 @@ func postsOf(objects []*unstructured.Unstructured) (posts []*v1alpha1.Post) {
 	return posts
 }
 
-var _ = It("There is a sample of every kind, category and platform, and each is in the kustomization", func(ctx SpecContext) {
+var _ = It("The samples cover every kind, category and platform, and the kustomization has them all", func(ctx SpecContext) {
 	var kinds, platforms, categories, states []string
 	objects := samples(ctx)
 	for _, object := range objects {
@@ -127,7 +127,7 @@ func upload(ctx context.Context, object *unstructured.Unstructured) {
 	Expect(response).To(HaveHTTPStatus(http.StatusOK))
 }
 
-var _ = It("All samples are applied by two tools, and published", func(ctx SpecContext) {
+var _ = It("All samples can be applied with two tools, and are published", func(ctx SpecContext) {
 	objects := samples(ctx)
 	var first []*unstructured.Unstructured
 	for _, object := range objects {
@@ -179,7 +179,7 @@ var _ = It("All samples are applied by two tools, and published", func(ctx SpecC
 	Consistently(func() int { return published(ctx) }, time.Second).Should(Equal(before), "what is applied again is not published again")
 })
 
-var _ = It("The webhook's configuration can be applied again under the manager, which has put its authority there", func(ctx SpecContext) {
+var _ = It("The webhook configuration can be reapplied after the manager has set its CA bundle", func(ctx SpecContext) {
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	key := client.ObjectKey{Name: "herald"}
 	Expect(admin.Get(ctx, key, configuration)).To(Succeed())

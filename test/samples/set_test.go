@@ -123,8 +123,8 @@ func expectSet(ctx context.Context, namespace, account string) {
 	Expect(posts).To(HaveLen(1))
 }
 
-var _ = Describe("config/samples/set, applied at once where there is no such team", func() {
-	It("comes to rest by one Kustomization of Flux that waits, and is unchanged from then on", func(ctx SpecContext) {
+var _ = Describe("config/samples/set, applied together before its team exists", func() {
+	It("becomes ready with one waiting Flux Kustomization, without later drift", func(ctx SpecContext) {
 		const team, account = "atflux", "7700000000000000001"
 		folder, kubeconfig := aSet(ctx, team, account), administrator(ctx)
 		go func() {
@@ -141,7 +141,7 @@ var _ = Describe("config/samples/set, applied at once where there is no such tea
 		expectSet(ctx, "team-"+team, account)
 	})
 
-	It("comes to rest by kubectl, file by file", func(ctx SpecContext) {
+	It("becomes ready with kubectl, file by file", func(ctx SpecContext) {
 		const team, account = "atkubectl", "7700000000000000002"
 		folder := aSet(ctx, team, account)
 		for _, name := range setFiles() {
@@ -157,7 +157,7 @@ var _ = Describe("config/samples/set, applied at once where there is no such tea
 		expectSet(ctx, "team-"+team, account)
 	})
 
-	It("holds every kind that a team needs, each file with a word on what it shows", func(ctx SpecContext) {
+	It("has every kind that a team needs, each file with an explanation", func(ctx SpecContext) {
 		demo := sandbox.DemoAccounts()
 		Expect(demo).NotTo(ContainElement(HaveField("ID", studioAccount)), "its account is a placeholder")
 		kinds := map[string]bool{}

@@ -61,7 +61,7 @@ func drafted(change func(*v1alpha1.PostSpec)) func(*v1alpha1.PostSpec) {
 
 var yes, no, offset = true, false, int32(1500)
 
-var _ = DescribeTable("the content of a Post at its creation", creates,
+var _ = DescribeTable("the content of a new Post", creates,
 	// The block of the category, and no other block.
 	Entry("an image post", with(asImage, nil), ""),
 	Entry("an image draft", with(asImage, drafted(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "" })), ""),
@@ -138,7 +138,7 @@ func largest(s *v1alpha1.PostSpec) {
 	}
 }
 
-var _ = DescribeTable("the content of a Post when its spec is changed", changes,
+var _ = DescribeTable("the content of an updated Post", changes,
 	Entry("other pictures", with(asImage, nil), edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = refs(3) }), ""),
 	Entry("other pictures after a claim", func(p *v1alpha1.Post) { asImage(&p.Spec); claimed(p) }, edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = refs(3) }), "delivery has already begun"),
 	Entry("other options after a claim", func(p *v1alpha1.Post) { asVideo(&p.Spec); claimed(p) }, edit(tiktok(v1alpha1.TikTokOptions{AllowDuet: &no})), "delivery has already begun"),
@@ -154,7 +154,7 @@ var _ = DescribeTable("the content of a Post when its spec is changed", changes,
 		edit(func(s *v1alpha1.PostSpec) { s.Draft = false }), "every card needs"),
 )
 
-var _ = DescribeTable("a tree when its status is written", statusOf(asTree),
+var _ = DescribeTable("a tree status update", statusOf(asTree),
 	Entry("the first card recorded and the second claimed in one write", claimed, func(p *v1alpha1.Post) { card(p, 0); claim(p, 1) }, ""),
 	Entry("the first card recorded, the second not claimed yet", claimed, func(p *v1alpha1.Post) { card(p, 0); outcome(v1alpha1.OutcomePosted)(p) }, ""),
 	Entry("the second card claimed later", recorded(1), func(p *v1alpha1.Post) { claim(p, 1) }, ""),
@@ -186,7 +186,7 @@ var _ = DescribeTable("a tree when its status is written", statusOf(asTree),
 	Entry("all records are removed", recorded(1), func(p *v1alpha1.Post) { p.Status.Targets[0].Cards = nil }, "record of a card is never removed"),
 )
 
-var _ = DescribeTable("what a person is shown of a text in doubt", statusOf(asText),
+var _ = DescribeTable("the candidates of an undecided target", statusOf(asText),
 	Entry("as many posts as there may be", claimed, listing(v1alpha1.MostCandidates, func(*v1alpha1.Candidate) {}), ""),
 	Entry("one more", claimed, listing(v1alpha1.MostCandidates+1, func(*v1alpha1.Candidate) {}), "must have at most 10 items"),
 	Entry("a longer id", claimed, listing(1, func(c *v1alpha1.Candidate) { c.ExternalID += "1" }), "externalID"),
@@ -241,7 +241,7 @@ func recorded(n int32) func(*v1alpha1.Post) {
 }
 
 var _ = Describe("the order of a tree's first card", func() {
-	It("is not open for a later card", func(ctx SpecContext) {
+	It("cannot be claimed by a later card", func(ctx SpecContext) {
 		p := validPost()
 		asTree(&p.Spec)
 		Expect(k8s.Create(ctx, p)).To(Succeed())
@@ -256,7 +256,7 @@ func referring(name string) func(*v1alpha1.PostSpec) {
 	return func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = name }
 }
 
-var _ = DescribeTable("The names by which a Post refers to objects", creates,
+var _ = DescribeTable("The object references of a Post", creates,
 	Entry("a name", with(asText, referring("acme-x.example")), ""),
 	Entry("a path into another namespace", with(asText, referring("../../team-b/connections/x")), "should match"),
 	Entry("an escaped one", with(asText, referring("x%2f..")), "should match"),

@@ -17,7 +17,7 @@ import (
 )
 
 // The manager's cache strips the texts of a large post. The specs try every way of writing with such a copy.
-var _ = Describe("A copy of a Post that lacks its texts", func() {
+var _ = Describe("A copy of a Post without its texts", func() {
 	var post, kept *v1alpha1.Post
 	BeforeEach(func(ctx SpecContext) {
 		post = validPost()
@@ -45,31 +45,31 @@ var _ = Describe("A copy of a Post that lacks its texts", func() {
 	})
 
 	const refusal = "metadata.annotations"
-	It("is refused in place of the object", func(ctx SpecContext) {
+	It("is rejected as a replacement of the object", func(ctx SpecContext) {
 		refused(k8s.Update(ctx, kept), refusal)
 	})
-	It("is refused under another name", func(ctx SpecContext) {
+	It("is rejected under another name", func(ctx SpecContext) {
 		other := kept.DeepCopy()
 		other.Name, other.ResourceVersion, other.UID = other.Name+"-copy", "", ""
 		refused(k8s.Create(ctx, other), refusal)
 	})
-	It("is refused if it is applied", func(ctx SpecContext) {
+	It("is rejected by apply", func(ctx SpecContext) {
 		applied := kept.DeepCopy()
 		applied.ResourceVersion, applied.Status = "", v1alpha1.PostStatus{}
 		applied.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
 		refused(k8s.Patch(ctx, applied, client.Apply, client.FieldOwner("herald"), client.ForceOwnership), refusal) //nolint:staticcheck // the deprecated way is one too
 	})
-	It("is refused as a change of the object", func(ctx SpecContext) {
+	It("is rejected as an update of the object", func(ctx SpecContext) {
 		refused(k8s.Patch(ctx, kept.DeepCopy(), client.MergeFrom(post)), refusal)
 	})
-	It("changes nothing but what is changed in it", func(ctx SpecContext) {
+	It("patches only its own changes", func(ctx SpecContext) {
 		base := kept.DeepCopy()
 		controllerutil.AddFinalizer(kept, v1alpha1.DeliveryFinalizer)
 		Expect(k8s.Patch(ctx, kept, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))).To(Succeed())
 		Expect(kept.Spec).To(Equal(post.Spec), "the answer brings the whole post")
 		Expect(kept.Finalizers).To(ConsistOf("example.com/other", v1alpha1.DeliveryFinalizer))
 	})
-	It("has its status written, and that alone", func(ctx SpecContext) {
+	It("updates only the status", func(ctx SpecContext) {
 		kept.Status.Phase = v1alpha1.PhaseDraft
 		Expect(k8s.Status().Update(ctx, kept)).To(Succeed())
 		patched := kept.DeepCopy()

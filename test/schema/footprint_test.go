@@ -42,7 +42,7 @@ func postedTo(index int32, cards int) v1alpha1.TargetStatus {
 	return t
 }
 
-var _ = DescribeTable("what a post is counted in its team's budget covers what is stored of it when all of it is posted",
+var _ = DescribeTable("the budget footprint covers the stored size of a fully published post",
 	func(ctx SpecContext, post *v1alpha1.Post, cards int) {
 		Expect(k8s.Create(ctx, post, client.FieldOwner("herald-apiserver"))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, post)).To(Succeed()) })

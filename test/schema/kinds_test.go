@@ -94,7 +94,7 @@ func awaited(expires *v1alpha1.Time) v1alpha1.MediaStatus {
 	return v1alpha1.MediaStatus{Phase: v1alpha1.MediaPending, UploadURL: "https://store.example/a?signature=b", UploadURLExpiresAt: expires}
 }
 
-var _ = DescribeTable("a Media when its status is written",
+var _ = DescribeTable("a Media status update",
 	func(ctx SpecContext, before, after v1alpha1.MediaStatus, message string) {
 		m := media(v1alpha1.MimePNG, 1)
 		Expect(k8s.Create(ctx, m)).To(Succeed())
@@ -130,7 +130,7 @@ var _ = DescribeTable("a Media when its status is written",
 	}(), ""),
 )
 
-var _ = DescribeTable("what a Team keeps", others,
+var _ = DescribeTable("immutable Team fields", others,
 	Entry("for 90 days", keeping(2160*time.Hour), nil, ""),
 	Entry("for a minute and a half", keeping(90*time.Second), nil, ""),
 	Entry("for no time", keeping(0), nil, ""),
@@ -162,7 +162,7 @@ func retained(retention map[string]any) *unstructured.Unstructured {
 }
 
 var _ = Describe("the defaults of a Team", func() {
-	It("are an active unlimited subscription, and the installation's retention", func(ctx SpecContext) {
+	It("are an active unlimited subscription and the installation's retention", func(ctx SpecContext) {
 		t := team("plain", v1alpha1.Subscription{})
 		Expect(k8s.Create(ctx, t)).To(Succeed())
 		Expect(t.Spec.Retention).To(Equal(v1alpha1.TeamRetention{}))
@@ -170,7 +170,7 @@ var _ = Describe("the defaults of a Team", func() {
 	})
 })
 
-var _ = DescribeTable("a Connection when its status is written",
+var _ = DescribeTable("a Connection status update",
 	func(ctx SpecContext, status v1alpha1.ConnectionStatus, message string) {
 		c := connection()
 		Expect(k8s.Create(ctx, c)).To(Succeed())
@@ -187,7 +187,7 @@ var _ = DescribeTable("a Connection when its status is written",
 	Entry("a limit on calls", v1alpha1.ConnectionStatus{RateLimitedUntil: future}, ""),
 )
 
-var _ = DescribeTable("a Team when its status is written",
+var _ = DescribeTable("a Team status update",
 	func(ctx SpecContext, usage v1alpha1.TeamUsage, message string) {
 		t := team("used", v1alpha1.Subscription{})
 		Expect(k8s.Create(ctx, t)).To(Succeed())
@@ -204,7 +204,7 @@ func counting(resource, account, period string) *v1alpha1.Usage {
 	return &v1alpha1.Usage{ObjectMeta: meta(), Spec: v1alpha1.UsageSpec{Resource: resource, Account: account, Period: period}}
 }
 
-var _ = DescribeTable("what a Usage counts", others,
+var _ = DescribeTable("the spec of a Usage", others,
 	Entry("a month", counting("x-posts", "", "2026-11"), nil, ""),
 	Entry("any 24 hours of an account", counting("tiktok-drafts", "act.1", "24h"), nil, ""),
 	Entry("the thirteenth month", counting("x-posts", "", "2026-13"), nil, "spec.period"),
@@ -214,7 +214,7 @@ var _ = DescribeTable("what a Usage counts", others,
 	Entry("something else later", counting("x-posts", "", "2026-11"), func(o client.Object) { o.(*v1alpha1.Usage).Spec.Period = "2026-12" }, "cannot be changed"),
 )
 
-var _ = DescribeTable("a Usage when its status is written",
+var _ = DescribeTable("a Usage status update",
 	func(ctx SpecContext, change func(*v1alpha1.UsageEntry), message string) {
 		u := counting("x-posts", "", "2026-11")
 		Expect(k8s.Create(ctx, u)).To(Succeed())

@@ -103,7 +103,7 @@ func candidates() (all []v1alpha1.Candidate) {
 	return all
 }
 
-var _ = DescribeTable("the largest post that is admitted has room for all that is ever recorded of it",
+var _ = DescribeTable("the largest accepted post has space for its complete delivery record",
 	func(ctx SpecContext, post *v1alpha1.Post) {
 		most := min(posting.MaxPost, posting.MaxStorableSize(post))
 		Expect(posting.Size(post)).To(BeNumerically("~", most, 200), "it is filled")
@@ -171,7 +171,7 @@ func captionsOf(characters int) func(*v1alpha1.PostSpec) {
 	}
 }
 
-var _ = DescribeTable("the texts of a Post together", creates,
+var _ = DescribeTable("the total text size of a Post", creates,
 	Entry("256 Ki characters of captions", with(asText, captionsOf(262_144)), ""),
 	Entry("one more", with(asText, captionsOf(262_145)), "take more than 256 KiB; shorten them"),
 	Entry("one more, as a draft", with(asText, drafted(captionsOf(262_145))), "take more than 256 KiB; shorten them"),
@@ -188,7 +188,7 @@ func longCards(characters int) (made []v1alpha1.TreeCard) {
 	return made
 }
 
-var _ = Describe("A Post that an earlier version stored, larger than one may be now", Serial, func() {
+var _ = Describe("A Post stored by an earlier version, above the current size limit", Serial, func() {
 	// The CRDs of that version lacked the rules for the size.
 	older := func(ctx SpecContext, store func()) {
 		GinkgoHelper()
@@ -213,7 +213,7 @@ var _ = Describe("A Post that an earlier version stored, larger than one may be 
 		probe(false)
 	}
 
-	It("goes on: its status is written, it is cancelled, published and deleted", func(ctx SpecContext) {
+	It("can be updated, cancelled, published and deleted", func(ctx SpecContext) {
 		var posts []*v1alpha1.Post
 		older(ctx, func() {
 			for _, change := range []func(*v1alpha1.PostSpec){

@@ -97,7 +97,7 @@ func creates(ctx SpecContext, change func(*v1alpha1.Post), message string) {
 	outcomeIs(k8s.Create(ctx, p), message)
 }
 
-var _ = DescribeTable("a Post at its creation", creates,
+var _ = DescribeTable("a Post creation", creates,
 	Entry("immediate", edit(func(*v1alpha1.PostSpec) {}), ""),
 	Entry("scheduled", edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt = future }), ""),
 	Entry("a draft without a caption", edit(func(s *v1alpha1.PostSpec) { s.Draft = true; s.Targets[0].Caption = "" }), ""),
@@ -139,7 +139,7 @@ func changes(ctx SpecContext, before, after func(*v1alpha1.Post), message string
 	outcomeIs(k8s.Update(ctx, p), message)
 }
 
-var _ = DescribeTable("a Post when its spec is changed", changes,
+var _ = DescribeTable("a Post spec update", changes,
 	Entry("a new time", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(future.Add(time.Hour)) }), ""),
 	Entry("cancelled", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), ""),
 	Entry("a draft promoted", edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft = nil, true }), edit(func(s *v1alpha1.PostSpec) { s.Draft = false }), ""),
@@ -163,7 +163,7 @@ var _ = DescribeTable("a Post when its spec is changed", changes,
 	Entry("edited when finished", func(p *v1alpha1.Post) { p.Status.Finished = true }, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "finished"),
 )
 
-var _ = It("a published Post refuses an edit once, and names the spec", func(ctx SpecContext) {
+var _ = It("rejects an edit of a published Post with a single error about the spec", func(ctx SpecContext) {
 	p := validPost()
 	Expect(k8s.Create(ctx, p)).To(Succeed())
 	claimed(p)
@@ -286,7 +286,7 @@ func statusOf(category func(*v1alpha1.PostSpec)) func(SpecContext, func(*v1alpha
 	}
 }
 
-var _ = DescribeTable("a Post when its status is written", statusOf(asText),
+var _ = DescribeTable("a Post status update", statusOf(asText),
 	Entry("open, recorded as posted", claimed, closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), ""),
 	Entry("open, recorded as refused", claimed, closed(v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, ""), ""),
 	Entry("open, recorded as not sent", claimed, closed(v1alpha1.OutcomeNotSent, v1alpha1.TargetPending, ""), ""),
@@ -422,7 +422,7 @@ func connection() *v1alpha1.Connection {
 	}}
 }
 
-var _ = DescribeTable("times that people write",
+var _ = DescribeTable("times written by users",
 	func(ctx SpecContext, value any, admitted bool) {
 		p := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Post",
