@@ -67,7 +67,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 		}, true),
 	)
 
-	It("is kept when kubectl makes the post anew", func(ctx SpecContext) {
+	It("is kept when kubectl recreates the post", func(ctx SpecContext) {
 		post := postTo("made-anew", v1alpha1.CategoryText, v1alpha1.PlatformX, v1alpha1.PlatformThreads)
 		first, mended := post.DeepCopy(), post.DeepCopy()
 		mended.Spec.Targets[0].Caption = "applied made-anew, mended"
