@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// A film consists of boxes (ISO 14496-12, section 4.2). The offsets of its frames are relative to the start of the
-// file, so they change when boxes are inserted before the frames.
+// A video consists of boxes (ISO 14496-12, section 4.2). Its frame offsets are relative to the start of the file, so they change when boxes
+// are inserted before the frames.
 
 var (
 	words = mediatest.Words
@@ -19,7 +19,7 @@ var (
 	chunk = mediatest.Chunk
 )
 
-// top returns the top-level boxes of a file.
+// top returns a file's top-level boxes.
 func top(data []byte) (all [][]byte) {
 	for len(data) >= 8 {
 		n := int(binary.BigEndian.Uint32(data))
@@ -34,7 +34,7 @@ func top(data []byte) (all [][]byte) {
 
 func kindOf(box []byte) string { return string(box[4:8]) }
 
-// shifted changes the offsets of all frames.
+// shifted changes all frame offsets.
 func shifted(data []byte, by int) []byte {
 	data = bytes.Clone(data)
 	for at := 0; ; at += 4 {
@@ -56,7 +56,7 @@ func preceded(boxes ...[]byte) func([]byte) []byte {
 	return func(data []byte) []byte { return append(bytes.Clone(first), shifted(data, len(first))...) }
 }
 
-// unbranded removes the box with the brand.
+// unbranded removes the brand box.
 func unbranded(data []byte) []byte {
 	n := len(top(data)[0])
 	return shifted(data[n:], -n)
@@ -83,7 +83,7 @@ func indexLast(data []byte) []byte {
 	return append(before, shifted(index, -len(index))...)
 }
 
-// described appends boxes to the movie box of a film that starts with it.
+// described appends boxes to a leading movie box.
 func described(boxes ...[]byte) func([]byte) []byte {
 	more := bytes.Join(boxes, nil)
 	return func(data []byte) []byte {
@@ -115,7 +115,7 @@ func put(kind string, distance int, value []byte, all bool) func([]byte) []byte 
 	}
 }
 
-// compressed compresses the movie box of a film (QuickTime File Format, "Compressed Movie Resources").
+// compressed compresses a video's movie box (QuickTime File Format, "Compressed Movie Resources").
 func compressed(data []byte) []byte {
 	var out []byte
 	for _, b := range top(indexLast(data)) {
@@ -127,7 +127,7 @@ func compressed(data []byte) []byte {
 	return out
 }
 
-// recorded adds an invisible track, such as a camera's recording of its location. The track has one sample.
+// recorded adds an invisible track with one sample, such as a camera's location recording.
 func recorded(handler, format string, sample []byte) func([]byte) []byte {
 	track := func(offset int) []byte {
 		description := box(format, make([]byte, 6), []byte{0, 1})

@@ -9,8 +9,7 @@ import (
 	"slices"
 )
 
-// multiPicture appends a second picture to a JPEG, as cameras store stereo pictures, previews and HDR maps (CIPA
-// DC-007).
+// multiPicture appends a second image to a JPEG, as cameras store stereo images, previews and HDR maps (CIPA DC-007).
 func multiPicture(data []byte) []byte {
 	le := binary.LittleEndian
 	const partLength = 90

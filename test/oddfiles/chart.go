@@ -10,11 +10,11 @@ import (
 	"math"
 )
 
-// chartWidth and chartHeight have a ratio that Instagram accepts in portrait and in landscape.
+// chartWidth and chartHeight have a ratio accepted by Instagram in portrait and in landscape.
 const chartWidth, chartHeight = 400, 320
 
-// chart returns the picture of the test images: red grows to the right and green downwards, with a white and a black
-// block, so that each orientation looks different.
+// chart returns the test image: red grows to the right and green downwards, with a white and a black block, which makes each orientation
+// distinct.
 func chart() *image.NRGBA { return charted(chartWidth, chartHeight) }
 
 func charted(width, height int) *image.NRGBA {
@@ -45,7 +45,7 @@ func glass() *image.NRGBA {
 	return picture
 }
 
-// mapped returns a picture with other colours, by a function of a channel's value from 0 to 1.
+// mapped returns an image with other colours, by a function of a channel's value from 0 to 1.
 func mapped(picture *image.NRGBA, value func(float64) float64) *image.NRGBA {
 	out := image.NewNRGBA(picture.Rect)
 	var table [256]uint8

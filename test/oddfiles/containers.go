@@ -5,7 +5,7 @@ package oddfiles
 
 import "bytes"
 
-// containers returns films whose boxes have a rare order or lack usual fields.
+// containers returns videos with a rare box order or without usual fields.
 func containers() []Row {
 	free := box("free", make([]byte, 16))
 	uuid := box("uuid", bytes.Repeat([]byte{0xa5}, 16), make([]byte, 40))
@@ -59,7 +59,7 @@ func longSizes(data []byte) []byte {
 	return out
 }
 
-// trailers returns films with trailing data.
+// trailers returns videos with trailing data.
 func trailers() []Row {
 	packet := append([]byte("<?xpacket begin=\"\"?>"), xmp(false, 500)...)
 	var rows []Row

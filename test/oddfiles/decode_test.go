@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/oddfiles"
 )
 
-// unchanged compares a file without its location with its source: each pixel or frame is the same.
+// unchanged compares a file without its location with its source. All pixels or frames must be equal.
 func (o *trial) unchanged(ctx context.Context, got []byte) error {
 	if !o.row.IsVideo() {
 		before, err := o.decode(ctx, o.source)
@@ -44,7 +44,7 @@ func (o *trial) unchanged(ctx context.Context, got []byte) error {
 	return err
 }
 
-// streams returns hashes of a film's encoded frames and sound; "" without ffmpeg.
+// streams returns hashes of a video's encoded frames and sound; "" without ffmpeg.
 func (o *trial) streams(ctx context.Context, film []byte) (string, error) {
 	if o.kit.FFmpeg() == "" {
 		return "", nil
@@ -65,7 +65,7 @@ func run(command *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
-// decode returns the stored pixels of an image, decoded by ffmpeg if it is installed, or else by Go.
+// decode returns an image's stored pixels, decoded by ffmpeg if it is installed, or else by Go.
 func (o *trial) decode(ctx context.Context, data []byte) (*image.NRGBA, error) {
 	if o.kit.FFmpeg() == "" {
 		decoded, _, err := image.Decode(bytes.NewReader(data))
@@ -93,8 +93,7 @@ func (o *trial) decode(ctx context.Context, data []byte) (*image.NRGBA, error) {
 	return &image.NRGBA{Pix: []byte(pixels), Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}, nil
 }
 
-// shown compares a rendition for a platform with its source as displayed: the shape, the colours, the transparency and
-// the orientation.
+// shown compares a platform's rendition with its displayed source: the shape, the colours, the transparency and the orientation.
 func (o *trial) shown(ctx context.Context, on oddfiles.Platform, got []byte) error {
 	if turn := oddfiles.TurnOf(got); turn > 1 {
 		return fmt.Errorf("the rendition is to be turned again (%d)", turn)
@@ -121,7 +120,7 @@ func (o *trial) shown(ctx context.Context, on oddfiles.Platform, got []byte) err
 	return want.compare(on, rendition, bytes.HasPrefix(got, []byte("\x89PNG")))
 }
 
-// view is a picture with an orientation.
+// view is an image with an orientation.
 type view struct {
 	picture *image.NRGBA
 	turn    int
@@ -136,7 +135,7 @@ func (v view) size() image.Point {
 	return size
 }
 
-// at returns the stored colour of a displayed point (EXIF 2.32, section 4.6.4).
+// at returns a displayed point's stored colour (EXIF 2.32, section 4.6.4).
 func (v view) at(x, y int) []uint8 {
 	last := v.picture.Rect.Size().Sub(image.Pt(1, 1))
 	at := map[int]image.Point{
@@ -150,21 +149,19 @@ func (v view) at(x, y int) []uint8 {
 }
 
 const (
-	// cells is the number of cells across and down into which pictures are divided for the comparison, so that their
-	// sizes may differ.
+	// cells is the number of comparison cells across and down, which makes images of different sizes comparable.
 	cells = 32
-	// jpegBlock is the minimum size of a cell in pixels: JPEG mixes adjacent pixels.
+	// jpegBlock is the minimum cell size in pixels, because JPEG mixes adjacent pixels.
 	jpegBlock = 8
-	// mostDifference limits the average difference of a channel's cells, of 255, and mostAtOnce the difference of one
-	// cell.
+	// mostDifference limits a channel's average cell difference, of 255, and mostAtOnce a single cell's.
 	mostDifference, mostAtOnce = 2, 24
 	// leastWhite is the minimum value of white bars.
 	leastWhite = 250
-	// longestSide limits the sides of a rendition.
+	// longestSide limits a rendition's sides.
 	longestSide = 4096
 )
 
-// mean returns the mean colour of a cell on white, and its opacity.
+// mean returns a cell's mean colour on white, and its opacity.
 func (v view) mean(part image.Rectangle) (mean [4]float64) {
 	// Sample large cells.
 	const points = 24
@@ -193,7 +190,7 @@ func cell(in image.Rectangle, x, y, across, down int) image.Rectangle {
 	return image.Rect(size.X*x/across, size.Y*y/down, size.X*(x+1)/across, size.Y*(y+1)/down).Add(in.Min)
 }
 
-// compare compares a picture with its rendition.
+// compare compares an image with its rendition.
 func (v view) compare(on oddfiles.Platform, rendition *image.NRGBA, transparent bool) error {
 	shown, canvas := v.size(), rendition.Rect.Size()
 	inner, err := layout(on, shown, canvas)
@@ -225,7 +222,7 @@ func (v view) compare(on oddfiles.Platform, rendition *image.NRGBA, transparent 
 	return got.bars(inner)
 }
 
-// layout returns the picture's rectangle between the bars of a rendition. The error describes a wrong size.
+// layout returns the image's rectangle between a rendition's bars. The error describes a wrong size.
 func layout(on oddfiles.Platform, shown, canvas image.Point) (image.Rectangle, error) {
 	least, most := 0.0, math.Inf(1)
 	width, height := longestSide, longestSide
@@ -243,7 +240,7 @@ func layout(on oddfiles.Platform, shown, canvas image.Point) (image.Rectangle, e
 	}
 	aspect := float64(canvas.X) / float64(canvas.Y)
 	scale := min(float64(canvas.X)/float64(shown.X), float64(canvas.Y)/float64(shown.Y))
-	// The canvas has bars if the picture is too wide or too high.
+	// The canvas has bars if the image is too wide or too high.
 	withBars := image.Pt(max(shown.X, int(float64(shown.Y)*least)), max(shown.Y, int(float64(shown.X)/most)))
 	expected := min(1, float64(width)/float64(withBars.X), float64(height)/float64(withBars.Y))
 	const about = 0.02
@@ -268,7 +265,7 @@ func layout(on oddfiles.Platform, shown, canvas image.Point) (image.Rectangle, e
 	return image.Rectangle{Min: corner, Max: corner.Add(size)}, nil
 }
 
-// bars returns an error if the bars around the picture are not white.
+// bars returns an error if the bars around the image are not white.
 func (v view) bars(inner image.Rectangle) error {
 	canvas := v.picture.Rect
 	for _, bar := range []image.Rectangle{

@@ -8,14 +8,13 @@ import (
 	"slices"
 )
 
-// shot configures ffmpeg for a film. The defaults are ordinary: 360 × 640 pixels, 30 frames a second, four seconds,
-// H.264 and AAC.
+// shot configures ffmpeg for a video. The defaults are ordinary: 360 × 640 pixels, 30 frames a second, four seconds, H.264 and AAC.
 type shot struct {
 	size, rate   string
 	seconds      float64
 	codec, audio []string
 	ending       string
-	// input is encoded instead of a test picture, and more are the last arguments.
+	// input is encoded instead of a test pattern, and more are the last arguments.
 	input, more []string
 }
 
@@ -26,7 +25,7 @@ var (
 	silent = []string{"-an"}
 )
 
-// film returns a Maker for the film.
+// film returns a Maker for the video.
 func (s shot) film() Maker {
 	if s.size == "" {
 		s.size = "360x640"
@@ -59,7 +58,7 @@ func (s shot) film() Maker {
 	return func(k *Kit) ([]byte, error) { return k.encode(s.ending, nil, args...) }
 }
 
-// repeated makes a film of this length from copies of a shorter one.
+// repeated makes a video of this length from copies of a shorter one.
 func repeated(seconds int, from Maker) Maker {
 	return func(k *Kit) ([]byte, error) {
 		data, err := from(k)
@@ -70,7 +69,7 @@ func repeated(seconds int, from Maker) Maker {
 	}
 }
 
-// turnedFilm makes a film with a rotation for its display.
+// turnedFilm makes a video with a display rotation.
 func turnedFilm(degrees int, from Maker) Maker {
 	return func(k *Kit) ([]byte, error) {
 		data, err := from(k)
@@ -81,12 +80,12 @@ func turnedFilm(degrees int, from Maker) Maker {
 	}
 }
 
-// mirrored mirrors a film by its track matrix, at an offset of ten fields in the track header.
+// mirrored mirrors a video by its track matrix, at an offset of ten fields in the track header.
 func mirrored(data []byte) []byte {
 	return put("tkhd", 40, words(0xffff0000), false)(data)
 }
 
-// codecs returns films by their codecs.
+// codecs returns videos by codec.
 func codecs() []Row {
 	needs := func(encoder string) []string { return []string{encoder, "libx264"} }
 	byCodec := refused("is encoded as")
@@ -119,14 +118,14 @@ func codecs() []Row {
 	}
 }
 
-// subtitled makes a film with a track of subtitles with this text.
+// subtitled makes a video with a subtitle track with this text.
 func subtitled(says string) Maker {
 	text := []byte("1\n00:00:00,500 --> 00:00:03,000\n" + says + "\n")
 	args := []string{"-f", "lavfi", "-i", "testsrc2=size=360x640:rate=30:duration=4", "-f", "srt", "-i", "input", "-map", "0:v", "-map", "1:s", "-c:s", "mov_text"}
 	return func(k *Kit) ([]byte, error) { return k.encode(".mp4", text, append(args, x264...)...) }
 }
 
-// shapes returns films by their size, length and frame rate.
+// shapes returns videos by size, length and frame rate.
 func shapes() []Row {
 	var rows []Row
 	add := func(name, reason string, s shot, want Want, short bool) {

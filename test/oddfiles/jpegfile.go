@@ -18,14 +18,14 @@ type jpegChannel struct {
 	value            func(r, g, b float64) float64
 }
 
-// jpegFile describes the encoding of a picture.
+// jpegFile describes an image's encoding.
 type jpegFile struct {
 	channels []jpegChannel
 	// parts precede the frame.
 	parts []byte
 	// every is the restart interval in units; zero means no restart markers.
 	every int
-	// progressive stores the picture in several scans.
+	// progressive stores the image in several scans.
 	progressive bool
 }
 
@@ -40,13 +40,13 @@ func ycc(across, down, colorAcross, colorDown int) []jpegChannel {
 
 const (
 	jpegBlock = 8
-	// jpegStep is the divisor of each coefficient. It is small, for a low loss.
+	// jpegStep is each coefficient's divisor. It is small, for a low loss.
 	jpegStep = 3
 	// jpegValues is the number of values in a block.
 	jpegValues = jpegBlock * jpegBlock
 )
 
-// zigzag is the order of the coefficients (T.81, figure A.6).
+// zigzag is the coefficient order (T.81, figure A.6).
 var zigzag = [jpegValues]int{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
 	35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
@@ -66,7 +66,7 @@ func jpegPart(marker byte, data ...byte) []byte {
 	return append(binary.BigEndian.AppendUint16([]byte{0xff, marker}, uint16(len(data)+2)), data...)
 }
 
-// encode encodes a picture.
+// encode encodes an image.
 func (f *jpegFile) encode(picture image.Image) []byte {
 	w := &jpegWriter{jpegFile: f, picture: picture}
 	for _, c := range f.channels {
@@ -193,8 +193,8 @@ func (w *jpegWriter) transform(c jpegChannel) [][jpegValues]int {
 	return blocks
 }
 
-// scan writes the coefficients from first to last of channels. A single channel is stored by rows of the blocks that
-// the picture needs, and several channels by units (T.81, section A.2).
+// scan writes the coefficients from first to last of channels. A single channel is stored by rows of the image's blocks, and several
+// channels by units (T.81, section A.2).
 func (w *jpegWriter) scan(first, last int, channels ...int) {
 	head := []byte{byte(len(channels))}
 	for _, i := range channels {

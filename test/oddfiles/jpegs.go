@@ -12,7 +12,7 @@ import (
 	"image/jpeg"
 )
 
-// plainJPEG is the chart as Go's encoder writes it.
+// plainJPEG is the chart as written by Go's encoder.
 func plainJPEG() []byte { return goJPEG(chart()) }
 
 func goJPEG(picture image.Image) []byte {
@@ -26,7 +26,7 @@ func goJPEG(picture image.Image) []byte {
 	return out.Bytes()
 }
 
-// storedJPEG makes the chart with another encoding of its channels.
+// storedJPEG makes the chart with another channel encoding.
 func storedJPEG(f jpegFile) Maker { return fixed(func() []byte { return f.encode(chart()) }) }
 
 // marked inserts segments after the JPEG's start marker.
@@ -68,7 +68,7 @@ func frameChanged(marker, bits byte) func([]byte) []byte {
 	}
 }
 
-// inks returns the channels of a CMYK picture. Both variants are inverted, as Adobe stores them.
+// inks returns a CMYK image's channels. Both variants are inverted, as stored by Adobe.
 func inks(transformed bool) []jpegChannel {
 	black := func(r, g, b float64) float64 { return max(r, g, b) }
 	rest := func(pick func(r, g, b float64) float64) func(r, g, b float64) float64 {
@@ -94,7 +94,7 @@ func inks(transformed bool) []jpegChannel {
 	return []jpegChannel{{1, 1, 1, of(luma)}, {2, 1, 1, of(blueness)}, {3, 1, 1, of(redness)}, {4, 1, 1, black}}
 }
 
-// turned returns a row for each orientation of a JPEG.
+// turned returns a row for each JPEG orientation.
 func turned() []Row {
 	reasons := map[int]string{
 		1: "a phone that was held upright", 2: "front cameras that mirror", 3: "a phone upside down", 4: "scanners of slides",

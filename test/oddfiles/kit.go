@@ -35,12 +35,12 @@ func typeOf(name string) string { return types[strings.ToLower(filepath.Ext(name
 type Kit struct {
 	repository, scratch, ffmpeg string
 	encoders                    string
-	// made has ffmpeg's results, by arguments: rows share the films that they edit.
+	// made holds ffmpeg's results by arguments, because rows edit shared videos.
 	mu   sync.Mutex
 	made map[string]func() ([]byte, error)
 }
 
-// NewKit returns a Kit with the samples of a repository. It stores temporary files in the folder scratch.
+// NewKit returns a Kit with a repository's samples. It stores temporary files in the directory scratch.
 func NewKit(ctx context.Context, repository, scratch string) (*Kit, error) {
 	k := &Kit{repository: repository, scratch: scratch, made: map[string]func() ([]byte, error){}}
 	path, err := exec.LookPath("ffmpeg")
@@ -55,10 +55,10 @@ func NewKit(ctx context.Context, repository, scratch string) (*Kit, error) {
 	return k, err
 }
 
-// ffmpegItself is the need for ffmpeg with the features of every build.
+// ffmpegItself is the need for ffmpeg with features in every build.
 const ffmpegItself = "ffmpeg"
 
-// Lacks returns the first need of a row that is missing; "" if there is none.
+// Lacks returns a row's first missing requirement; "" if there is none.
 func (k *Kit) Lacks(needs []string) string {
 	for _, need := range needs {
 		if k.ffmpeg == "" {
@@ -79,8 +79,8 @@ func (k *Kit) sample(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(k.repository, "internal", "media", "probe", "testdata", name))
 }
 
-// encode runs ffmpeg to write a file with this extension, once for all rows with equal arguments. An input "chart.png"
-// in the arguments is the chart, and "input" is the parameter input.
+// encode runs ffmpeg to write a file with this extension, once for all rows with equal arguments. An input "chart.png" in the arguments is
+// the chart, and "input" is the parameter input.
 func (k *Kit) encode(ending string, input []byte, args ...string) ([]byte, error) {
 	key := fmt.Sprintf("%s %q %x", ending, args, sum(input))
 	k.mu.Lock()
@@ -117,7 +117,7 @@ func (k *Kit) run(ending string, input []byte, args []string) ([]byte, error) {
 	return data, errors.Join(err, os.RemoveAll(folder))
 }
 
-// edit returns a Maker that changes another one's file.
+// edit returns a Maker that changes another Maker's file.
 func edit(from Maker, changes ...func([]byte) []byte) Maker {
 	return func(k *Kit) ([]byte, error) {
 		data, err := from(k)

@@ -3,14 +3,14 @@
 
 package oddfiles
 
-// brandedImage makes the start of an image in boxes, such as HEIC or AVIF.
+// brandedImage makes the start of a box-based image, such as HEIC or AVIF.
 func brandedImage(brand string) Maker {
 	return fixed(func() []byte {
 		return append(box("ftyp", []byte(brand+"\x00\x00\x00\x00mif1"+brand)), box("meta", make([]byte, 400))...)
 	})
 }
 
-// tenSeconds makes a film that every platform accepts, with its movie box before its frames.
+// tenSeconds makes a video that every platform accepts, with its movie box before its frames.
 var tenSeconds = sampled("tenseconds.mp4")
 
 // labels returns files with a wrong name or type.

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// The location in the files is the main station of Zürich, in the formats of EXIF, XMP and films.
+// The location in the files is Zürich's main station, in EXIF, XMP and video formats.
 const (
 	degreesNorth, minutesNorth, hundredthsNorth = 47, 22, 4113
 	degreesEast, minutesEast, hundredthsEast    = 8, 32, 2450
@@ -54,7 +54,7 @@ func east(order binary.ByteOrder) []byte {
 	return longs(order, degreesEast, 1, minutesEast, 1, hundredthsEast, 100)
 }
 
-// fixedPoint encodes a number with 16 fractional bits, as films do.
+// fixedPoint encodes a number with 16 fractional bits, as in videos.
 func fixedPoint(v float64) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(math.Round(v*(1<<16))))
 }
@@ -74,7 +74,7 @@ const (
 	tagThumbnail, tagThumbnailLength = 0x0201, 0x0202
 )
 
-// directoryLength returns the length of a directory with the data that follows it.
+// directoryLength returns a directory's length including its data.
 func directoryLength(tags []tag) int {
 	n := 2 + 12*len(tags) + 4
 	for _, t := range tags {

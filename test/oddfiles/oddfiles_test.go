@@ -20,8 +20,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// TestOddFiles uploads each file, creates a draft and a post for each platform that accepts its kind, and compares the
-// published files with the row. -short uses only some of the files.
+// TestOddFiles uploads each file, creates a draft and a post for each platform that accepts its kind, and compares the published files with
+// the row. -short uses only some of the files.
 func TestOddFiles(t *testing.T) {
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
 	must(t, err)
@@ -29,7 +29,7 @@ func TestOddFiles(t *testing.T) {
 	if assets == "" {
 		assets = filepath.Join(checkout, "bin")
 	}
-	dir, err := os.MkdirTemp("", "oddfiles") //nolint:usetesting // paths of sockets must be short
+	dir, err := os.MkdirTemp("", "oddfiles") //nolint:usetesting // socket paths must be short
 	must(t, err)
 	kit, err := oddfiles.NewKit(t.Context(), checkout, t.TempDir())
 	must(t, err)
@@ -60,7 +60,7 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// trial tests one file.
+// trial tests a file.
 type trial struct {
 	row    *oddfiles.Row
 	kit    *oddfiles.Kit
@@ -116,8 +116,8 @@ func (o *trial) run(t *testing.T) {
 // named matches a platform in an error about accepted files.
 var named = regexp.MustCompile(`\b(x|instagram|threads|tiktok|facebook|youtube) (?:takes|does not take)`)
 
-// create creates a post with the file, or a draft, for the platforms that accept it. It returns the errors for the
-// others: an error applies to the platforms that it names, or to all if it names none.
+// create creates a post with the file, or a draft, for the platforms that accept it. It returns the errors for the others. An error applies
+// to its named platforms, or to all without a name.
 func (o *trial) create(t *testing.T, draft bool) (made delivery, refused map[oddfiles.Platform]string) {
 	t.Helper()
 	refused = map[oddfiles.Platform]string{}
@@ -131,7 +131,7 @@ func (o *trial) create(t *testing.T, draft bool) (made delivery, refused map[odd
 		if !errors.As(err, &answer) || answer.status != http.StatusBadRequest {
 			t.Fatal(err)
 		}
-		// Each sentence is about one platform and follows the name of its field.
+		// Each sentence concerns one platform and follows its field name.
 		for sentence := range strings.SplitSeq(answer.message, "; media_id") {
 			if found := named.FindStringSubmatch(sentence); found != nil {
 				refused[oddfiles.Platform(found[1])] += sentence

@@ -46,7 +46,7 @@ func gpmf() []byte {
 	return entry("DEVC", 0, 1, uint16(len(stream)), stream)
 }
 
-// places returns films with a location.
+// places returns videos with a location.
 func places() []Row {
 	uuid := []byte("\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac")
 	rows := []Row{

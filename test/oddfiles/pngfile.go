@@ -14,7 +14,7 @@ import (
 // The colour types of a PNG (third edition, section 11.2.1).
 const pngGrey, pngColor, pngPalette, pngGreyAlpha, pngColorAlpha = 0, 2, 3, 4, 6
 
-// pngFile describes the encoding of a picture.
+// pngFile describes an image's encoding.
 type pngFile struct {
 	picture     *image.NRGBA
 	depth, kind int
@@ -35,8 +35,7 @@ func zipped(data []byte) []byte {
 	return out.Bytes()
 }
 
-// passes are the passes of an interlaced picture: the first point of each, and the distance between its points (section
-// 8.1).
+// passes are the passes of an interlaced image: each one's first point, and the distance between its points (section 8.1).
 var passes = [][4]int{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
 
 func (f *pngFile) encode() []byte {

@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// storedPNG makes a picture with an encoding and additional chunks before its pixels.
+// storedPNG makes an image with an encoding and additional chunks before its pixels.
 func storedPNG(picture func() *image.NRGBA, depth, kind int, before ...[]byte) Maker {
 	return fixed(func() []byte {
 		return (&pngFile{picture: picture(), depth: depth, kind: kind, before: before}).encode()
@@ -92,7 +92,7 @@ func magickProfile(exif []byte) []byte {
 	return chunk("zTXt", append([]byte("Raw profile type exif\x00\x00"), zipped([]byte(text))...))
 }
 
-// onPNG is the outcome for a PNG: two platforms do not accept the format.
+// onPNG is a PNG's outcome: two platforms do not accept the format.
 var onPNG = asSent.but(rendition, Instagram, TikTok)
 
 func pngs() []Row {

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oddfiles has unusual but valid media files, as phones, cameras and tools write them, and their expected
-// outcome on each platform. The package generates the files from the repository's small samples and with ffmpeg. The
-// tests send them through the whole stack, and decode the published files with a decoder other than Herald's.
+// Package oddfiles has unusual but valid media files, as written by phones, cameras and tools, and their expected outcome on each platform.
+// The package generates the files from the repository's small samples and with ffmpeg. The tests send them through the whole stack, and
+// decode the published files with a decoder other than Herald's.
 package oddfiles
 
 import (
@@ -25,7 +25,7 @@ const (
 	YouTube   Platform = "youtube"
 )
 
-// ImagePlatforms accept images and VideoPlatforms videos, in the order of the table's columns.
+// ImagePlatforms accept images and VideoPlatforms videos, in column order.
 var (
 	ImagePlatforms = []Platform{X, Instagram, Threads, TikTok, Facebook}
 	VideoPlatforms = []Platform{X, Instagram, Threads, TikTok, YouTube}
@@ -38,8 +38,7 @@ type Kind string
 const (
 	// AsSent files are published unchanged.
 	AsSent Kind = "as sent"
-	// WithoutPlace files are published without their location and otherwise unchanged: the length, the pixels and the
-	// frames are the same.
+	// WithoutPlace files are published without their location and otherwise unchanged: the length, the pixels and the frames are the same.
 	WithoutPlace Kind = "without the place"
 	// Rendered images are published as renditions.
 	Rendered Kind = "rendition"
@@ -47,14 +46,14 @@ const (
 	Refused Kind = "refused"
 )
 
-// Outcome is the expected outcome of a file on a platform.
+// Outcome is a file's expected outcome on a platform.
 type Outcome struct {
 	Kind Kind
 	// Says is a part of the expected error.
 	Says string
 }
 
-// String returns the outcome in the format of the table.
+// String returns the outcome in the table's format.
 func (o Outcome) String() string {
 	if o.Kind == Refused {
 		return fmt.Sprintf("refused: %q", o.Says)
@@ -66,8 +65,7 @@ func refused(says string) Outcome { return Outcome{Kind: Refused, Says: says} }
 
 // Want has the expected outcomes of a file.
 type Want struct {
-	// All is the outcome on the platforms that are not in Except. If All is Refused, the file is unusable on every
-	// platform.
+	// All is the outcome on the platforms outside Except. If All is Refused, the file is unusable on every platform.
 	All    Outcome
 	Except map[Platform]Outcome
 }
@@ -102,28 +100,28 @@ func unusable(says string) Want { return Want{All: refused(says)} }
 
 // Row is one file.
 type Row struct {
-	// Name is the file name, and describes what is unusual about the file.
+	// Name is the file name, and describes the file's peculiarity.
 	Name string
-	// Reason names the writer of such files, or a bug report.
+	// Reason names a writer of such files, or a bug report.
 	Reason string
 	// Make generates the file.
 	Make Maker
-	// Needs are requirements besides Go: "ffmpeg", or one of its encoders. The simulated platforms use ffprobe, which
-	// is part of ffmpeg, for what a film's headers lack.
+	// Needs are requirements besides Go: "ffmpeg", or one of its encoders. The simulated platforms use ffprobe, which is part of ffmpeg,
+	// for data missing from a video's headers.
 	Needs []string
 	// Want has the expected outcomes.
 	Want Want
-	// Short is set for the files of a short run.
+	// Short marks the files of a short run.
 	Short bool
 	// Type is the declared type of the upload; "" derives it from the name.
 	Type string
-	// Turn is the EXIF orientation of the picture (EXIF 2.32, section 4.6.4); zero for none.
+	// Turn is the image's EXIF orientation (EXIF 2.32, section 4.6.4); zero for none.
 	Turn int
-	// Shows makes an image that looks the same, for decoders that do not support this file; nil for the file itself.
+	// Shows makes an equal-looking image for decoders that do not support this file; nil for the file itself.
 	Shows Maker
-	// Profile reports that the file has a colour profile, which its renditions must have as well.
+	// Profile reports whether the file has a colour profile, which its renditions must have as well.
 	Profile bool
-	// Place reports that the file contains the location.
+	// Place reports whether the file contains the location.
 	Place bool
 }
 

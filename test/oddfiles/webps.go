@@ -21,8 +21,8 @@ func riffChunk(kind string, data []byte) []byte {
 // The flags in the first chunk of an extended WebP (RFC 9649, section 2.7).
 const webpXMP, webpEXIF, webpAlpha, webpICC = 1 << 2, 1 << 3, 1 << 4, 1 << 5
 
-// extended converts a simple WebP to an extended one, with chunks before and after its picture. The picture has this
-// size, and alpha if it is in flags.
+// extended converts a simple WebP to an extended one, with chunks before and after its image. The image has this size, and alpha if it is
+// in flags.
 func extended(flags byte, width, height int, before, behind []byte) func([]byte) []byte {
 	return func(data []byte) []byte {
 		content := data[12:]
@@ -36,7 +36,7 @@ func extended(flags byte, width, height int, before, behind []byte) func([]byte)
 	}
 }
 
-// libwebp makes a WebP from a picture.
+// libwebp makes a WebP from an image.
 func libwebp(picture Maker, args ...string) Maker {
 	return func(k *Kit) ([]byte, error) {
 		data, err := picture(k)
@@ -47,7 +47,7 @@ func libwebp(picture Maker, args ...string) Maker {
 	}
 }
 
-// onWebP is the outcome for a WebP: three platforms do not accept the format.
+// onWebP is a WebP's outcome: three platforms do not accept the format.
 var onWebP = asSent.but(rendition, Instagram, Threads, Facebook)
 
 func webps() []Row {

@@ -12,13 +12,13 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// atRest is the size of unchanging objects in the control plane, in bytes: etcd's database without its history, and the
-// API server's heap after a garbage collection.
+// atRest is the size of unchanging objects in the control plane, in bytes: etcd's database without its history, and the API server's heap
+// after a garbage collection.
 type atRest struct {
 	etcd, kubeAPIServer float64
 }
 
-// atRest measures the size of all objects in the control plane.
+// atRest measures the total size of all objects in the control plane.
 func (s *session) atRest(ctx context.Context) (atRest, error) {
 	stored, err := s.stack.StoredBytes(ctx)
 	if err != nil {

@@ -22,12 +22,12 @@ const goalB1 = 0.85
 const (
 	// notScheduled selects posts that the manager has not accepted yet.
 	notScheduled = "status.phase!=scheduled,metadata.namespace!=canary"
-	// farAhead is the delay of B1's posts: they are never due during the benchmark.
+	// farAhead is the delay of B1's posts, which never become due during the benchmark.
 	farAhead = 48 * time.Hour
 )
 
-// b1 compares the creation of posts through Herald's REST API, until the manager has accepted each, with two bare
-// programs: one creates the same objects, and the other watches them and writes the same status.
+// b1 compares creating posts through Herald's REST API, including the manager's acceptance of each, with two bare programs: one creates the
+// same objects, and the other watches them and writes the same status.
 type b1 struct {
 	*session
 	load   bare.Config
@@ -75,8 +75,7 @@ func (b *b1) prepare(ctx context.Context) error {
 	})
 }
 
-// warmPosts returns the number of posts before the measurement, for one-time work such as connections and schema
-// lookups.
+// warmPosts returns the number of posts before the measurement, for one-time work such as connections and schema lookups.
 func (b *b1) warmPosts() int { return max(b.b1Posts/10, 4*restInFlight) }
 
 func (b *b1) floor(ctx context.Context, _ int) (float64, map[string]float64, error) {

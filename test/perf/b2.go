@@ -21,8 +21,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The goals of B2: the share of the bare loop's rate, and the writes to the Kubernetes API for a post from its due
-// time on.
+// B2's goals: the share of the bare loop's rate, and the writes to the Kubernetes API for a post from its due time on.
 const (
 	goalB2       = 0.8
 	goalB2Writes = 2.0
@@ -33,18 +32,17 @@ const (
 	notPosted   = "status.phase!=posted,metadata.namespace!=canary"
 	// leadMargin is the minimum time between the last acceptance and the due time.
 	leadMargin = 5 * time.Second
-	// leadTries limits the tries of a round. Each retry doubles the lead.
+	// leadTries limits a round's attempts. Each retry doubles the lead.
 	leadTries = 3
-	// listedAtOnce is the page size of lists of posts.
+	// listedAtOnce is the page size of post lists.
 	listedAtOnce = 500
-	// preparedEvery is the polling interval for the preparation of posts, whose queries load the API server.
+	// preparedEvery is the polling interval for post preparations, whose queries load the API server.
 	preparedEvery = 2 * time.Second
-	// eventsLag is the time without a new event after which all events count as written: Herald spreads the last events
-	// of a burst over minutes.
+	// eventsLag is the time without a new event after which all events count as written: Herald spreads a burst's last events over minutes.
 	eventsLag = 5 * time.Second
 )
 
-// b2 compares the delivery of posts that are all due at once with a bare loop that makes the same writes and calls.
+// b2 compares the delivery of simultaneously due posts with a bare loop that makes the same writes and calls.
 type b2 struct {
 	*session
 	*content
@@ -86,8 +84,7 @@ func (b *b2) report(ctx context.Context, r *report, what string) error {
 		return err
 	}
 	c.Goal, c.Met, c.Posts, c.InFlight = goalB2, c.Ratio >= goalB2, b.b2Posts, b.inFlight
-	// Two results that arrive more than 100 ms apart are written separately: rounding ignores one such post in two
-	// hundred.
+	// Two results that arrive more than 100 ms apart are written separately. Rounding ignores one such post in two hundred.
 	writes := measure.Rounded(measure.Median(b.count), 2)
 	last := len(b.writes) - 1
 	events := measure.Rounded(b.writes[last].Of("events")/float64(b.b2Posts), 3)
@@ -275,8 +272,7 @@ func (b *b2) restart(ctx context.Context) error {
 	return b.stack.StartHerald(ctx)
 }
 
-// awaitPublished waits until this number of posts is published. It queries the platforms, not the API server, whose
-// time is measured.
+// awaitPublished waits until this number of posts is published. It queries the platforms instead of the API server, whose time is measured.
 func (b *b2) awaitPublished(ctx context.Context, posts int) error {
 	return until(ctx, pollEvery, fmt.Sprintf("%d calls have come to the platforms", posts), func(ctx context.Context) (bool, error) {
 		calls, err := b.publishCalls(ctx)

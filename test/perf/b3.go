@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// goalB3 is the goal for the 99th percentile of the lateness, in milliseconds.
+	// goalB3 is the goal for the 99th percentile of the delay, in milliseconds.
 	goalB3 = 50.0
 	// perMinute is the number of posts due per minute.
 	perMinute = 100
 )
 
-// lateness is the result of B3 in milliseconds, from a post's scheduled time to its creation on the platform.
+// lateness is B3's result in milliseconds, from a post's scheduled time to its creation on the platform.
 type lateness struct {
 	P99   float64 `json:"p99_ms"`
 	Goal  float64 `json:"goal"`
@@ -44,8 +44,8 @@ type timely struct {
 	*content
 }
 
-// runB3 schedules posts through the REST API at random milliseconds and reads when the platforms published them. B3M
-// does the same with posts of a picture, alternating between X and Threads, which are prepared ahead of their time.
+// runB3 schedules posts through the REST API at random milliseconds and reads their publication times from the platforms. B3M does the same
+// with image posts, alternating between X and Threads, which are prepared before their time.
 func runB3(ctx context.Context, s *session, r *report, id string) error {
 	var l lateness
 	err := s.prepare(ctx, func() error {

@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The goals of B4: the 99th percentile of the response time, in milliseconds on a quiet machine, or as a multiple of
-// a bare server's with the same bytes in the same run; and the apiserver's memory per post, in bytes.
+// B4's goals: the 99th percentile of the response time, in milliseconds on a quiet machine, or as a multiple of a bare server's with the
+// same bytes in the same run; and the apiserver's memory per post, in bytes.
 const (
 	goalB4      = 5.0
 	goalB4Ratio = 2.0
@@ -41,7 +41,7 @@ const (
 	warmAsks = 2000
 )
 
-// listing is the result of B4 for one distribution of posts over teams.
+// listing is B4's result for a distribution of posts over teams.
 type listing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`
@@ -189,8 +189,7 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 	return float64(now), nil
 }
 
-// askRepeatedly sends requests in several rounds and returns the medians of the rounds, since other programs use the
-// machine as well.
+// askRepeatedly sends requests in several rounds and returns the rounds' medians, since other programs use the machine as well.
 func (b *b4) askRepeatedly(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	var p50, p99, most []float64
 	for range b.rounds {
@@ -259,7 +258,7 @@ func pagesOf(posts int) []page {
 	return pages
 }
 
-// look reads a page once and checks its content: an empty page would be fast.
+// look reads a page once and checks its content, because an empty page would be fast.
 func look(ctx context.Context, page page, asked bare.Request) error {
 	var list struct {
 		Data []json.RawMessage `json:"data"`

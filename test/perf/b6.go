@@ -27,9 +27,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The goals of B6: the time from a manager's start to the first publication of a due post, in seconds; the time from
-// the earliest possible lookup until the last unknown outcome is settled, in seconds; and the peak memory until then,
-// in MiB.
+// B6's goals: the time from a manager's startup to the first publication of a due post, in seconds; the time from the earliest possible
+// lookup until the last unknown outcome is settled, in seconds; and the peak memory until then, in MiB.
 const (
 	goalFirst   = 5.0
 	goalSettled = 30.0

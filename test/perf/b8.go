@@ -27,7 +27,7 @@ const (
 )
 
 const (
-	// archiveInFlight is the number of concurrent requests: people read the archive's pages.
+	// archiveInFlight is the number of concurrent requests by readers of the archive's pages.
 	archiveInFlight = 4
 	// scattered is the number of pages, spread over the whole list, that are requested in turn, so that most are read
 	// from the store.

@@ -23,8 +23,8 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The goals of B9: the apiserver's allocations for one hostile body and its memory increase for many concurrent ones,
-// in MiB, and the processor time of one, in milliseconds.
+// B9's goals: the apiserver's allocations for one hostile body and its memory increase for many concurrent ones, in MiB, and one body's
+// processor time, in milliseconds.
 const (
 	goalOne  = 8.0
 	goalMany = 128.0

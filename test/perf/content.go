@@ -26,7 +26,7 @@ const (
 	firstThreads = 17_800_000_000_000_000
 )
 
-// content is the content of a benchmark's posts: texts to accounts on X, or pictures to accounts on X and Threads.
+// content is a benchmark's post content: texts to accounts on X, or images to accounts on X and Threads.
 type content struct {
 	// teams are the teams of the posts. A team's accounts are ordered by platform, with the same number on each.
 	teams     []stack.Team

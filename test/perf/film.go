@@ -15,14 +15,13 @@ import (
 	"github.com/abema/go-mp4"
 )
 
-// film is an MP4 of any size that is never held in memory: a real film whose box of frames (mdat) is extended after the
-// last frame.
+// film is an MP4 video of any size that is never held in memory: a real video whose frame box (mdat) is extended after the last frame.
 type film struct {
 	head, tail []byte
 	fill       int64
 }
 
-// stretch extends a small film to a size. Frames keep their offsets, so the index remains valid.
+// stretch extends a small video to a size. Frames keep their offsets, so the index remains valid.
 func stretch(data []byte, size int64) (film, error) {
 	var frames mp4.BoxInfo
 	_, err := mp4.ReadBoxStructure(bytes.NewReader(data), func(h *mp4.ReadHandle) (any, error) {
@@ -50,7 +49,7 @@ func stretch(data []byte, size int64) (film, error) {
 
 func (f film) size() int64 { return int64(len(f.head)) + f.fill + int64(len(f.tail)) }
 
-// read returns the film's content. The extension is noise, which does not compress.
+// read returns the video's content. The extension is noise, which does not compress.
 func (f film) read() io.Reader {
 	return io.MultiReader(bytes.NewReader(f.head), io.LimitReader(rand.NewChaCha8([32]byte{}), f.fill), bytes.NewReader(f.tail))
 }

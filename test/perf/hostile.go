@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// hostileID is the benchmark with a hostile team. It runs alone, because it has the request limits of an installation,
-// and the other benchmarks have none.
+// hostileID is the benchmark with a hostile team. It runs alone, because it has an installation's request limits, and the other benchmarks
+// have none.
 const hostileID = "B-HOSTILE"
 
 // The goals for a hostile team's neighbours, and for the processes that they share.
@@ -47,7 +47,7 @@ type hostility struct {
 	// EtcdMiB is the growth of etcd's data without history. BudgetMiB is the team's storage budget.
 	EtcdMiB   float64 `json:"etcd_mib"`
 	BudgetMiB float64 `json:"budget_mib"`
-	// Attacks counts the responses to each attack, by status or error.
+	// Attacks counts each attack's responses, by status or error.
 	Attacks map[string]map[string]int `json:"attacks"`
 }
 

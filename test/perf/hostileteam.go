@@ -76,8 +76,8 @@ const (
 	endless = 1 << 30
 	// atOnceOfEnemy is the number of concurrent requests of each attack.
 	atOnceOfEnemy = 4
-	// breath is the pause between two requests of one sender. Together the senders make hundreds of requests a second,
-	// far above a team's limit, and leave processor time for the servers on the same machine.
+	// breath is the pause between two requests of a sender. Together the senders make hundreds of requests a second, far above a team's
+	// limit, and leave processor time for the servers on the same machine.
 	breath = 50 * time.Millisecond
 )
 

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// acme is the Team of the suite, and richer a patch to the largest plan.
+// acme is the suite's Team, and richer a patch to the largest plan.
 func acme() *v1alpha1.Team {
 	return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}, Spec: v1alpha1.TeamSpec{
 		Namespace: ofTeam, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter},
@@ -37,8 +37,8 @@ func everyRight() *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// The attempts of an attacker with the code and the token of a process. The tables in this folder test each step
-// separately, with every role; these tests cover the roles and the policies together.
+// The attempts of an attacker with a process's code and token. The tables in this folder test each step separately, with every role; these
+// tests cover the roles and the policies together.
 var _ = DescribeTable("An attacker with either process", func(ctx SpecContext, attempt func(context.Context, client.Client) error, words ...string) {
 	for _, who := range []client.Client{manager, apiserver} {
 		outcomeIs(attempt(ctx, who), words...)
@@ -132,7 +132,7 @@ var _ = DescribeTable("An attacker with the apiserver", func(ctx SpecContext, at
 	Entry("publishes a draft and leaves no name", func(ctx context.Context) error { return change(ctx, apiserver, draft(), `{"spec":{"draft":null}}`) }, policy),
 )
 
-// The remaining rights are what the processes exist for; SECURITY.md lists them.
+// The remaining permissions are the processes' purpose; SECURITY.md lists them.
 var _ = Describe("The remaining access of an attacker with a process", func() {
 	It("is writing what users and API keys may write, as any user, with an identifying label", func(ctx SpecContext) {
 		for _, planted := range []client.Object{sent(ofTeam), keyOf(newKey, "grace"), connected(ofTeam), grant(ofTeam, func(g *v1alpha1.OAuthGrant) {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// right has an account's rights to one resource, or to named objects of it. Every row needs a reason: the need for the
-// right, and the policy that restricts it if it is too broad.
+// right has an account's rights to one resource, or to named objects of it. Every row needs a reason: why the right is needed, and which
+// policy restricts it if it is too broad.
 type right struct {
 	// of is "resource.group", or "resource.group name,name".
 	of string
@@ -137,7 +137,7 @@ var rightsOfManager = map[string][]right{
 	},
 }
 
-// rightsOfAPIServer include the rights for people and agents.
+// rightsOfAPIServer include the rights for users and agents.
 var rightsOfAPIServer = map[string][]right{
 	"everywhere": {
 		{

@@ -158,7 +158,7 @@ var _ = DescribeTable("With its installed roles, in a Media the manager", func(c
 	Entry("makes one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "create no Media"),
 )
 
-// ofHerald are the roles of Herald's own service accounts, which are not for people.
+// ofHerald are the roles of Herald's own service accounts, which are not for users.
 var ofHerald = []string{"herald-manager", "herald-apiserver", "herald-release"}
 
 var _ = Describe("A file's upload address", func() {

@@ -162,8 +162,8 @@ func references(o client.Object, bytes int) {
 	}
 }
 
-// A team's storage limit is the number of objects that Kubernetes counts times their largest size. The webhook is not
-// part of this test, since it only rejects more.
+// A team's storage limit is the number of objects counted by Kubernetes times their maximum size. The webhook is not part of this test,
+// since it only rejects more.
 var _ = Describe("The storage available to each user role", Ordered, func() {
 	post := func(name string) *v1alpha1.Post {
 		return &v1alpha1.Post{

@@ -91,8 +91,8 @@ func flux(ctx context.Context, kubeconfig, folder string) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// fetchPoster stores the picture under the Media's key, as a fetch by a process that ends before it reports success:
-// the next try finds the file.
+// fetchPoster stores the image under the Media's key, like a fetch by a process that ends before it reports success. The next attempt finds
+// the file.
 func fetchPoster(ctx context.Context, namespace string) {
 	media := &v1alpha1.Media{}
 	Eventually(func(g Gomega) {

@@ -126,7 +126,7 @@ var _ = DescribeTable("the content of a new Post", creates,
 	Entry("a TikTok draft with a privacy level", with(asVideo, tiktok(v1alpha1.TikTokOptions{Draft: true, PrivacyLevel: v1alpha1.TikTokPublicToEveryone})), "has no privacyLevel"),
 )
 
-// largest fills every list of a tree, for the maximum cost of the rules.
+// largest fills every list of a tree, for the maximum rule cost.
 func largest(s *v1alpha1.PostSpec) {
 	s.Targets = nil
 	for i := range 100 {

@@ -119,8 +119,8 @@ type transition struct {
 	from, to *v1alpha1.TargetStatus
 }
 
-// transitions runs all possible steps of the recorder, one after another, from an untouched target. Entries that differ
-// only in times, texts and high numbers count as one.
+// transitions runs all possible steps of the recorder, one after another, from an untouched target. Entries that differ only in times,
+// texts and high numbers count as one.
 func transitions(cards int, attempts int32) []transition {
 	steps := steps(cards)
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decode_test checks that the Go types decode every object that the CRDs admit: a single object that does not
-// decode would break every informer. The API server's own code validates the objects, without an API server.
+// Package decode_test checks that the Go types decode every object admitted by the CRDs, because a single undecodable object would break
+// every informer. The API server's own code validates the objects, without an API server.
 package decode_test
 
 import (
