@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
-	"github.com/herald-social/herald/internal/cachetransform"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // scopes returns the namespaces to watch separately: an installation for single namespaces has permissions in these
@@ -58,7 +58,7 @@ func watch[T any, P object[T]](client rest.Interface, resource string, served co
 		contact := &contact{clock: clock}
 		source := contact.observe(cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()))
 		shared := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
-		_ = shared.SetTransform(cachetransform.Transform) // fails only after the informer has started
+		_ = shared.SetTransform(kubeclient.TransformForCache) // fails only after the informer has started
 		w.informers = append(w.informers, informer{shared, contact, namespace})
 	}
 	return w

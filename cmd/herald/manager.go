@@ -37,7 +37,6 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
-	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/pacing"
@@ -213,14 +212,14 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))
 	// Finished posts are not cached, to save memory. Of large objects of teams, the cache keeps only the fields that
 	// are used.
-	options.Cache.DefaultTransform = cachetransform.Transform
+	options.Cache.DefaultTransform = kubeclient.TransformForCache
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
 		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		&rbacv1.RoleBinding{}: namesOf(c.ReleaseName).RoleBindings(),
 		// Only the quotas of teams' budgets.
 		&corev1.ResourceQuota{}: team.Quotas(),
 	}
-	options.Cache.DefaultNamespaces = cachetransform.ByNamespace(c.Namespaces)
+	options.Cache.DefaultNamespaces = kubeclient.CacheByNamespace(c.Namespaces)
 	options.NewClient = newClient
 	options.Client.FieldOwner = managerName
 	// Secrets are never cached.

@@ -20,9 +20,9 @@ import (
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/archive"
-	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/media/transcode"
@@ -40,7 +40,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(cachetransform.IndexMedia(ctx, mgr.GetFieldIndexer()), hook.setup(ctx, mgr, c, registry, teams)); err != nil {
+	if err := errors.Join(kubeclient.IndexMedia(ctx, mgr.GetFieldIndexer()), hook.setup(ctx, mgr, c, registry, teams)); err != nil {
 		return err
 	}
 	return setupControllers(ctx, mgr, c, absent, namespace, registry, apps, identity, tracer, teams, stop, now)

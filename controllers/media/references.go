@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/posting"
 )
@@ -37,7 +36,7 @@ func mediaOf() handler.EventHandler {
 // before it deletes anything.
 func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var posts v1alpha1.PostList
-	inBucket := client.MatchingFields{cachetransform.MediaIndex: cachetransform.MediaBucket(m.Name)}
+	inBucket := client.MatchingFields{kubeclient.MediaIndex: kubeclient.MediaBucket(m.Name)}
 	if err := r.Client.List(ctx, &posts, client.InNamespace(m.Namespace), inBucket, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("cannot look for posts that refer to the media file: %w", err)
 	}
@@ -56,7 +55,7 @@ func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error)
 // mediaNames returns the names of the Media of a post. It reads the post from the API server if the cache does not keep
 // the names.
 func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]string, error) {
-	if cachetransform.HasMediaRefs(post) {
+	if kubeclient.HasMediaRefs(post) {
 		return posting.MediaNames(&post.Spec), nil
 	}
 	var live v1alpha1.Post

@@ -30,8 +30,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/quota"
@@ -90,10 +90,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	o.Owned = passes.Ask
 	r, err := New(o)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(cachetransform.IndexMedia(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	Expect(kubeclient.IndexMedia(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	hand = start(limited, env, byHand, bounded)
-	Expect(cachetransform.IndexMedia(ctx, hand.GetFieldIndexer())).To(Succeed())
+	Expect(kubeclient.IndexMedia(ctx, hand.GetFieldIndexer())).To(Succeed())
 	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Media{}, pendingIndex, pending)).To(Succeed())
 	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Media{}, fileIndex, fileKeys)).To(Succeed())
 	for _, m := range []ctrl.Manager{mgr, hand} {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/limits"
-	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -38,7 +37,7 @@ type inputReader struct {
 // fetchFull reads a post from the API server if the cache holds only a part of it. It reports false if the post was
 // deleted or replaced; the cache will deliver a new post of the same name.
 func (r *inputReader) fetchFull(ctx context.Context, post *v1alpha1.Post) (there bool, err error) {
-	if cachetransform.IsComplete(post) {
+	if kubeclient.IsComplete(post) {
 		return true, nil
 	}
 	select {
@@ -54,7 +53,7 @@ func (r *inputReader) fetchFull(ctx context.Context, post *v1alpha1.Post) (there
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("cannot read the post: %w", err)
-	case live.UID != post.UID || !cachetransform.IsComplete(&live):
+	case live.UID != post.UID || !kubeclient.IsComplete(&live):
 		return false, nil
 	}
 	live.ManagedFields = nil

@@ -40,8 +40,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/media/decode"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
@@ -209,7 +209,7 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 		Scheme:  scheme,
 		Logger:  log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultTransform: cachetransform.Transform, ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultTransform: kubeclient.TransformForCache, ByObject: map[client.Object]cache.ByObject{
 			&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		}},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
@@ -250,7 +250,7 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 	}
 	r, err := post.New(options)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(cachetransform.IndexMedia(context.Background(), mgr.GetFieldIndexer())).To(Succeed())
+	Expect(kubeclient.IndexMedia(context.Background(), mgr.GetFieldIndexer())).To(Succeed())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &manager{cancel: cancel, done: make(chan error, 1)}

@@ -20,8 +20,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/limits"
 	"github.com/herald-social/herald/controllers/post/internal/stats"
-	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting"
 )
@@ -97,9 +97,9 @@ func (q *postQueue) enqueueDependents() handler.EventHandler {
 			return slices.ContainsFunc(post.Spec.Targets, func(t v1alpha1.PostTarget) bool { return t.ConnectionRef.Name == obj.GetName() })
 		}
 		if _, ok := obj.(*v1alpha1.Media); ok {
-			in = append(in, client.MatchingFields{cachetransform.MediaIndex: cachetransform.MediaBucket(obj.GetName())})
+			in = append(in, client.MatchingFields{kubeclient.MediaIndex: kubeclient.MediaBucket(obj.GetName())})
 			uses = func(post *v1alpha1.Post) bool {
-				return !cachetransform.HasMediaRefs(post) || slices.Contains(posting.MediaNames(&post.Spec), obj.GetName())
+				return !kubeclient.HasMediaRefs(post) || slices.Contains(posting.MediaNames(&post.Spec), obj.GetName())
 			}
 		}
 		var posts v1alpha1.PostList

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/cachetransform"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // RoleBindings returns the cache options for role bindings: the manager may list and watch only its own, which
@@ -39,7 +39,7 @@ func named(name string) cache.ByObject {
 // application. The manager's cache selects one name per kind, so these have a cache of their own.
 func (r *Reconciler) watchCredentials(mgr ctrl.Manager, ctl *builder.Builder, byNamespace func(func(client.Object) string) handler.EventHandler) error {
 	credentials, err := cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultNamespaces: cachetransform.ByNamespace(r.Namespaces),
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultNamespaces: kubeclient.CacheByNamespace(r.Namespaces),
 		ByObject: map[client.Object]cache.ByObject{
 			&rbacv1.RoleBinding{}: named(r.Names.CredentialsBinding), &rbacv1.ClusterRole{}: named(r.Names.CredentialsRole),
 		},

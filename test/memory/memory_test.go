@@ -32,7 +32,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/test/envtest"
@@ -90,7 +89,7 @@ var modes = []struct {
 	// older marks an earlier version's behaviour, for comparison.
 	older bool
 }{
-	{name: "the manager's cache", do: cacheAll(cachetransform.Transform), bound: measured{24, 128}},
+	{name: "the manager's cache", do: cacheAll(kubeclient.TransformForCache), bound: measured{24, 128}},
 	{name: "one reading of all posts, as the sweep and the lookup do", do: readAll, bound: measured{24, 128}},
 	{name: "the apiserver's feed", do: feedAll, bound: measured{24, 128}},
 	{name: "before: the manager's cache", do: cacheAll(nil), older: true},

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/cachetransform"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // The manager's cache strips a large post's texts. The specs try every way of writing with such a copy.
@@ -28,9 +28,9 @@ var _ = Describe("A copy of a Post without its texts", func() {
 		Expect(k8s.Create(ctx, post)).To(Succeed())
 		kept = &v1alpha1.Post{}
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), kept)).To(Succeed())
-		_, err := cachetransform.Transform(kept)
+		_, err := kubeclient.TransformForCache(kept)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(cachetransform.IsComplete(kept)).To(BeFalse())
+		Expect(kubeclient.IsComplete(kept)).To(BeFalse())
 		Expect(kept.Spec.Targets[0].Caption).To(BeEmpty())
 	})
 	AfterEach(func(ctx SpecContext) {
@@ -38,7 +38,7 @@ var _ = Describe("A copy of a Post without its texts", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), now)).To(Succeed())
 		Expect(now.Spec).To(Equal(post.Spec), "the post is what it was")
 		Expect(now.Annotations).To(Equal(post.Annotations))
-		Expect(cachetransform.IsComplete(now)).To(BeTrue())
+		Expect(kubeclient.IsComplete(now)).To(BeTrue())
 		now.Finalizers = nil
 		Expect(k8s.Update(ctx, now)).To(Succeed())
 		Expect(k8s.Delete(ctx, now)).To(Succeed())

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/cachetransform"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
@@ -64,7 +64,7 @@ func TestAmbiguous(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kept := tc.other.DeepCopy()
-			if _, err := cachetransform.Transform(kept); err != nil {
+			if _, err := kubeclient.TransformForCache(kept); err != nil {
 				t.Fatal(err)
 			}
 			live := fake.NewClientBuilder().WithScheme(scheme)

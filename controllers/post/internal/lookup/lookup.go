@@ -17,8 +17,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
-	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
@@ -240,7 +240,7 @@ func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alph
 		if t == self || !l.mayMatch(f, t, self) {
 			continue
 		}
-		if !cachetransform.IsComplete(texts) {
+		if !kubeclient.IsComplete(texts) {
 			live, err := l.fetchFull(ctx, post)
 			if live == nil {
 				return false, err

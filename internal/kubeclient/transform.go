@@ -1,14 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cachetransform reduces objects for the manager's cache. A team may store hundreds of posts of the largest
-// size, which wait for months: the cache stores ordinary objects unchanged, and of large ones only the fields that are
-// read while they wait.
-//
-// A reduced object is marked by an annotation whose name is invalid in Kubernetes. Therefore the API server rejects it
-// if it is written back, and it cannot replace the object. The status of a marked object can be written, since the API
-// server ignores everything else in such a write.
-package cachetransform
+package kubeclient
 
 import (
 	"iter"
@@ -22,12 +15,12 @@ import (
 )
 
 const (
-	// mark is the annotation of a reduced object. For posts its value has the buckets; see MediaBuckets.
-	mark = "left out: this is a copy in the memory of Herald, not the object"
+	// reducedMark is the annotation of a reduced object. For posts its value has the buckets; see MediaBuckets.
+	reducedMark = "left out: this is a copy in the memory of Herald, not the object"
 
-	// Small is the size limit in bytes of objects that are stored unchanged. It applies to the texts of a post, and to
-	// the foreign metadata of any object. An ordinary post to all platforms has less.
-	Small = 4 << 10
+	// MaxUnreduced is the size limit in bytes of objects that are stored unchanged. It applies to the texts of a post,
+	// and to the foreign metadata of any object. An ordinary post to all platforms has less.
+	MaxUnreduced = 4 << 10
 	// smallRefs is the size limit in bytes of the references to media files that a reduced post keeps: 400 files by the
 	// names that Herald gives.
 	smallRefs = 16 << 10
@@ -41,13 +34,21 @@ const (
 // IsComplete reports whether an object is unreduced. Read a reduced object from the API server before using its
 // content.
 func IsComplete(obj metav1.Object) bool {
-	_, marked := obj.GetAnnotations()[mark]
+	_, marked := obj.GetAnnotations()[reducedMark]
 	return !marked
 }
 
-// Transform reduces an object before the cache stores it. It drops the managed fields of all kinds, and large fields of
+// TransformForCache reduces an object before the manager's cache stores it. A team may store hundreds of posts of the
+// largest size, which wait for months: the cache stores ordinary objects unchanged, and of large ones only the fields
+// that are read while they wait.
+//
+// A reduced object is marked by an annotation whose name is invalid in Kubernetes. Therefore the API server rejects it
+// if it is written back, and it cannot replace the object. The status of a marked object can be written, since the API
+// server ignores everything else in such a write.
+//
+// The transform drops the managed fields of all kinds, and large fields of
 // the kinds that teams create.
-func Transform(obj any) (any, error) {
+func TransformForCache(obj any) (any, error) {
 	object, ok := obj.(metav1.Object)
 	if !ok {
 		return obj, nil // the tombstone of a missed deletion
@@ -57,7 +58,7 @@ func Transform(obj any) (any, error) {
 	case *v1alpha1.Post:
 		transformPost(obj)
 	case *v1alpha1.Connection, *v1alpha1.Media, *v1alpha1.APIKey, *v1alpha1.OAuthGrant:
-		if IsComplete(object) && foreignMetadata(object) > Small {
+		if IsComplete(object) && foreignMetadata(object) > MaxUnreduced {
 			dropMetadata(object, "")
 		}
 	}
@@ -66,7 +67,7 @@ func Transform(obj any) (any, error) {
 
 func transformPost(post *v1alpha1.Post) {
 	refs := refsOf(&post.Spec)
-	if !IsComplete(post) || foreignMetadata(post)+textsOf(&post.Spec) <= Small && refs <= smallRefs {
+	if !IsComplete(post) || foreignMetadata(post)+textsOf(&post.Spec) <= MaxUnreduced && refs <= smallRefs {
 		return
 	}
 	buckets := ""
@@ -95,7 +96,7 @@ func foreignMetadata(object metav1.Object) (bytes int) {
 // dropMetadata drops foreign metadata, and marks the object.
 func dropMetadata(object metav1.Object, value string) {
 	annotations := heraldKeys(object.GetAnnotations())
-	annotations[mark] = value
+	annotations[reducedMark] = value
 	object.SetAnnotations(annotations)
 	object.SetLabels(heraldKeys(object.GetLabels()))
 	object.SetOwnerReferences(nil)

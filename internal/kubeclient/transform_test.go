@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cachetransform_test
+package kubeclient_test
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/cachetransform"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 func ordinary() *v1alpha1.Post {
@@ -41,7 +41,7 @@ func ordinary() *v1alpha1.Post {
 
 func transformed[T any](t *testing.T, obj T) T {
 	t.Helper()
-	out, err := cachetransform.Transform(obj)
+	out, err := kubeclient.TransformForCache(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestOrdinaryPostIsKept(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("an ordinary post costs no read, so it is kept as it is: -want +got:\n%s", diff)
 	}
-	if !cachetransform.IsComplete(got) {
+	if !kubeclient.IsComplete(got) {
 		t.Error("it counts as a copy that lacks something")
 	}
 }
@@ -116,10 +116,10 @@ func TestLargePost(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			post := ordinary()
 			tt.change(post)
-			buckets := cachetransform.MediaBuckets(post)
+			buckets := kubeclient.MediaBuckets(post)
 			before := post.DeepCopy()
 			got := transformed(t, post)
-			if cachetransform.IsComplete(got) {
+			if kubeclient.IsComplete(got) {
 				t.Fatal("it is taken for the object")
 			}
 			stored, err := json.Marshal(got)
@@ -139,10 +139,10 @@ func TestLargePost(t *testing.T) {
 				got.Annotations[v1alpha1.BornAnnotation] != "then" || got.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginAPI {
 				t.Errorf("its metadata lacks something that is read: %+v", got.ObjectMeta)
 			}
-			if cachetransform.HasMediaRefs(got) != tt.media {
-				t.Errorf("its files are known: %t, want %t", cachetransform.HasMediaRefs(got), tt.media)
+			if kubeclient.HasMediaRefs(got) != tt.media {
+				t.Errorf("its files are known: %t, want %t", kubeclient.HasMediaRefs(got), tt.media)
 			}
-			if diff := cmp.Diff(buckets, cachetransform.MediaBuckets(got)); diff != "" {
+			if diff := cmp.Diff(buckets, kubeclient.MediaBuckets(got)); diff != "" {
 				t.Errorf("it is not found by its files any more: %s", diff)
 			}
 			again := got.DeepCopy()
@@ -160,9 +160,9 @@ func TestBuckets(t *testing.T) {
 	for i := range 35 {
 		post.Spec.Image.MediaRefs = append(post.Spec.Image.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprintf("m-%d", i)})
 	}
-	found := cachetransform.MediaBuckets(post)
+	found := kubeclient.MediaBuckets(post)
 	for _, ref := range post.Spec.Image.MediaRefs {
-		if !slices.Contains(found, cachetransform.MediaBucket(ref.Name)) {
+		if !slices.Contains(found, kubeclient.MediaBucket(ref.Name)) {
 			t.Errorf("%s is in no bucket of the post", ref.Name)
 		}
 	}
@@ -176,7 +176,7 @@ func TestOtherKinds(t *testing.T) {
 		Name: "x", Annotations: map[string]string{v1alpha1.ProbeAnnotation: "p", "example.com/note": strings.Repeat("a", 100_000)},
 	}, Spec: v1alpha1.ConnectionSpec{AccountID: "7"}}
 	got := transformed(t, conn)
-	if cachetransform.IsComplete(got) || got.Annotations["example.com/note"] != "" || got.Annotations[v1alpha1.ProbeAnnotation] != "p" || got.Spec.AccountID != "7" {
+	if kubeclient.IsComplete(got) || got.Annotations["example.com/note"] != "" || got.Annotations[v1alpha1.ProbeAnnotation] != "p" || got.Spec.AccountID != "7" {
 		t.Errorf("of a connection foreign annotations alone are left out, got %+v", got)
 	}
 	missed := toolscache.DeletedFinalStateUnknown{Key: "a/b"}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cachetransform
+package kubeclient
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// buckets is the number of buckets for the names of media files. An index by name would have an entry for each of the
-// 10,000 files that a post can name, about 200 bytes each; an index by bucket has at most this many per post.
-const buckets = 256
+// mediaBuckets is the number of buckets for the names of media files. An index by name would have an entry for each of
+// the 10,000 files that a post can name, about 200 bytes each; an index by bucket has at most this many per post.
+const mediaBuckets = 256
 
-// names are the names of the buckets.
-var names = func() (all [buckets]string) {
+// bucketNames are the names of the buckets.
+var bucketNames = func() (all [mediaBuckets]string) {
 	for i := range all {
 		all[i] = hex.EncodeToString([]byte{byte(i)})
 	}
@@ -45,7 +45,7 @@ func IndexMedia(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 // MediaBucket is the bucket of a media file's name.
-func MediaBucket(name string) string { return names[bucketOf(name)] }
+func MediaBucket(name string) string { return bucketNames[bucketOf(name)] }
 
 func bucketOf(name string) byte {
 	hash := fnv.New32a()
@@ -57,24 +57,24 @@ func bucketOf(name string) byte {
 // MediaBuckets returns the buckets of all media files that a post names, each once, also if the cache has dropped its
 // references.
 func MediaBuckets(post *v1alpha1.Post) []string {
-	set, err := hex.DecodeString(post.Annotations[mark])
-	if err != nil || len(set) != buckets/8 {
+	set, err := hex.DecodeString(post.Annotations[reducedMark])
+	if err != nil || len(set) != mediaBuckets/8 {
 		set = bitsOf(&post.Spec)
 	}
 	var found []string
-	for i := range buckets {
+	for i := range mediaBuckets {
 		if set[i/8]&(1<<(i%8)) != 0 {
-			found = append(found, names[i])
+			found = append(found, bucketNames[i])
 		}
 	}
 	return found
 }
 
 // HasMediaRefs reports whether a post in the cache still has all its references to media files.
-func HasMediaRefs(post *v1alpha1.Post) bool { return post.Annotations[mark] == "" }
+func HasMediaRefs(post *v1alpha1.Post) bool { return post.Annotations[reducedMark] == "" }
 
 func bitsOf(spec *v1alpha1.PostSpec) []byte {
-	set := make([]byte, buckets/8)
+	set := make([]byte, mediaBuckets/8)
 	for name := range mediaOf(spec) {
 		b := bucketOf(name)
 		set[b/8] |= 1 << (b % 8)

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cachetransform
+package kubeclient
 
 import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -9,9 +9,9 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// ByNamespace limits a cache to the namespaces that an installation serves; nil does not limit it. An installation for
-// single namespaces may not list objects in others.
-func ByNamespace(served configv1alpha1.Namespaces) map[string]cache.Config {
+// CacheByNamespace limits a cache to the namespaces that an installation serves; nil does not limit it. An installation
+// for single namespaces may not list objects in others.
+func CacheByNamespace(served configv1alpha1.Namespaces) map[string]cache.Config {
 	if len(served) == 0 {
 		return nil
 	}
