@@ -31,7 +31,6 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
@@ -259,7 +258,7 @@ func (s *Server) setHandlers(service *bridge.Service, bounds rest.Limits, m *met
 		// Shutdown waits for responses, and event streams of posts last for minutes.
 		s.api.RegisterOnShutdown(s.web.close)
 	}
-	s.health = server(probes.Handler(s.config.Log, probes.Checks{Alive: func(*http.Request) error { return nil }, Ready: s.readyz}))
+	s.health = server(ProbeHandler(s.config.Log, ProbeChecks{Alive: func(*http.Request) error { return nil }, Ready: s.readyz}))
 	return nil
 }
 

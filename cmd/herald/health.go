@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/internal/apiclock"
-	"github.com/herald-social/herald/internal/probes"
 )
 
 // started is a readiness check. A manager is ready if it works or could take over the lease: its caches are filled and
@@ -48,7 +48,7 @@ func (*started) NeedLeaderElection() bool { return false }
 // syncedWithin is how long a probe waits for the caches, which are polled ten times a second.
 const syncedWithin = 200 * time.Millisecond
 
-// Check is a probe check; see probes.Checks.
+// Check is a probe check; see apiserver.ProbeChecks.
 func (s *started) Check(r *http.Request) error {
 	if !s.running.Load() {
 		return errors.New("the process has not begun to work yet, or is stopping")
@@ -81,7 +81,7 @@ func listenHealth(ctx context.Context, endpoint configv1alpha1.Endpoint) (net.Li
 
 // addProbes serves the probes of a manager, from before it fills its caches until after it has ended. The probes of
 // controller-runtime would expose the checks and their errors to every client (/readyz/NAME, ?verbose).
-func addProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.Endpoint, checks probes.Checks) error {
+func addProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.Endpoint, checks apiserver.ProbeChecks) error {
 	if endpoint.Off() {
 		return nil
 	}
@@ -91,7 +91,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.En
 	}
 	log := slog.New(logr.ToSlogHandler(mgr.GetLogger()))
 	return mgr.Add(&manager.Server{
-		Name: "health probes", Listener: listener, Server: &http.Server{ReadHeaderTimeout: healthTimeout, Handler: probes.Handler(log, checks)},
+		Name: "health probes", Listener: listener, Server: &http.Server{ReadHeaderTimeout: healthTimeout, Handler: apiserver.ProbeHandler(log, checks)},
 	})
 }
 
@@ -104,7 +104,7 @@ func serveWaiting(ctx context.Context, endpoint configv1alpha1.Endpoint, log *sl
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{ReadHeaderTimeout: healthTimeout, Handler: probes.Handler(log, probes.Checks{
+	server := &http.Server{ReadHeaderTimeout: healthTimeout, Handler: apiserver.ProbeHandler(log, apiserver.ProbeChecks{
 		Alive: healthz.Ping, Ready: func(*http.Request) error { return errUnanswered },
 	})}
 	ended := make(chan struct{})

@@ -32,6 +32,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
@@ -40,7 +41,6 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/pacing"
-	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 )
@@ -257,7 +257,7 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
 	started := &started{synced: mgr.GetCache().WaitForCacheSync, clock: cluster.clock}
-	if err := errors.Join(mgr.Add(started), addProbes(ctx, mgr, c.Health, probes.Checks{Alive: alive, Ready: started.Check})); err != nil {
+	if err := errors.Join(mgr.Add(started), addProbes(ctx, mgr, c.Health, apiserver.ProbeChecks{Alive: alive, Ready: started.Check})); err != nil {
 		return nil, fmt.Errorf("cannot serve the probes: %w", err)
 	}
 	return mgr, nil

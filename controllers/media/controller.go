@@ -149,7 +149,7 @@ func New(o Options) (*Reconciler, error) {
 
 // SetupWithManager adds the reconciler and its sweep to a manager. A Media is reconciled when it changes, when a post
 // that refers to it is created or deleted, when a Team acquires its namespace, and on a schedule. The manager's cache
-// needs the index cachetransform.MediaIndex.
+// needs the index kubeclient.MediaIndex.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Media{}, pendingIndex, pending); err != nil {
 		return fmt.Errorf("cannot index the media files that are waited for: %w", err)

@@ -72,7 +72,7 @@ type Plans struct {
 // Options configures the reconciler. Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID
 // are required.
 type Options struct {
-	// Client reads from the cache, which needs the index cachetransform.MediaIndex, and writes to the API server.
+	// Client reads from the cache, which needs the index kubeclient.MediaIndex, and writes to the API server.
 	Client client.Client
 	// APIReader reads from the API server without the cache.
 	APIReader client.Reader

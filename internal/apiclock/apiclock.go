@@ -141,7 +141,7 @@ func (c *Clock) Skew() time.Duration {
 	return 0
 }
 
-// Check is a check for probes.Checks: a process that does not know the time is not ready.
+// Check is a readiness check: a process that does not know the time is not ready.
 func (c *Clock) Check(*http.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -300,7 +300,7 @@ func (l *Lock) expire(since time.Time) {
 	}
 }
 
-// Check is a probe check; see probes.Checks. It fails if a leader has outlived its lease by overdue.
+// Check is a probe check; see apiserver.ProbeChecks. It fails if a leader has outlived its lease by overdue.
 func (l *Lock) Check(*http.Request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package probes_test
+package apiserver_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/herald-social/herald/internal/probes"
+	"github.com/herald-social/herald/apiserver"
 )
 
 // TestProbe checks that the response has only the result, and the log the cause: once, for any number of requests.
@@ -21,7 +21,7 @@ func TestProbe(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	var cause error
-	handler := probes.Handler(slog.New(slog.NewTextHandler(&out, nil)), probes.Checks{
+	handler := apiserver.ProbeHandler(slog.New(slog.NewTextHandler(&out, nil)), apiserver.ProbeChecks{
 		Alive: func(*http.Request) error { return nil },
 		Ready: func(*http.Request) error { return cause },
 	})

@@ -1,9 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probes serves the liveness and readiness of a process. The kubelet sends no token, so the probes are open to
-// the network: the response has only the result, and the log has the cause.
-package probes
+package apiserver
 
 import (
 	"fmt"
@@ -12,14 +10,16 @@ import (
 	"sync"
 )
 
-// Checks return why a process is not alive, or not ready; nil if it is. The text of an error stays the same while its
-// cause does.
-type Checks struct {
+// ProbeChecks return why a process is not alive, or not ready; nil if it is. The text of an error stays the same while
+// its cause does.
+type ProbeChecks struct {
 	Alive, Ready func(*http.Request) error
 }
 
-// Handler serves /livez and /readyz.
-func Handler(log *slog.Logger, checks Checks) http.Handler {
+// ProbeHandler serves the liveness and readiness of a process, under /livez and /readyz. The kubelet sends no token, so
+// the probes are open to the network: the response has only the result, and the log has the cause. The manager's probes
+// are the same.
+func ProbeHandler(log *slog.Logger, checks ProbeChecks) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /livez", &probe{log: log, state: "alive", check: checks.Alive})
 	mux.Handle("GET /readyz", &probe{log: log, state: "ready", check: checks.Ready})
