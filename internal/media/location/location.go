@@ -11,7 +11,7 @@ import (
 	"io"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 const (
@@ -39,7 +39,7 @@ func (p *UnreadableError) Error() string { return "the file " + p.Message }
 // if the file is at fault; any other is from reading it. The file must have been probed: Find skips invalid parts, as
 // players do.
 func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
-	c := &cleaner{file: blocks.New(r, size, budget)}
+	c := &cleaner{file: store.NewBlockReader(r, size, budget)}
 	switch v1alpha1.MimeType(mimeType) {
 	case v1alpha1.MimeJPEG:
 		c.cleanAppended(c.picture(0))
@@ -53,7 +53,7 @@ func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 		return Patches{}, fmt.Errorf("files of type %q are not searched for a place", mimeType)
 	}
 	switch failure := c.file.Failure(); {
-	case errors.Is(failure, blocks.ErrTooMuch):
+	case errors.Is(failure, store.ErrReadBudget):
 		return Patches{}, &UnreadableError{fmt.Sprintf("is too intricate: where it was taken does not follow from its first %d MiB of structure", budget>>20)}
 	case failure != nil:
 		return Patches{}, failure
@@ -64,9 +64,9 @@ func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 }
 
 // cleaner collects the patches of one file. A read error ends the search of a part like the end of the file does; the
-// blocks.Reader stores it.
+// store.BlockReader stores it.
 type cleaner struct {
-	file    *blocks.Reader
+	file    *store.BlockReader
 	found   collection
 	problem *UnreadableError
 	// buffer is the buffer of search.

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // An MP4 or QuickTime film consists of boxes (ISO 14496-12, section 4.2): each has its length and its kind, and some
@@ -49,7 +49,7 @@ type box struct {
 
 // boxes reads the boxes of a film.
 type boxes struct {
-	file *blocks.Reader
+	file *store.BlockReader
 	size int64
 	seen int
 	// scratch is the buffer that fields returns, and table the buffer for the entries of tables.

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // pngColors are the colour chunks of a PNG, except the ICC profile.
@@ -95,7 +95,7 @@ func codedColorSpace(code [4]byte) (m colorSpace, ok bool) {
 // pngGamma reads the gamma of a PNG (third edition, section 11.3.2.2); ok is true if there is one. It returns zero for
 // a value within 5 % of 1/2.2, which programs write for sRGB (libpng's threshold), and for values outside of 0.01 to
 // 10.
-func pngGamma(file *blocks.Reader, at int64) (gamma float64, ok bool) {
+func pngGamma(file *store.BlockReader, at int64) (gamma float64, ok bool) {
 	const one, screen, about, least, most = 100_000, 45_455, 2_273, 1_000, 1_000_000
 	var value [4]byte
 	if _, err := file.ReadAt(value[:], at); err != nil {
@@ -120,7 +120,7 @@ var (
 
 // pngPrimaries reads the chunk cHRM (PNG, third edition, section 11.3.2.1). It returns nil for sRGB's primaries, which
 // programs write with different precision, and for invalid ones.
-func pngPrimaries(file *blocks.Reader, at int64) *primaries {
+func pngPrimaries(file *store.BlockReader, at int64) *primaries {
 	const one, about = 100_000, 0.005
 	var data [32]byte
 	if _, err := file.ReadAt(data[:], at); err != nil {

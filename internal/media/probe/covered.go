@@ -8,7 +8,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // A JPEG that lacks its last two bytes, the end marker, may have every pixel: viewers show it, and an upload is never
@@ -32,7 +32,7 @@ func appendTable(tables []jpegTable, table jpegTable) []jpegTable {
 
 // jpegComplete reports whether a JPEG has all of its pixels. It searches for the end marker after the first parts,
 // since the preview that cameras put into the metadata has its own.
-func jpegComplete(file *blocks.Reader, parts *imageParts) (whole bool, damage string) {
+func jpegComplete(file *store.BlockReader, parts *imageParts) (whole bool, damage string) {
 	if parts.pixels == 0 {
 		return false, ""
 	}
@@ -46,7 +46,7 @@ func jpegComplete(file *blocks.Reader, parts *imageParts) (whole bool, damage st
 
 // covered reports whether the scans of a JPEG contain every pixel, and how far it read. It does not support progressive
 // pictures, whose scans refine each other.
-func covered(file *blocks.Reader, parts *imageParts) (whole bool, at int64) {
+func covered(file *store.BlockReader, parts *imageParts) (whole bool, at int64) {
 	frame, ok := readFrame(file, parts)
 	if !ok || frame.unreadable(true) != "" || frame.kind > jpegExtended {
 		return false, parts.pixels
@@ -78,7 +78,7 @@ const jpegExtended = 0xc1
 
 // jpegWalk walks through the coded pixels of a JPEG.
 type jpegWalk struct {
-	file    *blocks.Reader
+	file    *store.BlockReader
 	frame   *jpegFrame
 	scanned map[byte]bool
 	// codes are the codes for the first value of a block, and for the others, by number.

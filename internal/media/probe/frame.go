@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // jpegFrame is the frame of a JPEG, which describes its pixels (ITU-T T.81, section B.2.2).
@@ -30,7 +30,7 @@ type jpegComponent struct {
 const mostComponents = 4
 
 // readFrame reads the frame of a JPEG; false if there is none.
-func readFrame(file *blocks.Reader, parts *imageParts) (f jpegFrame, ok bool) {
+func readFrame(file *store.BlockReader, parts *imageParts) (f jpegFrame, ok bool) {
 	const head, entry = 6, 3
 	data := make([]byte, min(parts.frame.end-parts.frame.start, head+(mostComponents+1)*entry))
 	if _, err := file.ReadAt(data, parts.frame.start); err != nil || len(data) < head {

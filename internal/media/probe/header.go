@@ -13,7 +13,7 @@ import (
 	"math"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // Header holds the properties of an image that are needed before it is decoded.
@@ -49,19 +49,19 @@ const longestProfile, longestPrint = 1 << 20, 4 << 20
 // ReadHeader reads the header of an image of this size and type. The error is an *InvalidFileError if the file is at
 // fault; any other is from reading it.
 func ReadHeader(r io.ReaderAt, size int64, mimeType string) (Header, error) {
-	file := blocks.New(r, size, budget)
+	file := store.NewBlockReader(r, size, budget)
 	h, parts, err := header(file, size, v1alpha1.MimeType(mimeType))
 	if err == nil {
 		h.Profile = parts.colorSpace().profile(file, &parts, h.Inks)
 	}
-	if failure := file.Failure(); failure != nil && !errors.Is(failure, blocks.ErrTooMuch) {
+	if failure := file.Failure(); failure != nil && !errors.Is(failure, store.ErrReadBudget) {
 		return Header{}, failure
 	}
 	return h, err
 }
 
 // header reads everything but the profile.
-func header(file *blocks.Reader, size int64, mimeType v1alpha1.MimeType) (Header, imageParts, error) {
+func header(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (Header, imageParts, error) {
 	format, ok := imageFormats[mimeType]
 	if !ok {
 		return Header{}, imageParts{}, &InvalidFileError{Reason: v1alpha1.ReasonWrongType, Message: "Only JPEG, PNG and WebP images can be converted."}
@@ -101,7 +101,7 @@ func headerError(err error) *InvalidFileError {
 }
 
 // unconvertible returns Header.Unconvertible.
-func unconvertible(file *blocks.Reader, h *Header, parts *imageParts, m colorSpace) string {
+func unconvertible(file *store.BlockReader, h *Header, parts *imageParts, m colorSpace) string {
 	if h.Animated {
 		return "is an animation, which the platform does not take; upload a still JPEG, or a video"
 	}
@@ -114,7 +114,7 @@ func unconvertible(file *blocks.Reader, h *Header, parts *imageParts, m colorSpa
 }
 
 // profile returns the ICC profile of an image; nil if it has none, or one that is too long.
-func (m colorSpace) profile(file *blocks.Reader, parts *imageParts, inks bool) []byte {
+func (m colorSpace) profile(file *store.BlockReader, parts *imageParts, inks bool) []byte {
 	switch {
 	case m.primaries != nil:
 		return m.primaries.iccProfile()
@@ -130,7 +130,7 @@ func (m colorSpace) profile(file *blocks.Reader, parts *imageParts, inks bool) [
 }
 
 // joined reads the parts of a colour profile; nil if there is none, or it is too long.
-func joined(file *blocks.Reader, parts []span, longest int64) []byte {
+func joined(file *store.BlockReader, parts []span, longest int64) []byte {
 	var all []byte
 	for _, part := range parts {
 		length := part.end - part.start
@@ -165,7 +165,7 @@ func unpacked(chunk []byte) []byte {
 }
 
 // jpegBytes estimates the memory of decoding a JPEG.
-func jpegBytes(file *blocks.Reader, parts *imageParts, pixels int64) int64 {
+func jpegBytes(file *store.BlockReader, parts *imageParts, pixels int64) int64 {
 	const most = 24
 	frame, ok := readFrame(file, parts)
 	if !ok {
@@ -175,7 +175,7 @@ func jpegBytes(file *blocks.Reader, parts *imageParts, pixels int64) int64 {
 }
 
 // pngBytes estimates the memory of decoding a PNG (PNG, third edition, section 11.2.1).
-func pngBytes(file *blocks.Reader, _ *imageParts, pixels int64) int64 {
+func pngBytes(file *store.BlockReader, _ *imageParts, pixels int64) int64 {
 	const depthAt, length, deep, paletted = 24, 5, 16, 3
 	var head [length]byte
 	if _, err := file.ReadAt(head[:], depthAt); err != nil {
@@ -197,7 +197,7 @@ func pngBytes(file *blocks.Reader, _ *imageParts, pixels int64) int64 {
 // webpBytes estimates the memory of decoding a WebP. A lossy picture stores colours for every fourth point; a lossless
 // one stores four bytes per point, which are unpacked into a copy. Transparency is lossless, and an extended file may
 // have either form. The decoder also holds the file.
-func webpBytes(file *blocks.Reader, parts *imageParts, pixels int64) int64 {
+func webpBytes(file *store.BlockReader, parts *imageParts, pixels int64) int64 {
 	if parts.kind == "VP8 " {
 		return pixels*3/2 + file.Size()
 	}

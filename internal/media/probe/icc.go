@@ -9,7 +9,7 @@ import (
 	"slices"
 	"unicode/utf16"
 
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // Offsets in the header of a profile (ICC.1, section 7.2): the colour space, the connection space, and the number of
@@ -21,7 +21,7 @@ const (
 )
 
 // readAcross fills p from an offset in data that several parts of a file contain.
-func readAcross(file *blocks.Reader, parts []span, p []byte, at int64) bool {
+func readAcross(file *store.BlockReader, parts []span, p []byte, at int64) bool {
 	for _, part := range parts {
 		length := part.end - part.start
 		if at >= length {
@@ -41,7 +41,7 @@ func readAcross(file *blocks.Reader, parts []span, p []byte, at int64) bool {
 
 // printing reports whether a profile describes inks, and whether Herald can convert from them: by a table from inks to
 // the connection space (ICC.1, section 8.3: A2B0 with the types lut8, lut16 and lutAToB).
-func printing(file *blocks.Reader, parts []span) (inks, convertible bool) {
+func printing(file *store.BlockReader, parts []span) (inks, convertible bool) {
 	const most = 100
 	var head [iccHeader]byte
 	if !readAcross(file, parts, head[:], 0) || string(head[iccSpaceAt:][:4]) != "CMYK" {

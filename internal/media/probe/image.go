@@ -14,18 +14,18 @@ import (
 	"golang.org/x/image/webp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // imageFormat has the functions for one format of images.
 type imageFormat struct {
 	config func(io.Reader) (image.Config, error)
 	// parse finds the parts of the file that Herald needs.
-	parse func(file *blocks.Reader) imageParts
+	parse func(file *store.BlockReader) imageParts
 	// memory estimates the bytes of decoding the given number of pixels.
-	memory func(file *blocks.Reader, parts *imageParts, pixels int64) int64
+	memory func(file *store.BlockReader, parts *imageParts, pixels int64) int64
 	// complete walks through the pixels. It reports whether all are present, and describes damage.
-	complete func(file *blocks.Reader, parts *imageParts) (whole bool, damage string)
+	complete func(file *store.BlockReader, parts *imageParts) (whole bool, damage string)
 }
 
 // imageParts are the parts of an image.
@@ -67,7 +67,7 @@ var imageFormats = map[v1alpha1.MimeType]imageFormat{
 }
 
 // picture examines an image without decoding it: its header, its orientation and its end.
-func picture(file *blocks.Reader, size int64, mimeType v1alpha1.MimeType) (Facts, error) {
+func picture(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (Facts, error) {
 	h, parts, err := header(file, size, mimeType)
 	if err != nil {
 		return Facts{}, err
@@ -93,7 +93,7 @@ func picture(file *blocks.Reader, size int64, mimeType v1alpha1.MimeType) (Facts
 const endBytes = 64 << 10
 
 // contains searches a part of a file.
-func contains(file *blocks.Reader, in span, mark string) bool {
+func contains(file *store.BlockReader, in span, mark string) bool {
 	const step = 32 << 10
 	buffer := make([]byte, step+len(mark)-1) // The mark may cross two steps.
 	for at := in.start; at < in.end; at += step {
@@ -126,12 +126,12 @@ func webpConfig(r io.Reader) (image.Config, error) {
 }
 
 // webpComplete reports whether a WebP has its announced length.
-func webpComplete(_ *blocks.Reader, parts *imageParts) (whole bool, damage string) {
+func webpComplete(_ *store.BlockReader, parts *imageParts) (whole bool, damage string) {
 	return parts.pixels != 0, ""
 }
 
 // webpParts reads the parts of a WebP (RFC 9649, section 2).
-func webpParts(file *blocks.Reader) imageParts {
+func webpParts(file *store.BlockReader) imageParts {
 	const (
 		fileHeader, chunkHeader = 12, 8
 		// The first byte of the first chunk announces the others.
@@ -187,7 +187,7 @@ const upright, firstTurned, lastTurned = 1, 5, 8
 
 // orientation reads the tag in the first directory of the metadata, which has the form of a TIFF file (TIFF 6.0,
 // section 2). Unreadable metadata does not rotate: viewers ignore it too.
-func orientation(file *blocks.Reader, exif span) int {
+func orientation(file *store.BlockReader, exif span) int {
 	const (
 		header, entryLength = 8, 12
 		tag, isShort        = 0x0112, 3

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // Markers of a JPEG, after the byte 0xff (ITU-T T.81, table B.1).
@@ -47,7 +47,7 @@ const (
 )
 
 // jpegParts reads the parts of a JPEG up to its pixels.
-func jpegParts(file *blocks.Reader) imageParts {
+func jpegParts(file *store.BlockReader) imageParts {
 	var parts imageParts
 	var profile []profilePart
 	// Parts have at most 64 KiB: seeking would save nothing.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // The sizes around the content of a PNG's chunk: its length and kind before it, and its checksum after it (PNG, third
@@ -28,7 +28,7 @@ type pngChunk struct {
 }
 
 // pngChunkAt reads the head of the chunk at an offset.
-func pngChunkAt(file *blocks.Reader, at int64) (pngChunk, bool) {
+func pngChunkAt(file *store.BlockReader, at int64) (pngChunk, bool) {
 	var head [pngHead]byte
 	if _, err := file.ReadAt(head[:], at); err != nil {
 		return pngChunk{}, false
@@ -40,7 +40,7 @@ func pngChunkAt(file *blocks.Reader, at int64) (pngChunk, bool) {
 
 // pngParts reads the parts of a PNG up to its pixels (PNG, third edition, section 5). Like browsers, it ignores
 // metadata after them.
-func pngParts(file *blocks.Reader) imageParts {
+func pngParts(file *store.BlockReader) imageParts {
 	var parts imageParts
 	for at := int64(pngSignature); ; {
 		chunk, ok := pngChunkAt(file, at)
@@ -75,7 +75,7 @@ func pngParts(file *blocks.Reader) imageParts {
 // pngComplete continues after the first parts of a PNG and verifies the checksums of the pixels, which decoders
 // require; it describes damage. Decoders ignore the checksums of texts and the like, and errors after the pixels:
 // there, the end chunk suffices.
-func pngComplete(file *blocks.Reader, parts *imageParts) (whole bool, damage string) {
+func pngComplete(file *store.BlockReader, parts *imageParts) (whole bool, damage string) {
 	const end = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
 	if parts.pixels == 0 || parts.damage != "" {
 		return parts.pixels != 0, parts.damage
@@ -101,7 +101,7 @@ func pngComplete(file *blocks.Reader, parts *imageParts) (whole bool, damage str
 }
 
 // pngDamage describes a chunk with a wrong checksum.
-func pngDamage(file *blocks.Reader, chunk pngChunk) string {
+func pngDamage(file *store.BlockReader, chunk pngChunk) string {
 	if checksumOK(file, chunk) {
 		return ""
 	}
@@ -109,7 +109,7 @@ func pngDamage(file *blocks.Reader, chunk pngChunk) string {
 }
 
 // checksumOK reports whether the checksum of a chunk is right.
-func checksumOK(file *blocks.Reader, chunk pngChunk) bool {
+func checksumOK(file *store.BlockReader, chunk pngChunk) bool {
 	const step = 32 << 10
 	// It covers the kind as well.
 	at, end := chunk.content.start-4, chunk.content.end

@@ -15,7 +15,7 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // Facts are the properties of a file's content.
@@ -91,9 +91,9 @@ func Probe(r io.ReaderAt, size int64, declared string) (Facts, error) {
 	if size <= 0 {
 		return Facts{}, damaged("The file is empty.")
 	}
-	file := blocks.New(r, size, budget)
+	file := store.NewBlockReader(r, size, budget)
 	facts, err := examine(file, size, declared)
-	if failure := file.Failure(); failure != nil && !errors.Is(failure, blocks.ErrTooMuch) {
+	if failure := file.Failure(); failure != nil && !errors.Is(failure, store.ErrReadBudget) {
 		return Facts{}, failure
 	} else if failure != nil {
 		return Facts{}, damaged("The file is too intricate: what it is does not follow from its first %d MiB of structure. Export it again.", budget>>20)
@@ -105,8 +105,8 @@ func Probe(r io.ReaderAt, size int64, declared string) (Facts, error) {
 	return facts, nil
 }
 
-// examine is Probe, except that a read error may look like damage; the blocks.Reader stores such errors.
-func examine(file *blocks.Reader, size int64, declared string) (Facts, error) {
+// examine is Probe, except that a read error may look like damage; the store.BlockReader stores such errors.
+func examine(file *store.BlockReader, size int64, declared string) (Facts, error) {
 	head := make([]byte, min(size, sniffed))
 	if _, err := file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return Facts{}, err

@@ -8,7 +8,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // Viewers show a JPEG with damaged pixels as far as they can. Package image/jpeg shows none of it, so the damage is
@@ -17,7 +17,7 @@ import (
 // Repair returns a decodable JPEG with the intact part of a damaged one. Damaged blocks, up to the next restart marker,
 // get the colour of the previous ones. It returns nil if the pixels are not in a single pass.
 func Repair(data []byte) []byte {
-	file := blocks.New(bytes.NewReader(data), int64(len(data)), budget)
+	file := store.NewBlockReader(bytes.NewReader(data), int64(len(data)), budget)
 	parts := jpegParts(file)
 	frame, ok := readFrame(file, &parts)
 	if !ok || parts.pixels == 0 || frame.unreadable(true) != "" || frame.kind > jpegExtended {

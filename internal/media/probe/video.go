@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/media/blocks"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // longest exceeds every platform's limit. A file that claims a longer duration is damaged.
@@ -52,7 +52,7 @@ type track struct {
 }
 
 // video examines an MP4 or QuickTime film by its boxes, without its frames.
-func video(file *blocks.Reader, size int64) (Facts, error) {
+func video(file *store.BlockReader, size int64) (Facts, error) {
 	f := film{boxes: boxes{file: file, size: size}, fragments: map[uint32]*fragments{}, indexed: map[uint32]time.Duration{}}
 	err := f.walk(box{end: size}, "")
 	switch {

@@ -1,9 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blocks reads a file for callers that need a few parts of it: in blocks, with a cache of the last ones and a
-// limit of the total.
-package blocks
+package store
 
 import (
 	"errors"
@@ -22,40 +20,41 @@ const (
 	cachedBlocks = 8
 )
 
-// ErrTooMuch ends the reading of a file whose structure never ends.
-var ErrTooMuch = errors.New("too much of the file would have to be read")
+// ErrReadBudget ends the reading of a file whose structure never ends.
+var ErrReadBudget = errors.New("too much of the file would have to be read")
 
-// Reader reads a file in blocks and caches the last few. It is not safe for concurrent use.
-type Reader struct {
+// BlockReader reads a file for callers that need a few parts of it: in blocks, with a cache of the last ones and a
+// limit of the total. It is not safe for concurrent use.
+type BlockReader struct {
 	from io.ReaderAt
 	size int64
 	// budget is the total number of bytes that may be read, and read the number of bytes read so far.
 	budget, read int64
-	cached       []block
+	cached       []fileBlock
 	err          error
 }
 
-type block struct {
+type fileBlock struct {
 	at   int64
 	data []byte
 }
 
-func (b block) end() int64 { return b.at + int64(len(b.data)) }
+func (b fileBlock) end() int64 { return b.at + int64(len(b.data)) }
 
-// New returns a Reader of a file of this size that reads at most budget bytes of it.
-func New(from io.ReaderAt, size, budget int64) *Reader {
-	return &Reader{from: from, size: size, budget: budget}
+// NewBlockReader returns a BlockReader of a file of this size that reads at most budget bytes of it.
+func NewBlockReader(from io.ReaderAt, size, budget int64) *BlockReader {
+	return &BlockReader{from: from, size: size, budget: budget}
 }
 
 // Size is the length of the file.
-func (b *Reader) Size() int64 { return b.size }
+func (b *BlockReader) Size() int64 { return b.size }
 
-// Failure returns the first error of the reader itself, which callers hide in their own errors: ErrTooMuch, or an error
-// of reading the file.
-func (b *Reader) Failure() error { return b.err }
+// Failure returns the first error of the reader itself, which callers hide in their own errors: ErrReadBudget, or an
+// error of reading the file.
+func (b *BlockReader) Failure() error { return b.err }
 
 // ReadAt implements io.ReaderAt.
-func (b *Reader) ReadAt(p []byte, off int64) (int, error) {
+func (b *BlockReader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("cannot read before the start of a file, at %d", off)
 	}
@@ -74,9 +73,9 @@ func (b *Reader) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// block returns at least one byte of the file from an offset. If that is not cached, it reads; wanted is the number of
-// bytes that the caller needs.
-func (b *Reader) block(at int64, wanted int) ([]byte, error) {
+// fileBlock returns at least one byte of the file from an offset. If that is not cached, it reads; wanted is the number
+// of bytes that the caller needs.
+func (b *BlockReader) block(at int64, wanted int) ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -93,7 +92,7 @@ func (b *Reader) block(at int64, wanted int) ([]byte, error) {
 	}
 	length = min(length, b.size-at)
 	if b.read += length; b.read > b.budget {
-		b.err = ErrTooMuch
+		b.err = ErrReadBudget
 		return nil, b.err
 	}
 	data := b.room(length)
@@ -104,14 +103,14 @@ func (b *Reader) block(at int64, wanted int) ([]byte, error) {
 		b.err = fmt.Errorf("cannot read %d bytes at %d: %w", length, at, err)
 		return nil, b.err
 	}
-	b.cached = append(b.cached, block{})
+	b.cached = append(b.cached, fileBlock{})
 	copy(b.cached[1:], b.cached)
-	b.cached[0] = block{at: at, data: data}
+	b.cached[0] = fileBlock{at: at, data: data}
 	return data, nil
 }
 
 // room returns memory for another block. If the cache is full, it drops the least recently used block.
-func (b *Reader) room(length int64) []byte {
+func (b *BlockReader) room(length int64) []byte {
 	if len(b.cached) == cachedBlocks {
 		last := b.cached[cachedBlocks-1].data
 		b.cached = b.cached[:cachedBlocks-1]
