@@ -30,7 +30,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
-	"github.com/herald-social/herald/internal/media/decode"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
@@ -60,8 +59,8 @@ var (
 
 // TestMain also runs as the child process that converts an image.
 func TestMain(m *testing.M) {
-	if decode.IsChild(os.Args[1:]) {
-		os.Exit(decode.Main(os.Args[1:]))
+	if rendition.IsChild(os.Args[1:]) {
+		os.Exit(rendition.DecodeMain(os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }

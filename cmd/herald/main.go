@@ -18,7 +18,7 @@ import (
 
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/cmd/herald/internal/release"
-	"github.com/herald-social/herald/internal/media/decode"
+	"github.com/herald-social/herald/internal/media/rendition"
 )
 
 // version is set by the linker to the release or, between releases, to the commit.
@@ -66,8 +66,8 @@ func (e usageError) Unwrap() error { return e.err }
 const profiledEvery = 4 << 20
 
 func main() {
-	if decode.IsChild(os.Args[1:]) {
-		os.Exit(decode.Main(os.Args[1:]))
+	if rendition.IsChild(os.Args[1:]) {
+		os.Exit(rendition.DecodeMain(os.Args[1:]))
 	}
 	runtime.MemProfileRate = profiledEvery
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -24,8 +24,6 @@ import (
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/media/rendition"
-	"github.com/herald-social/herald/internal/media/thumbnail"
-	"github.com/herald-social/herald/internal/media/transcode"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/internal/unlisted"
@@ -139,7 +137,7 @@ func thumbnails(log logr.Logger, files rendition.FileStore, program string, imag
 		log.Info("videos on YouTube get no chosen thumbnails, and teams none that are converted: there is no ffmpeg (install it, or name it in thumbnails.ffmpeg)")
 		return nil
 	}
-	return thumbnail.NewThumbnailer(files, thumbnail.FFmpeg{Path: program}, images.ReserveSlots(thumbnail.MostData))
+	return rendition.NewThumbnailer(files, rendition.FrameExtractor{Path: program}, images.ReserveSlots(rendition.MaxThumbnailData))
 }
 
 // conversions returns the Conversions that convert videos with ffmpeg for teams that request it. If it cannot, it
@@ -148,10 +146,10 @@ func conversions(files rendition.FileStore, program string, images *rendition.Re
 	switch {
 	case program == "":
 		return nil, "its manager has no ffmpeg (install it, or name it in thumbnails.ffmpeg of the manager's configuration)"
-	case !images.HasMemoryFor(transcode.MostData):
+	case !images.HasMemoryFor(rendition.MaxTranscodeData):
 		return nil, fmt.Sprintf("the memory of its manager is limited to less than a conversion and the manager take, which is %d MiB (resources.limits.memory of the chart)",
-			images.MemoryFor(transcode.MostData)>>20)
+			images.MemoryFor(rendition.MaxTranscodeData)>>20)
 	default:
-		return transcode.NewTranscoder(files, transcode.FFmpeg{Path: program}, images.ReserveSlots(transcode.MostData)), ""
+		return rendition.NewTranscoder(files, rendition.FFmpegConverter{Path: program}, images.ReserveSlots(rendition.MaxTranscodeData)), ""
 	}
 }

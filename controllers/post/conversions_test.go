@@ -20,7 +20,6 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/rendition"
-	"github.com/herald-social/herald/internal/media/transcode"
 )
 
 // received returns the content of a file that a platform received.
@@ -84,7 +83,7 @@ var _ = Describe("A video that its platform does not take", func() {
 
 	It("is converted if the team wants it", func(ctx SpecContext) {
 		path, _ := exec.LookPath("ffmpeg") // without it, the spec is skipped below
-		begin(true, transcode.NewTranscoder(bucket, transcode.FFmpeg{Path: path}, rendition.NewSlots(1)), "")
+		begin(true, rendition.NewTranscoder(bucket, rendition.FFmpegConverter{Path: path}, rendition.NewSlots(1)), "")
 		t := newTeam(ctx)
 		p := show(ctx, t)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))

@@ -17,7 +17,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/media/rendition"
-	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms/youtube"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -34,7 +33,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
 				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 			if ffmpeg != "" {
-				o.Thumbnails = thumbnail.NewThumbnailer(bucket, thumbnail.FFmpeg{Path: ffmpeg}, rendition.NewSlots(1))
+				o.Thumbnails = rendition.NewThumbnailer(bucket, rendition.FrameExtractor{Path: ffmpeg}, rendition.NewSlots(1))
 			}
 		})
 	}

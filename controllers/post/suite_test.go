@@ -42,7 +42,6 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/kubeclient"
-	"github.com/herald-social/herald/internal/media/decode"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"
@@ -57,8 +56,8 @@ import (
 
 // TestMain makes this program the child process that it starts to decode an image.
 func TestMain(m *testing.M) {
-	if decode.IsChild(os.Args[1:]) {
-		os.Exit(decode.Main(os.Args[1:]))
+	if rendition.IsChild(os.Args[1:]) {
+		os.Exit(rendition.DecodeMain(os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }

@@ -19,22 +19,20 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
 // takes counts the pictures that are extracted from videos.
 type takes struct {
-	thumbnail.Extractor
+	rendition.Extractor
 
 	count atomic.Int64
 }
 
-func (t *takes) Extract(ctx context.Context, video ffmpeg.Video, at time.Duration) (thumbnail.Picture, error) {
+func (t *takes) Extract(ctx context.Context, video rendition.VideoSource, at time.Duration) (rendition.Picture, error) {
 	t.count.Add(1)
 	return t.Extractor.Extract(ctx, video, at)
 }
@@ -45,12 +43,12 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 
 	// begin starts a manager that extracts pictures with the given program; an empty path disables thumbnails.
 	begin := func(path string) *takes {
-		taken := &takes{Extractor: thumbnail.FFmpeg{Path: path}}
+		taken := &takes{Extractor: rendition.FrameExtractor{Path: path}}
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
 				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 			if path != "" {
-				o.Thumbnails = thumbnail.NewThumbnailer(bucket, taken, rendition.NewSlots(1))
+				o.Thumbnails = rendition.NewThumbnailer(bucket, taken, rendition.NewSlots(1))
 			}
 		})
 		return taken

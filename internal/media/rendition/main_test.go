@@ -7,13 +7,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/herald-social/herald/internal/media/decode"
+	"github.com/herald-social/herald/internal/media/rendition"
 )
 
 // TestMain makes this program the separate process that it starts, and a process that is killed.
 func TestMain(m *testing.M) {
-	if decode.IsChild(os.Args[1:]) {
-		os.Exit(decode.Main(os.Args[1:]))
+	if rendition.IsChild(os.Args[1:]) {
+		os.Exit(rendition.DecodeMain(os.Args[1:]))
 	}
 	if config := os.Getenv(aStore); config != "" {
 		begin(config)

@@ -1,8 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rendition converts images that Herald accepts and a platform does not: to another format, to fewer pixels or
-// bytes, or by bars at the sides. A rendition is made once and kept in the store next to the image.
+// Package rendition converts files that Herald accepts and a platform does not, in separate processes. It converts
+// images to another format, to fewer pixels or bytes, or by bars at the sides. ffmpeg converts videos to H.264 and AAC,
+// to fewer pixels, to another frame rate and to fewer bits, with the index first, and extracts thumbnails; an
+// installation may lack it. A rendition is made once and kept in the store next to the file.
 package rendition
 
 import (

@@ -12,13 +12,12 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/rendition"
-	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/platforms"
 )
 
-// Thumbnails extracts pictures from videos; see thumbnail.Maker.
+// Thumbnails extracts pictures from videos; see rendition.Thumbnailer.
 type Thumbnails interface {
-	// Find returns the picture at a position in a video. It returns a *thumbnail.ExtractError if the picture could not
+	// Find returns the picture at a position in a video. It returns a *rendition.ExtractError if the picture could not
 	// be made, or store.ErrNotFound.
 	Find(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error)
 	// Make returns the picture at a position in a video, and creates it if necessary.
@@ -114,7 +113,7 @@ func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, uncertain bo
 	defer cancel()
 	source, at := moment(&job.Content)
 	_, err := p.o.Thumbnails.Find(ctx, source, at)
-	problem := new(thumbnail.ExtractError)
+	problem := new(rendition.ExtractError)
 	switch {
 	case err == nil:
 		return ""

@@ -13,17 +13,16 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/media/transcode"
 	"github.com/herald-social/herald/platforms"
 )
 
-// Conversions converts videos; see transcode.Maker.
+// Conversions converts videos; see rendition.Transcoder.
 type Conversions interface {
 	// Find returns the conversion of a video, or store.ErrNotFound.
-	Find(ctx context.Context, source rendition.Source, t transcode.Profile) (rendition.Rendition, error)
+	Find(ctx context.Context, source rendition.Source, t rendition.Profile) (rendition.Rendition, error)
 	// Make returns the conversion of a video, and creates it if necessary. done is called repeatedly with the completed
 	// share, from 0 to 1.
-	Make(ctx context.Context, source transcode.Source, t transcode.Profile, done func(share float64)) (rendition.Rendition, error)
+	Make(ctx context.Context, source rendition.TranscodeSource, t rendition.Profile, done func(share float64)) (rendition.Rendition, error)
 	// Forget drops a cached conversion, so that Find looks for it in the store again.
 	Forget(r rendition.Rendition)
 }
@@ -44,10 +43,10 @@ func (c converter) convertVideo(ctx context.Context, file *platforms.File, origi
 	capabilities := c.to.Capabilities()
 	wanted := capabilities.ForConversion().Conversion(file)
 	source := rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}
-	target := transcode.Profile{Width: wanted.Width, Height: wanted.Height, FrameRate: wanted.FrameRate, BitRate: wanted.BitRate}
+	target := rendition.Profile{Width: wanted.Width, Height: wanted.Height, FrameRate: wanted.FrameRate, BitRate: wanted.BitRate}
 	r, err := c.conversions.Find(ctx, source, target)
 	if errors.Is(err, store.ErrNotFound) {
-		r, err = c.conversions.Make(ctx, transcode.Source{Source: source, Duration: file.Duration}, target, done)
+		r, err = c.conversions.Make(ctx, rendition.TranscodeSource{Source: source, Duration: file.Duration}, target, done)
 	}
 	if err != nil {
 		return videoUnconverted(file, err)
@@ -61,7 +60,7 @@ func (c converter) convertVideo(ctx context.Context, file *platforms.File, origi
 
 // videoUnconverted returns the platform error for a video whose conversion failed.
 func videoUnconverted(file *platforms.File, err error) *platforms.Error {
-	problem := new(transcode.FileError)
+	problem := new(rendition.TranscodeError)
 	switch {
 	case errors.As(err, &problem) && problem.Final:
 		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Problem: fmt.Sprintf("the video %q %s", file.Name, problem.Message)}
@@ -83,7 +82,7 @@ func (c converter) conversionTime(content *platforms.Content) time.Duration {
 	for i := range content.Media {
 		file := &content.Media[i]
 		if original, ok := file.Bytes.(stored); ok && original.converts && c.convertsVideo(file) {
-			all += 2 * transcode.TimeoutFor(file.Duration)
+			all += 2 * rendition.TranscodeTimeout(file.Duration)
 		}
 	}
 	return all

@@ -1,10 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ffmpeg runs the program ffmpeg on a video in the store, in a separate process: see package isolate. That
-// process has no environment. After it starts to read the video it opens no file except its output, and it reads the
-// video from sockets whose other ends are in this process. It runs on Linux only.
-package ffmpeg
+package rendition
 
 import (
 	"context"
@@ -17,11 +14,12 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/internal/isolate"
-	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// Run is one run of the program.
-type Run struct {
+// FFmpegRun is one run of the program ffmpeg on a video in the store, in a separate process: see package isolate. That
+// process has no environment. After it starts to read the video it opens no file except its output, and it reads the
+// video from sockets whose other ends are in this process. It runs on Linux only.
+type FFmpegRun struct {
 	// Path is the path of the program.
 	Path string
 	// Child are the arguments that make this program become another one within Limits. The path of the other program
@@ -38,22 +36,22 @@ type Run struct {
 // maxComplaint limits the stored part of ffmpeg's standard error, in bytes.
 const maxComplaint = 2 << 10
 
-// ErrNotStarted is returned if the program cannot be started.
-var ErrNotStarted = errors.New("cannot start ffmpeg")
+// ErrFFmpegNotStarted is returned if the program cannot be started.
+var ErrFFmpegNotStarted = errors.New("cannot start ffmpeg")
 
-// ExitError is returned when ffmpeg itself reports an error.
-type ExitError struct {
+// FFmpegExitError is returned when ffmpeg itself reports an error.
+type FFmpegExitError struct {
 	// Stderr is its standard error.
 	Stderr string
 	Err    error
 }
 
-func (f *ExitError) Error() string { return fmt.Sprintf("ffmpeg: %v: %s", f.Err, f.Stderr) }
-func (f *ExitError) Unwrap() error { return f.Err }
+func (f *FFmpegExitError) Error() string { return fmt.Sprintf("ffmpeg: %v: %s", f.Err, f.Stderr) }
+func (f *FFmpegExitError) Unwrap() error { return f.Err }
 
-// Exec is the main function of the separate process: it confines the process and becomes the program in the arguments.
-// If that fails it returns an exit code.
-func Exec(limits isolate.Limits, args []string) int {
+// execFFmpeg is the main function of the separate process: it confines the process and becomes the program in the
+// arguments. If that fails it returns an exit code.
+func execFFmpeg(limits isolate.Limits, args []string) int {
 	if len(args) == 0 {
 		return isolate.ExitNotStarted
 	}
@@ -62,11 +60,11 @@ func Exec(limits isolate.Limits, args []string) int {
 	return code
 }
 
-// Do runs the program on a video, to its end. The error is from reading the video, the context's, ErrNotStarted or
-// isolate.ErrNotIsolated if the program did not run, one of rendition.LimitError if it exceeded its limits, and
-// otherwise an *ExitError.
-func (r *Run) Do(ctx context.Context, video Video) (said string, err error) {
-	source := newSource(ctx, video)
+// Do runs the program on a video, to its end. The error is from reading the video, the context's, ErrFFmpegNotStarted
+// or isolate.ErrNotIsolated if the program did not run, one of LimitError if it exceeded its limits, and otherwise an
+// *FFmpegExitError.
+func (r *FFmpegRun) Do(ctx context.Context, video VideoSource) (said string, err error) {
+	source := newServedVideo(ctx, video)
 	defer source.close()
 	complaint := isolate.NewOutput(maxComplaint, nil)
 	err = r.run(ctx, source, complaint)
@@ -78,13 +76,13 @@ func (r *Run) Do(ctx context.Context, video Video) (said string, err error) {
 	if ctx.Err() != nil {
 		return said, ctx.Err()
 	}
-	if failed, ok := errors.AsType[*ExitError](err); ok {
+	if failed, ok := errors.AsType[*FFmpegExitError](err); ok {
 		failed.Stderr = said
 	}
 	return said, err
 }
 
-func (r *Run) run(ctx context.Context, source *source, complaint *isolate.Output) error {
+func (r *FFmpegRun) run(ctx context.Context, source *servedVideo, complaint *isolate.Output) error {
 	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -92,7 +90,7 @@ func (r *Run) run(ctx context.Context, source *source, complaint *isolate.Output
 	cmd.Stdout, cmd.Stderr = r.Stdout, complaint
 	program, err := isolate.Start(cmd, r.Limits, r.Output)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotStarted, err)
+		return fmt.Errorf("%w: %w", ErrFFmpegNotStarted, err)
 	}
 	source.serve(program)
 	err = program.Wait()
@@ -104,13 +102,13 @@ func (r *Run) run(ctx context.Context, source *source, complaint *isolate.Output
 	case errors.Is(failure, isolate.ErrNotIsolated):
 		return failure
 	case failure != nil:
-		return fmt.Errorf("%w: %w", ErrNotStarted, failure)
+		return fmt.Errorf("%w: %w", ErrFFmpegNotStarted, failure)
 	}
-	if ranOut := rendition.LimitError(isolate.ClassifyExit(cmd.ProcessState, said, r.Limits), err); ranOut != nil {
+	if ranOut := LimitError(isolate.ClassifyExit(cmd.ProcessState, said, r.Limits), err); ranOut != nil {
 		return ranOut
 	}
 	if err != nil {
-		return &ExitError{Err: err}
+		return &FFmpegExitError{Err: err}
 	}
 	return nil
 }

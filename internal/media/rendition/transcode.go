@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package transcode
+package rendition
 
 import (
 	"bufio"
@@ -16,23 +16,22 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/isolate"
-	"github.com/herald-social/herald/internal/media/ffmpeg"
-	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// Child are the arguments that make this program call Exec. The path of ffmpeg and its arguments follow them.
-var Child = []string{"decode", "film"}
+// TranscodeChild are the arguments that make this program call Exec. The path of ffmpeg and its arguments follow them.
+var TranscodeChild = []string{"decode", "film"}
 
-// MostData limits the writable memory of one process, in bytes. Converting 4K HEVC with ten bits and a high dynamic
-// range to 1080p takes 520 MiB, and 8K 1.3 GiB, which exceeds the limit.
-const MostData = 640 << 20
+// MaxTranscodeData limits the writable memory of one process, in bytes. Converting 4K HEVC with ten bits and a high
+// dynamic range to 1080p takes 520 MiB, and 8K 1.3 GiB, which exceeds the limit.
+const MaxTranscodeData = 640 << 20
 
-// limits are the limits of the process.
-var limits = isolate.Limits{Data: MostData, AddressSpace: 2 << 30, CPU: mostTime, Files: 64, Output: v1alpha1.MaxVideoBytes}
+// transcodeLimits are the limits of the process.
+var transcodeLimits = isolate.Limits{Data: MaxTranscodeData, AddressSpace: 2 << 30, CPU: transcodeMostTime, Files: 64, Output: v1alpha1.MaxVideoBytes}
 
 const (
-	// mostTime is the maximum processor time of one conversion. An hour of 1080p takes about half as long as it plays.
-	mostTime = 2 * time.Hour
+	// transcodeMostTime is the maximum processor time of one conversion. An hour of 1080p takes about half as long as
+	// it plays.
+	transcodeMostTime = 2 * time.Hour
 	// The timeout of a conversion is leastWithin plus slowest times the duration of the video, since other work may
 	// need the processor; longest limits it.
 	leastWithin = 5 * time.Minute
@@ -40,17 +39,17 @@ const (
 	longest     = 2 * time.Hour
 )
 
-// TimeoutFor is the timeout of the conversion of a video with the given duration.
-func TimeoutFor(duration time.Duration) time.Duration {
+// TranscodeTimeout is the timeout of the conversion of a video with the given duration.
+func TranscodeTimeout(duration time.Duration) time.Duration {
 	return min(leastWithin+slowest*duration, longest)
 }
 
-// Exec is the main function of the process: it confines the process and becomes ffmpeg. If that fails it returns an
-// exit code.
-func Exec(args []string) int { return ffmpeg.Exec(limits, args) }
+// ExecTranscode is the main function of the process: it confines the process and becomes ffmpeg. If that fails it
+// returns an exit code.
+func ExecTranscode(args []string) int { return execFFmpeg(transcodeLimits, args) }
 
-// FFmpeg runs the program in a separate process; see package ffmpeg.
-type FFmpeg struct {
+// FFmpegConverter runs the program in a separate process; see FFmpegRun.
+type FFmpegConverter struct {
 	// Path is the path of the program.
 	Path string
 	// Threads is the number of encoding threads; two if zero. Each takes memory.
@@ -59,14 +58,14 @@ type FFmpeg struct {
 
 // Conversion is a video to convert.
 type Conversion struct {
-	Source Source
+	Source TranscodeSource
 	Target Profile
 	// HDR means that its colours exceed the range of ordinary screens.
 	HDR bool
 }
 
-// FileError is why a video cannot be converted.
-type FileError struct {
+// TranscodeError is why a video cannot be converted.
+type TranscodeError struct {
 	// Message continues "the file …", with the remedy.
 	Message string
 	// Final means that a retry would fail in the same way.
@@ -75,8 +74,8 @@ type FileError struct {
 	Err error
 }
 
-func (p *FileError) Error() string { return p.Message }
-func (p *FileError) Unwrap() error { return p.Err }
+func (p *TranscodeError) Error() string { return p.Message }
+func (p *TranscodeError) Unwrap() error { return p.Err }
 
 // arguments returns the arguments of ffmpeg, for a video at an address.
 func (c *Conversion) arguments(address string, threads int) []string {
@@ -108,9 +107,9 @@ func (c *Conversion) arguments(address string, threads int) []string {
 }
 
 // Convert writes the conversion of a video into a file. It calls done from time to time with the converted share, from
-// 0 to 1. The error is a *FileError, or from reading the video.
-func (f FFmpeg) Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, output *os.File, done func(share float64)) error {
-	within := TimeoutFor(c.Source.Duration)
+// 0 to 1. The error is a *TranscodeError, or from reading the video.
+func (f FFmpegConverter) Convert(ctx context.Context, video VideoSource, c *Conversion, output *os.File, done func(share float64)) error {
+	within := TranscodeTimeout(c.Source.Duration)
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	threads := f.Threads
@@ -123,8 +122,8 @@ func (f FFmpeg) Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, 
 		defer close(told)
 		readProgress(progress, c.Source.Duration, done)
 	}()
-	run := ffmpeg.Run{
-		Path: f.Path, Child: Child, Limits: limits, Output: output, Stdout: writer,
+	run := FFmpegRun{
+		Path: f.Path, Child: TranscodeChild, Limits: transcodeLimits, Output: output, Stdout: writer,
 		Arguments: func(address string) []string { return c.arguments(address, threads) },
 	}
 	_, err := run.Do(ctx, video)
@@ -133,7 +132,7 @@ func (f FFmpeg) Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, 
 	if err == nil {
 		return nil
 	}
-	return problemOf(ctx, err, within)
+	return transcodeProblemOf(ctx, err, within)
 }
 
 // readProgress reads the progress of ffmpeg from its output. One of the lines has the time in the video that is
@@ -150,29 +149,29 @@ func readProgress(from io.Reader, duration time.Duration, done func(share float6
 }
 
 // tooMuch is the error of a video that exceeded the limits of a conversion.
-func tooMuch(err error) *FileError {
-	return &FileError{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
+func tooMuch(err error) *TranscodeError {
+	return &TranscodeError{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
 }
 
-// problemOf converts the error of a run into a *FileError.
-func problemOf(ctx context.Context, err error, within time.Duration) error {
-	failed := new(ffmpeg.ExitError)
-	exhausted := new(rendition.ExhaustedError)
+// transcodeProblemOf converts the error of a run into a *TranscodeError.
+func transcodeProblemOf(ctx context.Context, err error, within time.Duration) error {
+	failed := new(FFmpegExitError)
+	exhausted := new(ExhaustedError)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, ctx.Err()):
-		return &FileError{Message: fmt.Sprintf("could not be converted within %s; upload one that the platform takes as it is", within), Err: err}
+		return &TranscodeError{Message: fmt.Sprintf("could not be converted within %s; upload one that the platform takes as it is", within), Err: err}
 	case errors.As(err, &exhausted):
 		return tooMuch(err)
 	case errors.As(err, &failed) && (strings.Contains(failed.Stderr, "malloc of size") || strings.Contains(failed.Stderr, "Cannot allocate memory")):
-		return &FileError{Message: fmt.Sprintf("takes more memory to be converted than the %d MiB that one video gets; upload one of at most 3840 × 2160 pixels", MostData>>20), Final: true, Err: err}
+		return &TranscodeError{Message: fmt.Sprintf("takes more memory to be converted than the %d MiB that one video gets; upload one of at most 3840 × 2160 pixels", MaxTranscodeData>>20), Final: true, Err: err}
 	case errors.As(err, &failed):
-		return &FileError{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
+		return &TranscodeError{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
 	case errors.Is(err, isolate.ErrNotIsolated):
-		return &FileError{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media-processing.md)", Err: err}
-	case errors.Is(err, ffmpeg.ErrNotStarted):
-		return &FileError{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
-	case errors.Is(err, rendition.ErrKilled):
-		return &FileError{Message: "could not be converted: memory was short", Err: err}
+		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media-processing.md)", Err: err}
+	case errors.Is(err, ErrFFmpegNotStarted):
+		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
+	case errors.Is(err, ErrKilled):
+		return &TranscodeError{Message: "could not be converted: memory was short", Err: err}
 	default:
 		return err
 	}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package thumbnail_test
+package rendition_test
 
 import (
 	"bytes"
@@ -22,29 +22,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/media/thumbnail"
 )
 
-// installed is the ffmpeg of this machine.
-func installed(t *testing.T) thumbnail.FFmpeg {
+// frameExtractor is the ffmpeg of this machine.
+func frameExtractor(t *testing.T) rendition.FrameExtractor {
 	t.Helper()
 	path, err := exec.LookPath("ffmpeg")
 	if err != nil {
 		t.Skip("this test needs ffmpeg in PATH; install it (apt-get install ffmpeg)")
 	}
-	return thumbnail.FFmpeg{Path: path}
+	return rendition.FrameExtractor{Path: path}
 }
 
-func video(data []byte) ffmpeg.Video {
-	return ffmpeg.Video{Size: int64(len(data)), Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+func videoOf(data []byte) rendition.VideoSource {
+	return rendition.VideoSource{Size: int64(len(data)), Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(bytes.NewReader(data), offset, length)), nil
 	}}
 }
 
-func sample(t *testing.T, name string) []byte {
+func sampleVideo(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
 	if errors.Is(err, os.ErrNotExist) {
@@ -57,7 +55,7 @@ func sample(t *testing.T, name string) []byte {
 }
 
 func TestTake(t *testing.T) {
-	program := installed(t)
+	program := frameExtractor(t)
 	tests := map[string]struct {
 		reason        string
 		file          string
@@ -74,7 +72,7 @@ func TestTake(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			picture, err := program.Extract(t.Context(), video(sample(t, tc.file)), tc.at)
+			picture, err := program.Extract(t.Context(), videoOf(sampleVideo(t, tc.file)), tc.at)
 			if err != nil {
 				t.Fatalf("%s: %v: %v", tc.reason, err, errors.Unwrap(err))
 			}
@@ -92,7 +90,7 @@ func TestTake(t *testing.T) {
 
 // TestTakeShowsTheShape checks that a film whose pixels are not square is not squeezed.
 func TestTakeShowsTheShape(t *testing.T) {
-	ffmpeg := installed(t)
+	ffmpeg := frameExtractor(t)
 	for name, tc := range map[string]struct {
 		reason        string
 		size, shape   string
@@ -116,7 +114,7 @@ func TestTakeShowsTheShape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			picture, err := ffmpeg.Extract(t.Context(), video(data), 0)
+			picture, err := ffmpeg.Extract(t.Context(), videoOf(data), 0)
 			if err != nil {
 				t.Fatalf("%s: %v: %v", tc.reason, err, errors.Unwrap(err))
 			}
@@ -129,7 +127,7 @@ func TestTakeShowsTheShape(t *testing.T) {
 
 // The film has 15 frames, one each 100 ms.
 func TestTakeFindsTheMoment(t *testing.T) {
-	program, film := installed(t), video(sample(t, "tail.mp4"))
+	program, film := frameExtractor(t), videoOf(sampleVideo(t, "tail.mp4"))
 	at := func(moment time.Duration) string {
 		t.Helper()
 		picture, err := program.Extract(t.Context(), film, moment)
@@ -156,19 +154,19 @@ func TestTakeFindsTheMoment(t *testing.T) {
 }
 
 func TestTakeFails(t *testing.T) {
-	program := installed(t)
+	program := frameExtractor(t)
 	playlist := "#EXTM3U\n#EXT-X-VERSION:3\n#EXTINF:1,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n"
-	broken := sample(t, "faststart.mp4")
+	broken := sampleVideo(t, "faststart.mp4")
 	for name, data := range map[string][]byte{
 		"a text":              []byte(strings.Repeat("this is no film\n", 99)),
 		"a playlist":          []byte(playlist),
 		"a list of files":     []byte("ffconcat version 1.0\nfile '/etc/hostname'\n"),
-		"sound only":          sample(t, "audio.mp4"),
+		"sound only":          sampleVideo(t, "audio.mp4"),
 		"a film without data": append(bytes.Clone(broken[:len(broken)/2]), make([]byte, len(broken)/2)...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := program.Extract(t.Context(), video(data), 0)
-			problem := new(thumbnail.ExtractError)
+			_, err := program.Extract(t.Context(), videoOf(data), 0)
+			problem := new(rendition.ExtractError)
 			if !errors.As(err, &problem) || !problem.Final || !strings.Contains(problem.Message, "no picture") {
 				t.Fatalf("got %v", err)
 			}
@@ -181,10 +179,10 @@ func TestTakeFails(t *testing.T) {
 
 // A failing store, or another file in it, is not the film's fault.
 func TestTakeTellsWhyItCannotRead(t *testing.T) {
-	program := installed(t)
+	program := frameExtractor(t)
 	for name, want := range map[string]error{"changed": store.ErrChanged, "down": errors.New("the store is down")} {
 		t.Run(name, func(t *testing.T) {
-			film := ffmpeg.Video{Size: 4096, Open: func(context.Context, int64, int64) (io.ReadCloser, error) { return nil, want }}
+			film := rendition.VideoSource{Size: 4096, Open: func(context.Context, int64, int64) (io.ReadCloser, error) { return nil, want }}
 			if _, err := program.Extract(t.Context(), film, 0); !errors.Is(err, want) {
 				t.Errorf("got %v", err)
 			}
@@ -193,16 +191,16 @@ func TestTakeTellsWhyItCannotRead(t *testing.T) {
 }
 
 func TestTakeEndsWhenTheStoreStalls(t *testing.T) {
-	program := installed(t)
+	program := frameExtractor(t)
 	program.Timeout = time.Second
 	ended := make(chan struct{})
-	film := ffmpeg.Video{Size: 4096, Open: func(ctx context.Context, _, _ int64) (io.ReadCloser, error) {
+	film := rendition.VideoSource{Size: 4096, Open: func(ctx context.Context, _, _ int64) (io.ReadCloser, error) {
 		<-ctx.Done()
 		close(ended)
 		return nil, ctx.Err()
 	}}
 	_, err := program.Extract(t.Context(), film, 0)
-	problem := new(thumbnail.ExtractError)
+	problem := new(rendition.ExtractError)
 	if !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "within 1s") {
 		t.Errorf("got %v", err)
 	}
@@ -210,14 +208,14 @@ func TestTakeEndsWhenTheStoreStalls(t *testing.T) {
 }
 
 func TestTakeWithoutAProgram(t *testing.T) {
-	_, err := thumbnail.FFmpeg{Path: filepath.Join(t.TempDir(), "none")}.Extract(t.Context(), video([]byte("film")), 0)
-	if problem := new(thumbnail.ExtractError); !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "thumbnails.ffmpeg") {
+	_, err := rendition.FrameExtractor{Path: filepath.Join(t.TempDir(), "none")}.Extract(t.Context(), videoOf([]byte("film")), 0)
+	if problem := new(rendition.ExtractError); !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "thumbnails.ffmpeg") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // script is a program that misbehaves in place of ffmpeg, or reports how it was started.
-func script(t *testing.T, body string) thumbnail.FFmpeg {
+func script(t *testing.T, body string) rendition.FrameExtractor {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("what a child may do is limited on Linux only")
@@ -226,7 +224,7 @@ func script(t *testing.T, body string) thumbnail.FFmpeg {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return thumbnail.FFmpeg{Path: path}
+	return rendition.FrameExtractor{Path: path}
 }
 
 func TestTheChildIsConfined(t *testing.T) {
@@ -234,7 +232,7 @@ func TestTheChildIsConfined(t *testing.T) {
 	program := script(t, `echo "memory $(:; ulimit -v)" >&2
 exit 1
 `)
-	_, err := program.Extract(t.Context(), video([]byte("film")), 0)
+	_, err := program.Extract(t.Context(), videoOf([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "Cannot fork") {
 		t.Errorf("it starts another process: %v: %v", err, cause)
 	}
@@ -245,22 +243,22 @@ ulimit -c >&2
 echo "secret ($HERALD_TEST_SECRET), folder $PWD" >&2
 exit 1
 `)
-	_, err = program.Extract(t.Context(), video([]byte("film")), 0)
+	_, err = program.Extract(t.Context(), videoOf([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "1048576\n45\n0\n0\nsecret (), folder /") {
 		t.Errorf("got %v: %v", err, cause)
 	}
-	_, err = script(t, "exec /bin/true\n").Extract(t.Context(), video([]byte("film")), 0)
+	_, err = script(t, "exec /bin/true\n").Extract(t.Context(), videoOf([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "not permitted") {
 		t.Errorf("it becomes another program: %v: %v", err, cause)
 	}
 }
 
 func TestWhatTheChildWritesIsBounded(t *testing.T) {
-	_, err := script(t, "while echo picture; do :; done\n").Extract(t.Context(), video([]byte("film")), 0)
-	if problem := new(thumbnail.ExtractError); !errors.As(err, &problem) || problem.Message != "the picture is too large" {
+	_, err := script(t, "while echo picture; do :; done\n").Extract(t.Context(), videoOf([]byte("film")), 0)
+	if problem := new(rendition.ExtractError); !errors.As(err, &problem) || problem.Message != "the picture is too large" {
 		t.Errorf("got %v", err)
 	}
-	_, err = script(t, "printf '%100000d' 1 >&2; exit 1\n").Extract(t.Context(), video([]byte("film")), 0)
+	_, err = script(t, "printf '%100000d' 1 >&2; exit 1\n").Extract(t.Context(), videoOf([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || len(cause.Error()) > 4<<10 {
 		t.Errorf("got %v", err)
 	}
@@ -269,8 +267,8 @@ func TestWhatTheChildWritesIsBounded(t *testing.T) {
 func TestTheChildIsKilled(t *testing.T) {
 	program := script(t, "while :; do :; done\n")
 	program.Timeout = 100 * time.Millisecond
-	_, err := program.Extract(t.Context(), video([]byte("film")), 0)
-	problem := new(thumbnail.ExtractError)
+	_, err := program.Extract(t.Context(), videoOf([]byte("film")), 0)
+	problem := new(rendition.ExtractError)
 	if !errors.As(err, &problem) || errors.Is(err, exec.ErrWaitDelay) {
 		t.Errorf("got %v", err)
 	}
@@ -279,9 +277,9 @@ func TestTheChildIsKilled(t *testing.T) {
 // A small film can request any number of large frames (here 17 of 50 MB, in a file of some kilobytes). The limit of a
 // process determines the size of the manager's pod.
 func TestTakeIsBoundedInMemory(t *testing.T) {
-	program := installed(t)
-	_, err := program.Extract(t.Context(), video(sample(t, "frames.mp4")), 1600*time.Millisecond)
-	if problem := new(thumbnail.ExtractError); !errors.As(err, &problem) || !problem.Final {
+	program := frameExtractor(t)
+	_, err := program.Extract(t.Context(), videoOf(sampleVideo(t, "frames.mp4")), 1600*time.Millisecond)
+	if problem := new(rendition.ExtractError); !errors.As(err, &problem) || !problem.Final {
 		t.Errorf("%v", err)
 	}
 	var used syscall.Rusage
@@ -290,15 +288,15 @@ func TestTakeIsBoundedInMemory(t *testing.T) {
 	}
 	// Linked code and stacks are not data.
 	const linked = 64 << 20
-	if most := used.Maxrss << 10; most > thumbnail.MostData+linked {
+	if most := used.Maxrss << 10; most > rendition.MaxThumbnailData+linked {
 		t.Errorf("a process took %d MiB", most>>20)
 	}
 }
 
 // When memory is short, the system kills a process that uses it, and not the one at fault.
 func TestTakeIsKilled(t *testing.T) {
-	program := installed(t)
-	film := video(sample(t, "faststart.mp4"))
+	program := frameExtractor(t)
+	film := videoOf(sampleVideo(t, "faststart.mp4"))
 	var kill sync.Once
 	open := film.Open
 	film.Open = func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
@@ -306,7 +304,7 @@ func TestTakeIsKilled(t *testing.T) {
 		return open(ctx, offset, length)
 	}
 	_, err := program.Extract(t.Context(), film, 0)
-	if problem := new(thumbnail.ExtractError); !errors.As(err, &problem) || problem.Final || !errors.Is(err, rendition.ErrKilled) {
+	if problem := new(rendition.ExtractError); !errors.As(err, &problem) || problem.Final || !errors.Is(err, rendition.ErrKilled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package transcode
+package rendition
 
 import (
 	"context"
@@ -13,24 +13,22 @@ import (
 
 	"k8s.io/utils/lru"
 
-	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/probe"
-	"github.com/herald-social/herald/internal/media/rendition"
 )
 
 // mimeType is the type of every conversion.
 const mimeType = "video/mp4"
 
-// Converter converts videos; FFmpeg implements it.
+// Converter converts videos; FFmpegConverter implements it.
 type Converter interface {
-	Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, output *os.File, done func(share float64)) error
+	Convert(ctx context.Context, video VideoSource, c *Conversion, output *os.File, done func(share float64)) error
 }
 
 // Transcoder converts videos in the store, and stores the conversions next to them. It is safe for concurrent use.
 type Transcoder struct {
-	store     rendition.FileStore
+	store     FileStore
 	converter Converter
-	cache     *rendition.Cache
+	cache     *Cache
 	// failed are the final problems of videos that cannot be converted, by key.
 	failed *lru.Cache
 
@@ -39,46 +37,46 @@ type Transcoder struct {
 	progress map[string]float64
 }
 
-// rememberedProblems is the number of problems that a process remembers.
-const rememberedProblems = 1024
+// rememberedTranscodeProblems is the number of problems that a process remembers.
+const rememberedTranscodeProblems = 1024
 
 // NewTranscoder returns a Transcoder whose work takes these slots.
-func NewTranscoder(store rendition.FileStore, converter Converter, turns rendition.Slots) *Transcoder {
+func NewTranscoder(store FileStore, converter Converter, turns Slots) *Transcoder {
 	return &Transcoder{
-		store: store, converter: converter, cache: rendition.NewCache(store, turns), failed: lru.New(rememberedProblems),
+		store: store, converter: converter, cache: NewCache(store, turns), failed: lru.New(rememberedTranscodeProblems),
 		progress: map[string]float64{},
 	}
 }
 
 // Find returns the conversion of a source for a target, from memory or else from the store. The error is
 // store.ErrNotFound if there is none.
-func (m *Transcoder) Find(ctx context.Context, source rendition.Source, t Profile) (rendition.Rendition, error) {
-	return m.cache.Find(ctx, Key(source, t))
+func (m *Transcoder) Find(ctx context.Context, source Source, t Profile) (Rendition, error) {
+	return m.cache.Find(ctx, TranscodeKey(source, t))
 }
 
 // Forget makes Find read from the store again.
-func (m *Transcoder) Forget(r rendition.Rendition) { m.cache.Forget(r) }
+func (m *Transcoder) Forget(r Rendition) { m.cache.Forget(r) }
 
 // Progress returns the finished share of a conversion, from 0 to 1, and whether it is in progress.
-func (m *Transcoder) Progress(source rendition.Source, t Profile) (share float64, underWay bool) {
+func (m *Transcoder) Progress(source Source, t Profile) (share float64, underWay bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	share, underWay = m.progress[Key(source, t)]
+	share, underWay = m.progress[TranscodeKey(source, t)]
 	return share, underWay
 }
 
 // Make returns the conversion of a source for a target, and makes it if the store has none. It calls done, unless that
-// is nil, from time to time with the finished share, from 0 to 1. The error is a *FileError if the video cannot be
-// converted, rendition.ErrBusy if it got no slot, store.ErrChanged or store.ErrNotFound if the source is gone; any
+// is nil, from time to time with the finished share, from 0 to 1. The error is a *TranscodeError if the video cannot be
+// converted, ErrBusy if it got no slot, store.ErrChanged or store.ErrNotFound if the source is gone; any
 // other is the store's or the system's.
-func (m *Transcoder) Make(ctx context.Context, source Source, t Profile, done func(share float64)) (rendition.Rendition, error) {
-	key := Key(source.Source, t)
+func (m *Transcoder) Make(ctx context.Context, source TranscodeSource, t Profile, done func(share float64)) (Rendition, error) {
+	key := TranscodeKey(source.Source, t)
 	if known, ok := m.failed.Get(key); ok {
-		if p, ok := known.(*FileError); ok {
-			return rendition.Rendition{}, p
+		if p, ok := known.(*TranscodeError); ok {
+			return Rendition{}, p
 		}
 	}
-	r, err := m.cache.GetOrCreate(ctx, key, func() (rendition.Output, error) {
+	r, err := m.cache.GetOrCreate(ctx, key, func() (Output, error) {
 		m.setProgress(key, 0)
 		defer m.clearProgress(key)
 		return m.convert(ctx, &source, t, func(share float64) {
@@ -88,10 +86,10 @@ func (m *Transcoder) Make(ctx context.Context, source Source, t Profile, done fu
 			}
 		})
 	})
-	if exhausted, ok := errors.AsType[*rendition.ExhaustedError](err); ok {
+	if exhausted, ok := errors.AsType[*ExhaustedError](err); ok {
 		err = tooMuch(exhausted)
 	}
-	if problem, ok := errors.AsType[*FileError](err); ok && problem.Final {
+	if problem, ok := errors.AsType[*TranscodeError](err); ok && problem.Final {
 		m.failed.Add(key, problem)
 	}
 	return r, err
@@ -110,11 +108,11 @@ func (m *Transcoder) clearProgress(key string) {
 }
 
 // convert converts a video into a temporary file without a name, which ends with the body of the result.
-func (m *Transcoder) convert(ctx context.Context, source *Source, t Profile, done func(share float64)) (made rendition.Output, err error) {
+func (m *Transcoder) convert(ctx context.Context, source *TranscodeSource, t Profile, done func(share float64)) (made Output, err error) {
 	file := m.store.ReaderAt(ctx, source.Key, source.ETag, source.Size)
 	facts, err := probe.Probe(file, source.Size, source.MIMEType)
 	if problem, ok := errors.AsType[*probe.InvalidFileError](err); ok {
-		return made, &FileError{Message: "cannot be converted: " + problem.Message, Final: true, Err: err}
+		return made, &TranscodeError{Message: "cannot be converted: " + problem.Message, Final: true, Err: err}
 	} else if err != nil {
 		return made, err
 	}
@@ -130,7 +128,7 @@ func (m *Transcoder) convert(ctx context.Context, source *Source, t Profile, don
 	if err := os.Remove(output.Name()); err != nil {
 		return made, fmt.Errorf("cannot hide the file of the conversion: %w", err)
 	}
-	if err := m.converter.Convert(ctx, ffmpeg.Stored(m.store.Open, source.Source), &Conversion{Source: *source, Target: t, HDR: facts.HDR}, output, done); err != nil {
+	if err := m.converter.Convert(ctx, StoredVideo(m.store.Open, source.Source), &Conversion{Source: *source, Target: t, HDR: facts.HDR}, output, done); err != nil {
 		return made, err
 	}
 	size, err := output.Seek(0, io.SeekEnd)
@@ -139,10 +137,10 @@ func (m *Transcoder) convert(ctx context.Context, source *Source, t Profile, don
 	}
 	result, err := probe.Probe(output, size, mimeType)
 	if err != nil {
-		return made, &FileError{Message: "cannot be converted: ffmpeg made no video of it; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
+		return made, &TranscodeError{Message: "cannot be converted: ffmpeg made no video of it; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
 	}
 	if _, err := output.Seek(0, io.SeekStart); err != nil {
 		return made, fmt.Errorf("cannot read the conversion: %w", err)
 	}
-	return rendition.Output{Body: output, Size: size, MIMEType: mimeType, Width: int(result.Width), Height: int(result.Height)}, nil
+	return Output{Body: output, Size: size, MIMEType: mimeType, Width: int(result.Width), Height: int(result.Height)}, nil
 }

@@ -1,9 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package thumbnail extracts a picture from a video in the store, and stores it next to the video. ffmpeg decodes the
-// video; an installation may lack it.
-package thumbnail
+package rendition
 
 import (
 	"bytes"
@@ -15,12 +13,10 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/internal/isolate"
-	"github.com/herald-social/herald/internal/media/ffmpeg"
-	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// FFmpeg runs the program in a separate process; see package ffmpeg.
-type FFmpeg struct {
+// FrameExtractor runs the program in a separate process; see FFmpegRun.
+type FrameExtractor struct {
 	// Path is the path of the program.
 	Path string
 	// Timeout is the timeout of one run; one minute if zero.
@@ -35,20 +31,21 @@ const runTime = time.Minute
 // picture has a tenth of that.
 const maxPicture = 2 << 20
 
-// Child are the arguments that make this program call Decode. The path of ffmpeg and its arguments follow them.
-var Child = []string{"decode", "video"}
+// ThumbnailChild are the arguments that make this program call DecodeThumbnail. The path of ffmpeg and its arguments
+// follow them.
+var ThumbnailChild = []string{"decode", "video"}
 
-// MostData limits the writable memory of one process, in bytes. Decoding 4K HEVC with ten bits takes 240 MiB; a small
-// file can request any number of large frames.
-const MostData = 320 << 20
+// MaxThumbnailData limits the writable memory of one process, in bytes. Decoding 4K HEVC with ten bits takes 240 MiB; a
+// small file can request any number of large frames.
+const MaxThumbnailData = 320 << 20
 
-// limits are the limits of the process. The libraries of ffmpeg have about 300 MiB of addresses in addition to its
-// data.
-var limits = isolate.Limits{Data: MostData, AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
+// thumbnailLimits are the limits of the process. The libraries of ffmpeg have about 300 MiB of addresses in addition to
+// its data.
+var thumbnailLimits = isolate.Limits{Data: MaxThumbnailData, AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
 
-// Decode is the main function of the process: it confines the process and becomes ffmpeg. If that fails it returns an
-// exit code.
-func Decode(args []string) int { return ffmpeg.Exec(limits, args) }
+// DecodeThumbnail is the main function of the process: it confines the process and becomes ffmpeg. If that fails it
+// returns an exit code.
+func DecodeThumbnail(args []string) int { return execFFmpeg(thumbnailLimits, args) }
 
 // maxWidth and maxHeight are YouTube's recommendation for thumbnails, in pixels. A picture is scaled down to fit, never
 // up.
@@ -103,7 +100,7 @@ func scale() string {
 
 // Extract returns the picture at a moment of a video: the first frame from there on, or the last frame if there is
 // none. The error is an *ExtractError, or from reading the video.
-func (f FFmpeg) Extract(ctx context.Context, video ffmpeg.Video, at time.Duration) (Picture, error) {
+func (f FrameExtractor) Extract(ctx context.Context, video VideoSource, at time.Duration) (Picture, error) {
 	timeout := f.Timeout
 	if timeout == 0 {
 		timeout = runTime
@@ -111,8 +108,8 @@ func (f FFmpeg) Extract(ctx context.Context, video ffmpeg.Video, at time.Duratio
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out := isolate.NewOutput(maxPicture, cancel)
-	run := ffmpeg.Run{
-		Path: f.Path, Child: Child, Limits: limits, Stdout: out,
+	run := FFmpegRun{
+		Path: f.Path, Child: ThumbnailChild, Limits: thumbnailLimits, Stdout: out,
 		Arguments: func(address string) []string { return arguments(address, at) },
 	}
 	said, err := run.Do(ctx, video)
@@ -120,7 +117,7 @@ func (f FFmpeg) Extract(ctx context.Context, video ffmpeg.Video, at time.Duratio
 		return Picture{}, &ExtractError{Message: "the picture is too large", Final: true}
 	}
 	if err != nil {
-		return Picture{}, problemOf(ctx, err, timeout)
+		return Picture{}, thumbnailProblemOf(ctx, err, timeout)
 	}
 	header, err := jpeg.DecodeConfig(bytes.NewReader(out.Bytes()))
 	if err != nil {
@@ -129,9 +126,9 @@ func (f FFmpeg) Extract(ctx context.Context, video ffmpeg.Video, at time.Duratio
 	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
 
-// problemOf converts the error of a run into an *ExtractError.
-func problemOf(ctx context.Context, err error, timeout time.Duration) error {
-	failed := new(ffmpeg.ExitError)
+// thumbnailProblemOf converts the error of a run into an *ExtractError.
+func thumbnailProblemOf(ctx context.Context, err error, timeout time.Duration) error {
+	failed := new(FFmpegExitError)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return &ExtractError{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: err}
@@ -139,9 +136,9 @@ func problemOf(ctx context.Context, err error, timeout time.Duration) error {
 		return &ExtractError{Message: "ffmpeg finds no picture in it", Final: true, Err: err}
 	case errors.Is(err, isolate.ErrNotIsolated):
 		return &ExtractError{Message: "ffmpeg cannot be confined on this system, and is not run without; see docs/media-processing.md", Err: err}
-	case errors.Is(err, ffmpeg.ErrNotStarted):
+	case errors.Is(err, ErrFFmpegNotStarted):
 		return &ExtractError{Message: "ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
-	case errors.Is(err, rendition.ErrKilled):
+	case errors.Is(err, ErrKilled):
 		return &ExtractError{Message: "memory was short", Err: err}
 	default:
 		return err

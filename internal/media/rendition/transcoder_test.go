@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package transcode_test
+package rendition_test
 
 import (
 	"bytes"
@@ -12,10 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/media/transcode"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -26,7 +24,7 @@ type converter struct {
 	calls int
 }
 
-func (c *converter) Convert(_ context.Context, video ffmpeg.Video, _ *transcode.Conversion, output *os.File, done func(share float64)) error {
+func (c *converter) Convert(_ context.Context, video rendition.VideoSource, _ *rendition.Conversion, output *os.File, done func(share float64)) error {
 	c.calls++
 	done(0.5)
 	if c.err != nil {
@@ -50,10 +48,10 @@ func TestMaker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := transcode.Source{
+	source := rendition.TranscodeSource{
 		Source: rendition.Source{Key: object.Key, ETag: object.ETag, MIMEType: "video/mp4", Size: object.Size}, Duration: time.Second,
 	}
-	unable := &transcode.FileError{Message: "cannot be decoded", Final: true}
+	unable := &rendition.TranscodeError{Message: "cannot be decoded", Final: true}
 	tests := map[string]struct {
 		reason    string
 		converter converter
@@ -71,15 +69,15 @@ func TestMaker(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			width++
-			target := transcode.Profile{Width: 100 + width, Height: 100}
-			m := transcode.NewTranscoder(files, &tc.converter, rendition.NewSlots(1))
+			target := rendition.Profile{Width: 100 + width, Height: 100}
+			m := rendition.NewTranscoder(files, &tc.converter, rendition.NewSlots(1))
 			var told []float64
 			var r rendition.Rendition
 			var err error
 			for range 2 {
 				r, err = m.Make(t.Context(), source, target, func(share float64) { told = append(told, share) })
 			}
-			problem := new(transcode.FileError)
+			problem := new(rendition.TranscodeError)
 			switch {
 			case tc.wantErr != nil:
 				if !errors.Is(err, tc.wantErr) {
@@ -95,7 +93,7 @@ func TestMaker(t *testing.T) {
 					t.Fatalf("%s: %v, %v", tc.reason, err, openErr)
 				}
 				data, _ := io.ReadAll(body)
-				if !bytes.Equal(data, film) || r.Width != 64 || r.Height != 48 || r.MIMEType != "video/mp4" || r.Key != transcode.Key(source.Source, target) {
+				if !bytes.Equal(data, film) || r.Width != 64 || r.Height != 48 || r.MIMEType != "video/mp4" || r.Key != rendition.TranscodeKey(source.Source, target) {
 					t.Errorf("%s: got %+v", tc.reason, r)
 				}
 				if found, err := m.Find(t.Context(), source.Source, target); err != nil || found != r {

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package thumbnail_test
+package rendition_test
 
 import (
 	"context"
@@ -10,10 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -23,18 +21,18 @@ type taker struct {
 	calls   int
 }
 
-func (t *taker) Extract(context.Context, ffmpeg.Video, time.Duration) (thumbnail.Picture, error) {
+func (t *taker) Extract(context.Context, rendition.VideoSource, time.Duration) (rendition.Picture, error) {
 	err := t.answers[t.calls]
 	t.calls++
-	return thumbnail.Picture{Data: []byte("picture"), Width: 64, Height: 48}, err
+	return rendition.Picture{Data: []byte("picture"), Width: 64, Height: 48}, err
 }
 
-func TestMake(t *testing.T) {
+func TestThumbnail(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	final, passing := &thumbnail.ExtractError{Message: "no picture", Final: true}, &thumbnail.ExtractError{Message: "too slow"}
+	final, passing := &rendition.ExtractError{Message: "no picture", Final: true}, &rendition.ExtractError{Message: "too slow"}
 	down := errors.New("the store is down")
 	tests := map[string]struct {
 		reason  string
@@ -53,7 +51,7 @@ func TestMake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := rendition.Source{Key: "team/" + strings.ReplaceAll(name, " ", ""), ETag: "e", Size: 4}
 			program := &taker{answers: tc.answers}
-			maker := thumbnail.NewThumbnailer(files, program, rendition.NewSlots(1))
+			maker := rendition.NewThumbnailer(files, program, rendition.NewSlots(1))
 			for range 2 {
 				_, err = maker.Make(t.Context(), source, time.Second)
 			}

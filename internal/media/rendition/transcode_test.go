@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package transcode_test
+package rendition_test
 
 import (
 	"bytes"
@@ -15,20 +15,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/probe"
-	"github.com/herald-social/herald/internal/media/transcode"
+	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/platforms"
 )
 
-// installed is the ffmpeg of this machine.
-func installed(t *testing.T) transcode.FFmpeg {
+// videoConverter is the ffmpeg of this machine.
+func videoConverter(t *testing.T) rendition.FFmpegConverter {
 	t.Helper()
 	path, err := exec.LookPath("ffmpeg")
 	if err != nil {
 		t.Skip("this test needs ffmpeg in PATH; install it (apt-get install ffmpeg)")
 	}
-	return transcode.FFmpeg{Path: path}
+	return rendition.FFmpegConverter{Path: path}
 }
 
 // film reads a film, or makes it with ffmpeg, from a test picture and a tone.
@@ -50,7 +49,7 @@ func film(t *testing.T, program, arguments string) []byte {
 	return data
 }
 
-func sample(t *testing.T, path string) []byte {
+func sampleTranscode(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -59,8 +58,8 @@ func sample(t *testing.T, path string) []byte {
 	return data
 }
 
-func video(data []byte) ffmpeg.Video {
-	return ffmpeg.Video{Size: int64(len(data)), Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+func transcodeVideo(data []byte) rendition.VideoSource {
+	return rendition.VideoSource{Size: int64(len(data)), Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(bytes.NewReader(data), offset, length)), nil
 	}}
 }
@@ -76,16 +75,16 @@ func facts(t *testing.T, data []byte) probe.Facts {
 }
 
 // conversion is the conversion of a film for a platform with these limits.
-func conversion(f *probe.Facts, limits platforms.VideoLimits) *transcode.Conversion {
+func conversion(f *probe.Facts, limits platforms.VideoLimits) *rendition.Conversion {
 	c := limits.Conversion(&platforms.File{Width: int(f.Width), Height: int(f.Height), Duration: f.Duration, FrameRate: f.FrameRate, FrameRateVaries: f.FrameRateVaries})
-	return &transcode.Conversion{
-		Source: transcode.Source{Duration: f.Duration}, HDR: f.HDR,
-		Target: transcode.Profile{Width: c.Width, Height: c.Height, FrameRate: c.FrameRate, BitRate: c.BitRate},
+	return &rendition.Conversion{
+		Source: rendition.TranscodeSource{Duration: f.Duration}, HDR: f.HDR,
+		Target: rendition.Profile{Width: c.Width, Height: c.Height, FrameRate: c.FrameRate, BitRate: c.BitRate},
 	}
 }
 
 func TestConvert(t *testing.T) {
-	program := installed(t)
+	program := videoConverter(t)
 	reels := platforms.VideoLimits{MaxWidth: 1920, MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 25_000_000}
 	tests := map[string]struct {
 		reason string
@@ -134,7 +133,7 @@ func TestConvert(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := 0.0
-			if err := program.Convert(t.Context(), video(data), conversion(&from, tc.limits), output, func(share float64) { last = share }); err != nil {
+			if err := program.Convert(t.Context(), transcodeVideo(data), conversion(&from, tc.limits), output, func(share float64) { last = share }); err != nil {
 				t.Fatalf("%v: %v", err, errors.Unwrap(err))
 			}
 			converted, err := os.ReadFile(output.Name())
@@ -155,18 +154,18 @@ func TestConvert(t *testing.T) {
 
 // A failed conversion reports its reason.
 func TestConvertFails(t *testing.T) {
-	program := installed(t)
+	program := videoConverter(t)
 	lost := errors.New("the store is away")
 	tests := map[string]struct {
 		reason string
-		film   ffmpeg.Video
+		film   rendition.VideoSource
 		says   string
 		final  bool
 		is     error
 	}{
-		"no film": {"another try would fail in the same way", video([]byte("no film")), "cannot be decoded", true, nil},
-		"8K":      {"it takes more memory than a conversion gets", video(sample(t, "../thumbnail/testdata/frames.mp4")), "takes more memory", true, nil},
-		"no store": {"the file is not at fault", ffmpeg.Video{Size: 1 << 20, Open: func(context.Context, int64, int64) (io.ReadCloser, error) {
+		"no film": {"another try would fail in the same way", transcodeVideo([]byte("no film")), "cannot be decoded", true, nil},
+		"8K":      {"it takes more memory than a conversion gets", transcodeVideo(sampleTranscode(t, "../thumbnail/testdata/frames.mp4")), "takes more memory", true, nil},
+		"no store": {"the file is not at fault", rendition.VideoSource{Size: 1 << 20, Open: func(context.Context, int64, int64) (io.ReadCloser, error) {
 			return nil, lost
 		}}, "", false, lost},
 	}
@@ -176,8 +175,8 @@ func TestConvertFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = program.Convert(t.Context(), tc.film, &transcode.Conversion{Source: transcode.Source{Duration: time.Second}, Target: transcode.Profile{Width: 1920, Height: 960, BitRate: 12_000_000}}, output, func(float64) {})
-			problem := new(transcode.FileError)
+			err = program.Convert(t.Context(), tc.film, &rendition.Conversion{Source: rendition.TranscodeSource{Duration: time.Second}, Target: rendition.Profile{Width: 1920, Height: 960, BitRate: 12_000_000}}, output, func(float64) {})
+			problem := new(rendition.TranscodeError)
 			switch {
 			case tc.is != nil && !errors.Is(err, tc.is),
 				tc.is == nil && (!errors.As(err, &problem) || problem.Final != tc.final || !strings.Contains(problem.Message, tc.says)):

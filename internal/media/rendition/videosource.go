@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ffmpeg
+package rendition
 
 import (
 	"context"
@@ -13,29 +13,28 @@ import (
 	"sync"
 	"time"
 
-	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Video is a readable video.
-type Video struct {
+// VideoSource is a readable video.
+type VideoSource struct {
 	// Size is its length in bytes.
 	Size int64
 	// Open streams length bytes from an offset.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 }
 
-// Stored returns a video in the store, which open reads.
-func Stored(open store.Open, source rendition.Source) Video {
-	return Video{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+// StoredVideo returns a video in the store, which open reads.
+func StoredVideo(open store.Open, source Source) VideoSource {
+	return VideoSource{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 		return open(ctx, source.Key, source.ETag, offset, length)
 	}}
 }
 
-// source serves one video to one child by HTTP, for one run. A presigned address of the store would contain a signature
-// that every process of the machine could read in the child's command line, and serve bytes that may not be the
-// verified ones.
-type source struct {
+// servedVideo serves one video to one child by HTTP, for one run. A presigned address of the store would contain a
+// signature that every process of the machine could read in the child's command line, and serve bytes that may not be
+// the verified ones.
+type servedVideo struct {
 	// address leads nowhere: the child gets its connections from isolate.
 	address string
 
@@ -53,16 +52,16 @@ const longestHeader = 8 << 10
 // headerWithin is the timeout for the header of a request.
 const headerWithin = 10 * time.Second
 
-// newSource returns a source; it serves nothing before serve is called.
-func newSource(ctx context.Context, video Video) *source {
+// newServedVideo returns a source; it serves nothing before serve is called.
+func newServedVideo(ctx context.Context, video VideoSource) *servedVideo {
 	ctx, end := context.WithCancelCause(ctx)
-	s := &source{address: "http://127.0.0.1/video", reads: ctx, end: end}
+	s := &servedVideo{address: "http://127.0.0.1/video", reads: ctx, end: end}
 	s.server = &http.Server{
 		ReadHeaderTimeout: headerWithin,
 		MaxHeaderBytes:    longestHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			content := &reader{ctx: r.Context(), video: video, failed: s.end}
+			content := &videoReader{ctx: r.Context(), video: video, failed: s.end}
 			defer content.close()
 			w.Header().Set("Content-Type", "application/octet-stream")
 			http.ServeContent(w, r, "", time.Time{}, content)
@@ -72,34 +71,34 @@ func newSource(ctx context.Context, video Video) *source {
 }
 
 // serve serves the connections of a listener.
-func (s *source) serve(from net.Listener) {
+func (s *servedVideo) serve(from net.Listener) {
 	s.served.Go(func() { _ = s.server.Serve(from) }) // close ends it.
 }
 
 // close ends all reads and connections.
-func (s *source) close() {
+func (s *servedVideo) close() {
 	s.end(nil)
 	_ = s.server.Close() // The connections are the child's, which has ended.
 	s.served.Wait()
 }
 
 // failure returns why the video could not be read; nil if it could, or the run ended before.
-func (s *source) failure() error {
-	if err := context.Cause(s.reads); err != nil && !ended(err) {
+func (s *servedVideo) failure() error {
+	if err := context.Cause(s.reads); err != nil && !ffmpegEnded(err) {
 		return fmt.Errorf("cannot read the video: %w", err)
 	}
 	return nil
 }
 
-// ended reports whether an error is a context's.
-func ended(err error) bool {
+// ffmpegEnded reports whether an error is a context's.
+func ffmpegEnded(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// reader reads a video from its offset, by one stream until Seek changes the offset.
-type reader struct {
+// videoReader reads a video from its offset, by one stream until Seek changes the offset.
+type videoReader struct {
 	ctx    context.Context //nolint:containedctx // io.ReadSeeker has no context parameter
-	video  Video
+	video  VideoSource
 	failed func(error)
 
 	offset int64
@@ -107,7 +106,7 @@ type reader struct {
 }
 
 // Seek implements io.Seeker.
-func (r *reader) Seek(offset int64, whence int) (int64, error) {
+func (r *videoReader) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
 		offset += r.offset
@@ -122,7 +121,7 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 }
 
 // Read implements io.Reader.
-func (r *reader) Read(p []byte) (int, error) {
+func (r *videoReader) Read(p []byte) (int, error) {
 	if r.offset >= r.video.Size {
 		return 0, io.EOF
 	}
@@ -146,13 +145,13 @@ func (r *reader) Read(p []byte) (int, error) {
 }
 
 // report passes on the error of a read, unless the child has closed the connection.
-func (r *reader) report(err error) {
-	if r.ctx.Err() == nil && !ended(err) {
+func (r *videoReader) report(err error) {
+	if r.ctx.Err() == nil && !ffmpegEnded(err) {
 		r.failed(err)
 	}
 }
 
-func (r *reader) close() {
+func (r *videoReader) close() {
 	if r.body != nil {
 		_ = r.body.Close() // Errors of Close do not affect the read bytes.
 		r.body = nil

@@ -1,0 +1,32 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/herald-social/herald/internal/isolate"
+)
+
+// IsChild reports whether this process is one that decodes a file, by its command line without the name of the program.
+// Every program that makes renditions or thumbnails calls it before anything else, and calls DecodeMain if it is true;
+// tests do so in TestMain.
+func IsChild(args []string) bool { return len(args) > 0 && args[0] == Child[0] }
+
+// DecodeMain is the entry point of the separate processes that decode untrusted files: it decodes a file and returns
+// the exit code of the process.
+func DecodeMain(args []string) int {
+	switch {
+	case len(args) == len(Child) && args[1] == Child[1]:
+		return Decode()
+	case len(args) > len(ThumbnailChild) && args[1] == ThumbnailChild[1]:
+		return DecodeThumbnail(args[len(ThumbnailChild):])
+	case len(args) > len(TranscodeChild) && args[1] == TranscodeChild[1]:
+		return ExecTranscode(args[len(TranscodeChild):])
+	default:
+		fmt.Fprintln(os.Stderr, "herald decode: the manager starts this to decode one file; it is of no use to people")
+		return isolate.ExitNotStarted
+	}
+}
