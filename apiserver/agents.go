@@ -10,7 +10,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
-	"github.com/herald-social/herald/apiserver/apikeys"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/limits"
@@ -22,7 +21,7 @@ import (
 type agents struct {
 	oauth  *oauth.Server
 	grants *kube.Grants
-	used   *apikeys.LastUsed
+	used   *access.LastUsed
 }
 
 // newAgents returns the authorization server, or nil if it is not configured.
@@ -38,7 +37,7 @@ func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessi
 		return nil, err
 	}
 	a := &agents{grants: kube.NewGrants(client, config.Namespaces, watchClock)}
-	a.used = apikeys.NewLastUsed(a.grants.Touch, config.Clock, config.Log)
+	a.used = access.NewLastUsed(a.grants.Touch, config.Clock, config.Log)
 	a.oauth = oauth.New(oauth.Config{
 		SiteURL: config.SiteURL, Keys: sessions, Grants: a.grants, Access: checker, AuditLog: service,
 		Served: func(namespace string) bool {

@@ -19,7 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/apikeys"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
@@ -37,7 +37,7 @@ func facing(t *testing.T, behind error) (handler http.Handler, log *bytes.Buffer
 	service := bridge.New(bridge.Config{
 		Key: func(token string) (*v1alpha1.APIKey, error) {
 			if token != "good" {
-				return nil, apikeys.ErrUnknown
+				return nil, access.ErrKeyUnknown
 			}
 			return &v1alpha1.APIKey{}, nil
 		},

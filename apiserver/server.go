@@ -21,7 +21,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/apikeys"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/archived"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/kube"
@@ -107,7 +107,7 @@ type Server struct {
 	archived  *archived.Reader
 	pending   *kube.PendingMedia
 	budgets   *budgets
-	used      *apikeys.LastUsed
+	used      *access.LastUsed
 	web       *web
 
 	api         *http.Server
@@ -135,14 +135,14 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := kube.NewAPIKeys(client, config.Namespaces, apikeys.Indexers(config.Namespaces), watchClock)
+	keys := kube.NewAPIKeys(client, config.Namespaces, access.KeyIndexers(config.Namespaces), watchClock)
 	teams, connections := kube.NewTeams(client, watchClock), kube.NewConnections(client, config.Namespaces, watchClock)
 	s.informers = []informer{keys, teams, connections}
 	s.current = &current{clock: watchClock, watches: []watching{keys, teams}}
 	index := postindex.New()
 	m := newMetrics(config.Registry, index.Len)
 	checker := readiness.NewChecker(connections, config.Clock, config.Log)
-	s.used = apikeys.NewLastUsed(keys.Touch, config.Clock, config.Log)
+	s.used = access.NewLastUsed(keys.Touch, config.Clock, config.Log)
 	events, err := kube.NewEvents(config.Kubernetes, config.UserAgent, config.Clock)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func New(config Config) (*Server, error) {
 	usages := quota.NewUsageStore(kube.NewUsages(client))
 	s.pending = kube.NewPendingMedia(client, config.Namespaces)
 	bridgeConfig := bridge.Config{
-		Key:          apikeys.NewCache(keys, config.Clock).Authenticate,
+		Key:          access.NewKeyCache(keys, config.Clock).Authenticate,
 		Current:      s.current.check,
 		Used:         s.used.Record,
 		Owner:        teams.Owner,

@@ -1,8 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access identifies the users of the web application, and checks their rights in a team's namespace. It sends
-// SubjectAccessReviews to Kubernetes: roles and their bindings are the only source of rights.
+// Package access determines who a caller is, and what the caller may do: it returns the API key of a token from a
+// cache, identifies the users of the web application, and checks their rights in a team's namespace. It sends
+// SubjectAccessReviews to Kubernetes: roles and their bindings are the only source of a person's rights.
 package access
 
 import (

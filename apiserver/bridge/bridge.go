@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/apikeys"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/platforms"
@@ -144,7 +144,7 @@ func (s *Service) Authenticate(token string) (Caller, error) {
 	}
 	key, err := s.Key(token)
 	switch {
-	case errors.Is(err, apikeys.ErrMalformed), errors.Is(err, apikeys.ErrUnknown), errors.Is(err, apikeys.ErrRevoked), errors.Is(err, apikeys.ErrExpired):
+	case errors.Is(err, access.ErrKeyMalformed), errors.Is(err, access.ErrKeyUnknown), errors.Is(err, access.ErrKeyRevoked), errors.Is(err, access.ErrKeyExpired):
 		return Caller{}, &Error{Code: CodeUnauthorized, Message: err.Error()}
 	case err != nil:
 		return Caller{}, err

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/apikeys"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/posting/plan"
 )
@@ -27,10 +27,10 @@ func TestAuthenticate(t *testing.T) {
 		want   string
 	}{
 		"Known":    {"the key speaks for its team", nil, ""},
-		"Mistyped": {"the client is to copy the key again", apikeys.ErrMalformed, "UNAUTHORIZED"},
-		"Unknown":  {"the client is to use another key", apikeys.ErrUnknown, "UNAUTHORIZED"},
-		"Revoked":  {"the client is to use another key", apikeys.ErrRevoked, "UNAUTHORIZED"},
-		"Expired":  {"the client is to use another key", apikeys.ErrExpired, "UNAUTHORIZED"},
+		"Mistyped": {"the client is to copy the key again", access.ErrKeyMalformed, "UNAUTHORIZED"},
+		"Unknown":  {"the client is to use another key", access.ErrKeyUnknown, "UNAUTHORIZED"},
+		"Revoked":  {"the client is to use another key", access.ErrKeyRevoked, "UNAUTHORIZED"},
+		"Expired":  {"the client is to use another key", access.ErrKeyExpired, "UNAUTHORIZED"},
 		"Trouble":  {"the client can do nothing about it", errors.New("boom"), "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {

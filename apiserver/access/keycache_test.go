@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apikeys_test
+package access_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/apikeys"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
@@ -86,19 +86,19 @@ func TestAuthenticate(t *testing.T) {
 			reason:  "a token that was taken out of the spec ends at once, before the manager has seen it",
 			keys:    []*v1alpha1.APIKey{with(made("token", token), func(k *v1alpha1.APIKey) { k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "b"}} })},
 			token:   token,
-			wantErr: apikeys.ErrUnknown,
+			wantErr: access.ErrKeyUnknown,
 		},
 		"Replaced": {
 			reason: "where the spec has a hash, none in the status counts",
 			keys: []*v1alpha1.APIKey{with(made("token", token), func(k *v1alpha1.APIKey) {
 				k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "token", SHA256: apitoken.Hash("a", "k", second)}}
 			})},
-			token: token, wantErr: apikeys.ErrUnknown,
+			token: token, wantErr: access.ErrKeyUnknown,
 		},
 		"Unknown": {
 			reason: "the key has another token",
 			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  second, wantErr: apikeys.ErrUnknown,
+			token:  second, wantErr: access.ErrKeyUnknown,
 		},
 		"Served": {
 			reason: "the team is one of those that this installation serves",
@@ -108,44 +108,44 @@ func TestAuthenticate(t *testing.T) {
 		"NotServed": {
 			reason: "the team belongs to another installation",
 			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  token, wantErr: apikeys.ErrUnknown, served: configv1alpha1.Namespaces{"b"},
+			token:  token, wantErr: access.ErrKeyUnknown, served: configv1alpha1.Namespaces{"b"},
 		},
 		"NoSuchKey": {
 			reason: "no key has the token's id",
 			keys:   []*v1alpha1.APIKey{handedOut("a", "other", token)},
-			token:  token, wantErr: apikeys.ErrUnknown,
+			token:  token, wantErr: access.ErrKeyUnknown,
 		},
 		"Mistyped": {
 			reason: "the checksum tells",
 			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  token[:len(token)-1] + "_", wantErr: apikeys.ErrMalformed,
+			token:  token[:len(token)-1] + "_", wantErr: access.ErrKeyMalformed,
 		},
 		"HashIsNoToken": {
 			reason: "the stored hash, which others can read, is not a token",
 			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  apitoken.Hash("a", "k", token), wantErr: apikeys.ErrMalformed,
+			token:  apitoken.Hash("a", "k", token), wantErr: access.ErrKeyMalformed,
 		},
 		"KeyWithoutToken": {
 			reason: "a key whose token is not made yet opens nothing",
 			keys:   []*v1alpha1.APIKey{key("a", "k", func(*v1alpha1.APIKey) {})},
-			token:  token, wantErr: apikeys.ErrUnknown,
+			token:  token, wantErr: access.ErrKeyUnknown,
 		},
 		"Empty": {
 			reason: "nor does it to an empty token",
 			keys:   []*v1alpha1.APIKey{key("a", "k", func(*v1alpha1.APIKey) {})},
-			token:  "", wantErr: apikeys.ErrMalformed,
+			token:  "", wantErr: access.ErrKeyMalformed,
 		},
 		"Revoked": {
 			reason: "a revoked key opens nothing",
 			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.Revoked = true })},
-			token:  token, wantErr: apikeys.ErrRevoked,
+			token:  token, wantErr: access.ErrKeyRevoked,
 		},
 		"BeingDeleted": {
 			reason: "deleting a key ends it although finalizers may keep the object",
 			keys: []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) {
 				k.DeletionTimestamp = &metav1.Time{Time: now}
 			})},
-			token: token, wantErr: apikeys.ErrRevoked,
+			token: token, wantErr: access.ErrKeyRevoked,
 		},
 		"NotExpiredYet": {
 			reason: "a key works until its time",
@@ -155,12 +155,12 @@ func TestAuthenticate(t *testing.T) {
 		"Expired": {
 			reason: "and not from its time on",
 			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.ExpiresAt = at(0) })},
-			token:  token, wantErr: apikeys.ErrExpired,
+			token:  token, wantErr: access.ErrKeyExpired,
 		},
 		"OldExpired": {
 			reason: "the old token ends at its own time",
 			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token, second), func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].ExpiresAt = at(0) })},
-			token:  token, wantErr: apikeys.ErrExpired,
+			token:  token, wantErr: access.ErrKeyExpired,
 		},
 		"NewGoesOn": {
 			reason: "and the new one goes on",
@@ -172,7 +172,7 @@ func TestAuthenticate(t *testing.T) {
 			keys: []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) {
 				k.Spec.ExpiresAt, k.Spec.Tokens[0].ExpiresAt = at(0), at(time.Hour)
 			})},
-			token: token, wantErr: apikeys.ErrExpired,
+			token: token, wantErr: access.ErrKeyExpired,
 		},
 		"SameTokenTwice": {
 			reason: "of two ends of one token the later counts",
@@ -187,7 +187,7 @@ func TestAuthenticate(t *testing.T) {
 		"CopiedHashOfDeleted": {
 			reason: "not even once the key that the token belongs to is gone",
 			keys:   []*v1alpha1.APIKey{handedOut("thief", "k", token), handedOut("a", "k2", token)},
-			token:  token, wantErr: apikeys.ErrUnknown,
+			token:  token, wantErr: access.ErrKeyUnknown,
 		},
 		"CopiedHashOfRevoked": {
 			reason: "a revoked token stays revoked although other keys carry its hash",
@@ -195,19 +195,19 @@ func TestAuthenticate(t *testing.T) {
 				handedOut("thief", "k", token),
 				with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.Revoked = true }),
 			},
-			token: token, wantErr: apikeys.ErrRevoked,
+			token: token, wantErr: access.ErrKeyRevoked,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, apikeys.Indexers(tc.served))
+			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, access.KeyIndexers(tc.served))
 			for _, k := range tc.keys {
 				if err := indexer.Add(k); err != nil {
 					t.Fatal(err)
 				}
 			}
-			got, err := apikeys.NewCache(indexer, clocktesting.NewFakePassiveClock(now)).Authenticate(tc.token)
+			got, err := access.NewKeyCache(indexer, clocktesting.NewFakePassiveClock(now)).Authenticate(tc.token)
 			if !errors.Is(err, tc.wantErr) {
 				t.Fatalf("%s: error %v, want %v", tc.reason, err, tc.wantErr)
 			}
@@ -224,7 +224,7 @@ func TestLastUsedAtMostHourly(t *testing.T) {
 		clock := clocktesting.NewFakePassiveClock(now)
 		var writes []time.Time
 		var failure error
-		used := apikeys.NewLastUsed(func(_ context.Context, namespace, name string, at time.Time) error {
+		used := access.NewLastUsed(func(_ context.Context, namespace, name string, at time.Time) error {
 			if namespace != "a" || name != "k" {
 				t.Errorf("wrote to %s/%s", namespace, name)
 			}
@@ -271,7 +271,7 @@ func TestLastUsedAtMostHourly(t *testing.T) {
 
 func TestLastUsedNeverWaits(t *testing.T) {
 	t.Parallel()
-	used := apikeys.NewLastUsed(func(context.Context, string, string, time.Time) error { return nil },
+	used := access.NewLastUsed(func(context.Context, string, string, time.Time) error { return nil },
 		clocktesting.NewFakePassiveClock(now), slog.New(slog.DiscardHandler))
 	for i := range 1000 { // Run is not running, so that the queue fills up
 		used.Record(key("a", strconv.Itoa(i), func(*v1alpha1.APIKey) {}))

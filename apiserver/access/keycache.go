@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apikeys returns the API key of a token from a cache, and records the use of keys.
-package apikeys
+package access
 
 import (
 	"crypto/subtle"
@@ -22,15 +21,15 @@ const idIndex = "token-id"
 
 // Reasons for an invalid token. The messages are for the holder of the token.
 var (
-	ErrMalformed = errors.New("this is no API key of Herald, or a part of it is missing or mistyped; copy it again, as a whole")
-	ErrUnknown   = errors.New("unknown API key")
-	ErrRevoked   = errors.New("this API key is revoked; create a new one")
-	ErrExpired   = errors.New("this API key has expired; create a new one")
+	ErrKeyMalformed = errors.New("this is no API key of Herald, or a part of it is missing or mistyped; copy it again, as a whole")
+	ErrKeyUnknown   = errors.New("unknown API key")
+	ErrKeyRevoked   = errors.New("this API key is revoked; create a new one")
+	ErrKeyExpired   = errors.New("this API key has expired; create a new one")
 )
 
-// Indexers returns the indexers of a Cache's informer. They omit keys in namespaces that are not served, which are
+// KeyIndexers returns the indexers of a KeyCache's informer. They omit keys in namespaces that are not served, which are
 // therefore unknown.
-func Indexers(served configv1alpha1.Namespaces) cache.Indexers {
+func KeyIndexers(served configv1alpha1.Namespaces) cache.Indexers {
 	return cache.Indexers{idIndex: func(obj any) ([]string, error) {
 		key, ok := obj.(*v1alpha1.APIKey)
 		if !ok {
@@ -43,37 +42,37 @@ func Indexers(served configv1alpha1.Namespaces) cache.Indexers {
 	}}
 }
 
-// Index is the part of cache.Indexer that a Cache needs.
-type Index interface {
+// KeyIndex is the part of cache.Indexer that a KeyCache needs.
+type KeyIndex interface {
 	ByIndex(index, value string) ([]any, error)
 }
 
-// Cache reads keys from an informer's cache. It is safe for concurrent use.
-type Cache struct {
-	indexer Index
+// KeyCache reads keys from an informer's cache. It is safe for concurrent use.
+type KeyCache struct {
+	indexer KeyIndex
 	clock   clock.PassiveClock
 }
 
-// NewCache returns a cache over an indexer with Indexers.
-func NewCache(indexer Index, clock clock.PassiveClock) *Cache {
-	return &Cache{indexer: indexer, clock: clock}
+// NewKeyCache returns a cache over an indexer with KeyIndexers.
+func NewKeyCache(indexer KeyIndex, clock clock.PassiveClock) *KeyCache {
+	return &KeyCache{indexer: indexer, clock: clock}
 }
 
-// Authenticate returns the key of a token. The key is shared and must not be modified. The error is ErrMalformed,
-// ErrUnknown, ErrRevoked or ErrExpired.
+// Authenticate returns the key of a token. The key is shared and must not be modified. The error is ErrKeyMalformed,
+// ErrKeyUnknown, ErrKeyRevoked or ErrKeyExpired.
 //
 // The lookup uses the id, which is not secret; the hash of the whole token is compared in constant time, so that the
 // duration reveals nothing about any token.
-func (c *Cache) Authenticate(token string) (*v1alpha1.APIKey, error) {
+func (c *KeyCache) Authenticate(token string) (*v1alpha1.APIKey, error) {
 	id, ok := apitoken.Parse(token)
 	if !ok {
-		return nil, ErrMalformed
+		return nil, ErrKeyMalformed
 	}
 	found, err := c.indexer.ByIndex(idIndex, id)
 	if err != nil {
 		return nil, fmt.Errorf("look up an API key: %w", err)
 	}
-	refusal := ErrUnknown
+	refusal := ErrKeyUnknown
 	for _, obj := range found { // two keys may have equal ids, but not equal hashes
 		key, ok := obj.(*v1alpha1.APIKey)
 		if !ok {
@@ -93,13 +92,13 @@ func (c *Cache) Authenticate(token string) (*v1alpha1.APIKey, error) {
 }
 
 // refuse returns the reason why a token of a key is invalid, or nil.
-func (c *Cache) refuse(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) error {
+func (c *KeyCache) refuse(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) error {
 	end := key.EndOf(token)
 	switch {
 	case key.Spec.Revoked || key.DeletionTimestamp != nil:
-		return ErrRevoked
+		return ErrKeyRevoked
 	case end != nil && !c.clock.Now().Before(end.Time):
-		return ErrExpired
+		return ErrKeyExpired
 	default:
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apikeys
+package access
 
 import (
 	"context"
@@ -36,13 +36,13 @@ type LastUsed struct {
 	touch TouchFunc
 	clock clock.PassiveClock
 	log   *slog.Logger
-	queue chan use
+	queue chan keyUse
 
 	mu  sync.Mutex
 	due map[types.UID]time.Time // time of the next write
 }
 
-type use struct {
+type keyUse struct {
 	uid             types.UID
 	namespace, name string
 	at              time.Time
@@ -52,7 +52,7 @@ type use struct {
 func NewLastUsed(touch TouchFunc, clock clock.PassiveClock, log *slog.Logger) *LastUsed {
 	return &LastUsed{
 		touch: touch, clock: clock, log: log,
-		queue: make(chan use, lastUsedQueue),
+		queue: make(chan keyUse, lastUsedQueue),
 		due:   map[types.UID]time.Time{},
 	}
 }
@@ -72,7 +72,7 @@ func (l *LastUsed) RecordUse(key metav1.Object, at *v1alpha1.Time) {
 		return
 	}
 	select {
-	case l.queue <- use{uid: key.GetUID(), namespace: key.GetNamespace(), name: key.GetName(), at: now}:
+	case l.queue <- keyUse{uid: key.GetUID(), namespace: key.GetNamespace(), name: key.GetName(), at: now}:
 		l.due[key.GetUID()] = now.Add(lastUsedEvery)
 	default:
 	}
@@ -90,7 +90,7 @@ func (l *LastUsed) Run(ctx context.Context) {
 	}
 }
 
-func (l *LastUsed) write(ctx context.Context, u use) {
+func (l *LastUsed) write(ctx context.Context, u keyUse) {
 	writing, cancel := context.WithTimeout(ctx, lastUsedTimeout)
 	defer cancel()
 	err := l.touch(writing, u.namespace, u.name, u.at)
