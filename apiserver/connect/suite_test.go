@@ -90,10 +90,10 @@ func newRegistry(at string) platforms.Registry {
 	id, secret := "herald", func() string { return appSecret }
 	return platforms.Registry{
 		v1alpha1.PlatformX:         x.New(x.Config{APIURL: at + "/x", AuthorizeURL: at + "/x", ClientID: id, ClientSecret: secret}, way),
-		v1alpha1.PlatformThreads:   threads.New(threads.Config{APIURL: at + "/threads", AuthorizeURL: at + "/threads", ClientID: id, ClientSecret: secret}, way),
-		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{APIURL: at + "/instagram", AuthorizeURL: at + "/instagram", ClientID: id, ClientSecret: secret}, way),
-		v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{APIURL: at + "/facebook", AuthorizeURL: at + "/facebook", ClientID: id, ClientSecret: secret}, way),
-		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{APIURL: at + "/tiktok", AuthorizeURL: at + "/tiktok", ClientKey: id, ClientSecret: secret}, way),
+		v1alpha1.PlatformThreads:   threads.New(threads.Config{Config: platforms.Config{APIURL: at + "/threads", AuthorizeURL: at + "/threads", ClientID: id, ClientSecret: secret}}, way),
+		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{Config: platforms.Config{APIURL: at + "/instagram", AuthorizeURL: at + "/instagram", ClientID: id, ClientSecret: secret}}, way),
+		v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{Config: platforms.Config{APIURL: at + "/facebook", AuthorizeURL: at + "/facebook", ClientID: id, ClientSecret: secret}}, way),
+		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{APIURL: at + "/tiktok", AuthorizeURL: at + "/tiktok", ClientID: id, ClientSecret: secret}, way),
 		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{APIURL: at + "/youtube", AuthorizeURL: at + "/youtube", ClientID: id, ClientSecret: secret}, way),
 	}
 }

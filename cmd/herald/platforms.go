@@ -32,48 +32,38 @@ import (
 // secrets and passes nil. now is the clock for the expiry of tokens and limits.
 func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, secrets *secrets, now clock.Clock) (platforms.Registry, error) {
 	registry := platforms.Registry{}
-	if c := config.X; c != nil {
-		at := sandboxed(&config.Sandbox, v1alpha1.PlatformX)
-		registry[v1alpha1.PlatformX] = x.New(x.Config{
+	access := func(platform v1alpha1.Platform, c *configv1alpha1.Platform) platforms.Config {
+		at := sandboxed(&config.Sandbox, platform)
+		return platforms.Config{
 			APIURL: at.api, WebURL: at.web, AuthorizeURL: at.web, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("x", c), Clock: now,
-		}, client)
+			ClientID: c.ClientID, ClientSecret: secrets.open(string(platform), c), Clock: now,
+		}
+	}
+	if c := config.X; c != nil {
+		registry[v1alpha1.PlatformX] = x.New(access(v1alpha1.PlatformX, c), client)
 	}
 	if c := config.Threads; c != nil {
-		at := sandboxed(&config.Sandbox, v1alpha1.PlatformThreads)
-		registry[v1alpha1.PlatformThreads] = threads.New(threads.Config{
-			APIURL: at.api, AuthorizeURL: at.web, Version: c.Version, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("threads", c), Clock: now,
-		}, client)
+		registry[v1alpha1.PlatformThreads] = threads.New(threads.Config{Config: access(v1alpha1.PlatformThreads, c), Version: c.Version}, client)
 	}
 	if c := config.Instagram; c != nil {
 		at := sandboxed(&config.Sandbox, v1alpha1.PlatformInstagram)
+		shared := access(v1alpha1.PlatformInstagram, c)
+		shared.AuthorizeURL = at.instagramConsent(c.Login)
 		registry[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{
-			APIURL: at.api, FacebookURL: at.facebook, UploadURL: at.upload, Version: c.Version, Login: instagram.Login(c.Login),
-			AuthorizeURL: at.instagramConsent(c.Login), ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("instagram", c), LoginConfigID: c.LoginConfigID, Clock: now,
+			Config: shared, FacebookURL: at.facebook, UploadURL: at.upload, Version: c.Version,
+			Login: instagram.Login(c.Login), LoginConfigID: c.LoginConfigID,
 		}, client)
 	}
 	if c := config.Facebook; c != nil {
-		at := sandboxed(&config.Sandbox, v1alpha1.PlatformFacebook)
 		registry[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{
-			APIURL: at.api, WebURL: at.web, AuthorizeURL: at.web, Version: c.Version, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("facebook", c), LoginConfigID: c.LoginConfigID, TwoSteps: c.TwoSteps, Clock: now,
+			Config: access(v1alpha1.PlatformFacebook, c), Version: c.Version, LoginConfigID: c.LoginConfigID, TwoSteps: c.TwoSteps,
 		}, client)
 	}
 	if c := config.TikTok; c != nil {
-		at := sandboxed(&config.Sandbox, v1alpha1.PlatformTikTok)
-		registry[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{
-			APIURL: at.api, WebURL: at.web, AuthorizeURL: at.web, ListingLag: c.ListingLag.Duration,
-			ClientKey: c.ClientID, ClientSecret: secrets.open("tiktok", c), Clock: now,
-		}, client)
+		registry[v1alpha1.PlatformTikTok] = tiktok.New(access(v1alpha1.PlatformTikTok, c), client)
 	}
 	if c := config.YouTube; c != nil {
-		at := sandboxed(&config.Sandbox, v1alpha1.PlatformYouTube)
-		registry[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{
-			APIURL: at.api, WebURL: at.web, AuthorizeURL: at.web, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("youtube", c), Clock: now,
-		}, client)
+		registry[v1alpha1.PlatformYouTube] = youtube.New(access(v1alpha1.PlatformYouTube, c), client)
 	}
 	if secrets != nil && secrets.err != nil {
 		return nil, secrets.err

@@ -147,7 +147,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		p := pod{platform: on, client: platform, folder: GinkgoT().TempDir()}
 		if on == v1alpha1.PlatformTikTok {
 			p.client = tiktok.New(tiktok.Config{
-				APIURL: site.URL + "/tiktok", WebURL: site.URL + "/tiktok", ClientKey: "herald", ClientSecret: func() string { return "secret" },
+				APIURL: site.URL + "/tiktok", WebURL: site.URL + "/tiktok", ClientID: "herald", ClientSecret: func() string { return "secret" },
 			}, transport.New(transport.Options{}))
 		}
 		return p

@@ -44,7 +44,7 @@ var _ = Describe("A token that renews itself", func() {
 		r, err := connection.New(connection.Options{
 			Client: k8s, APIReader: k8s, Clock: clock.RealClock{},
 			Owned:     envtest.EveryNamespace,
-			Platforms: platforms.Registry{v1alpha1.PlatformThreads: threads.New(threads.Config{APIURL: site.URL + "/threads"}, transport.New(transport.Options{}))},
+			Platforms: platforms.Registry{v1alpha1.PlatformThreads: threads.New(threads.Config{Config: platforms.Config{APIURL: site.URL + "/threads"}}, transport.New(transport.Options{}))},
 			Store:     credentials.NewStore(k8s, k8s, clock.RealClock{}, "one", apps),
 		})
 		Expect(err).NotTo(HaveOccurred())

@@ -22,6 +22,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/threads"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -78,7 +79,7 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 	BeforeAll(func() {
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.StartingDeadline = 8 * time.Second
-			o.Platforms[v1alpha1.PlatformThreads] = threads.New(threads.Config{APIURL: platform.URL + "/threads"}, transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
+			o.Platforms[v1alpha1.PlatformThreads] = threads.New(threads.Config{Config: platforms.Config{APIURL: platform.URL + "/threads"}}, transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 		})
 	})
 	AfterAll(func() { m.stop() })

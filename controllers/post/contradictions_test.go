@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
 	"github.com/herald-social/herald/platforms/instagram"
 	"github.com/herald-social/herald/platforms/threads"
@@ -31,11 +32,11 @@ func everywhere(o *post.Options) {
 	const lag = 500 * time.Millisecond
 	out := transport.New(transport.Options{})
 	at := func(p v1alpha1.Platform) string { return platform.URL + "/" + string(p) }
-	o.Platforms[v1alpha1.PlatformThreads] = threads.New(threads.Config{APIURL: at(v1alpha1.PlatformThreads), ListingLag: lag}, out)
-	o.Platforms[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{APIURL: at(v1alpha1.PlatformInstagram), ListingLag: lag}, out)
-	o.Platforms[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{
+	o.Platforms[v1alpha1.PlatformThreads] = threads.New(threads.Config{Config: platforms.Config{APIURL: at(v1alpha1.PlatformThreads), ListingLag: lag}}, out)
+	o.Platforms[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{Config: platforms.Config{APIURL: at(v1alpha1.PlatformInstagram), ListingLag: lag}}, out)
+	o.Platforms[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{Config: platforms.Config{
 		APIURL: at(v1alpha1.PlatformFacebook), WebURL: at(v1alpha1.PlatformFacebook), ListingLag: lag,
-	}, out)
+	}}, out)
 	o.Platforms[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{
 		APIURL: at(v1alpha1.PlatformTikTok), WebURL: at(v1alpha1.PlatformTikTok), ListingLag: lag,
 	}, out)

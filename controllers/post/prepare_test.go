@@ -36,7 +36,7 @@ func (f fastPreparer) Capabilities() platforms.Capabilities {
 
 // withThreads adds Threads to a manager.
 func withThreads(o *post.Options) {
-	p := threads.New(threads.Config{APIURL: platform.URL + "/threads", ListingLag: 500 * time.Millisecond}, transport.New(transport.Options{}))
+	p := threads.New(threads.Config{Config: platforms.Config{APIURL: platform.URL + "/threads", ListingLag: 500 * time.Millisecond}}, transport.New(transport.Options{}))
 	o.Platforms[v1alpha1.PlatformThreads] = fastPreparer{p, p}
 }
 
@@ -81,7 +81,7 @@ func disturb(ctx context.Context, account sandboxtest.Account, f sandboxtest.Fau
 
 // publishByHand publishes a text without Herald, and returns its container.
 func publishByHand(ctx context.Context, account sandboxtest.Account, text string) string {
-	p := threads.New(threads.Config{APIURL: platform.URL + "/threads"}, transport.New(transport.Options{}))
+	p := threads.New(threads.Config{Config: platforms.Config{APIURL: platform.URL + "/threads"}}, transport.New(transport.Options{}))
 	job := platforms.Job{
 		Account: platforms.Account{ID: account.ID, Token: platforms.Token{Access: account.AccessToken}},
 		Content: platforms.Content{Category: v1alpha1.CategoryText, Text: text},

@@ -18,9 +18,9 @@ var _ platforms.Connector = (*Platform)(nil)
 // requiredScopes are the permissions for choosing, posting to and reading a Page (Pages API, "Posts").
 var requiredScopes = oauth2.RequiredScopes{{"pages_show_list"}, {"pages_manage_posts"}, {"pages_read_engagement"}}
 
-func (c *Config) dialog(version string) oauth2.Dialog {
+func (c *Config) dialog() oauth2.Dialog {
 	d := oauth2.Dialog{
-		Name: v1alpha1.PlatformFacebook.Title(), Setting: "facebook", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/" + version + "/dialog/oauth",
+		Name: v1alpha1.PlatformFacebook.Title(), Setting: "facebook", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/" + c.Version + "/dialog/oauth",
 		AppParam: "client_id", App: c.ClientID, Separator: ",",
 		Scopes: []string{"pages_show_list", "pages_manage_posts", "pages_read_engagement"},
 	}
@@ -36,17 +36,7 @@ func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 // Exchange exchanges a code for a person's long-lived token. The Page tokens that Choices derives from it do not
 // expire.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	token, err := p.graph.ExchangeCodeLongLived(ctx, &meta.Login{ID: p.dialog.App, Secret: p.secret}, code)
-	if err != nil {
-		return platforms.Token{}, err
-	}
-	if token.Scopes, err = p.graph.GrantedScopes(ctx, token); err != nil {
-		return platforms.Token{}, err
-	}
-	if missing := requiredScopes.Check("Facebook", token.Scopes); missing != nil {
-		return platforms.Token{}, missing
-	}
-	return token, nil
+	return p.graph.ExchangeForPerson(ctx, &meta.Login{ID: p.dialog.App, Secret: p.secret}, code, requiredScopes)
 }
 
 // Choices returns the Pages that the person may post to.
@@ -55,18 +45,7 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	if err != nil {
 		return nil, err
 	}
-	choices := make([]platforms.Choice, 0, len(pages))
-	for i := range pages {
-		identity, bad := p.graph.Identity(pages[i].Account)
-		if bad != nil {
-			return nil, bad.Error
-		}
-		choices = append(choices, platforms.Choice{Identity: identity, Token: pages[i].PageToken(token.Scopes)})
-	}
-	if len(choices) == 0 {
-		return nil, noPages(readOnly)
-	}
-	return choices, nil
+	return p.graph.Choices(pages, token, func(page *meta.Page) *meta.Account { return &page.Account }, noPages(readOnly))
 }
 
 // noPages returns the error for a person without a Page to choose.

@@ -22,10 +22,10 @@ import (
 
 func connectable(t *testing.T, url string) platforms.Platform {
 	t.Helper()
-	return facebook.New(facebook.Config{
+	return facebook.New(facebook.Config{Config: platforms.Config{
 		APIURL: url + "/facebook", WebURL: url + "/facebook", AuthorizeURL: url + "/facebook",
 		ClientID: "herald", ClientSecret: func() string { return platformtest.AppSecret },
-	}, transport.New(transport.Options{}))
+	}}, transport.New(transport.Options{}))
 }
 
 func TestConnect(t *testing.T) {
@@ -81,7 +81,7 @@ func TestLoginForBusiness(t *testing.T) {
 		"":    {"scope": {"pages_show_list,pages_manage_posts,pages_read_engagement"}},
 		"123": {"config_id": {"123"}},
 	} {
-		address, err := facebook.New(facebook.Config{ClientID: "me", LoginConfigID: configuration}, transport.New(transport.Options{})).ConsentURL(
+		address, err := facebook.New(facebook.Config{Config: platforms.Config{ClientID: "me"}, LoginConfigID: configuration}, transport.New(transport.Options{})).ConsentURL(
 			platforms.Consent{RedirectURI: "https://back", State: "state"})
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestPages(t *testing.T) {
 				calls++
 			}))
 			t.Cleanup(server.Close)
-			p := facebook.New(facebook.Config{APIURL: server.URL, ClientID: "herald"}, transport.New(transport.Options{}))
+			p := facebook.New(facebook.Config{Config: platforms.Config{APIURL: server.URL, ClientID: "herald"}}, transport.New(transport.Options{}))
 			choices, err := p.Choices(t.Context(), platforms.Token{Access: "person", Scopes: "pages_manage_posts"})
 			var ids []string
 			for _, c := range choices {

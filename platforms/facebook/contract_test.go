@@ -18,7 +18,7 @@ func contract() *platformtest.Suite {
 		Name: "facebook",
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
-			return facebook.New(facebook.Config{APIURL: url + "/facebook", WebURL: url + "/facebook"}, transport.New(transport.Options{}))
+			return facebook.New(facebook.Config{Config: platforms.Config{APIURL: url + "/facebook", WebURL: url + "/facebook"}}, transport.New(transport.Options{}))
 		},
 		Renewal: platformtest.Never, Refusals: platformtest.GraphRefusals(),
 		// The listing of a Page's posts is incomplete, and neither a text nor a photo post has an id before it is
@@ -34,7 +34,7 @@ func TestContractInTwoSteps(t *testing.T) {
 		Name: "facebook",
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
-			return facebook.New(facebook.Config{APIURL: url + "/facebook", WebURL: url + "/facebook", TwoSteps: true}, transport.New(transport.Options{}))
+			return facebook.New(facebook.Config{Config: platforms.Config{APIURL: url + "/facebook", WebURL: url + "/facebook"}, TwoSteps: true}, transport.New(transport.Options{}))
 		},
 		Renewal: platformtest.Never, Refusals: platformtest.GraphRefusals(),
 		// Photos are checked during the upload, and nothing is processed later.

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -53,23 +51,16 @@ const (
 
 // Config configures the access to Facebook.
 type Config struct {
-	// APIURL, WebURL, AuthorizeURL and Version default to DefaultAPIURL, DefaultWebURL, DefaultAuthorizeURL and
-	// DefaultVersion.
-	APIURL, WebURL, AuthorizeURL, Version string
-	// ClientID and ClientSecret belong to the app and are needed for connecting Pages.
-	ClientID string
-	// ClientSecret is called for each of these requests; nil for none.
-	ClientSecret func() string
+	platforms.Config
+
+	// Version defaults to DefaultVersion.
+	Version string
 	// LoginConfigID is the id of the app's configuration of Facebook Login for Business, which determines the
 	// permissions; empty for Facebook Login, which requests them as scopes.
 	LoginConfigID string
-	// ListingLag defaults to DefaultListingLag.
-	ListingLag time.Duration
 	// TwoSteps creates posts unpublished and publishes them by their ids, so that the state of each post shows whether
 	// it is published.
 	TwoSteps bool
-	// Clock is the clock for rate limits. Defaults to the real one.
-	Clock clock.Clock
 }
 
 // Platform is Facebook.
@@ -89,14 +80,14 @@ var (
 
 // New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
-	version := cmp.Or(c.Version, DefaultVersion)
+	c.SetDefaults(DefaultListingLag)
+	c.Version = cmp.Or(c.Version, DefaultVersion)
 	return &Platform{
-		dialog: c.dialog(version), secret: oauth2.Secret(c.ClientSecret),
-		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
-		twoSteps: c.TwoSteps,
+		dialog: c.dialog(), secret: c.Secret,
+		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: c.ListingLag, twoSteps: c.TwoSteps,
 		graph: meta.Graph{
 			Client:  client.Client{Platform: "facebook", Name: "Facebook", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
-			Version: version, Clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), Errors: errorRows, Kinds: kinds,
+			Version: c.Version, Clock: c.Clock, Errors: errorRows, Kinds: kinds,
 		},
 	}
 }

@@ -33,7 +33,7 @@ var (
 func newFacebook(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	server := recorder.Start(t, answer)
-	return New(Config{APIURL: server.URL + "/", WebURL: "https://fb.example/", Clock: clocktesting.NewFakeClock(noon)}, transport.New(transport.Options{})), server
+	return New(Config{Config: platforms.Config{APIURL: server.URL + "/", WebURL: "https://fb.example/", Clock: clocktesting.NewFakeClock(noon)}}, transport.New(transport.Options{})), server
 }
 
 func jobFor(text string) platforms.Job {
@@ -172,7 +172,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestPublishWithoutConnection(t *testing.T) {
-	p := New(Config{APIURL: "http://herald.invalid"}, transport.New(transport.Options{}))
+	p := New(Config{Config: platforms.Config{APIURL: "http://herald.invalid"}}, transport.New(transport.Options{}))
 	got := p.Publish(t.Context(), jobFor("hello"))
 	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v, want NotSent, to be tried again", got)

@@ -213,7 +213,7 @@ func TestIdentify(t *testing.T) {
 
 func TestRefresh(t *testing.T) {
 	server := recorder.Start(t, hangUp)
-	p := New(Config{APIURL: server.URL}, transport.New(transport.Options{}))
+	p := New(Config{Config: platforms.Config{APIURL: server.URL}}, transport.New(transport.Options{}))
 	if _, err := p.Refresh(t.Context(), platforms.Token{Access: "a", Refresh: "r"}); class(err) != platforms.ClassReconnect || len(server.Requests()) != 0 {
 		t.Errorf("got %v after %d requests; nothing renews a Page's token", err, len(server.Requests()))
 	}

@@ -50,9 +50,9 @@ func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 // person's.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	if p.config.Login == FacebookLogin {
-		return p.exchangeLinked(ctx, code)
+		return p.linked.ExchangeForPerson(ctx, &meta.Login{ID: p.config.ClientID, Secret: p.config.Secret}, code, facebookScopes)
 	}
-	login := meta.Login{Tokens: &p.codes, ID: p.config.ClientID, Secret: p.secret}
+	login := meta.Login{Tokens: &p.codes, ID: p.config.ClientID, Secret: p.config.Secret}
 	short, err := p.own.ExchangeCode(ctx, &login, code)
 	if err != nil {
 		return platforms.Token{}, err
@@ -65,20 +65,6 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 	return p.own.ExtendToken(ctx, &login, short.Access.String(), "ig_exchange_token", granted)
 }
 
-func (p *Platform) exchangeLinked(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	token, err := p.linked.ExchangeCodeLongLived(ctx, &meta.Login{ID: p.config.ClientID, Secret: p.secret}, code)
-	if err != nil {
-		return platforms.Token{}, err
-	}
-	if token.Scopes, err = p.linked.GrantedScopes(ctx, token); err != nil {
-		return platforms.Token{}, err
-	}
-	if missing := facebookScopes.Check("Facebook", token.Scopes); missing != nil {
-		return platforms.Token{}, missing
-	}
-	return token, nil
-}
-
 // Choices returns the account of a token of Instagram's own login. With Facebook's login it returns the accounts linked
 // to the person's Pages, with the Page tokens.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
@@ -89,21 +75,12 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	if err != nil {
 		return nil, err
 	}
-	var choices []platforms.Choice
-	for i := range pages {
-		if !pages[i].Instagram.Present {
-			continue
+	return p.linked.Choices(pages, token, func(page *meta.Page) *meta.Account {
+		if !page.Instagram.Present {
+			return nil
 		}
-		identity, bad := p.linked.Identity(pages[i].Instagram.Value)
-		if bad != nil {
-			return nil, bad.Error
-		}
-		choices = append(choices, platforms.Choice{Identity: identity, Token: pages[i].PageToken(token.Scopes)})
-	}
-	if len(choices) == 0 {
-		return nil, new(noneLinked)
-	}
-	return choices, nil
+		return &page.Instagram.Value
+	}, new(noneLinked))
 }
 
 // noneLinked is the error for a person without an account to choose.

@@ -19,8 +19,11 @@ func connectable(login instagram.Login) func(t *testing.T, url string) platforms
 		t.Helper()
 		site := url + "/instagram"
 		config := instagram.Config{
-			APIURL: site, FacebookURL: site + "/graph.facebook.com", AuthorizeURL: site, Login: login,
-			ClientID: "herald", ClientSecret: func() string { return platformtest.AppSecret },
+			Config: platforms.Config{
+				APIURL: site, AuthorizeURL: site,
+				ClientID: "herald", ClientSecret: func() string { return platformtest.AppSecret },
+			},
+			FacebookURL: site + "/graph.facebook.com", Login: login,
 		}
 		if login == instagram.FacebookLogin {
 			config.AuthorizeURL = config.FacebookURL
@@ -73,7 +76,7 @@ func TestExchangeOfRealAnswers(t *testing.T) {
 				_, _ = w.Write([]byte(`{"access_token":"long","token_type":"bearer","expires_in":5184000}`))
 			}))
 			t.Cleanup(server.Close)
-			p := instagram.New(instagram.Config{APIURL: server.URL, ClientID: "herald"}, transport.New(transport.Options{}))
+			p := instagram.New(instagram.Config{Config: platforms.Config{APIURL: server.URL, ClientID: "herald"}}, transport.New(transport.Options{}))
 			token, err := p.Exchange(t.Context(), platforms.Code{Value: "abc", RedirectURI: "https://herald.example.com/back"})
 			if err != nil || token.Access != "long" || token.Scopes != tc.scopes {
 				t.Errorf("%s: got %+v, %v", tc.reason, token, err)
@@ -93,7 +96,7 @@ func TestChoicesAmongPages(t *testing.T) {
 		]}`))
 	}))
 	t.Cleanup(server.Close)
-	p := instagram.New(instagram.Config{FacebookURL: server.URL, Login: instagram.FacebookLogin, ClientID: "herald"}, transport.New(transport.Options{}))
+	p := instagram.New(instagram.Config{Config: platforms.Config{ClientID: "herald"}, FacebookURL: server.URL, Login: instagram.FacebookLogin}, transport.New(transport.Options{}))
 	choices, err := p.Choices(t.Context(), platforms.Token{Access: "person", Scopes: "instagram_basic"})
 	if err != nil || len(choices) != 1 || choices[0].Identity.AccountID != "17" || choices[0].Token.Access != "page-2" || choices[0].Token.Scopes != "instagram_basic" {
 		t.Errorf("got %+v, %v; want the account that is linked to a Page which the person may post for", choices, err)

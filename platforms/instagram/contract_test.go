@@ -16,7 +16,8 @@ func newAt(t *testing.T, url string) platforms.Platform {
 	t.Helper()
 	site := url + "/instagram"
 	return instagram.New(instagram.Config{
-		APIURL: site, FacebookURL: site + "/graph.facebook.com", UploadURL: site + "/rupload.facebook.com",
+		Config:      platforms.Config{APIURL: site},
+		FacebookURL: site + "/graph.facebook.com", UploadURL: site + "/rupload.facebook.com",
 	}, transport.New(transport.Options{}))
 }
 

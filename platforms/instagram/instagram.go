@@ -19,8 +19,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"k8s.io/utils/clock"
-
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -97,27 +95,19 @@ const (
 	FacebookLogin Login = "facebook"
 )
 
-// Config configures the access to Instagram.
+// Config configures the access to Instagram. APIURL also replaces DefaultTokenURL, and the default of AuthorizeURL is the
+// consent page of the login.
 type Config struct {
-	// APIURL, FacebookURL, UploadURL and Version default to DefaultAPIURL, DefaultFacebookURL, DefaultUploadURL and
-	// DefaultVersion. APIURL also replaces DefaultTokenURL.
-	APIURL, FacebookURL, UploadURL, Version string
-	// AuthorizeURL defaults to the consent page of the login.
-	AuthorizeURL string
-	// ClientID and ClientSecret belong to the login's app and are needed for connecting accounts.
-	ClientID string
-	// ClientSecret is called for each of these requests; nil for none.
-	ClientSecret func() string
+	platforms.Config
+
+	// FacebookURL, UploadURL and Version default to DefaultFacebookURL, DefaultUploadURL and DefaultVersion.
+	FacebookURL, UploadURL, Version string
 	// LoginConfigID is the id of the app's configuration of Facebook Login for Business; empty for none. Instagram's
 	// own login has none.
 	LoginConfigID string
 	// Login is the login for new connections, and for tokens whose scopes do not identify one. Defaults to
-	// InstagramLogin.
+	// InstagramLogin. The app belongs to it.
 	Login Login
-	// ListingLag defaults to DefaultListingLag.
-	ListingLag time.Duration
-	// Clock is the clock for token expiry, rate limits and polling. Defaults to the real one.
-	Clock clock.Clock
 }
 
 // Platform is Instagram.
@@ -129,7 +119,6 @@ type Platform struct {
 	// codes is the host that exchanges codes of Instagram's own login.
 	codes  client.Client
 	dialog oauth2.Dialog
-	secret func() string
 }
 
 // host is the graph of one login.
@@ -147,8 +136,7 @@ var (
 // New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
 	c.Login = cmp.Or(c.Login, InstagramLogin)
-	c.ListingLag = cmp.Or(max(c.ListingLag, 0), DefaultListingLag)
-	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.SetDefaults(DefaultListingLag)
 	at := func(configured, otherwise string) client.Client {
 		return client.Client{Platform: "instagram", Name: "Instagram", BaseURL: client.Address(configured, otherwise), Transport: transport}
 	}
@@ -167,7 +155,6 @@ func New(c Config, transport *transport.Client) *Platform {
 		uploads: at(c.UploadURL, DefaultUploadURL),
 		codes:   at(c.APIURL, DefaultTokenURL),
 		dialog:  c.dialog(),
-		secret:  oauth2.Secret(c.ClientSecret),
 	}
 }
 

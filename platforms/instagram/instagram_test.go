@@ -44,8 +44,8 @@ func newInstagram(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.S
 	t.Helper()
 	server := recorder.Start(t, answer)
 	return New(Config{
-		APIURL: server.URL + "/", FacebookURL: server.URL + "/facebook/", UploadURL: server.URL + "/rupload/",
-		Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)},
+		Config:      platforms.Config{APIURL: server.URL + "/", Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}},
+		FacebookURL: server.URL + "/facebook/", UploadURL: server.URL + "/rupload/",
 	}, transport.New(transport.Options{})), server
 }
 

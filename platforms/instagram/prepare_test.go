@@ -305,7 +305,7 @@ func TestFilesThatCannotBeSent(t *testing.T) {
 
 func TestPrepareGivesUp(t *testing.T) {
 	server := recorder.Start(t, inTurn(answers{made(container), holds("IN_PROGRESS")}))
-	p := New(Config{APIURL: server.URL}, transport.New(transport.Options{}))
+	p := New(Config{Config: platforms.Config{APIURL: server.URL}}, transport.New(transport.Options{}))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	job, kept := jobFor("hello", "", film("a.mp4")), &diary{}

@@ -159,7 +159,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(500, `{"error":{"code":190}}`)
 	f.Add(429, ``)
 	f.Add(204, ``)
-	p := New(Config{Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}}, nil)
+	p := New(Config{Config: platforms.Config{Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}}}, nil)
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		got := p.own.ResultOf(&transport.Response{Status: status, Body: []byte(body)}, meta.CreatedID)
 		success := status >= 200 && status < 300

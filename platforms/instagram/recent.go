@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/internal/listing"
 	"github.com/herald-social/herald/platforms/internal/meta"
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
@@ -24,20 +23,10 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	if which.Replies {
 		return nil, nil // Instagram posts have no replies here
 	}
-	found, err := p.hostOf(account.Token).Recent(ctx, account, which, meta.Listing{
+	return p.hostOf(account.Token).Recent(ctx, account, which, meta.Listing{
 		Edge: "media", Fields: "id,caption,timestamp,permalink,media_product_type",
 		Same: func(post *meta.Post) bool { return post.ProductType != "STORY" },
 	})
-	if err != nil {
-		return nil, err //nolint:wrapcheck // the error is the platform's own
-	}
-	posts := make([]platforms.ListedPost, 0, len(found))
-	for i := range found {
-		posts = append(posts, platforms.ListedPost{
-			ID: found[i].ID.String(), URL: found[i].Permalink.Web(), Text: found[i].Caption.String(), At: meta.ParseTime(found[i].Timestamp),
-		})
-	}
-	return listing.Newest(posts, which), nil
 }
 
 // codeForm matches the shortcodes in addresses.

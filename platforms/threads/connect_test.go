@@ -17,9 +17,9 @@ import (
 
 func connectable(t *testing.T, url string) platforms.Platform {
 	t.Helper()
-	return threads.New(threads.Config{
+	return threads.New(threads.Config{Config: platforms.Config{
 		APIURL: url + "/threads", AuthorizeURL: url + "/threads", ClientID: "herald", ClientSecret: func() string { return platformtest.AppSecret },
-	}, transport.New(transport.Options{}))
+	}}, transport.New(transport.Options{}))
 }
 
 func TestConnect(t *testing.T) {
@@ -32,7 +32,7 @@ func TestConnect(t *testing.T) {
 
 func TestConsentURL(t *testing.T) {
 	t.Parallel()
-	p := threads.New(threads.Config{ClientID: "herald"}, transport.New(transport.Options{}))
+	p := threads.New(threads.Config{Config: platforms.Config{ClientID: "herald"}}, transport.New(transport.Options{}))
 	got, err := p.ConsentURL(platforms.Consent{RedirectURI: "https://herald.example.com/connect/threads/callback", State: "s1", Verifier: "v"})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestExchangeOfRealAnswers(t *testing.T) {
 				}
 			}))
 			t.Cleanup(server.Close)
-			p := threads.New(threads.Config{APIURL: server.URL, ClientID: "herald"}, transport.New(transport.Options{}))
+			p := threads.New(threads.Config{Config: platforms.Config{APIURL: server.URL, ClientID: "herald"}}, transport.New(transport.Options{}))
 			token, err := p.Exchange(t.Context(), platforms.Code{Value: tc.code, RedirectURI: "https://herald.example.com/back"})
 			if err != nil || token.Access != "long" || token.Scopes != tc.scopes {
 				t.Errorf("%s: got %+v, %v", tc.reason, token, err)

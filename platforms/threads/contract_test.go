@@ -17,7 +17,7 @@ func contract() *platformtest.Suite {
 		Name: "threads",
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
-			return threads.New(threads.Config{APIURL: url + "/threads"}, transport.New(transport.Options{}))
+			return threads.New(threads.Config{Config: platforms.Config{APIURL: url + "/threads"}}, transport.New(transport.Options{}))
 		},
 		Renewal: platformtest.ByItself, TellsPostsLeft: true, Refusals: platformtest.GraphRefusals(),
 	}

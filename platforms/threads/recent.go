@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/internal/listing"
 	"github.com/herald-social/herald/platforms/internal/meta"
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
@@ -25,20 +24,10 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	if which.Replies {
 		edge = "replies"
 	}
-	found, err := p.graph.Recent(ctx, account, which, meta.Listing{
+	return p.graph.Recent(ctx, account, which, meta.Listing{
 		Edge: edge, Fields: "id,text,timestamp,permalink,is_reply",
 		Same: func(post *meta.Post) bool { return bool(post.IsReply) == which.Replies },
 	})
-	if err != nil {
-		return nil, err //nolint:wrapcheck // the error is the platform's own
-	}
-	posts := make([]platforms.ListedPost, 0, len(found))
-	for i := range found {
-		posts = append(posts, platforms.ListedPost{
-			ID: found[i].ID.String(), URL: found[i].Permalink.Web(), Text: found[i].Text.String(), At: meta.ParseTime(found[i].Timestamp),
-		})
-	}
-	return listing.Newest(posts, which), nil
 }
 
 // codeForm matches the codes in addresses.

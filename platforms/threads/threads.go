@@ -12,8 +12,6 @@ import (
 	"cmp"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -63,16 +61,10 @@ var videos = platforms.VideoLimits{
 
 // Config configures the access to Threads.
 type Config struct {
-	// APIURL, AuthorizeURL and Version default to DefaultAPIURL, DefaultAuthorizeURL and DefaultVersion.
-	APIURL, AuthorizeURL, Version string
-	// ClientID and ClientSecret belong to the app and are needed for connecting profiles.
-	ClientID string
-	// ClientSecret is called for each of these requests; nil for none.
-	ClientSecret func() string
-	// ListingLag defaults to DefaultListingLag.
-	ListingLag time.Duration
-	// Clock is the clock for token expiry and polling. Defaults to the real one.
-	Clock clock.Clock
+	platforms.Config
+
+	// Version defaults to DefaultVersion.
+	Version string
 }
 
 // Platform is Threads.
@@ -90,13 +82,13 @@ var (
 
 // New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
-	clk := cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.SetDefaults(DefaultListingLag)
 	return &Platform{
-		listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag), dialog: c.dialog(), secret: oauth2.Secret(c.ClientSecret),
+		listingLag: c.ListingLag, dialog: c.dialog(), secret: c.Secret,
 		graph: meta.Containers{
 			Graph: meta.Graph{
 				Client:  client.Client{Platform: "threads", Name: "Threads", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
-				Version: cmp.Or(c.Version, DefaultVersion), Clock: clk, Errors: errorRows,
+				Version: cmp.Or(c.Version, DefaultVersion), Clock: c.Clock, Errors: errorRows,
 			},
 			CreateEdge: "threads", PublishEdge: "threads_publish", CreateTimeout: meta.ReadTimeout, PublishTimeout: callTimeout,
 			StatusFields: "id,status,error_message", ExplainFailure: containerFailure, Cache: meta.NewContainerCache(),

@@ -41,7 +41,7 @@ var (
 func newThreads(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	server := recorder.Start(t, answer)
-	return New(Config{APIURL: server.URL + "/", Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}}, transport.New(transport.Options{})), server
+	return New(Config{Config: platforms.Config{APIURL: server.URL + "/", Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}}}, transport.New(transport.Options{})), server
 }
 
 func jobFor(text string) platforms.Job {
@@ -290,7 +290,7 @@ func TestPrepareSendsTheText(t *testing.T) {
 func TestPrepareWaits(t *testing.T) {
 	server := recorder.Start(t, inTurn(answers{says(200, `{"id":"`+container+`"}`), holds("IN_PROGRESS"), holds("IN_PROGRESS"), holds("FINISHED")}))
 	clock := clocktesting.NewFakeClock(noon)
-	p := New(Config{APIURL: server.URL, Clock: clock}, transport.New(transport.Options{}))
+	p := New(Config{Config: platforms.Config{APIURL: server.URL, Clock: clock}}, transport.New(transport.Options{}))
 	job := jobFor("hello")
 	job.Checkpoint = ""
 	const pause = 300 * time.Millisecond // the first pause
@@ -322,7 +322,7 @@ func TestPrepareWaits(t *testing.T) {
 
 func TestPrepareGivesUp(t *testing.T) {
 	server := recorder.Start(t, inTurn(answers{says(200, `{"id":"`+container+`"}`), holds("IN_PROGRESS")}))
-	p := New(Config{APIURL: server.URL}, transport.New(transport.Options{}))
+	p := New(Config{Config: platforms.Config{APIURL: server.URL}}, transport.New(transport.Options{}))
 	ctx, cancel := newDeadline(t)
 	defer cancel()
 	job := jobFor("hello")

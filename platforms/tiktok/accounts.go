@@ -69,11 +69,6 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// Refresh renews the access token. TikTok returns a new refresh token each time, and the old one becomes invalid.
-func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
-	return p.tokens.Refresh(ctx, token)
-}
-
 // quotaPause is the pause for an account whose quota of posts is used up. The quota covers a sliding window of 24
 // hours, and TikTok does not return when the oldest post leaves it.
 const quotaPause = time.Hour

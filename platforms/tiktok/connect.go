@@ -22,22 +22,12 @@ var requiredScopes = oauth2.RequiredScopes{{"user.info.basic"}, {scopeDirectPost
 // for Web" documents no challenge and no refusal of one; reports of other clients differ (better-auth#3114,
 // passport-tiktok#9), and no test against TikTok was possible. The challenge is kept because it binds a code to its
 // authorization request (RFC 9700, section 2.1.1).
-func (c *Config) dialog() oauth2.Dialog {
+func dialog(c *Config) oauth2.Dialog {
 	return oauth2.Dialog{
 		Name: v1alpha1.PlatformTikTok.Title(), Setting: "tiktok", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/v2/auth/authorize/",
-		AppParam: "client_key", App: c.ClientKey, Challenge: oauth2.S256Hex, Separator: ",",
+		AppParam: "client_key", App: c.ClientID, Challenge: oauth2.S256Hex, Separator: ",",
 		Scopes: []string{"user.info.basic", scopeProfile, scopeDirectPost, "video.upload", "video.list"},
 	}
-}
-
-// ConsentURL returns the address of TikTok's consent page.
-func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
-	return p.dialog.ConsentURL(consent)
-}
-
-// Exchange exchanges a code for a token.
-func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), requiredScopes)
 }
 
 // Choices returns the one account of a token.

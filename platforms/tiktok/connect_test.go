@@ -17,7 +17,7 @@ func connectable(t *testing.T, url string) platforms.Platform {
 	t.Helper()
 	return tiktok.New(tiktok.Config{
 		APIURL: url + "/tiktok", WebURL: url + "/tiktok", AuthorizeURL: url + "/tiktok",
-		ClientKey: "herald", ClientSecret: func() string { return platformtest.AppSecret },
+		ClientID: "herald", ClientSecret: func() string { return platformtest.AppSecret },
 	}, transport.New(transport.Options{}))
 }
 
@@ -35,7 +35,7 @@ func TestConnect(t *testing.T) {
 
 func TestConsentURL(t *testing.T) {
 	t.Parallel()
-	p := tiktok.New(tiktok.Config{ClientKey: "herald"}, transport.New(transport.Options{}))
+	p := tiktok.New(tiktok.Config{ClientID: "herald"}, transport.New(transport.Options{}))
 	got, err := p.ConsentURL(platforms.Consent{
 		RedirectURI: "https://herald.example.com/connect/tiktok/callback", State: "s1", Verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
 	})

@@ -34,7 +34,7 @@ func contract() *platformtest.Suite {
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
 			return tiktok.New(tiktok.Config{
-				APIURL: url + "/tiktok", WebURL: url + "/tiktok", ClientKey: "herald", ClientSecret: func() string { return "secret" },
+				APIURL: url + "/tiktok", WebURL: url + "/tiktok", ClientID: "herald", ClientSecret: func() string { return "secret" },
 			}, transport.New(transport.Options{}))
 		},
 		Renewal:        platformtest.ByRotation,

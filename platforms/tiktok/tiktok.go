@@ -13,10 +13,8 @@
 package tiktok
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"time"
 	"unicode/utf16"
 
@@ -93,25 +91,14 @@ func maxVideoDuration(account *v1alpha1.ConnectionStatus) time.Duration {
 	return time.Duration(account.TikTok.MaxVideoPostDurationSeconds) * time.Second
 }
 
-// Config configures the access to TikTok, and its app.
-type Config struct {
-	// APIURL, WebURL and AuthorizeURL default to DefaultAPIURL, DefaultWebURL and DefaultAuthorizeURL.
-	APIURL, WebURL, AuthorizeURL string
-	// ClientKey and ClientSecret belong to the app and are needed for connecting accounts and renewing tokens.
-	ClientKey string
-	// ClientSecret is called for each of these requests; nil for none.
-	ClientSecret func() string
-	// ListingLag defaults to DefaultListingLag.
-	ListingLag time.Duration
-	// Clock is the clock for token and upload expiry and for polling. Defaults to the real one.
-	Clock clock.Clock
-}
+// Config configures the access to TikTok, and its app, whose client key is ClientID.
+type Config = platforms.Config
 
 // Platform is TikTok.
 type Platform struct {
+	oauth2.Connector
+
 	api        client.Client
-	tokens     oauth2.Endpoint
-	dialog     oauth2.Dialog
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
@@ -127,32 +114,25 @@ var (
 
 // New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
+	c.SetDefaults(DefaultListingLag)
 	p := &Platform{
-		dialog: c.dialog(),
 		api: client.Client{
 			Platform: "tiktok", Name: "TikTok", BaseURL: client.Address(c.APIURL, DefaultAPIURL),
 			Addresses: client.AddressPolicy{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
 		},
-		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
-		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), lost: lru.New(mostLost),
+		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: c.ListingLag, clock: c.Clock, lost: lru.New(mostLost),
 	}
-	p.tokens = oauth2.Endpoint{
-		Client: p.api, Path: "/v2/oauth/token/", App: c.app,
-		Timeout: readTimeout, Clock: p.clock, Dead: refreshDead, AnyStatus: true,
-		Refused: func(resp *transport.Response, code string) *platforms.Error {
-			return p.classify(apiError{status: resp.Status, code: code}).Error
+	p.Connector = oauth2.Connector{
+		Dialog: dialog(&c), Required: requiredScopes,
+		Tokens: oauth2.Endpoint{
+			Client: p.api, Path: "/v2/oauth/token/", App: oauth2.FormApp(&c, "client_key"),
+			Timeout: readTimeout, Clock: p.clock, Dead: refreshDead, AnyStatus: true,
+			Refused: func(resp *transport.Response, code string) *platforms.Error {
+				return p.classify(apiError{status: resp.Status, code: code}).Error
+			},
 		},
 	}
 	return p
-}
-
-// app returns the app, with its secret in the form.
-func (c *Config) app() oauth2.App {
-	form := url.Values{"client_key": {c.ClientKey}}
-	if c.ClientSecret != nil {
-		form.Set("client_secret", c.ClientSecret())
-	}
-	return oauth2.App{Form: form}
 }
 
 // Capabilities declares TikTok's rules. Posts without media are not supported. The listing does not prove absence; the

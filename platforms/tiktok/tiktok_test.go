@@ -30,7 +30,7 @@ func newTikTok(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Serv
 	t.Helper()
 	server := recorder.Start(t, answer)
 	return New(Config{
-		APIURL: server.URL + "/", ClientKey: "key", ClientSecret: func() string { return "s3cr3t" }, Clock: clocktesting.NewFakeClock(noon),
+		APIURL: server.URL + "/", ClientID: "key", ClientSecret: func() string { return "s3cr3t" }, Clock: clocktesting.NewFakeClock(noon),
 	}, transport.New(transport.Options{})), server
 }
 

@@ -60,11 +60,6 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// Refresh renews the access token. X returns a new refresh token each time, and the old one becomes invalid.
-func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
-	return p.tokens.Refresh(ctx, token)
-}
-
 // read makes a GET call and returns the answer if it is a success.
 func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *platforms.Error) {
 	resp, err := p.api.Do(ctx, client.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})

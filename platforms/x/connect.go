@@ -18,22 +18,13 @@ var _ platforms.Connector = (*Platform)(nil)
 // PKCE").
 var requiredScopes = oauth2.RequiredScopes{{"tweet.read"}, {"tweet.write"}, {"users.read"}, {"media.write"}, {"offline.access"}}
 
-func (c *Config) dialog() oauth2.Dialog {
+// dialog returns X's consent page. X's codes are valid for 30 seconds.
+func dialog(c *Config) oauth2.Dialog {
 	return oauth2.Dialog{
 		Name: v1alpha1.PlatformX.Title(), Setting: "x", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/i/oauth2/authorize",
 		AppParam: "client_id", App: c.ClientID, Challenge: oauth2.S256,
 		Scopes: []string{"tweet.read", "tweet.write", "users.read", "media.write", "offline.access"},
 	}
-}
-
-// ConsentURL returns the address of X's consent page.
-func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
-	return p.dialog.ConsentURL(consent)
-}
-
-// Exchange exchanges a code for a token. X's codes are valid for 30 seconds.
-func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), requiredScopes)
 }
 
 // Choices returns the one account of a token.

@@ -8,7 +8,6 @@
 package x
 
 import (
-	"cmp"
 	"net/url"
 	"regexp"
 	"strings"
@@ -70,26 +69,14 @@ var videos = platforms.VideoLimits{
 // phones.
 var doubtfulVideos = platforms.VideoLimits{MaxDuration: 140 * time.Second, Codecs: []string{"h264"}, AudioCodecs: []string{"aac"}}
 
-// Config configures the access to X, and its app.
-type Config struct {
-	// APIURL, WebURL and AuthorizeURL default to DefaultAPIURL, DefaultWebURL and DefaultAuthorizeURL.
-	APIURL, WebURL, AuthorizeURL string
-	// ClientID and ClientSecret belong to the app and are needed for connecting accounts and renewing tokens. An app
-	// without a secret is a public client.
-	ClientID string
-	// ClientSecret is called for each of these requests; nil for an app without a secret.
-	ClientSecret func() string
-	// ListingLag defaults to DefaultListingLag.
-	ListingLag time.Duration
-	// Clock is the clock for the expiry of new tokens. Defaults to the real one.
-	Clock clock.Clock
-}
+// Config configures the access to X, and its app. An app without a secret is a public client.
+type Config = platforms.Config
 
 // Platform is X.
 type Platform struct {
+	oauth2.Connector
+
 	api        client.Client
-	tokens     oauth2.Endpoint
-	dialog     oauth2.Dialog
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
@@ -105,29 +92,29 @@ var (
 
 // New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
+	c.SetDefaults(DefaultListingLag)
 	p := &Platform{
-		dialog: c.dialog(),
 		api:    client.Client{Platform: "x", Name: "X", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
-		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
-		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), lost: lru.New(mostLost),
+		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: c.ListingLag, clock: c.Clock, lost: lru.New(mostLost),
 	}
-	p.tokens = oauth2.Endpoint{
-		Client: p.api, Path: "/2/oauth2/token", App: c.app, Timeout: readTimeout, Clock: p.clock,
-		NoRefresh: noRefresh, Dead: refreshDead, IsDead: isDead,
-		Refused: func(resp *transport.Response, _ string) *platforms.Error {
-			failure, _ := p.classify(resp)
-			return failure
+	p.Connector = oauth2.Connector{
+		Dialog: dialog(&c), Required: requiredScopes,
+		Tokens: oauth2.Endpoint{
+			Client: p.api, Path: "/2/oauth2/token", App: func() oauth2.App { return app(&c) }, Timeout: readTimeout, Clock: p.clock,
+			NoRefresh: noRefresh, Dead: refreshDead, IsDead: isDead,
+			Refused: func(resp *transport.Response, _ string) *platforms.Error {
+				failure, _ := p.classify(resp)
+				return failure
+			},
 		},
 	}
 	return p
 }
 
 // app returns the app: with a secret in the header, or as a public client in the form.
-func (c *Config) app() oauth2.App {
-	if c.ClientSecret != nil {
-		if secret := c.ClientSecret(); secret != "" {
-			return oauth2.App{ID: c.ClientID, Secret: secret}
-		}
+func app(c *Config) oauth2.App {
+	if secret := c.Secret(); secret != "" {
+		return oauth2.App{ID: c.ClientID, Secret: secret}
 	}
 	return oauth2.App{Form: url.Values{"client_id": {c.ClientID}}}
 }

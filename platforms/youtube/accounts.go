@@ -46,11 +46,6 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// Refresh renews the access token. Google keeps the refresh token.
-func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
-	return p.tokens.Refresh(ctx, token)
-}
-
 // classifyAccount classifies the error of an account call. An error that the administrator must fix is temporary for
 // the account, because connecting the channel again would not help. A closed or suspended channel is disconnected until
 // its owner connects it again.

@@ -26,22 +26,12 @@ var requiredScopes = oauth2.RequiredScopes{{scopeUpload, scopeAll}, {scopeRead, 
 
 // dialog requests consent each time: without it, Google returns a refresh token only for a user's first connection
 // ("Using OAuth 2.0 for Web Server Applications", access_type and prompt).
-func (c *Config) dialog() oauth2.Dialog {
+func dialog(c *Config) oauth2.Dialog {
 	return oauth2.Dialog{
 		Name: v1alpha1.PlatformYouTube.Title(), Setting: "youtube", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/o/oauth2/v2/auth",
 		AppParam: "client_id", App: c.ClientID, Challenge: oauth2.S256, Scopes: []string{scopeUpload, scopeRead},
 		Extra: url.Values{"access_type": {"offline"}, "prompt": {"consent"}},
 	}
-}
-
-// ConsentURL returns the address of Google's consent page, where users choose their channel.
-func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
-	return p.dialog.ConsentURL(consent)
-}
-
-// Exchange exchanges a code for a token.
-func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), requiredScopes)
 }
 
 // Choices returns the one channel of a token.

@@ -12,8 +12,6 @@
 package youtube
 
 import (
-	"cmp"
-	"net/url"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -72,28 +70,15 @@ const (
 	refreshLead = 5 * time.Minute
 )
 
-// Config configures the access to YouTube, and its app.
-type Config struct {
-	// APIURL is the address of both the Data API and the token endpoint. It defaults to DefaultAPIURL and
-	// DefaultTokenURL.
-	APIURL string
-	// WebURL and AuthorizeURL default to DefaultWebURL and DefaultAuthorizeURL.
-	WebURL, AuthorizeURL string
-	// ClientID and ClientSecret belong to the app and are needed for connecting channels and renewing tokens.
-	ClientID string
-	// ClientSecret is called for each of these requests; nil for none.
-	ClientSecret func() string
-	// ListingLag defaults to DefaultListingLag.
-	ListingLag time.Duration
-	// Clock is the clock for expiry times and pauses. Defaults to the real one.
-	Clock clock.Clock
-}
+// Config configures the access to YouTube, and its app. APIURL is the address of both the Data API and the token
+// endpoint, and also replaces DefaultTokenURL.
+type Config = platforms.Config
 
 // Platform is YouTube.
 type Platform struct {
+	oauth2.Connector
+
 	api        client.Client
-	tokens     oauth2.Endpoint
-	dialog     oauth2.Dialog
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
@@ -109,35 +94,28 @@ var (
 
 // New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
+	c.SetDefaults(DefaultListingLag)
 	p := &Platform{
-		dialog: c.dialog(),
 		api: client.Client{
 			Platform: "youtube", Name: "YouTube", BaseURL: client.Address(c.APIURL, DefaultAPIURL),
 			Addresses: client.AddressPolicy{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
 		},
-		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
-		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), missing: lru.New(mostMissing),
+		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: c.ListingLag, clock: c.Clock, missing: lru.New(mostMissing),
 	}
 	dead, _ := lookupError(codeDeadRefresh)
-	p.tokens = oauth2.Endpoint{
-		Client: client.Client{Platform: "youtube", Name: "Google", BaseURL: client.Address(c.APIURL, DefaultTokenURL), Transport: way},
-		Path:   "/token", App: c.app,
-		Timeout: readTimeout, Clock: p.clock, Dead: dead,
-		Refused: func(resp *transport.Response, _ string) *platforms.Error {
-			failure, _ := p.classifyAccount(resp)
-			return failure
+	p.Connector = oauth2.Connector{
+		Dialog: dialog(&c), Required: requiredScopes,
+		Tokens: oauth2.Endpoint{
+			Client: client.Client{Platform: "youtube", Name: "Google", BaseURL: client.Address(c.APIURL, DefaultTokenURL), Transport: way},
+			Path:   "/token", App: oauth2.FormApp(&c, "client_id"),
+			Timeout: readTimeout, Clock: p.clock, Dead: dead,
+			Refused: func(resp *transport.Response, _ string) *platforms.Error {
+				failure, _ := p.classifyAccount(resp)
+				return failure
+			},
 		},
 	}
 	return p
-}
-
-// app returns the app, with its secret in the form.
-func (c *Config) app() oauth2.App {
-	form := url.Values{"client_id": {c.ClientID}}
-	if c.ClientSecret != nil {
-		form.Set("client_secret", c.ClientSecret())
-	}
-	return oauth2.App{Form: form}
 }
 
 // videos has the maximum duration on YouTube (YouTube Help, "Upload videos longer than 15 minutes"), and doubtfulVideos

@@ -168,9 +168,25 @@ func (g *Graph) classifyCodeError(resp *transport.Response) *platforms.Error {
 	}
 }
 
-// GrantedScopes returns the scopes granted to a token of Facebook Login: users may decline single permissions (Graph
+// ExchangeForPerson exchanges a code of Facebook Login for a person's token that lives 60 days and has the required
+// scopes.
+func (g *Graph) ExchangeForPerson(ctx context.Context, l *Login, code platforms.Code, required oauth2.RequiredScopes) (platforms.Token, error) {
+	token, err := g.ExchangeCodeLongLived(ctx, l, code)
+	if err != nil {
+		return platforms.Token{}, err
+	}
+	if token.Scopes, err = g.grantedScopes(ctx, token); err != nil {
+		return platforms.Token{}, err
+	}
+	if missing := required.Check("Facebook", token.Scopes); missing != nil {
+		return platforms.Token{}, missing
+	}
+	return token, nil
+}
+
+// grantedScopes returns the scopes granted to a token of Facebook Login: users may decline single permissions (Graph
 // API, "/{user-id}/permissions").
-func (g *Graph) GrantedScopes(ctx context.Context, token platforms.Token) (string, error) {
+func (g *Graph) grantedScopes(ctx context.Context, token platforms.Token) (string, error) {
 	doc, bad := Get[struct {
 		Data []struct {
 			Permission jsondoc.Text `json:"permission"`

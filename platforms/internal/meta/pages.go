@@ -62,8 +62,29 @@ func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string)
 	return pages, readOnly, nil
 }
 
-// PageToken returns the token of a Page. It was derived from a long-lived token, so it does not expire (Facebook Login,
+// pageToken returns the token of a Page. It was derived from a long-lived token, so it does not expire (Facebook Login,
 // "Long-Lived Access Tokens").
-func (p *Page) PageToken(scopes string) platforms.Token {
+func (p *Page) pageToken(scopes string) platforms.Token {
 	return platforms.Token{Access: p.Token.String(), Scopes: scopes}
+}
+
+// Choices returns the accounts of Pages, with the tokens of the Pages. accountOf returns the account of a Page, nil for
+// none; none is the error if no Page has one.
+func (g *Graph) Choices(pages []Page, token platforms.Token, accountOf func(*Page) *Account, none *platforms.Error) ([]platforms.Choice, error) {
+	var choices []platforms.Choice
+	for i := range pages {
+		account := accountOf(&pages[i])
+		if account == nil {
+			continue
+		}
+		identity, bad := g.Identity(*account)
+		if bad != nil {
+			return nil, bad.Error
+		}
+		choices = append(choices, platforms.Choice{Identity: identity, Token: pages[i].pageToken(token.Scopes)})
+	}
+	if len(choices) == 0 {
+		return nil, none
+	}
+	return choices, nil
 }

@@ -4,11 +4,13 @@
 package meta
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strconv"
 
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/listing"
 )
 
 // First reads the first page of an account's listing, which has the newest entries first (Graph API, "Paginated
@@ -29,20 +31,23 @@ func First[E any](ctx context.Context, g *Graph, path string, which platforms.Re
 	return found.Data, nil
 }
 
-// Recent reads the first page of an account's listing and returns the posts that where.Same accepts.
-func (c *Containers) Recent(ctx context.Context, account platforms.Account, which platforms.Recent, where Listing) ([]Post, error) {
+// Recent returns the posts on the first page of an account's listing that where.Same accepts.
+func (c *Containers) Recent(ctx context.Context, account platforms.Account, which platforms.Recent, where Listing) ([]platforms.ListedPost, error) {
 	found, err := First[Post](ctx, &c.Graph, "/"+url.PathEscape(account.ID)+"/"+where.Edge, which, pageSize, where.Fields, account.Token)
 	if err != nil {
 		return nil, err
 	}
-	var posts []Post
+	posts := make([]platforms.ListedPost, 0, len(found))
 	for i := range found {
-		if !ValidID(found[i].ID.String()) {
+		post := &found[i]
+		if !ValidID(post.ID.String()) {
 			return nil, c.NoList()
 		}
-		if where.Same(&found[i]) {
-			posts = append(posts, found[i])
+		if where.Same(post) {
+			posts = append(posts, platforms.ListedPost{
+				ID: post.ID.String(), URL: post.Permalink.Web(), Text: cmp.Or(post.Text, post.Caption).String(), At: ParseTime(post.Timestamp),
+			})
 		}
 	}
-	return posts, nil
+	return listing.Newest(posts, which), nil
 }

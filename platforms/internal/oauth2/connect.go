@@ -137,11 +137,3 @@ func BadRedirect(c *client.Client, cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassPermanent, "%s does not accept the address to which people come back", c.Name).
 		Advise("the administrator has to enter it among the app's redirect addresses, exactly as siteURL makes it").Because(cause)
 }
-
-// Secret returns a function that returns the app's secret, or "" if none is configured.
-func Secret(configured func() string) func() string {
-	if configured == nil {
-		return func() string { return "" }
-	}
-	return configured
-}
