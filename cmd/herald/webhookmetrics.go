@@ -40,7 +40,7 @@ var (
 	webhookTrusted = prometheus.NewDesc("herald_webhook_trusted",
 		"1 if the Kubernetes API accepts the certificate of the admission webhook that this process serves, else 0; absent while the API cannot be asked.", nil, nil)
 	webhookExpiry = prometheus.NewDesc("herald_webhook_certificate_expiry_seconds",
-		"Seconds until the certificate ends that the admission webhook serves on this process; absent while it serves none.", nil, nil)
+		"Seconds until the certificate of this process's admission webhook expires; absent without a certificate.", nil, nil)
 )
 
 // webhookTrust collects whether the API server trusts the served certificate. A webhook may respond and still never be

@@ -59,10 +59,10 @@ func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
 		expiry: prometheus.NewDesc("herald_connection_token_expiry_seconds",
 			"Seconds until the access token ends, negative afterwards. Absent where it does not end.", labels, nil),
 		reconnect: prometheus.NewDesc("herald_connection_reconnect_seconds",
-			"Seconds until nothing can renew the account's token any more and a person has to connect it again, negative afterwards. "+
+			"Seconds until the account's token can no longer be renewed and a person has to reconnect the account, negative afterwards. "+
 				"Absent where no such time is known.", labels, nil),
 		ignored: prometheus.NewDesc("herald_connections_ignoring_credentials",
-			"Connections that go on with the tokens that they have, and not with those in the Secret that they name, by the team's namespace and by why: "+
+			"Connections that use their present tokens instead of those in their Secret, by the team's namespace and by reason: "+
 				"superseded (Herald has newer ones) or refused (the platform does not take them, or they are another account's).", []string{"namespace", "why"}, nil),
 		connections: map[types.NamespacedName]connectionMetrics{},
 	}

@@ -188,13 +188,13 @@ func TestMetrics(t *testing.T) {
 # TYPE herald_connection_ready gauge
 herald_connection_ready{connection="acme",namespace="team",platform="x"} 1
 herald_connection_ready{connection="old",namespace="team",platform="x"} 0
-# HELP herald_connection_reconnect_seconds Seconds until nothing can renew the account's token any more and a person has to connect it again, negative afterwards. Absent where no such time is known.
+# HELP herald_connection_reconnect_seconds Seconds until the account's token can no longer be renewed and a person has to reconnect the account, negative afterwards. Absent where no such time is known.
 # TYPE herald_connection_reconnect_seconds gauge
 herald_connection_reconnect_seconds{connection="acme",namespace="team",platform="x"} 7140
 # HELP herald_connection_token_expiry_seconds Seconds until the access token ends, negative afterwards. Absent where it does not end.
 # TYPE herald_connection_token_expiry_seconds gauge
 herald_connection_token_expiry_seconds{connection="acme",namespace="team",platform="x"} 3540
-# HELP herald_connections_ignoring_credentials Connections that go on with the tokens that they have, and not with those in the Secret that they name, by the team's namespace and by why: superseded (Herald has newer ones) or refused (the platform does not take them, or they are another account's).
+# HELP herald_connections_ignoring_credentials Connections that use their present tokens instead of those in their Secret, by the team's namespace and by reason: superseded (Herald has newer ones) or refused (the platform does not take them, or they are another account's).
 # TYPE herald_connections_ignoring_credentials gauge
 herald_connections_ignoring_credentials{namespace="team",why="refused"} 1
 herald_connections_ignoring_credentials{namespace="team",why="superseded"} 0

@@ -35,11 +35,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		uploads: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_media_files_total",
-			Help: "Media files that the manager saw come to an end of their wait, by outcome: uploaded, rejected or expired.",
+			Help: "Media files that left the waiting state, by outcome: uploaded, rejected or expired.",
 		}, []string{"outcome"}),
 		fetches: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_media_fetches_total",
-			Help: "Attempts to fetch a media file from its source, by outcome: fetched, failed (perhaps tried again) or refused.",
+			Help: "Attempts to fetch a media file from its source, by outcome: fetched, failed (may be retried) or refused.",
 		}, []string{"outcome"}),
 		bytes: factory.NewCounter(prometheus.CounterOpts{
 			Name: "herald_media_fetched_bytes_total",
@@ -47,11 +47,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 		removed: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_media_removed_total",
-			Help: "Media removed because no post used them (by what they were: unused, expired, rejected), and files without a Media (orphan).",
+			Help: "Media removed because no post used them (by state: unused, expired, rejected), and files without a Media (orphan).",
 		}, []string{"reason"}),
 		swept: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "herald_media_last_sweep_timestamp_seconds",
-			Help: "When the store and the use of media files were last looked through without an error, in seconds since 1970.",
+			Help: "Time of the last successful sweep of the store and of unused media files, in seconds since 1970.",
 		}),
 	}
 	// Each series starts at zero, so that the first event shows as an increase.

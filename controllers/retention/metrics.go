@@ -31,19 +31,19 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 		failures: factory.NewCounter(prometheus.CounterOpts{
 			Name: "herald_retention_failures_total",
-			Help: "Sweeps of finished posts that could not do everything, as while the store is away. What is left over is tried again.",
+			Help: "Incomplete sweeps of finished posts, for example while the store is unavailable. The rest is retried.",
 		}),
 		lag: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "herald_retention_lag_seconds",
-			Help: "For how long the time of a finished post in the cluster has been over, of the one that waits longest to leave.",
+			Help: "Time since the finished post that waits longest should have left the cluster.",
 		}),
 		swept: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "herald_retention_last_sweep_timestamp_seconds",
-			Help: "When finished posts were last swept without an error, in seconds since 1970.",
+			Help: "Time of the last successful sweep of finished posts, in seconds since 1970.",
 		}),
 		archived: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "herald_archived_posts",
-			Help: "Posts that have left the cluster and can be read from the archive, by the namespace of their team. The manager that leads tells them.",
+			Help: "Posts that have left the cluster and can be read from the archive, by the namespace of their team. Reported by the leader.",
 		}, []string{"namespace"}),
 	}
 }

@@ -161,7 +161,7 @@ var _ = Describe("The budget of a Team", func() {
 		near := func(posts, bytes int) {
 			GinkgoHelper()
 			Expect(testutil.GatherAndCompare(registry, strings.NewReader(fmt.Sprintf(`
-				# HELP herald_teams_near_budget Teams that have used 90 %% of a field of their budget or more, by field. The manager that leads tells them.
+				# HELP herald_teams_near_budget Teams that have used 90 %% of a field of their budget or more, by field. Reported by the leader.
 				# TYPE herald_teams_near_budget gauge
 				herald_teams_near_budget{budget="keys"} 0
 				herald_teams_near_budget{budget="pendingFileBytes"} 0

@@ -32,12 +32,12 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{full: map[string][]v1alpha1.BudgetItem{}, teams: promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "herald_teams_near_budget",
-		Help: "Teams that have used 90 % of a field of their budget or more, by field. The manager that leads tells them.",
+		Help: "Teams that have used 90 % of a field of their budget or more, by field. Reported by the leader.",
 	}, []string{"budget"})}
 	m.suspendedTeams = map[string]bool{}
 	m.suspendedGauge = promauto.With(registry).NewGauge(prometheus.GaugeOpts{
 		Name: "herald_suspended_teams",
-		Help: "Teams that are suspended, by themselves or by the configuration: nothing of them is published. The manager that leads tells them.",
+		Help: "Teams that are suspended by their spec or by the configuration: none of their posts is published. Reported by the leader.",
 	})
 	for _, item := range plan.BudgetItems {
 		m.teams.WithLabelValues(string(item))

@@ -99,7 +99,7 @@ func New(o Options) *Clock {
 	c.epoch = o.Base.Now().Round(0).Add(-c.elapsed())
 	promauto.With(o.Registerer).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_clock_skew_seconds",
-		Help: "How far the clock of this machine is ahead of the Kubernetes API's, negative if it is behind; 0 while they do not certainly differ. Herald goes by the latter.",
+		Help: "Lead of this machine's clock over the Kubernetes API's, negative if it is behind; 0 unless they certainly differ. Herald uses the latter.",
 	}, func() float64 { return c.Skew().Seconds() })
 	return c
 }

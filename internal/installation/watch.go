@@ -35,7 +35,7 @@ type Watch struct {
 func NewWatch(bucket *Bucket, now clock.WithTicker, r prometheus.Registerer) *Watch {
 	return &Watch{bucket: bucket, clock: now, foreign: promauto.With(r).NewGauge(prometheus.GaugeOpts{
 		Name: "herald_bucket_foreign",
-		Help: "1 while the bucket is marked as another cluster's, so that nothing in it is removed; 0 otherwise. By the manager that works.",
+		Help: "1 while the bucket is marked as another cluster's, so that nothing in it is removed; 0 otherwise. Reported by the leader.",
 	})}
 }
 

@@ -96,8 +96,8 @@ type Detector struct {
 func New(o Options) *Detector {
 	return &Detector{o: o, first: make(chan struct{}), rolledBackAt: promauto.With(o.Registerer).NewGauge(prometheus.GaugeOpts{
 		Name: "herald_cluster_rewound_timestamp_seconds",
-		Help: "When it was noticed last that the cluster was put back to an earlier state, such as a snapshot of etcd, in seconds since 1970; 0 if it never was. " +
-			"By the manager that works.",
+		Help: "Time of the last detected rollback of the cluster to an earlier state, such as a snapshot of etcd, in seconds since 1970; 0 if there was none. " +
+			"Reported by the leader.",
 	})}
 }
 

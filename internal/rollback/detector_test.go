@@ -192,8 +192,8 @@ func TestPutBack(t *testing.T) {
 	if state.LastRollback == nil || !state.LastRollback.DetectedAt.Equal(b.clock.Now()) || !state.LastRollback.From.Equal(b.clock.Now().Add(-2*time.Minute)) {
 		t.Fatalf("%+v of a cluster that was put back", state.LastRollback)
 	}
-	want := fmt.Sprintf("# HELP herald_cluster_rewound_timestamp_seconds When it was noticed last that the cluster was put back to an earlier state, such as a snapshot of etcd, "+
-		"in seconds since 1970; 0 if it never was. By the manager that works.\n# TYPE herald_cluster_rewound_timestamp_seconds gauge\n"+
+	want := fmt.Sprintf("# HELP herald_cluster_rewound_timestamp_seconds Time of the last detected rollback of the cluster to an earlier state, such as a snapshot of etcd, "+
+		"in seconds since 1970; 0 if there was none. Reported by the leader.\n# TYPE herald_cluster_rewound_timestamp_seconds gauge\n"+
 		"herald_cluster_rewound_timestamp_seconds %d\n", state.LastRollback.DetectedAt.Unix())
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)

@@ -29,11 +29,11 @@ func newMetrics(r prometheus.Registerer) metrics {
 	return metrics{
 		requests: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_platform_requests_total",
-			Help: "Calls to platforms, by what they were for and the HTTP status of the answer (lost: sent without an answer; not_sent: no connection).",
+			Help: "Calls to platforms, by purpose and HTTP status of the answer (lost: sent without an answer; not_sent: no connection).",
 		}, []string{"platform", "action", "code"}),
 		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "herald_platform_request_duration_seconds",
-			Help:    "How long calls to platforms took, whatever came of them.",
+			Help:    "Duration of calls to platforms, whatever their outcome.",
 			Buckets: []float64{0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32},
 		}, []string{"platform", "action"}),
 	}

@@ -246,7 +246,7 @@ func TestMetrics(t *testing.T) {
 	}
 
 	const want = `
-# HELP herald_platform_requests_total Calls to platforms, by what they were for and the HTTP status of the answer (lost: sent without an answer; not_sent: no connection).
+# HELP herald_platform_requests_total Calls to platforms, by purpose and HTTP status of the answer (lost: sent without an answer; not_sent: no connection).
 # TYPE herald_platform_requests_total counter
 herald_platform_requests_total{action="publish",code="200",platform="x"} 1
 herald_platform_requests_total{action="publish",code="lost",platform="x"} 2

@@ -47,7 +47,7 @@ func New(registerer prometheus.Registerer) *Counter {
 	return &Counter{
 		errors: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_platform_unlisted_errors_total",
-			Help: "Errors of platforms whose code is in no table of Herald's, by platform, by what was asked (publish, prepare, lookup, identify, inspect or refresh) " +
+			Help: "Errors of platforms with a code that is in none of Herald's tables, by platform, by operation (publish, prepare, lookup, identify, inspect or refresh) " +
 				"and by the platform's code; other: it has no usable form, or there are too many.",
 		}, []string{"platform", "operation", "code"}),
 		codes: map[string]map[string]bool{},

@@ -19,7 +19,7 @@ func TestCount(t *testing.T) {
 		c.Count("x", Publish, code)
 	}
 	want := `
-# HELP herald_platform_unlisted_errors_total Errors of platforms whose code is in no table of Herald's, by platform, by what was asked (publish, prepare, lookup, identify, inspect or refresh) and by the platform's code; other: it has no usable form, or there are too many.
+# HELP herald_platform_unlisted_errors_total Errors of platforms with a code that is in none of Herald's tables, by platform, by operation (publish, prepare, lookup, identify, inspect or refresh) and by the platform's code; other: it has no usable form, or there are too many.
 # TYPE herald_platform_unlisted_errors_total counter
 herald_platform_unlisted_errors_total{code="190/463",operation="publish",platform="x"} 1
 herald_platform_unlisted_errors_total{code="999",operation="publish",platform="x"} 2

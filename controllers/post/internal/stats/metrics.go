@@ -65,11 +65,11 @@ func New(registerer prometheus.Registerer) *Metrics {
 		Deliveries: newDeliveries(register),
 		bytes: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_upload_bytes_total",
-			Help: "Bytes of media files that were read to be sent to the platform. Files that a platform fetches itself are not among them.",
+			Help: "Bytes of media files that Herald sent to platforms. Excludes files that a platform fetches itself.",
 		}, []string{labelPlatform}),
 		abandoned: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_records_abandoned_total",
-			Help: "Posts that were deleted without a record of what became of them, since the store of media files was away for an hour or the namespace " +
+			Help: "Posts that were deleted without a record of their outcome, because the store of media files was unavailable for an hour or the namespace " +
 				"was being deleted, by the team's namespace. One that is created again is published again.",
 		}, []string{labelNamespace}),
 		expired: register.NewCounter(prometheus.CounterOpts{
@@ -97,12 +97,12 @@ func newDeliveries(register promauto.Factory) *Deliveries {
 		}, []string{labelNamespace, labelPlatform}),
 		publishes: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_publishes_total",
-			Help: "Calls that could publish, by platform and by what is known after them: " +
+			Help: "Calls that could publish, by platform and known outcome: " +
 				"posted, refused, notSent, accepted (the platform works on it) or unknown (to be looked up).",
 		}, []string{labelPlatform, "outcome"}),
 		settles: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_settles_total",
-			Help: "Lookups of calls whose answer was lost or did not tell the outcome, by platform and by how the attempt stands after them.",
+			Help: "Lookups of calls whose answer was lost or had no outcome, by platform and by the attempt's state afterwards.",
 		}, []string{labelPlatform, "outcome"}),
 		results: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_target_results_total",
