@@ -278,6 +278,9 @@ func TestTheChildIsKilled(t *testing.T) {
 // process determines the size of the manager's pod.
 func TestTakeIsBoundedInMemory(t *testing.T) {
 	program := frameExtractor(t)
+	if !alone(t) {
+		return
+	}
 	_, err := program.Extract(t.Context(), videoOf(sampleVideo(t, "frames.mp4")), 1600*time.Millisecond)
 	if problem := new(rendition.ExtractError); !errors.As(err, &problem) || !problem.Final {
 		t.Errorf("%v", err)

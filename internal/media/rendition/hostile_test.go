@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
@@ -147,6 +149,9 @@ func groupBomb(width, height, groups int) []byte {
 
 // The process that decodes a file limits its cost, whatever the file claims, and the reason is reported.
 func TestHostileFilesAreRefused(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	for name, tc := range map[string]struct {
 		why      string
 		data     []byte
@@ -182,6 +187,24 @@ func TestAProgressivePictureIsConverted(t *testing.T) {
 	if _, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, mediatest.Scans(80, 80, 99), jpegType), narrow); err != nil {
 		t.Error(err)
 	}
+}
+
+// inOwnProcess is the variable with the name of the test that a process runs.
+const inOwnProcess = "HERALD_TEST_IN_OWN_PROCESS"
+
+// alone reports whether this process runs this test only, so that mostTaken is about its child processes. Otherwise it
+// runs the test in a process of its own.
+func alone(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(inOwnProcess) == t.Name() {
+		return true
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), inOwnProcess+"="+t.Name())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
 }
 
 // mostTaken is the peak memory of this program's child processes, in MiB.

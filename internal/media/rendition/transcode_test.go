@@ -164,7 +164,7 @@ func TestConvertFails(t *testing.T) {
 		is     error
 	}{
 		"no film": {"another try would fail in the same way", transcodeVideo([]byte("no film")), "cannot be decoded", true, nil},
-		"8K":      {"it takes more memory than a conversion gets", transcodeVideo(sampleTranscode(t, "../thumbnail/testdata/frames.mp4")), "takes more memory", true, nil},
+		"8K":      {"it takes more memory than a conversion gets", transcodeVideo(sampleTranscode(t, "testdata/frames.mp4")), "takes more memory", true, nil},
 		"no store": {"the file is not at fault", rendition.VideoSource{Size: 1 << 20, Open: func(context.Context, int64, int64) (io.ReadCloser, error) {
 			return nil, lost
 		}}, "", false, lost},
