@@ -35,12 +35,11 @@ step 'known vulnerabilities (make vuln)' "$MAKE" vuln
 step 'formatting and linters (make lint)' "$MAKE" lint
 step "unit tests (make test-unit${race:+ RACE=1})" "$MAKE" test-unit RACE=$race
 step 'chart by Kubernetes and kube-score (make chart-conform)' "$MAKE" chart-conform
-step 'suites with an API server (make test-integration)' "$MAKE" test-integration
-step 'alerts and dashboard in Prometheus (make test-monitoring)' "$MAKE" test-monitoring
-# They wait more than they work, so they run beside the crash matrix, one after the other. Each writes its notes, its output and
-# its exit code into a folder of its own.
+# They wait more than they work, so one after the other runs beside the suites and the crash matrix. Each writes its notes, its
+# output and its exit code into a folder of its own.
+"$MAKE" controlplane
 {
-  for target in test-upgrade test-browser test-agents test-counting test-oddfiles test-hostile; do
+  for target in test-browser test-agents test-upgrade test-counting test-oddfiles test-hostile; do
     own=$beside/$target
     mkdir "$own"
     : >"$own/notes"
@@ -56,10 +55,12 @@ begun() {
   cat "$beside/$1/notes" >>"$HERALD_TEST_NOTES"
   return "$(cat "$beside/$1/status")"
 }
+step 'suites with an API server (make test-integration)' "$MAKE" test-integration
+step 'alerts and dashboard in Prometheus (make test-monitoring)' "$MAKE" test-monitoring
 step 'crash matrix, short (make test-crash)' "$MAKE" test-crash LONG=
-step 'upgrade and rollback, short (make test-upgrade), begun beside it' begun test-upgrade
 step 'pages in a browser (make test-browser), begun beside it' begun test-browser
 step 'agents and clients that others wrote (make test-agents), begun beside it' begun test-agents
+step 'upgrade and rollback, short (make test-upgrade), begun beside it' begun test-upgrade
 step 'counts of captions compared with others (make test-counting), begun beside it' begun test-counting
 step 'odd files to every platform, short (make test-oddfiles), begun beside it' begun test-oddfiles
 step 'strangers at every door, short (make test-hostile), begun beside it' begun test-hostile

@@ -10,6 +10,11 @@ tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}'
 # The limit is for a busy machine with two cores.
 go_test = $(if $(RACE),CGO_ENABLED=1) go test $(if $(RACE),-race) -timeout 20m
 
+# Suites that wait more than they work run in PROCS processes, each with its own API server.
+parallel_suites := controllers/post
+ginkgo = $(if $(RACE),CGO_ENABLED=1) go tool ginkgo -procs=$(PROCS) --no-color $(if $(RACE),-race)
+PROCS ?= 4
+
 # Says what was left out and why, at once and again at the end of `make test`.
 not_run = printf 'not run: %s\n' "$(1)" | tee -a "$${HERALD_TEST_NOTES:-/dev/null}"
 
@@ -21,7 +26,9 @@ test-integration: ## Suites that run against a real kube-apiserver and etcd (RAC
 	  exit 0
 	fi
 	$(MAKE) controlplane $(BIN)/kubectl
-	KUBEBUILDER_ASSETS=$(ASSETS) $(go_test) $$packages
+	export KUBEBUILDER_ASSETS=$(ASSETS)
+	$(ginkgo) --timeout=20m $(addprefix ./,$(parallel_suites))
+	$(go_test) -p $(PROCS) $$(grep -vE '$(parallel_suites:%=/%$$)' <<<"$$packages")
 
 .PHONY: test-oldest
 test-oldest: $(BIN)/oldest/kube-apiserver ## The same suites against the oldest Kubernetes that Herald works with
@@ -101,8 +108,7 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 	  exit 0
 	fi
 	$(MAKE) controlplane
-	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h -ginkgo.timeout 12h,-short -timeout 30m) \
-	  $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
+	KUBEBUILDER_ASSETS=$(ASSETS) $(ginkgo) -v --timeout=$(if $(LONG),12h,30m) $(if $(FOCUS),--focus='$(FOCUS)') ./test/crash/... $(if $(LONG),,-- -test.short)
 
 # In a cluster of its own: it makes and deletes namespaces, definitions and a team there.
 .PHONY: test-e2e
