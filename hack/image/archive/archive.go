@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -121,13 +120,13 @@ func Write(file string, index v1.ImageIndex, tag name.Tag) error {
 
 // writeTar packs a folder into a file, without the times and owners of this machine.
 func writeTar(file, dir string) error {
-	files := tree.Tree{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	files, folder := tree.Tree{}, os.DirFS(dir)
+	err := fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := os.ReadFile(path)
-		files.Add(filepath.ToSlash(strings.TrimPrefix(path, dir)), 0o644, content)
+		content, err := fs.ReadFile(folder, path)
+		files.Add("/"+path, 0o644, content)
 		return err
 	})
 	if err != nil {
