@@ -7,13 +7,15 @@ suites = go list -test -f '{{$$p := .}}{{range .Deps}}{{if eq . "sigs.k8s.io/con
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... \
   | sed -E '/\/test\/(agents|browser|crash|e2e|flux|hostile|monitoring|oddfiles|perf)(\/|$$)/d; /^$$/d' | sort -u
 
-# The limit is for a busy machine with two cores.
-go_test = $(if $(RACE),CGO_ENABLED=1) go test $(if $(RACE),-race) -timeout 20m
+# The number of test programs that run at a time: most tests wait more than they compute.
+PROCS ?= 4
 
-# Suites that wait more than they work run in PROCS processes, each with its own API server.
+# The limit is for a busy machine with two cores.
+go_test = $(if $(RACE),CGO_ENABLED=1) go test $(if $(RACE),-race) -p $(PROCS) -timeout 20m
+
+# Suites that take minutes are divided among PROCS processes, each with its own API server.
 parallel_suites := controllers/post
 ginkgo = $(if $(RACE),CGO_ENABLED=1) go tool ginkgo -procs=$(PROCS) --no-color $(if $(RACE),-race)
-PROCS ?= 4
 
 # Says what was left out and why, at once and again at the end of `make test`.
 not_run = printf 'not run: %s\n' "$(1)" | tee -a "$${HERALD_TEST_NOTES:-/dev/null}"
@@ -28,7 +30,7 @@ test-integration: ## Suites that run against a real kube-apiserver and etcd (RAC
 	$(MAKE) controlplane $(BIN)/kubectl
 	export KUBEBUILDER_ASSETS=$(ASSETS)
 	$(ginkgo) --timeout=20m $(addprefix ./,$(parallel_suites))
-	$(go_test) -p $(PROCS) $$(grep -vE '$(parallel_suites:%=/%$$)' <<<"$$packages")
+	$(go_test) $$(grep -vE '$(parallel_suites:%=/%$$)' <<<"$$packages")
 
 .PHONY: test-oldest
 test-oldest: $(BIN)/oldest/kube-apiserver ## The same suites against the oldest Kubernetes that Herald works with

@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 		"the whole app": {
 			"a limit of the app holds every account",
 			Row{Code: "4", Kind: "limit", Error: platforms.Error{Class: platforms.ClassRateLimited, AppWide: true, Subject: platforms.SubjectApp}, Source: "docs"},
-			"| `4` | limit | nobody | holds every account of the app until the limit passes, and tries again | docs |",
+			"| `4` | limit | – | holds every account of the app until the limit passes, and tries again | docs |",
 		},
 		"a blocked app": {
 			"its owner has to look",
