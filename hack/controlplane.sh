@@ -15,6 +15,7 @@ for program; do
 done
 if [ ${#outdated[@]} = 0 ]; then exit 0; fi
 mkdir -p "$bin"
+bin=$(cd "$bin" && pwd) # go -C would resolve it in the module
 
 missing=${outdated[*]}
 if [ "${DOWNLOADS:-}" != off ] && [ -f "$module/checksums.txt" ]; then

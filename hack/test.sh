@@ -10,6 +10,9 @@ not_run() {
 export HERALD_TEST_NOTES=$(mktemp)
 beside=$(mktemp -d)
 trap 'rm -rf "$HERALD_TEST_NOTES" "$beside"' EXIT
+# With another version, a lane would link the programs again while another one runs them.
+VERSION=$("$MAKE" -s image-tag)
+export VERSION
 race=1
 if ! why=$(CGO_ENABLED=1 go build -race runtime/cgo 2>&1); then
   race=
@@ -37,7 +40,9 @@ step "unit tests (make test-unit${race:+ RACE=1})" "$MAKE" test-unit RACE=$race
 step 'chart by Kubernetes and kube-score (make chart-conform)' "$MAKE" chart-conform
 # They wait more than they work, so one after the other runs beside the suites and the crash matrix. Each writes its notes, its
 # output and its exit code into a folder of its own.
-"$MAKE" controlplane
+step 'programs that the following tests start (make controlplane)' "$MAKE" controlplane
+# The lane is a process group, so that an interrupt ends all of it.
+set -m
 {
   for target in test-browser test-agents test-upgrade test-counting test-oddfiles test-hostile; do
     own=$beside/$target
@@ -49,6 +54,8 @@ step 'chart by Kubernetes and kube-score (make chart-conform)' "$MAKE" chart-con
   done
 } &
 others=$!
+set +m
+trap 'kill -- -"$others" 2>/dev/null; exit 130' INT TERM
 begun() {
   wait "$others" || true
   cat "$beside/$1/log"
