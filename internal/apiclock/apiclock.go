@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiclock follows the clock of the Kubernetes API. It compares the API's clock with this machine's, by the
-// Date header of the responses that the process receives anyway, and corrects the machine's where they certainly
-// differ.
+// Package apiclock follows the clock of the Kubernetes API. It compares that clock with this machine's, using the Date
+// header of responses that the process receives anyway, and corrects the machine's time where the two certainly differ.
 package apiclock
 
 import (
@@ -24,33 +23,34 @@ import (
 )
 
 const (
-	// tolerance is the certain difference of the clocks below which the correction does not change. Machines whose
-	// clocks are kept by NTP are never corrected.
+	// tolerance is the smallest certain difference that is corrected. Machines that keep time with NTP are never
+	// corrected.
 	tolerance = 500 * time.Millisecond
-	// resolution is the resolution of Date: the time of a response is within the named second.
+	// resolution is the resolution of the Date header: a response was sent at some moment within the second it names.
 	resolution = time.Second
-	// maxSamples is the number of stored responses, and sampleTTL their TTL. Two clocks diverge by at most 1/drift of
-	// the elapsed time: NTP gives up beyond 500 ppm.
+	// maxSamples is the number of responses to remember, and sampleTTL is how long. Two clocks diverge by at most 1/drift
+	// of the elapsed time: NTP gives up beyond 500 ppm.
 	maxSamples = 32
 	sampleTTL  = 2 * time.Minute
 	drift      = 2000
-	// agreeing is the number of consecutive responses that must agree before the correction changes, so that a single
-	// response cannot change it. certain responses are enough even if earlier ones were far from them.
+	// agreeing is the number of consecutive responses that must agree before the correction changes, so that no single
+	// response can change it. Once certain responses agree, it changes even if earlier ones were far off.
 	agreeing = 2
 	certain  = 8
-	// maxSpread is the maximum distance between responses. Above it the API servers disagree, and none is trusted.
+	// maxSpread is the maximum distance between responses. Above it, the API servers disagree and none of them is trusted.
 	maxSpread = 30 * time.Second
-	// pollInterval is how often Watch calls the API, even if the process makes no other requests, and pollTimeout its
-	// timeout.
+	// pollInterval is how often Watch calls the API, even if the process makes no other requests. pollTimeout is the
+	// timeout of such a call.
 	pollInterval = time.Minute
 	pollTimeout  = 10 * time.Second
 )
 
 // Options configure a Clock. All but Base are optional.
 type Options struct {
-	// Base is the clock of this machine.
+	// Base is this machine's clock.
 	Base clock.WithTickerAndDelayedExecution
-	// Elapsed returns how long the machine has run since some moment, as timers count it; nil is its monotonic clock.
+	// Elapsed returns how long the machine has been running since a fixed moment, as timers count it. The default is its
+	// monotonic clock.
 	Elapsed func() time.Duration
 	// Registerer registers the metric; nil disables it.
 	Registerer prometheus.Registerer
@@ -58,11 +58,13 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Clock is the clock of the Kubernetes API, as far as it is known. It is this machine's clock at first, and while the
-// two do not certainly differ. Between responses it advances with elapsed time. When the machine's clock is set, Clock
-// follows it only after a comparison with the API, since a wrong clock would publish posts that are not due. Its timers
-// are the machine's. A correction is one step. It cannot break the send windows of claims, since the sender and the
-// lookup read the same time from then on.
+// Clock is the best known estimate of the Kubernetes API's clock. It equals this machine's clock until the two
+// certainly differ. Between responses it advances with elapsed time. When somebody sets the machine's clock, Clock
+// follows only after a comparison with the API, since a wrong clock would publish posts that are not due. Timers are
+// the machine's own.
+//
+// A correction is a single step. It cannot break the send windows of claims, because the sender and the lookup both
+// read the corrected time from then on.
 type Clock struct {
 	clock.WithTickerAndDelayedExecution
 
@@ -72,21 +74,21 @@ type Clock struct {
 	epoch time.Time
 
 	mu sync.Mutex
-	// samples are the latest samples, the most recent one last.
+	// samples are the latest samples, oldest first.
 	samples []sample
-	// set is the accepted adjustment of the machine's clock, and correction is added to it.
+	// set is the accepted adjustment of the machine's clock. correction is added to it.
 	set, correction time.Duration
-	// measured is true after the first comparison that set or confirmed the correction.
+	// measured is true once a comparison has set or confirmed the correction.
 	measured bool
 }
 
-// sample bounds the difference between the API's clock and the machine's clock as it would be without adjustments.
+// sample bounds the difference between the API's clock and this machine's unadjusted clock.
 type sample struct {
 	at        time.Time
 	low, high time.Duration
 }
 
-// New returns a Clock without measurements.
+// New returns a Clock that has not measured anything yet.
 func New(o Options) *Clock {
 	c := &Clock{WithTickerAndDelayedExecution: o.Base, log: o.Log, elapsed: o.Elapsed}
 	if c.log == nil {
@@ -104,17 +106,18 @@ func New(o Options) *Clock {
 	return c
 }
 
-// monotonic returns the time that this machine has run from now on, without suspensions.
+// monotonic returns a function that reports how long this machine has been running since the call, not counting
+// suspensions.
 func monotonic() func() time.Duration {
 	machine := clock.RealClock{}
 	begun := machine.Now()
 	return func() time.Duration { return machine.Since(begun) }
 }
 
-// steady is the machine's clock without adjustments since the start.
+// steady returns the machine's time, ignoring any adjustments since the start.
 func (c *Clock) steady() time.Time { return c.epoch.Add(c.elapsed()) }
 
-// adjustment is the sum of adjustments of the machine's clock since the start.
+// adjustment returns the total adjustment of the machine's clock since the start.
 func (c *Clock) adjustment() time.Duration {
 	return c.WithTickerAndDelayedExecution.Now().Round(0).Sub(c.steady())
 }
@@ -129,8 +132,8 @@ func (c *Clock) Now() time.Time {
 // Since implements clock.PassiveClock.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Skew is how far this machine's clock is ahead of the API's, as the middle of the known bounds; zero while they do not
-// certainly differ.
+// Skew returns how far this machine's clock is ahead of the API's: the middle of the known bounds, or zero while the
+// two do not certainly differ.
 func (c *Clock) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,7 +157,8 @@ func (c *Clock) Check(*http.Request) error {
 	return nil
 }
 
-// Wrap measures with the responses of a transport to the Kubernetes API. It is a transport.WrapperFunc.
+// Wrap returns a transport that measures the responses of next, which must lead to the Kubernetes API. Wrap is a
+// transport.WrapperFunc.
 func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper { return &measuring{c, next} }
 
 type measuring struct {
@@ -176,7 +180,7 @@ func (m *measuring) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// observe adds the measurement of a response. sent and answered are steady times.
+// observe adds the measurement from one response. sent and answered are steady times.
 func (c *Clock) observe(date, sent, answered time.Time) {
 	if answered.Before(sent) {
 		return // a steady clock does not run backwards
@@ -197,7 +201,7 @@ func (c *Clock) observe(date, sent, answered time.Time) {
 	now := c.set + c.correction
 	c.set = c.adjustment()
 	switch {
-	case right(c.set + c.correction): // the machine's clock was set correctly, or by next to nothing
+	case right(c.set + c.correction): // the machine's clock was set correctly, or barely changed
 	case (middle - c.set).Abs() <= tolerance:
 		c.correction = 0
 	case right(now): // the machine's clock was set to a wrong time, or corrected
@@ -211,8 +215,8 @@ func (c *Clock) observe(date, sent, answered time.Time) {
 	}
 }
 
-// bounds returns the bounds from the latest responses that agree, and their number. The bounds of older samples widen
-// with their age. The lock is held.
+// bounds returns the bounds given by the latest responses that agree, and how many those are. The bounds of older
+// samples widen with age. The caller must hold the lock.
 func (c *Clock) bounds() (low, high time.Duration, n int) {
 	for _, a := range slices.Backward(c.samples) {
 		age := c.samples[len(c.samples)-1].at.Sub(a.at)
@@ -231,7 +235,7 @@ func (c *Clock) bounds() (low, high time.Duration, n int) {
 	return low, high, n
 }
 
-// inconsistent reports whether recent responses are too far apart. The lock is held.
+// inconsistent reports whether recent responses are too far apart. The caller must hold the lock.
 func (c *Clock) inconsistent() bool {
 	if _, _, n := c.bounds(); n >= certain || n == 0 {
 		return false
@@ -245,8 +249,8 @@ func (c *Clock) inconsistent() bool {
 	return false
 }
 
-// Watch calls the API at once and every minute until ctx ends, for processes that make no other requests. When the
-// machine's clock was set, or the machine was suspended, it calls until a response has the time.
+// Watch calls the API immediately and then every minute until ctx is done, for processes that make no other requests.
+// After the machine's clock was set or the machine was suspended, it retries until a response carries the time.
 func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -263,7 +267,7 @@ func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 	for {
 		if now := c.elapsed(); now >= next || c.stepped() {
 			next = now + pollInterval
-			// After an error the state is unchanged.
+			// An error leaves the state unchanged.
 			_ = poll(ctx, client, address)
 		}
 		select {

@@ -12,20 +12,21 @@ import (
 )
 
 const (
-	// checkInterval is how often clocks are checked for jumps, and so the longest delay of a waiter after a jump.
+	// checkInterval is how often clocks are checked for jumps, and so the longest that a waiter is late after one.
 	checkInterval = time.Second
-	// jumpThreshold is the smallest jump; a waiter may be late by less. NTP makes no smaller steps, and it slews both
-	// clocks.
+	// jumpThreshold is the smallest jump that counts; a waiter may be late by less. NTP makes no smaller steps: it slews
+	// both clocks instead.
 	jumpThreshold = 100 * time.Millisecond
-	// maxReadGap is the longest time for a read of both clocks. If the process was interrupted in between, the readings
-	// are not comparable.
+	// maxReadGap is the longest that reading both clocks may take. If the process was interrupted between the two reads,
+	// they cannot be compared.
 	maxReadGap = 10 * time.Millisecond
 )
 
-// Jumps notifies subscribers that wait for a time when their timers become wrong. A timer counts how long the machine
-// runs (its monotonic clock). The time is read from a clock that can be set: by NTP, after a suspension of the machine,
-// or by a correction from the Kubernetes API. After a jump forward, timers for a time fire too late. After a jump back,
-// they fire too early, and the subscriber checks the clock and waits again: no notification is needed.
+// Jumps notifies subscribers that are waiting for a point in time when their timers become wrong. A timer counts how
+// long the machine has been running (its monotonic clock), but the time comes from a clock that can be set: by NTP,
+// after a suspension of the machine, or by a correction from the Kubernetes API. After a jump forward, timers fire too
+// late. After a jump back, they fire too early; the subscriber then checks the clock and waits again, so it needs no
+// notification.
 type Jumps struct {
 	clock   clock.WithTicker
 	elapsed func() time.Duration
@@ -34,12 +35,12 @@ type Jumps struct {
 
 	mu          sync.Mutex
 	subscribers []func()
-	// least is the smallest lead of the clock over elapsed since the last jump: the one of the latest timer.
+	// least is the clock's smallest lead over elapsed since the last jump: that of the timer that fires last.
 	least time.Duration
 }
 
-// NewJumps returns a Jumps for a clock. elapsed returns how long the machine has run since some moment, as timers count
-// it; nil is this machine's monotonic clock.
+// NewJumps returns a Jumps for clk. elapsed returns how long the machine has been running since a fixed moment, as
+// timers count it; nil means this machine's monotonic clock.
 func NewJumps(clk clock.WithTicker, elapsed func() time.Duration) *Jumps {
 	if elapsed == nil {
 		elapsed = monotonic()

@@ -5,15 +5,15 @@
 //
 // A token is hrld_<id>_<secret><checksum>, all letters and digits:
 //
-//   - The id identifies the APIKey. It is derived from the namespace and the name of the APIKey, so that it need not be
-//     stored and no other key can claim it. Its first character is the length of the following name of the
-//     installation's cell: 0, since there is one cell. With several cells, a router can read the cell from a token
-//     without a lookup, and older tokens stay valid.
+//   - The id identifies the APIKey. It is derived from the APIKey's namespace and name, so it need not be stored and no
+//     other key can claim it. Its first character is the length of the installation's cell name, which follows: 0,
+//     since there is one cell. With several cells, a router can read the cell from a token without a lookup, and older
+//     tokens stay valid.
 //   - The secret is 256 random bits.
-//   - The checksum is the CRC-32 of all characters before it. With it, scanners for leaked secrets and the apiserver
-//     distinguish tokens from similar strings.
+//   - The checksum is the CRC-32 of all preceding characters. It lets secret scanners and the apiserver tell tokens
+//     from similar strings.
 //
-// Only the Hash of a token is stored.
+// Only the token's Hash is stored.
 package apitoken
 
 import (
@@ -29,15 +29,15 @@ import (
 const (
 	// prefix lets people and secret scanners recognise a token.
 	prefix = "hrld_"
-	// noCell is the first character of the ids of an installation with one cell.
+	// noCell is the first character of every id in an installation with one cell.
 	noCell = "0"
 
-	// The number of bytes and base62 characters of each part: the fewest characters that hold the bytes.
+	// The size of each part in bytes and in base62 characters: the fewest characters that hold the bytes.
 	keyBytes, keyLength           = 8, 11
 	secretBytes, secretLength     = 32, 43
 	checksumBytes, checksumLength = crc32.Size, 6
 
-	// shown is the number of characters of the secret in Shown, to distinguish two tokens of one key; 232 bits stay
+	// shown is how many characters of the secret Shown includes, to tell two tokens of one key apart; 232 bits stay
 	// hidden.
 	shown = 4
 )
@@ -45,18 +45,18 @@ const (
 // New returns an unguessable token for the named APIKey.
 func New(namespace, name string) string {
 	var secret [secretBytes]byte
-	rand.Read(secret[:]) // it never fails: it ends the program
+	rand.Read(secret[:]) // it never fails: it crashes the program instead
 	token := prefix + ID(namespace, name) + "_" + base62(secret[:], secretLength)
 	return token + checksum(token)
 }
 
-// ID returns the id of all tokens of the named APIKey.
+// ID returns the id that all tokens of the named APIKey share.
 func ID(namespace, name string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + name))
 	return noCell + base62(sum[:keyBytes], keyLength)
 }
 
-// Parse returns the id of a token; false if the text is not a token or was mistyped.
+// Parse returns the id in token, or false if token is malformed or mistyped.
 func Parse(token string) (id string, ok bool) {
 	rest, ok := strings.CutPrefix(token, prefix)
 	if !ok {
@@ -70,14 +70,14 @@ func Parse(token string) (id string, ok bool) {
 	return id, token[body:] == checksum(token[:body])
 }
 
-// Hash returns the stored form of a token, in lower-case hex. It is valid for the APIKey of that name in that namespace
-// only: copied to another one, it matches no token. The token is long and random, so a plain hash cannot be reversed.
+// Hash returns the stored form of a token, in lower-case hex. It is valid only for the APIKey with that namespace and
+// name: copied to another one, it matches no token. Tokens are long and random, so a plain hash cannot be reversed.
 func Hash(namespace, name, token string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + name + "/" + token))
 	return hex.EncodeToString(sum[:])
 }
 
-// Shown returns the start of a valid token, to recognise it by.
+// Shown returns the start of a valid token, by which users recognise it.
 func Shown(token string) string {
 	return token[:len(token)-secretLength-checksumLength+shown]
 }
@@ -88,7 +88,7 @@ func checksum(text string) string {
 	return base62(sum[:], checksumLength)
 }
 
-// base62 encodes a number in digits and letters, left-padded with zeros to the length.
+// base62 encodes number in digits and letters, left-padded with zeros to length.
 func base62(number []byte, length int) string {
 	text := new(big.Int).SetBytes(number).Text(62)
 	return strings.Repeat("0", length-len(text)) + text

@@ -1,11 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive stores in the bucket the data that outlives the objects of a team: one record per post, by the name
-// of the post. The package does not interpret records. All keys have a prefix that no Media uses.
+// Package archive stores in the bucket the data that outlives a team's objects: one record per post, under the post's
+// name. The package does not interpret records. All keys have a prefix that no Media uses.
 //
-// A team is identified by namespace and name, not by UID: a team that is restored from a backup finds its records, and
-// a different team in a namespace of the same name does not.
+// A team is identified by namespace and name, not by UID: a team restored from a backup finds its records. A different
+// team in a namespace with the same name does not.
 package archive
 
 import (
@@ -35,26 +35,26 @@ const (
 	mimeType  = "application/json"
 )
 
-// MaxRecord is the maximum size of a record to read, in bytes. A post takes at most 1.5 MiB in the cluster, whose text
-// is not escaped here, and the outcomes of targets of earlier posts add to that.
+// MaxRecord is the largest record that can be read, in bytes. A post takes at most 1.5 MiB in the cluster; its text is
+// not escaped here, and outcomes of earlier posts' targets add to that.
 const MaxRecord = 4 << 20
 
-// within is the timeout of one request. A store that does not answer is tried again later.
+// within is the timeout of one request. A request that times out is retried later.
 const within = 15 * time.Second
 
-// tries limits how often Put joins a record again after another writer changed it.
+// tries limits how often Put calls join again because another writer changed the record.
 const tries = 5
 
-// errContended is the error of a record that other writers keep changing.
+// errContended means that other writers keep changing the record.
 var errContended = errors.New("others write it at the same time")
 
-// IsRecordError reports whether an error concerns one record alone: the store answered, and other records can be read
-// and written.
+// IsRecordError reports whether err concerns a single record: the store responded, and other records can be read and
+// written.
 func IsRecordError(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, errContended) || store.IsFileError(err)
 }
 
-// Team identifies the team whose records are meant.
+// Team identifies the team that owns the records.
 type Team struct {
 	Namespace string
 	Name      string
@@ -67,7 +67,7 @@ func (t Team) records() string { return prefix + t.Namespace + "/" + t.Name + fo
 
 func (t Team) key(post string) string { return t.records() + fileOf(post) }
 
-// flatKey is the key that earlier versions used for a post with a long name, in stores that accept it.
+// flatKey is the key under which earlier versions stored a post with a long name, in stores that accept it.
 func (t Team) flatKey(post string) string { return t.records() + post + extension }
 
 // Archive is the archive of one installation. It is safe for concurrent use.
@@ -76,7 +76,7 @@ type Archive struct {
 	writes writes
 }
 
-// New returns the archive in a bucket. With store.None, all its operations return ErrNone.
+// New returns the archive in bucket. With store.None, all its operations return ErrNone.
 func New(bucket *store.Store) *Archive { return &Archive{store: bucket} }
 
 // Absent reports whether there is no archive.
@@ -88,7 +88,7 @@ func (a *Archive) Get(ctx context.Context, team Team, post string) ([]byte, erro
 	return data, err
 }
 
-// get returns a record and its etag, which is empty for a record that is still at the key of earlier versions.
+// get returns a record and its etag, which is empty if the record is still under the key that earlier versions used.
 func (a *Archive) get(ctx context.Context, team Team, post string) (data []byte, etag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -105,8 +105,8 @@ func (a *Archive) get(ctx context.Context, team Team, post string) (data []byte,
 	return data, etag, nil
 }
 
-// Put stores the record of a post. join makes it from the existing record, or from nil if there is none; Put calls it
-// again after another writer changed the record. An unchanged record is not written.
+// Put stores the record of a post. join makes it from the existing record, or from nil if there is none. Put calls join
+// again if another writer changed the record in the meantime. It does not write an unchanged record.
 func (a *Archive) Put(ctx context.Context, team Team, post string, join func(before []byte) ([]byte, error)) error {
 	var before []byte
 	var etag string
@@ -146,7 +146,7 @@ func (a *Archive) write(ctx context.Context, key string, data []byte, etag strin
 	return err //nolint:wrapcheck // Put wraps it
 }
 
-// Entry is one record in a list.
+// Entry describes one record in a listing.
 type Entry struct {
 	// Post is the name of the post.
 	Post string
@@ -154,8 +154,7 @@ type Entry struct {
 	At time.Time
 }
 
-// Entries iterates over the posts of a team that have a record, in the order of their keys. It stops at the first
-// error.
+// Entries iterates over the team's posts that have a record, in key order. It stops at the first error.
 func (a *Archive) Entries(ctx context.Context, team Team) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if a.Absent() {
@@ -176,7 +175,7 @@ func (a *Archive) Entries(ctx context.Context, team Team) iter.Seq2[Entry, error
 	}
 }
 
-// Delete removes the record of a post; a missing record is no error.
+// Delete removes the record of a post. It is not an error if there is none.
 func (a *Archive) Delete(ctx context.Context, team Team, post string) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// clearAtOnce limits concurrent removals, and clearMost the removals of one call: some seconds of work for a store
-	// that answers in 50 ms.
+	// clearAtOnce limits concurrent removals, and clearMost the removals per call: a few seconds of work for a store that
+	// responds in 50 ms.
 	clearAtOnce = 16
 	clearMost   = 1000
 )
 
-// mostFaults limits the documents that cannot be removed and are skipped. One document must not block the others, and a
-// store that rejects every removal is not called for each.
+// mostFaults limits how many documents are skipped because they cannot be removed. A single document must not block the
+// others, but a store that rejects every removal is not called for each one.
 const mostFaults = 16
 
 // faults collects the errors of documents that could not be removed.
@@ -55,7 +55,7 @@ func (f *faults) err() error {
 	return &faultsError{len(f.errs), f.errs[0]}
 }
 
-// faultsError reports that some documents could not be removed although all were examined.
+// faultsError reports that every document was examined but some could not be removed.
 type faultsError struct {
 	n     int
 	first error
@@ -67,7 +67,7 @@ func (e *faultsError) Error() string {
 
 func (e *faultsError) Unwrap() error { return e.first }
 
-// Clear removes the records and lists of a team, as many as take a few seconds, and reports whether some are left. The
+// Clear removes a team's records and lists, as many as it can in a few seconds, and reports whether any are left. The
 // caller must have seen that the Team is being deleted. Clear waits for writes that are in progress.
 func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 	if err := a.waitForWrites(ctx, team); err != nil {
@@ -77,8 +77,8 @@ func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 	return left || err != nil, err
 }
 
-// remove removes the documents under a prefix that goes selects. A document that cannot be removed does not stop the
-// others.
+// remove removes the documents under the given prefix for which goes returns true. A document that cannot be removed
+// does not stop the others.
 func (a *Archive) remove(ctx context.Context, team Team, under string, goes func(store.Object) (bool, error)) (n int, left bool, err error) {
 	if a.Absent() {
 		return 0, false, nil

@@ -7,17 +7,18 @@ import "strings"
 
 const (
 	// headOf is the maximum length of one segment of a key, between two slashes. A name has up to 253 characters, and
-	// stores that keep files on a disk, such as MinIO, accept segments of 255 bytes. Versity Gateway adds 28 bytes to
-	// the name of a file that it overwrites (backend/posix, linkatOTmpfile).
+	// stores that keep files on disk, such as MinIO, accept segments of 255 bytes. Versity Gateway adds 28 bytes to the
+	// name of a file that it overwrites (backend/posix, linkatOTmpfile).
 	headOf = 200
-	// folded ends the folder with the first part of a longer name. Names have no underscore, so no file has that name.
+	// folded is the suffix of the folder that holds the first part of a longer name. Names contain no underscore, so no
+	// file has that name.
 	folded = "_/"
 )
 
-// isLong reports whether a name takes two segments of a key.
+// isLong reports whether name takes two segments of a key.
 func isLong(name string) bool { return len(name) > headOf }
 
-// fileOf returns the last part of the key of a document that is stored under the name of an object.
+// fileOf returns the last part of the key under which a document for the named object is stored.
 func fileOf(name string) string {
 	if isLong(name) {
 		return name[:headOf] + folded + name[headOf:] + extension
@@ -25,7 +26,7 @@ func fileOf(name string) string {
 	return name + extension
 }
 
-// nameOf returns the name that a document is stored under; false if the file belongs to no name.
+// nameOf returns the name under which a document is stored, or false if file does not belong to any name.
 func nameOf(file string) (name string, ok bool) {
 	name, ok = strings.CutSuffix(file, extension)
 	if head, tail, long := strings.Cut(name, folded); long {
@@ -34,6 +35,6 @@ func nameOf(file string) (name string, ok bool) {
 	return name, ok && !strings.Contains(name, "/")
 }
 
-// CompareKeys compares the names of posts by the keys of their records, which is the order of Entries. "a-b" sorts
+// CompareKeys compares two post names in the order of their records' keys, which is the order of Entries. "a-b" sorts
 // before "a", because the extension follows the name.
 func CompareKeys(a, b string) int { return strings.Compare(fileOf(a), fileOf(b)) }

@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	// unreferencedFile is the name of the document with the time since which each record is unreferenced.
+	// unreferencedFile is the name of the document that stores since when each record has been unreferenced.
 	unreferencedFile = "unneeded.json"
-	// maxUnreferenced limits the noted records, and maxUnreferencedBytes the size of the document: a name has up to 253
-	// characters. Further records are noted after those are removed.
+	// maxUnreferenced limits the number of records in the document, and maxUnreferencedBytes its size: a name has up to
+	// 253 characters. Further records are added once those are removed.
 	maxUnreferenced      = 20_000
 	maxUnreferencedBytes = 8 << 20
 )
 
 // PruneOptions select the records to remove.
 type PruneOptions struct {
-	// Now is the current time. Only records that were last written before Before are removed.
+	// Now is the current time. Only records last written before Before are removed.
 	Now, Before time.Time
-	// GracePeriod is how long a record must be unreferenced before it is removed.
+	// GracePeriod is how long a record must have been unreferenced before it is removed.
 	GracePeriod time.Duration
 	// InUse reports whether the record of a post is still needed.
 	InUse func(post string) (bool, error)
 }
 
-// Prune removes records that have been unreferenced for the grace period, as many as take a few seconds. It returns the
-// number of removed records and whether some are left.
+// Prune removes records that have been unreferenced for the grace period, as many as it can in a few seconds. It
+// returns how many it removed, and whether some are left.
 //
-// The time of a record's last write does not show when its post was last there. So each call notes in the bucket which
-// records were unreferenced, and a record is removed after every call found it so for long enough. A post that returns
-// in between finds its record, and so do the posts of a cluster that is rebuilt.
+// The time at which a record was written does not reveal when its post last existed. So each call stores in the bucket
+// which records were unreferenced, and a record is removed once every call for long enough has found it unreferenced. A
+// post that returns in the meantime finds its record, and so do the posts of a rebuilt cluster.
 func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, left bool, err error) {
 	if a.Absent() {
 		return 0, false, nil
@@ -60,7 +60,7 @@ func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, 
 		}
 		since, known := before[name]
 		switch {
-		case !known || since.Before(o.ModifiedAt): // It was in use, and written again.
+		case !known || since.Before(o.ModifiedAt): // It came back into use and was written again.
 			since = f.Now
 		case f.Now.Sub(since) >= f.GracePeriod:
 			return true, nil
@@ -74,7 +74,7 @@ func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, 
 	if err != nil && !errors.As(err, new(*faultsError)) {
 		return n, left, err
 	}
-	// Records that could not be removed will be found again; the others are noted all the same.
+	// Records that could not be removed will be found again. The others are stored regardless.
 	if left { // Records after the removed ones were not examined.
 		maps.Copy(before, found)
 		found = before
@@ -84,8 +84,8 @@ func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, 
 	return n, left, errors.Join(failed, a.writeUnreferenced(ctx, team, found))
 }
 
-// readUnreferenced returns the time since which each record is unreferenced. A document that cannot be parsed is
-// ignored: all grace periods start over.
+// readUnreferenced returns since when each record has been unreferenced. A document that cannot be parsed is ignored,
+// so all grace periods start over.
 func (a *Archive) readUnreferenced(ctx context.Context, team Team) (map[string]time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -17,16 +17,16 @@ import (
 // requestVersion is the format version of a Request.
 const requestVersion = 1
 
-// maxRequest is the maximum size of a Request to read, in bytes: it has a few hundred.
+// maxRequest is the maximum size of a stored Request in bytes. It normally has a few hundred.
 const maxRequest = 4 << 10
 
-// Request records a request with an Idempotency-Key whose object is gone while the key is still valid. The name of the
-// object follows from the key.
+// Request records a request with an Idempotency-Key whose object is gone while the key is still valid. The object's
+// name is derived from the key.
 type Request struct {
 	Version int `json:"version"`
 	// UID is the UID of the object.
 	UID types.UID `json:"uid"`
-	// Fingerprint distinguishes requests with the same key by their content.
+	// Fingerprint tells requests with the same key but different content apart.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -47,7 +47,7 @@ func (a *Archive) PutRequest(ctx context.Context, team Team, name string, r Requ
 	return nil
 }
 
-// Request returns the request that created the named object, which is gone, or ErrNotFound.
+// Request returns the request that created the named object, which no longer exists, or ErrNotFound.
 func (a *Archive) Request(ctx context.Context, team Team, name string) (Request, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -66,7 +66,7 @@ func (a *Archive) Request(ctx context.Context, team Team, name string) (Request,
 	return r, nil
 }
 
-// ExpireRequests removes the requests of a team that were stored before a time, and returns the number of removed ones.
+// ExpireRequests removes a team's requests that were stored before the given time, and returns how many.
 func (a *Archive) ExpireRequests(ctx context.Context, team Team, before time.Time) (removed int, err error) {
 	if a.Absent() {
 		return 0, nil

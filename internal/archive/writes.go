@@ -16,10 +16,10 @@ type writes struct {
 	under map[Team][]chan struct{}
 }
 
-// TrackWrite registers a write of records or lists of a team until done is called. Call it before checking whether the
-// Team is being deleted: Clear runs after that is visible and waits for writers that have not seen it. So no records
-// stay behind after Clear, where only a new Team of the same name would find them. If the process dies meanwhile, the
-// next one clears the archive.
+// TrackWrite registers a write of a team's records or lists until done is called. Call it before checking whether the
+// Team is being deleted: Clear runs once the deletion is visible, and waits for writers that have not seen it. So no
+// records remain after Clear, where only a new Team with the same name would find them. If the process dies in the
+// meantime, the next one clears the archive.
 func (a *Archive) TrackWrite(team Team) (done func()) {
 	ended := make(chan struct{})
 	w := &a.writes
@@ -40,7 +40,7 @@ func (a *Archive) TrackWrite(team Team) (done func()) {
 	}
 }
 
-// waitForWrites waits for the writes of a team that are in progress.
+// waitForWrites waits for a team's writes that are in progress.
 func (a *Archive) waitForWrites(ctx context.Context, team Team) error {
 	a.writes.mu.Lock()
 	under := slices.Clone(a.writes.under[team])

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conditions writes the conditions of Herald's kinds by the kstatus convention (kubectl wait, Flux and Argo CD
-// follow it): Ready always, Reconciling while the manager works towards it, Stalled when a person has to act. It
-// reports their changes as events and log lines.
+// Package conditions writes the conditions of Herald's kinds by the kstatus convention, which kubectl wait, Flux and
+// Argo CD follow: Ready is always present, Reconciling while the manager is working towards it, and Stalled when a
+// person has to act. It reports their changes as events and log lines.
 package conditions
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// longestMessage is the schema's limit of a condition's message, in characters.
+// longestMessage is the schema's limit for a condition's message, in characters.
 const longestMessage = 32768
 
-// Progress is the outlook of an object.
+// Progress describes what happens next to an object.
 type Progress string
 
 // The values of Progress.
@@ -32,7 +32,7 @@ const (
 	Stuck Progress = "stuck"
 )
 
-// Summary is the state of an object. Its conditions are derived from it.
+// Summary is an object's state, from which its conditions are derived.
 type Summary struct {
 	Ready    bool
 	Reason   string
@@ -40,7 +40,7 @@ type Summary struct {
 	Progress Progress
 }
 
-// Apply writes a summary into the conditions of an object. A condition with unchanged status keeps its transition time.
+// Apply writes a summary to an object's conditions. A condition whose status does not change keeps its transition time.
 func Apply(conditions *[]metav1.Condition, s Summary, generation int64, now time.Time) {
 	set := func(kind string, status metav1.ConditionStatus) {
 		meta.SetStatusCondition(conditions, metav1.Condition{

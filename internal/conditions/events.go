@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	// MaxEventNote is the maximum length of a note in bytes. events.k8s.io/v1 rejects notes of more than 1,024 bytes.
+	// MaxEventNote is the maximum length of a note in bytes. events.k8s.io/v1 rejects notes longer than 1,024 bytes.
 	MaxEventNote = 1000
 
 	// seriesTTL is how long the notes of a series are remembered. client-go ends a series six minutes after its last
-	// event, and searches for such series every six minutes.
+	// event, and looks for such series every six minutes.
 	seriesTTL = 15 * time.Minute
-	// mostSeries is the maximum number of remembered series: fifteen minutes of 18 events per second. The least
-	// recently used series is dropped first.
+	// mostSeries is the maximum number of remembered series: fifteen minutes at 18 events per second. The least recently
+	// used series is dropped first.
 	mostSeries = 1 << 14
 )
 
 // EventRecorder is an events.EventRecorder whose events share a series only if they have the same note.
 //
 // client-go adds an event to a series if an earlier event has the same type, reason, action, reporter, regarding and
-// related. It does not compare the note, and stores the first event's note only. Without this type the second of two
-// refusals would only be a number.
+// related. It does not compare the note, and stores only the first event's. Without this type, the second of two
+// refusals would show up only as a count.
 type EventRecorder struct {
 	to     events.EventRecorder
 	scheme *runtime.Scheme
@@ -46,8 +46,8 @@ type EventRecorder struct {
 
 var _ events.EventRecorder = (*EventRecorder)(nil)
 
-// NewEventRecorder returns an EventRecorder that passes events to another one; nil if to is nil, so that nothing is
-// recorded. The scheme has the kinds that events are about.
+// NewEventRecorder returns an EventRecorder that passes events on to another one. It returns nil if to is nil, so that
+// nothing is recorded. The scheme must contain the kinds that events are about.
 func NewEventRecorder(to events.EventRecorder, scheme *runtime.Scheme, clk clock.PassiveClock) events.EventRecorder {
 	if to == nil {
 		return nil
@@ -55,13 +55,13 @@ func NewEventRecorder(to events.EventRecorder, scheme *runtime.Scheme, clk clock
 	return &EventRecorder{to: to, scheme: scheme, notes: cache.NewLRUExpireCacheWithClock(mostSeries, clk)}
 }
 
-// series holds the fields that client-go compares, except those that all events of an EventRecorder share.
+// series holds the fields that client-go compares, except those that are the same for all events of an EventRecorder.
 type series struct {
 	kind, reason, action string
 	regarding, related   corev1.ObjectReference
 }
 
-// Eventf records an event. The action of the second and each further note of a series is numbered: Deliver, Deliver-2.
+// Eventf records an event. It numbers the action from the second note of a series on: Deliver, Deliver-2.
 func (r *EventRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
 	note = text.TruncateBytes(fmt.Sprintf(note, args...), MaxEventNote)
 	about, with := r.refer(regarding), r.refer(related)
@@ -78,7 +78,7 @@ func (r *EventRecorder) Eventf(regarding, related runtime.Object, kind, reason, 
 	r.to.Eventf(regarding, related, kind, reason, action, "%s", note)
 }
 
-// number returns the number of a note within its series, from 1.
+// number returns the number of a note within its series, counting from 1.
 func (r *EventRecorder) number(of series, note string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,7 @@ func (r *EventRecorder) number(of series, note string) int {
 	return at + 1
 }
 
-// refer returns the reference to an object, as client-go makes it; nil if that fails, which client-go logs.
+// refer returns a reference to object, as client-go makes it. It returns nil if that fails, which client-go logs.
 func (r *EventRecorder) refer(object runtime.Object) *corev1.ObjectReference {
 	if object == nil {
 		return nil

@@ -9,10 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// ControllerLogConstructor returns the log constructor of a controller, whose lines name each thing once. The default
-// loggers of controller-runtime name an object three times (name, namespace, Post.name), and report at info that each
-// of a controller's sources starts. The lines of a reconciliation have the name of the object, and its namespace if it
-// has one. controller-runtime's lines about the start and end of the controller are at debug; its errors stay errors.
+// ControllerLogConstructor returns a controller's log constructor, whose lines name each thing once.
+// controller-runtime's default loggers name an object three times (name, namespace, Post.name), and log at info when
+// each of a controller's sources starts. With this one, a reconciliation's lines carry the object's name, and its
+// namespace if it has one. controller-runtime's lines about the controller starting and stopping are at debug; its
+// errors stay errors.
 func ControllerLogConstructor(log logr.Logger, controller string) func(*reconcile.Request) logr.Logger {
 	log = log.WithValues("controller", controller)
 	return func(r *reconcile.Request) logr.Logger {
@@ -23,8 +24,8 @@ func ControllerLogConstructor(log logr.Logger, controller string) func(*reconcil
 	}
 }
 
-// WebhookLogger is the log constructor of a webhook. The lines about a request have the name of the object and the id
-// of the request, which the audit log of the API server also has.
+// WebhookLogger is the log constructor of a webhook. Lines about a request carry the object's name and the request's
+// id, which is also in the API server's audit log.
 func WebhookLogger(log logr.Logger, r *admission.Request) logr.Logger {
 	if r == nil {
 		return log

@@ -9,13 +9,13 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// NoTeam is the state of an object in a namespace that no Team owns. It is Underway: a Team that is applied together
+// NoTeam is the state of an object in a namespace that no Team owns. It is Underway, because a Team applied together
 // with the object owns the namespace a moment later.
 func NoTeam(namespace string) Summary {
 	return Summary{Reason: v1alpha1.ReasonNoTeam, Message: NoTeamProblem(namespace) + "; " + NoTeamRemedy(namespace), Progress: Underway}
 }
 
-// NoTeamProblem describes the problem of a namespace that no Team owns.
+// NoTeamProblem describes the problem with a namespace that no Team owns.
 func NoTeamProblem(namespace string) string {
 	return fmt.Sprintf("no Team owns namespace %q, so Herald does nothing in it", namespace)
 }

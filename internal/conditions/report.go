@@ -24,34 +24,34 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// NoTeamGrace is how long the warning about an object without a Team is deferred after its creation: a Team that is
-// applied together with it acquires its namespace some seconds later.
+// NoTeamGrace is how long after an object's creation the warning about a missing Team is deferred: a Team applied
+// together with the object acquires its namespace a few seconds later.
 const NoTeamGrace = 30 * time.Second
 
-// Status is the status of an object, with its conditions.
+// Status is an object's status, with its conditions.
 type Status interface{ GetConditions() []metav1.Condition }
 
-// Reporter stores the status of objects of one kind. When the reason of their Ready condition changes, it emits an
-// event and writes a log line: at info if the new or the previous reason needs a person, otherwise at debug.
+// Reporter stores the status of objects of one kind. When the reason of an object's Ready condition changes, it emits
+// an event and writes a log line: at info if the new or the previous reason needs a person, otherwise at debug.
 type Reporter struct {
 	// Client writes the status.
 	Client client.Client
-	// Events receives the events, and is made by NewEventRecorder; nil emits none.
+	// Events receives the events. It must come from NewEventRecorder; nil emits none.
 	Events events.EventRecorder
-	// Action is the action of the events.
+	// Action is the events' action.
 	Action string
-	// Normal are the reasons that need no person; an event with any other reason is a warning.
+	// Normal are the reasons that need no person. An event with any other reason is a warning.
 	Normal []string
 	// Clock measures NoTeamGrace.
 	Clock clock.PassiveClock
 
 	mu sync.Mutex
-	// deferred has the objects with a deferred warning, and its time.
+	// deferred maps objects with a deferred warning to the time at which it is due.
 	deferred map[types.UID]time.Time
 }
 
-// Report stores after, the status of obj, under the resourceVersion of obj. It writes nothing if after is semantically
-// equal to before. A deleted object is no error; other errors are the Kubernetes API's, wrapped.
+// Report stores after as the status of obj, at obj's resourceVersion. It writes nothing if after is semantically equal
+// to before. It is not an error if the object was deleted; other errors are the Kubernetes API's, wrapped.
 func (r *Reporter) Report(ctx context.Context, obj client.Object, before, after Status) error {
 	if !v1alpha1.SemanticEqual(before, after) {
 		if err := r.Client.Status().Update(ctx, obj); apierrors.IsNotFound(err) {
@@ -89,8 +89,8 @@ func (r *Reporter) log(ctx context.Context, ready *metav1.Condition, was string)
 	log.Info(message, "reason", ready.Reason, "message", ready.Message)
 }
 
-// RequeueAfter returns when an object must be reported again: after rest, or when its deferred warning is due, if that
-// is sooner; zero is never.
+// RequeueAfter returns when to report an object again: after rest, or when its deferred warning is due, if that is
+// sooner. Zero means never.
 func (r *Reporter) RequeueAfter(obj client.Object, rest time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,15 +105,15 @@ func (r *Reporter) RequeueAfter(obj client.Object, rest time.Duration) time.Dura
 	return min(rest, in)
 }
 
-// shouldReport reports whether a reason is reported: it has changed, or its warning was deferred. The lack of a Team is
-// deferred while the object is young.
+// shouldReport reports whether to report a reason: it has changed, or its warning was deferred. While an object is
+// young, the warning about a missing Team is deferred.
 func (r *Reporter) shouldReport(obj client.Object, reason, was string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, held := r.deferred[obj.GetUID()]
 	delete(r.deferred, obj.GetUID())
 	if reason == v1alpha1.ReasonNoTeam && r.Clock != nil {
-		// Also if the reason is unchanged: an earlier process may have deferred the warning.
+		// This applies even if the reason is unchanged: an earlier process may have deferred the warning.
 		if now, until := r.Clock.Now(), obj.GetCreationTimestamp().Add(NoTeamGrace); until.After(now) {
 			r.deferWarning(obj.GetUID(), until, now)
 			return false
@@ -122,8 +122,8 @@ func (r *Reporter) shouldReport(obj client.Object, reason, was string) bool {
 	return reason != was || held
 }
 
-// deferWarning defers the warning about an object. It drops objects that were not reported again, since they are
-// deleted. The lock is held.
+// deferWarning defers the warning about an object. It drops objects that were not reported again, since those are
+// deleted. The caller must hold the lock.
 func (r *Reporter) deferWarning(uid types.UID, until, now time.Time) {
 	for other, over := range r.deferred {
 		if now.Sub(over) > NoTeamGrace {

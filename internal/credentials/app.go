@@ -13,32 +13,33 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// AppMarkAnnotation marks a Secret whose credentials are known to belong to the installation's own app: those that the
-// apiserver obtained by the app's OAuth, and those that the manager renewed with the app's secret. People may write
-// Secrets with the tokens of any app. A platform's statements about "the app" count only for tokens of the own one.
+// AppMarkAnnotation marks a Secret whose credentials are known to belong to the installation's own app: the apiserver
+// obtained them through the app's OAuth flow, or the manager renewed them with the app's secret. People may write
+// Secrets with the tokens of any app. What a platform says about "the app" applies only to tokens of the installation's
+// own.
 //
 // The mark cannot be forged: it is a message authentication code over the platform, the app and the tokens. Its key is
-// derived from the app's secret, which only the two processes have: that secret is what identifies the app.
+// derived from the app's secret, which only those two processes have; that secret is what identifies the app.
 const AppMarkAnnotation = "social.herald.dev/app-seal"
 
-// markVersion is the prefix of each mark, and names its algorithm and input.
+// markVersion is the prefix of every mark. It identifies the mark's algorithm and input.
 const markVersion = "v1."
 
-// markPurpose separates the key from other uses of the app's secret.
+// markPurpose separates this key from other uses of the app's secret.
 const markPurpose = "social.herald.dev/app-seal/v1"
 
 // App is the installation's app on one platform.
 type App struct {
 	// ID is the OAuth client id.
 	ID string
-	// Secret returns the current client secret; "" or nil if there is none, so that nothing can be marked.
+	// Secret returns the current client secret. If it is nil or returns "", nothing can be marked.
 	Secret func() string
 }
 
-// Apps are the apps of the installation. The zero value has none, and marks nothing.
+// Apps are the installation's apps. The zero value has none, and marks nothing.
 type Apps map[v1alpha1.Platform]App
 
-// ID returns the client id of the app on a platform; "" if there is none.
+// ID returns the client id of the app on the given platform, or "" if there is none.
 func (a Apps) ID(platform v1alpha1.Platform) string { return a[platform].ID }
 
 func (a Apps) secret(platform v1alpha1.Platform) string {
@@ -49,8 +50,8 @@ func (a Apps) secret(platform v1alpha1.Platform) string {
 	return app.Secret()
 }
 
-// Sign returns the mark of credentials that are known to belong to the app; "" if there is no app on the platform, or
-// it has no secret.
+// Sign returns the mark for credentials that are known to belong to the app. It returns "" if there is no app on the
+// platform, or it has no secret.
 func (a Apps) Sign(platform v1alpha1.Platform, access, refresh string) string {
 	code := a.mac(platform, access, refresh)
 	if code == nil {
@@ -59,8 +60,8 @@ func (a Apps) Sign(platform v1alpha1.Platform, access, refresh string) string {
 	return markVersion + base64.RawURLEncoding.EncodeToString(code)
 }
 
-// Identify returns the client id of the app whose mark the credentials carry; "" if there is no mark or it does not
-// match: the mark belongs to other credentials or another app, or is older than the app's secret.
+// Identify returns the client id of the app whose mark the credentials carry. It returns "" if there is no mark or it
+// does not match: then the mark belongs to other credentials or another app, or the app's secret has changed since.
 func (a Apps) Identify(platform v1alpha1.Platform, mark, access, refresh string) string {
 	if mark == "" {
 		return ""
@@ -72,7 +73,7 @@ func (a Apps) Identify(platform v1alpha1.Platform, mark, access, refresh string)
 	return a[platform].ID
 }
 
-// mac authenticates credentials; nil without an app.
+// mac authenticates credentials. It returns nil if there is no app.
 func (a Apps) mac(platform v1alpha1.Platform, access, refresh string) []byte {
 	secret := a.secret(platform)
 	if secret == "" || access == "" {
@@ -90,8 +91,8 @@ func (a Apps) mac(platform v1alpha1.Platform, access, refresh string) []byte {
 	return mac.Sum(nil)
 }
 
-// DeriveKey derives a key of 32 bytes from a secret, for one purpose: the key for one purpose does not reveal the key
-// for another. HKDF accepts that length; it returns an error in FIPS mode for a short secret.
+// DeriveKey derives a 32-byte key from a secret for one purpose. The key for one purpose does not reveal the key for
+// another. HKDF accepts that length; in FIPS mode it returns an error if the secret is short.
 func DeriveKey(secret, purpose string) ([]byte, error) {
 	return hkdf.Key(sha256.New, []byte(secret), nil, purpose, sha256.Size)
 }

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// cacheFor is the TTL of a token in memory. A token can be used for that long after its Secret was deleted, since
-	// Secrets are not watched. cacheMax is the maximum number of cached tokens. An account in use costs a read of two
-	// Secrets per minute.
+	// cacheFor is the TTL of a token in memory. Since Secrets are not watched, a token can be used for that long after its
+	// Secret was deleted. cacheMax is the maximum number of cached tokens. An account in use costs two Secret reads per
+	// minute.
 	cacheFor = time.Minute
 	cacheMax = 10_000
 	// loadTimeout bounds one read of a Secret, and the request that follows from it.
 	loadTimeout = 10 * time.Second
-	// rememberFor is the TTL of the digest of a confirmed token, from its last read.
+	// rememberFor is how long the digest of a confirmed token is kept after it was last read.
 	rememberFor = 24 * time.Hour
 )
 
-// Loader reads the token of a Connection.
+// Loader reads a Connection's token.
 type Loader interface {
 	Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error)
 }
@@ -39,12 +39,12 @@ type Loader interface {
 // not confirmed, or whose input has changed.
 type ExaminationRequester func(ctx context.Context, conn *v1alpha1.Connection, version string) error
 
-// Cache holds the tokens in use, so that a thousand posts over one Connection read its Secret once. It reads a token
+// Cache holds the tokens in use, so that a thousand posts through one Connection read its Secret once. It reads a token
 // again when the Connection's status names another version of the credentials, when the Connection refers to another
 // Secret, and after a minute.
 //
-// It returns confirmed tokens only: a Secret can be replaced at any time, also by another account's tokens, and is not
-// watched. Until the status confirms the new tokens, Token returns an error with reason Unverified. A change of
+// It returns only confirmed tokens: Secrets are not watched, and can be replaced at any time, even with another
+// account's tokens. Until the status confirms the new tokens, Token returns an error with reason Unverified. Changing
 // anything else in the Secret, such as a label, does not affect the confirmed token.
 //
 // It is safe for concurrent use.
@@ -52,17 +52,17 @@ type Cache struct {
 	loader             Loader
 	requestExamination ExaminationRequester
 	loads              singleflight.Group
-	// All three are by the UID of the Connection: tokens caches tokens, digests the hashes of confirmed tokens, and
+	// All three are keyed by the Connection's UID: tokens caches tokens, digests the hashes of confirmed tokens, and
 	// reported the hashes of inputs whose examination was requested.
 	tokens, digests, reported *cache.LRUExpireCache
-	// generation counts calls of Forget: a token whose read started before a call is not cached. mu guards that
+	// generation counts calls of Forget: a token whose read started before such a call is not cached. mu guards that
 	// comparison.
 	mu         sync.Mutex
 	generation uint64
 }
 
-// stamp is the state of the Connection when its token was read: the name of the Secret, the examined version, and
-// whether the platform confirmed it.
+// stamp describes the Connection at the time its token was read: the Secret's name, the examined version, and whether
+// the platform confirmed it.
 type stamp struct {
 	secret, version string
 	confirmed       bool
@@ -76,7 +76,7 @@ func (s stamp) key(uid types.UID) string {
 	return fmt.Sprintf("%s/%s/%s/%t", uid, s.secret, s.version, s.confirmed)
 }
 
-// entry is a token, or the error of an unverified one.
+// entry is a token, or the error for an unverified one.
 type entry struct {
 	stamp
 
@@ -84,13 +84,13 @@ type entry struct {
 	err   error
 }
 
-// digest is the hash of a confirmed access token: memory that outlives the use of a token should not contain it. The
-// name of the Secret is not part of it, as the account of a Connection never changes.
+// digest is the hash of a confirmed access token. The token itself should not stay in memory longer than it is used.
+// The Secret's name is not part of the digest, since a Connection's account never changes.
 type digest [sha256.Size]byte
 
 func digestOf(token Token) digest { return sha256.Sum256([]byte(token.Access)) }
 
-// NewCache returns an empty Cache. With a nil ExaminationRequester it requests nothing.
+// NewCache returns an empty Cache. It requests no examinations if ask is nil.
 func NewCache(loader Loader, c clock.PassiveClock, ask ExaminationRequester) *Cache {
 	if ask == nil {
 		ask = func(context.Context, *v1alpha1.Connection, string) error { return nil }
@@ -102,8 +102,8 @@ func NewCache(loader Loader, c clock.PassiveClock, ask ExaminationRequester) *Ca
 	}
 }
 
-// Token returns the token of a Connection. The error is the Loader's, an *Error with Unverified, or ctx's. Errors of
-// the Loader are not cached.
+// Token returns a Connection's token. The error is the Loader's, an *Error with reason Unverified, or ctx's. The
+// Loader's errors are not cached.
 func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, error) {
 	wanted := stampOf(conn)
 	c.mu.Lock()
@@ -113,7 +113,7 @@ func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, er
 	if held, ok := found.(entry); ok && held.stamp == wanted {
 		return held.token, held.err
 	}
-	// Many callers wait for one read, so it must not be cancelled with the first one.
+	// Many callers wait for one read, so cancelling the first caller must not cancel it.
 	loading := c.loads.DoChan(wanted.key(conn.UID), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
@@ -140,8 +140,8 @@ func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stam
 		return found.Token, nil
 	}
 	err = unverified(wanted.secret)
-	// This version needs no request if it was examined already, or if the status has no version yet. The credentials of
-	// a disabled connection are not examined.
+	// This version needs no request if it was examined already, or if the status has no version yet. The credentials of a
+	// disabled connection are not examined.
 	if wanted.version != "" && wanted.version != found.Version && !conn.Spec.Disabled {
 		if failed := c.requestExamination(ctx, conn, found.Version); failed != nil {
 			return Token{}, err
@@ -151,8 +151,8 @@ func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stam
 	return Token{}, err
 }
 
-// confirmed reports whether the platform confirmed these credentials: their version is the one in the status, or the
-// token is unchanged since it was.
+// confirmed reports whether the platform has confirmed these credentials: their version is the one in the status, or
+// the token has not changed since it was confirmed.
 func (c *Cache) confirmed(uid types.UID, wanted stamp, found Credentials) bool {
 	if !wanted.confirmed {
 		return false
@@ -161,8 +161,8 @@ func (c *Cache) confirmed(uid types.UID, wanted stamp, found Credentials) bool {
 	return found.Version == wanted.version || known == any(digestOf(found.Token))
 }
 
-// requestExaminationOnce requests an examination, once, if the input differs from the one that the working copy was
-// made from. The manager adopts new tokens after the platform accepts them; the status has the result.
+// requestExaminationOnce requests a single examination if the working copy was not made from the current input. The
+// manager adopts new tokens after the platform accepts them; the status shows the result.
 func (c *Cache) requestExaminationOnce(ctx context.Context, conn *v1alpha1.Connection, found Credentials) {
 	told, _ := c.reported.Get(conn.UID)
 	if found.Other == "" || told == any(found.Other) || conn.Spec.Disabled || c.requestExamination(ctx, conn, found.Version) != nil {
@@ -171,7 +171,7 @@ func (c *Cache) requestExaminationOnce(ctx context.Context, conn *v1alpha1.Conne
 	c.reported.Add(conn.UID, found.Other, rememberFor)
 }
 
-// Renewed records that a token was renewed: if the old one was confirmed, the new one belongs to the same account,
+// Renewed records that a token was renewed. If the old one was confirmed, the new one belongs to the same account, even
 // before the status has the new version.
 func (c *Cache) Renewed(old, renewed Token) {
 	c.mu.Lock()
@@ -184,7 +184,7 @@ func (c *Cache) Renewed(old, renewed Token) {
 	}
 }
 
-// Forget drops the token of a Connection, after the platform refused it or the Connection was deleted.
+// Forget drops a Connection's token, after the platform refused it or the Connection was deleted.
 func (c *Cache) Forget(conn *v1alpha1.Connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// rememberClaims is how long the first sight of another process's claim is remembered. It exceeds every patience
+	// rememberClaims is how long the cache remembers when it first saw another process's claim. It exceeds every patience
 	// that callers use.
 	rememberClaims = time.Hour
 	// mostClaims is the maximum number of remembered claims, one per account.
 	mostClaims = 10_000
 )
 
-// claims records when this process first saw the claims of other processes, and its own claims.
+// claims records this process's own claims, and when it first saw the claims of others.
 type claims struct{ seen, own *cache.LRUExpireCache }
 
 func newClaims(c clock.PassiveClock) *claims {
 	return &claims{cache.NewLRUExpireCacheWithClock(mostClaims, c), cache.NewLRUExpireCacheWithClock(mostClaims, c)}
 }
 
-// claimKey is the cache key of a claim.
+// claimKey returns the cache key of a claim.
 func claimKey(conn *v1alpha1.Connection, text string) string {
 	return conn.Namespace + "/" + WorkingName(conn) + " " + text
 }
 
-// firstSeen returns when this process first saw a claim. The time in the claim itself is not used: it is by another
-// clock.
+// firstSeen returns when this process first saw a claim. It does not use the time in the claim, which comes from
+// another clock.
 func (c *claims) firstSeen(conn *v1alpha1.Connection, read Credentials, now time.Time) time.Time {
 	key := claimKey(conn, claimText(read.ClaimedBy, read.ClaimedAt))
 	first, ok := c.seen.Get(key)

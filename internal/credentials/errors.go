@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Reason classifies the errors of this package by the reaction that they need.
+// Reason classifies the errors of this package by the reaction that they call for.
 type Reason string
 
 // The reasons.
@@ -22,10 +22,10 @@ const (
 	Invalid Reason = "Invalid"
 	// Conflict: the Secret was changed after it was read.
 	Conflict Reason = "Conflict"
-	// Unavailable: the Kubernetes API did not read or write the Secret; retry.
+	// Unavailable: the Kubernetes API did not read or write the Secret. Retry.
 	Unavailable Reason = "Unavailable"
-	// Unverified: the platform has not confirmed that the Secret's present tokens belong to the account. The manager
-	// examines them.
+	// Unverified: the platform has not confirmed that the Secret's current tokens belong to the account. The manager is
+	// going to examine them.
 	Unverified Reason = "Unverified"
 )
 
@@ -33,18 +33,18 @@ const (
 // the Secret.
 type Error struct {
 	Reason Reason
-	// Key is the key of the Secret that is wrong, with Invalid.
+	// Key is the Secret key at fault. It is set with Invalid.
 	Key string
-	// Message describes the problem, its place and the remedy.
+	// Message gives the problem, its location and the remedy.
 	Message string
-	// Err is the cause; may be nil.
+	// Err is the cause. It may be nil.
 	Err error
 }
 
 func (e *Error) Error() string { return e.Message }
 func (e *Error) Unwrap() error { return e.Err }
 
-// ReasonOf returns the reason of an error of this package; Unavailable for any other error, and "" for nil.
+// ReasonOf returns the reason of an error from this package, Unavailable for any other error, and "" for nil.
 func ReasonOf(err error) Reason {
 	if err == nil {
 		return ""
@@ -59,13 +59,13 @@ func invalid(secret *corev1.Secret, key, problem string) *Error {
 	return &Error{Reason: Invalid, Key: key, Message: fmt.Sprintf("key %q of Secret %q %s", key, secret.Name, problem)}
 }
 
-// unverified returns the error of a Secret whose tokens must not be used yet.
+// unverified returns the error for a Secret whose tokens must not be used yet.
 func unverified(name string) *Error {
 	return &Error{Reason: Unverified, Message: fmt.Sprintf(
 		"those in Secret %q changed and have not been checked yet; Herald asks the platform whose they are, and the connection says what it found", name)}
 }
 
-// fromAPI maps an error of the Kubernetes API to an *Error about a Secret.
+// fromAPI maps a Kubernetes API error to an *Error about a Secret.
 func fromAPI(err error, name, verb string) *Error {
 	e := &Error{Reason: Unavailable, Err: err}
 	switch {

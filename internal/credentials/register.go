@@ -19,15 +19,15 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// RegisterName is the Secret that lists the working copies of a namespace. Herald cannot list Secrets, and must find a
-// copy that outlives its Connection to remove it.
+// RegisterName is the Secret that lists a namespace's working copies. Herald cannot list Secrets, yet must find a copy
+// that outlives its Connection in order to remove it.
 const RegisterName = "herald-credentials"
 
 // RegisterEntry is a working copy that exists, or may exist, in a namespace.
 type RegisterEntry struct {
 	Platform  v1alpha1.Platform `json:"platform"`
 	AccountID string            `json:"accountID"`
-	// GoneSince is the time since which the account has no Connection; zero while it has one.
+	// GoneSince is when the account lost its last Connection, or zero while it has one.
 	GoneSince time.Time `json:"goneSince,omitzero"`
 }
 
@@ -36,17 +36,17 @@ func (e RegisterEntry) Matches(conn *v1alpha1.Connection) bool {
 	return e.Platform == conn.Spec.Platform && e.AccountID == conn.Spec.AccountID
 }
 
-// Name is the name of the working copy.
+// Name returns the name of the working copy.
 func (e RegisterEntry) Name() string { return workingNameOf(e.Platform, e.AccountID) }
 
-// RegisterEntryOf returns the entry of a Connection's account.
+// RegisterEntryOf returns the entry for a Connection's account.
 func RegisterEntryOf(conn *v1alpha1.Connection) RegisterEntry {
 	return RegisterEntry{Platform: conn.Spec.Platform, AccountID: conn.Spec.AccountID}
 }
 
 func registerKey(name string) string { return strings.TrimPrefix(name, workingPrefix) }
 
-// Register writes an entry to the register of a namespace, unless it is registered already. Errors are *Error.
+// Register adds an entry to a namespace's register, unless it is there already. Errors are *Error.
 func (s *Store) Register(ctx context.Context, namespace string, entry RegisterEntry) error {
 	known, err := s.Entries(ctx, namespace)
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *Store) Register(ctx context.Context, namespace string, entry RegisterEn
 	return nil
 }
 
-// patchRegister writes a key of the register; nil removes it. It leaves other keys alone, so that writers do not
-// conflict.
+// patchRegister writes a single key of the register; nil content removes it. It leaves other keys alone, so that
+// writers do not conflict.
 func (s *Store) patchRegister(ctx context.Context, namespace, key string, content any) error {
 	body, err := json.Marshal(map[string]any{"data": map[string]any{key: content}})
 	if err != nil {
@@ -92,8 +92,8 @@ func (s *Store) patchRegister(ctx context.Context, namespace, key string, conten
 	return nil
 }
 
-// Entries returns the register of a namespace; nil if there is none. It skips keys that are not Herald's. The error is
-// Invalid if a Secret of a person has its name.
+// Entries returns a namespace's register, or nil if there is none. It skips keys that are not Herald's. The error has
+// reason Invalid if a Secret with that name was made by a person.
 func (s *Store) Entries(ctx context.Context, namespace string) ([]RegisterEntry, error) {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: RegisterName}, &secret)
@@ -118,8 +118,8 @@ func (s *Store) Entries(ctx context.Context, namespace string) ([]RegisterEntry,
 	return found, nil
 }
 
-// Remove deletes the working copy of an entry, and then the entry. Secrets of people with these two names are not
-// touched.
+// Remove deletes an entry's working copy, and then the entry. It does not touch people's Secrets that happen to have
+// these two names.
 func (s *Store) Remove(ctx context.Context, namespace string, entry RegisterEntry) error {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()}, &secret)

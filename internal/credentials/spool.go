@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// MaxSpoolEntries is the maximum number of tokens. No renewal starts during an outage, so there are no more than
-	// the accounts that are examined concurrently.
+	// MaxSpoolEntries is the maximum number of tokens. No renewal starts during an outage, so there are no more than the
+	// accounts being examined concurrently.
 	MaxSpoolEntries = 1024
-	// MaxSpoolBytes is the maximum size of a file. A token is sent in an HTTP header, and so far below.
+	// MaxSpoolBytes is the maximum size of a file. A token is sent in an HTTP header, so it is far smaller.
 	MaxSpoolBytes = 32 << 10
-	// MinSpoolKey is the minimum length of a key's text.
+	// MinSpoolKey is the minimum length of the key text.
 	MinSpoolKey = 32
 
 	// quarantineDir is the folder for unreadable files, and maxQuarantined the maximum number of files in it.
@@ -39,26 +39,25 @@ const (
 
 var isName = regexp.MustCompile(`^[0-9a-f]{32}\.token$`)
 
-// Spool stores renewed tokens that are not in the Kubernetes API yet, sealed in a folder that outlives the process. If
-// a platform replaces the refresh token at each renewal, the new one is the account's only token, and the process may
-// end before the API stores it. Spool is safe for concurrent use. A nil Spool stores nothing.
+// Spool stores renewed tokens that are not in the Kubernetes API yet, sealed, in a folder that outlives the process. If
+// a platform replaces the refresh token at each renewal, the new one is the only valid token for the account, and the
+// process may exit before the API stores it. A Spool is safe for concurrent use. A nil Spool stores nothing.
 type Spool struct {
 	path string
-	// files is the file system of path, for reading.
+	// files is the file system at path, for reading.
 	files fs.FS
 	key   func() string
 	log   logr.Logger
 
 	mu sync.Mutex
-	// unread are the tokens that could not be read in the last attempt. unlisted is true if not even their names could
-	// be listed.
+	// unread are the tokens that the last attempt could not read. unlisted is true if it could not even list their names.
 	unread   map[string]bool
 	unlisted bool
 }
 
-// OpenSpool opens a folder, and creates it if necessary. key is called at each use and returns a text of at least
-// MinSpoolKey characters that is hard to guess. Open returns an error if the folder cannot be created or the key is too
-// short. It only logs a folder that is not writable now.
+// OpenSpool opens a folder, and creates it if necessary. key is called at each use and must return a text that is hard
+// to guess and has at least MinSpoolKey characters. OpenSpool returns an error if it cannot create the folder or the
+// key is too short. If the folder is currently not writable, it only logs that.
 func OpenSpool(path string, key func() string, log logr.Logger) (*Spool, error) {
 	if len(key()) < MinSpoolKey {
 		return nil, fmt.Errorf("the key has less than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", MinSpoolKey)
@@ -72,20 +71,20 @@ func OpenSpool(path string, key func() string, log logr.Logger) (*Spool, error) 
 		err = os.Remove(filepath.Join(path, probe))
 	}
 	if err != nil {
-		// For example a full disk. Its files can still be read, and posts are published without it.
+		// For example, the disk is full. Existing files can still be read, and posts can be published without the spool.
 		log.Error(err, "no file can be written into the folder for renewed tokens; one that the Kubernetes API does not take before this process ends is lost", "folder", path)
 	}
 	return f, nil
 }
 
-// spoolFileName is the file name of an account. All Connections of an account in one namespace share its tokens, and so
-// the file.
+// spoolFileName returns the name of an account's file. All of an account's Connections in one namespace share its
+// tokens, and so the file.
 func spoolFileName(a SpoolAccount) string {
 	sum := sha256.Sum256([]byte(a.Namespace + "\x00" + string(a.Platform) + "\x00" + a.AccountID))
 	return hex.EncodeToString(sum[:16]) + ".token"
 }
 
-// Save stores a token and replaces an earlier one of the account. It is on the disk when Save returns.
+// Save stores a token, replacing the account's earlier one. When Save returns, the token is on disk.
 func (f *Spool) Save(e UnsavedToken) error {
 	if f == nil {
 		return nil
@@ -114,7 +113,7 @@ func (f *Spool) Save(e UnsavedToken) error {
 	return nil
 }
 
-// Remove removes the token of an account; a missing token is no error.
+// Remove removes an account's token. It is not an error if there is none.
 func (f *Spool) Remove(a SpoolAccount) error {
 	if f == nil {
 		return nil
@@ -128,8 +127,9 @@ func (f *Spool) Remove(a SpoolAccount) error {
 	return nil
 }
 
-// Entries returns the tokens of an earlier process, and whether those are all. A file that cannot be read now stays, is
-// logged once, and may be read by a later call. An invalid file is logged and quarantined; it does not prevent a start.
+// Entries returns the tokens that an earlier process left, and whether those are all. A file that cannot be read at the
+// moment stays: it is logged once, and a later call may be able to read it. An invalid file is logged and quarantined;
+// it does not prevent startup.
 func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 	if f == nil {
 		return nil, true
@@ -151,7 +151,7 @@ func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 		switch {
 		case file.IsDir():
 		case strings.HasPrefix(name, temporary):
-			// A process ended during a write: the previous file, if there was one, is intact.
+			// A process exited during a write: the previous file, if there was one, is intact.
 			_ = os.Remove(filepath.Join(f.path, name))
 		case !isName.MatchString(name) || !file.Type().IsRegular():
 			f.quarantine(name, errors.New("it is no file of Herald's"))
@@ -164,8 +164,8 @@ func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 	return entries, len(f.unread) == 0
 }
 
-// readEntry reads a token. It quarantines a damaged file. It records an unreadable file, and logs it unless it was
-// logged before.
+// readEntry reads a token. It quarantines a damaged file. If it cannot read a file, it records that, and logs it the
+// first time.
 func (f *Spool) readEntry(name string, told bool) (UnsavedToken, bool) {
 	data, err := f.read(name)
 	switch {
@@ -195,7 +195,7 @@ func (f *Spool) HasUnreadable(a SpoolAccount) bool {
 	return f.unlisted || f.unread[spoolFileName(a)]
 }
 
-// names lists the files with tokens.
+// names lists the files that hold tokens.
 func (f *Spool) names() (map[string]bool, error) {
 	files, err := os.ReadDir(f.path)
 	names := map[string]bool{}
@@ -207,7 +207,7 @@ func (f *Spool) names() (map[string]bool, error) {
 	return names, err
 }
 
-// read reads one file, up to one byte more than the limit. Errors are the disk's.
+// read reads one file, up to one byte more than the limit. Errors come from the disk.
 func (f *Spool) read(name string) ([]byte, error) {
 	opened, err := f.files.Open(name)
 	if err != nil {
@@ -217,7 +217,7 @@ func (f *Spool) read(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(opened, MaxSpoolBytes+1))
 }
 
-// unseal decodes the content of a file. The error means that the file is damaged or belongs to another account.
+// unseal decodes a file's content. An error means that the file is damaged or belongs to another account.
 func (f *Spool) unseal(name string, data []byte) (UnsavedToken, error) {
 	if len(data) > MaxSpoolBytes {
 		return UnsavedToken{}, fmt.Errorf("it has more than %d bytes", MaxSpoolBytes)
@@ -242,7 +242,8 @@ func (f *Spool) quarantine(name string, why error) {
 		"if it held the token of an account, that account has to be connected again", "file", filepath.Join(f.path, name), "aside", folder)
 }
 
-// replace writes a file atomically: any process that reads it later sees the old file or the new one, never a part.
+// replace writes a file atomically: a process that reads it later sees either the old file or the new one, never a
+// part.
 func (f *Spool) replace(name string, data []byte) error {
 	file, err := os.CreateTemp(f.path, temporary+"*")
 	if err != nil {

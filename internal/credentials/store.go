@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The backoff of a write that must not be lost.
+// The backoff for a write that must not be lost.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = 5 * time.Second
@@ -39,30 +39,30 @@ type Store struct {
 }
 
 // NewStore returns a Store. The reader must read from the API server (a manager's GetAPIReader): Secrets are never
-// cached, and a token that was just renewed must be visible. The holder names this process in claims; two processes
-// that run at the same time must not share it. With a holder that survives a restart, the new process continues its own
-// claims at once. The apps are the installation's; their marks identify the tokens that belong to them.
+// cached, and a token that was just renewed must be visible. The holder names this process in claims. Two processes
+// that run at the same time must not share it; if it survives a restart, the new process continues its own claims
+// immediately. The apps are the installation's, and their marks identify the tokens that belong to them.
 func NewStore(reader client.Reader, writer client.Writer, c clock.Clock, holder string, apps Apps) *Store {
 	return &Store{reader: reader, writer: writer, clock: c, holder: strings.Join(strings.Fields(holder), "_"), apps: apps, claims: newClaims(c)}
 }
 
-// App returns the client id of the installation's app on a platform, as in Token.App; "" if there is none.
+// App returns the client id of the installation's app on a platform, as in Token.App, or "" if there is none.
 func (s *Store) App(platform v1alpha1.Platform) string { return s.apps.ID(platform) }
 
 // Found is the result of Find.
 type Found struct {
 	// Input is the content of the Secret that the Connection refers to.
 	Input Input
-	// Working is the working copy of the account; nil if there is none.
+	// Working is the account's working copy, or nil if there is none.
 	Working *Credentials
-	// Known is true if the working copy is for this Connection: a Connection of its name has used it, or it was made
+	// Known is true if the working copy belongs to this Connection: a Connection with its name has used it, or it was made
 	// from this input.
 	Known bool
 }
 
-// Find reads the input of a Connection and the working copy of its account. Errors are *Error: NotFound if there is no
-// input, whether or not there is a working copy, since people withdraw an account by deleting their Secret; Invalid if
-// the working copy is damaged; Unavailable.
+// Find reads a Connection's input and its account's working copy. Errors are *Error. The reason is NotFound if there is
+// no input, with or without a working copy, since people withdraw an account by deleting their Secret; Invalid if the
+// working copy is damaged; or Unavailable.
 func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, error) {
 	name := conn.Spec.CredentialsSecretRef.Name
 	var input, working corev1.Secret
@@ -107,8 +107,8 @@ func (s *Store) workingOf(secret *corev1.Secret, platform v1alpha1.Platform) (Cr
 	return read, nil
 }
 
-// Load reads the token that a Connection uses: the one of the working copy, or the input's while the Connection has no
-// working copy. Errors are Find's, and Invalid if there is only an input and it is invalid.
+// Load reads the token that a Connection uses: the working copy's, or the input's if the Connection has no working copy
+// yet. Errors are Find's, plus Invalid if there is only an input and it is invalid.
 func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error) {
 	found, err := s.Find(ctx, conn)
 	if err != nil {
@@ -127,10 +127,10 @@ func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credential
 	return Credentials{Token: found.Input.Token, Version: found.Input.Version}, nil
 }
 
-// Seed creates the working copy of an account from an input. The error is Conflict if it exists already.
+// Seed creates an account's working copy from an input. The error has reason Conflict if it exists already.
 //
-// If an earlier version of Herald has written renewed tokens to the input, Seed claims the copy for that version, which
-// may be renewing at this moment.
+// If an earlier version of Herald wrote renewed tokens to the input, Seed claims the copy on that version's behalf,
+// since it may be renewing right now.
 func (s *Store) Seed(ctx context.Context, conn *v1alpha1.Connection, in Input) (Credentials, error) {
 	secret := s.newWorking(conn, in.Token, provenance{}.with(in.Hash, conn.Name), in.renewedAt)
 	switch {
@@ -142,7 +142,7 @@ func (s *Store) Seed(ctx context.Context, conn *v1alpha1.Connection, in Input) (
 	return s.createWorking(ctx, conn, secret)
 }
 
-// versionBefore is the holder of the claim for a process that may still renew tokens in the input.
+// versionBefore is the claim holder that stands for a process that may still renew tokens in the input.
 const versionBefore = "the-version-before"
 
 // createWorking creates a working copy.
@@ -155,8 +155,8 @@ func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, se
 	return s.workingOf(secret, conn.Spec.Platform)
 }
 
-// Adopt replaces the tokens of a working copy by the input's, if the copy has not changed since it was read; otherwise
-// the error is Conflict.
+// Adopt replaces a working copy's tokens with the input's, if the copy has not changed since it was read. Otherwise the
+// error has reason Conflict.
 func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Credentials, in Input) (Credentials, error) {
 	next := s.newWorking(conn, in.Token, working.provenance.with(in.Hash, conn.Name), in.renewedAt)
 	annotations := map[string]any{ClaimAnnotation: nil, RenewedAnnotation: nil, AppMarkAnnotation: nil}
@@ -175,9 +175,9 @@ func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Cr
 	})
 }
 
-// RecordUse adds a Connection to the users of a working copy, if the copy has not changed since it was read. It does
-// nothing if the Connection is listed already or the list is full: otherwise Connections would displace each other in
-// turn, and each write makes a version that the platform has not confirmed.
+// RecordUse adds a Connection to a working copy's users, if the copy has not changed since it was read. It does nothing
+// if the Connection is already listed or the list is full: otherwise Connections would take turns displacing each
+// other, and each write would make a version that the platform has not confirmed.
 func (s *Store) RecordUse(ctx context.Context, conn *v1alpha1.Connection, working Credentials) (Credentials, error) {
 	if slices.Contains(working.provenance.users, conn.Name) || len(working.provenance.users) >= mostUsers {
 		return working, nil
@@ -197,10 +197,10 @@ func (s *Store) rewrite(ctx context.Context, conn *v1alpha1.Connection, content 
 }
 
 // MayClaim reports whether this process may start to renew a token: there is no claim, the claim is its own, or
-// patience has passed since this process first saw it. Otherwise it returns how long to wait.
+// patience has passed since it first saw the claim. Otherwise it returns how long to wait.
 //
-// The wait starts when this process first saw the claim, not at the time of the claim: the claim's holder may have the
-// renewed token and, like this process, have waited for the Kubernetes API to recover.
+// The wait starts when this process first saw the claim, not at the time in the claim: the claim's holder may have the
+// renewed token and, like this process, have been waiting for the Kubernetes API to recover.
 //
 // A claim in the input belongs to an earlier version of Herald, which renewed tokens there.
 func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, patience time.Duration) (bool, time.Duration) {
@@ -217,13 +217,13 @@ func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, pat
 }
 
 // Claim records in the working copy that this process is about to renew the token, if the copy still has the given
-// version, and returns the new version. It tries once: after an error, the token must not be renewed. The error is
-// Conflict if the copy was changed.
+// version, and returns the new version. It tries only once: after an error, the token must not be renewed. The error
+// has reason Conflict if the copy was changed.
 //
 // A claim also proves that the Secret is writable before a refresh token is spent.
 func (s *Store) Claim(ctx context.Context, conn *v1alpha1.Connection, version string) (string, error) {
 	text := claimText(s.holder, s.clock.Now())
-	// The write may succeed although its response is lost.
+	// The write may succeed even if its response is lost.
 	s.claims.own.Add(claimKey(conn, text), true, rememberClaims)
 	claimed, err := s.patch(ctx, conn, map[string]any{
 		"metadata": map[string]any{"resourceVersion": version, "annotations": map[string]any{ClaimAnnotation: text}},
@@ -244,19 +244,19 @@ func (s *Store) Inherited(conn *v1alpha1.Connection, c Credentials) bool {
 	return !own
 }
 
-// Renewal is a renewed token with the working copy at the time of the claim: it has the previous token and its
-// provenance.
+// Renewal is a renewed token, together with the working copy at the time of the claim, which has the previous token and
+// its provenance.
 type Renewal struct {
 	Token  Token
 	Before Credentials
 }
 
 // Save stores a renewed token, if the working copy still has the version of Before, and returns the new version. It
-// retries until ctx ends, since the previous token may be invalid by now; so pass a context that outlives the caller's.
-// It creates the working copy again if it is gone.
+// retries until ctx is done, since the previous token may be invalid by now, so pass a context that outlives the
+// caller's. If the working copy is gone, it creates it again.
 //
-// After Conflict or Invalid nothing was stored, and Save does not retry. An empty refresh token leaves the stored one
-// in place. A token with an App is marked as the app's, together with its refresh token.
+// On Conflict or Invalid, nothing was stored and Save does not retry. An empty refresh token leaves the stored one in
+// place. A token with an App is marked as the app's, together with its refresh token.
 func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, renewal Renewal) (string, error) {
 	if renewal.Token.Access == "" {
 		return "", &Error{Reason: Invalid, Key: v1alpha1.CredentialsAccessToken, Message: "a renewed token without an access token is not stored"}
@@ -268,7 +268,7 @@ func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, renewal Ren
 		case "":
 			return stored, nil
 		case Conflict:
-			// An earlier try may have succeeded although its response was lost.
+			// An earlier attempt may have succeeded even though its response was lost.
 			return s.alreadySaved(ctx, conn, renewal.Token, err)
 		case Invalid:
 			return "", err
@@ -308,7 +308,7 @@ func (s *Store) saveOnce(ctx context.Context, conn *v1alpha1.Connection, renewal
 	return made.Version, err
 }
 
-// alreadySaved turns a conflict into a success if the working copy has the token.
+// alreadySaved turns a conflict into a success if the working copy already has the token.
 func (s *Store) alreadySaved(ctx context.Context, conn *v1alpha1.Connection, token Token, conflict error) (string, error) {
 	found, err := s.Working(ctx, conn)
 	if err == nil && found.Token.Access == token.Access && (token.Refresh == "" || found.Token.Refresh == token.Refresh) {
@@ -317,7 +317,7 @@ func (s *Store) alreadySaved(ctx context.Context, conn *v1alpha1.Connection, tok
 	return "", conflict
 }
 
-// Working reads the working copy alone. Errors are *Error with NotFound, Invalid or Unavailable.
+// Working reads only the working copy. Errors are *Error with reason NotFound, Invalid or Unavailable.
 func (s *Store) Working(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error) {
 	var secret corev1.Secret
 	if err := s.reader.Get(ctx, types.NamespacedName{Namespace: conn.Namespace, Name: WorkingName(conn)}, &secret); err != nil {
@@ -326,7 +326,7 @@ func (s *Store) Working(ctx context.Context, conn *v1alpha1.Connection) (Credent
 	return s.workingOf(&secret, conn.Spec.Platform)
 }
 
-// patch changes the named parts of a Connection's working copy. Other content, such as people's annotations, stays.
+// patch changes the given parts of a Connection's working copy. Other content, such as people's annotations, stays.
 func (s *Store) patch(ctx context.Context, conn *v1alpha1.Connection, content map[string]any) (*corev1.Secret, error) {
 	name := WorkingName(conn)
 	body, err := json.Marshal(content)
@@ -340,8 +340,9 @@ func (s *Store) patch(ctx context.Context, conn *v1alpha1.Connection, content ma
 	return secret, nil
 }
 
-// DeleteControlled deletes the named Secret in the owner's namespace if the owner controls it, and no other Secret. A
-// missing Secret is no error. The reader must read from the API server. Errors are the Kubernetes API's, wrapped.
+// DeleteControlled deletes the named Secret in the owner's namespace if the owner controls it, and leaves any other
+// Secret alone. It is not an error if the Secret is missing. The reader must read from the API server. Errors are the
+// Kubernetes API's, wrapped.
 func DeleteControlled(ctx context.Context, reader client.Reader, writer client.Writer, owner client.Object, name string) error {
 	var secret corev1.Secret
 	err := reader.Get(ctx, types.NamespacedName{Namespace: owner.GetNamespace(), Name: name}, &secret)

@@ -1,16 +1,16 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credentials stores the tokens of connected accounts in Secrets: it reads them, stores renewed ones before
-// they are used, and caches them for a short time.
+// Package credentials stores the tokens of connected accounts in Secrets. It reads them, stores renewed ones before
+// they are used, and caches them briefly.
 //
-// The Secret that a Connection refers to, filled by people or their tools, is the input, which Herald only reads.
-// Herald works with the tokens in its own Secret, the working copy, which was made from an input and records which one.
-// So a tool that restores an old input has no effect.
+// The Secret that a Connection refers to is the input: people or their tools write it, and Herald only reads it. Herald
+// keeps the tokens that it uses in a Secret of its own, the working copy, which is made from an input and records which
+// one. So a tool that restores an old input has no effect.
 //
-// A rotating refresh token works for one call. A manager therefore claims the working copy before it renews a token
-// (Store.Claim), so that two managers that run at the same time never spend the same refresh token. It retries until
-// the new token is stored (Store.Save), because losing it means losing the account.
+// A rotating refresh token works only once. A manager therefore claims the working copy before it renews a token
+// (Store.Claim), so that two managers running at the same time never spend the same refresh token. It retries until the
+// new token is stored (Store.Save), because losing it means losing the account.
 package credentials
 
 import (
@@ -23,32 +23,32 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// ClaimAnnotation marks a Secret whose token is being renewed, as "<holder> <time in RFC 3339>" with the renewing
-// process and its start. It is removed when the renewed token is stored.
+// ClaimAnnotation marks a Secret whose token is being renewed. Its value is "<holder> <time in RFC 3339>": the process
+// that renews the token, and when it started. It is removed when the renewed token is stored.
 const ClaimAnnotation = "social.herald.dev/renewal"
 
-// RenewedAnnotation is the time of the last renewal of a Secret's token by Herald, in RFC 3339. Together with expiresAt
-// it yields the lifetime of the platform's tokens.
+// RenewedAnnotation is when Herald last renewed the Secret's token, in RFC 3339. Together with expiresAt it yields the
+// lifetime of the platform's tokens.
 const RenewedAnnotation = "social.herald.dev/renewed-at"
 
-// Token is the token of an account. It has the fields of platforms.Token, so that one converts to the other.
+// Token is an account's token. It has the same fields as platforms.Token, so that one converts to the other.
 type Token struct {
-	// Access is sent with every call. Never logged.
+	// Access is sent with every call. It is never logged.
 	Access string
-	// Refresh renews Access; empty where the platform has none.
+	// Refresh renews Access. It is empty if the platform has no refresh tokens.
 	Refresh string
-	// ExpiresAt is when Access expires; zero if it does not.
+	// ExpiresAt is when Access expires, or zero if it does not.
 	ExpiresAt time.Time
-	// RefreshExpiresAt is when Refresh expires; zero if it does not, or if the platform does not specify it.
+	// RefreshExpiresAt is when Refresh expires, or zero if it does not or the platform does not say.
 	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string
-	// App is the client id of the installation's app if the token is known to belong to it, and empty otherwise: people
-	// may use tokens of any app. Platform responses about "the app" concern this one.
+	// App is the client id of the installation's app if the token is known to belong to it, and empty otherwise, since
+	// people may use tokens of any app. Platform responses about "the app" concern this one.
 	App string
 }
 
-// Fingerprint is a hash of the access and the refresh token. It identifies them without revealing them.
+// Fingerprint returns a hash of the access and refresh tokens, which identifies them without revealing them.
 func (t Token) Fingerprint() string { return hashTexts(t.Access, t.Refresh) }
 
 // Credentials is a token that was read from a working copy, or from an input that has no working copy yet.
@@ -56,18 +56,18 @@ type Credentials struct {
 	Token Token
 	// Version is the resourceVersion of the Secret.
 	Version string
-	// Other is the hash of the input if the working copy was not made from it; else empty.
+	// Other is the input's hash if the working copy was not made from it, and empty otherwise.
 	Other string
-	// ClaimedBy and ClaimedAt are the process that started to renew the token and the time; empty without a claim.
+	// ClaimedBy and ClaimedAt are the process that started to renew the token, and when. They are empty without a claim.
 	ClaimedBy string
 	ClaimedAt time.Time
-	// RenewedAt is when Herald last renewed the token; zero if it never did.
+	// RenewedAt is when Herald last renewed the token, or zero if it never has.
 	RenewedAt time.Time
 
 	provenance provenance
 }
 
-// Lifetime returns the time from the token's renewal to its expiry; zero if it is unknown.
+// Lifetime returns the time from the token's renewal to its expiry, or zero if that is unknown.
 func (c Credentials) Lifetime() time.Duration {
 	if c.RenewedAt.IsZero() || !c.Token.ExpiresAt.After(c.RenewedAt) {
 		return 0
@@ -75,8 +75,8 @@ func (c Credentials) Lifetime() time.Duration {
 	return c.Token.ExpiresAt.Sub(c.RenewedAt)
 }
 
-// decode parses a Secret of an account on a platform. It trims white space around the values: a Secret made from a file
-// ends in a newline.
+// decode parses the Secret of an account on the given platform. It trims white space around the values, because a
+// Secret made from a file ends in a newline.
 func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps Apps) (Credentials, error) {
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
 	c := Credentials{
@@ -110,7 +110,7 @@ func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps Apps) (Crede
 	return c, nil
 }
 
-// decodeTime parses the expiry of a token; zero if the key is missing or empty.
+// decodeTime parses a token's expiry. It returns zero if the key is missing or empty.
 func decodeTime(secret *corev1.Secret, key string) (time.Time, error) {
 	at := strings.TrimSpace(string(secret.Data[key]))
 	if at == "" {
@@ -128,8 +128,8 @@ func sendable(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f })
 }
 
-// encode returns a token as the data of a merge patch. It replaces a refresh token but never removes one: without it
-// the account would be lost.
+// encode returns a token as the data of a merge patch. The patch may replace a refresh token but never removes one:
+// that would lose the account.
 func encode(token Token) map[string]any {
 	data := map[string]any{
 		v1alpha1.CredentialsAccessToken: []byte(token.Access),
@@ -156,7 +156,7 @@ func claimText(holder string, at time.Time) string {
 	return holder + " " + at.UTC().Format(time.RFC3339)
 }
 
-// parseClaim parses a claim; an invalid one counts as none.
+// parseClaim parses a claim. An invalid one counts as none.
 func parseClaim(text string) (holder string, at time.Time) {
 	holder, stamp, _ := strings.Cut(text, " ")
 	at, err := time.Parse(time.RFC3339, stamp)

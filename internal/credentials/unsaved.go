@@ -17,10 +17,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// spoolPurpose separates the key from other uses of its secret, and names the format of files.
+// spoolPurpose separates the key from other uses of its secret, and identifies the file format.
 const spoolPurpose = "social.herald.dev/unsaved-token/v1"
 
-// SpoolAccount identifies the owner of a token. It is readable in the file, and cannot be changed there: the token is
+// SpoolAccount identifies a token's owner. It is readable in the file but cannot be changed there, because the token is
 // sealed together with it.
 type SpoolAccount struct {
 	Namespace  string            `json:"namespace"`
@@ -35,7 +35,7 @@ func SpoolAccountOf(conn *v1alpha1.Connection) SpoolAccount {
 	return SpoolAccount{conn.Namespace, conn.Name, conn.UID, conn.Spec.Platform, conn.Spec.AccountID}
 }
 
-// bytes are the additional data that a token is sealed with.
+// bytes returns the additional data with which a token is sealed.
 func (a SpoolAccount) bytes() []byte {
 	var out bytes.Buffer
 	for _, part := range []string{spoolPurpose, a.Namespace, a.Connection, string(a.UID), string(a.Platform), a.AccountID} {
@@ -47,7 +47,7 @@ func (a SpoolAccount) bytes() []byte {
 // UnsavedToken is a renewed token that is not stored yet.
 type UnsavedToken struct {
 	Account SpoolAccount
-	// Token is the new token, and From the fingerprint of the token that it was obtained with.
+	// Token is the new token, and From is the fingerprint of the token that it was obtained with.
 	Token Token
 	From  string
 }
@@ -55,7 +55,7 @@ type UnsavedToken struct {
 // spoolContent is the content of a file.
 type spoolContent struct {
 	Account SpoolAccount `json:"account"`
-	// Sealed is the rest of the entry, by AES-256-GCM.
+	// Sealed is the rest of the entry, encrypted with AES-256-GCM.
 	Sealed []byte `json:"sealed"`
 }
 
@@ -65,7 +65,7 @@ type spoolSecrets struct {
 	From  string     `json:"from"`
 }
 
-// spoolToken has the fields of Token, so that one converts to the other.
+// spoolToken has the same fields as Token, so that one converts to the other.
 type spoolToken struct {
 	Access           string    `json:"access"`
 	Refresh          string    `json:"refresh"`
@@ -77,7 +77,7 @@ type spoolToken struct {
 
 var errNotSealed = errors.New("it was changed, or sealed with another key")
 
-// cipherOf returns the cipher of a key. The cipher makes the nonce of each message.
+// cipherOf returns the cipher for a secret. The cipher generates each message's nonce.
 func cipherOf(secret string) (cipher.AEAD, error) {
 	key, err := DeriveKey(secret, spoolPurpose)
 	if err != nil {
@@ -103,7 +103,7 @@ func sealToken(secret string, e UnsavedToken) ([]byte, error) {
 	return json.Marshal(spoolContent{e.Account, gcm.Seal(nil, nil, plain, e.Account.bytes())}) //nolint:gosec // G407: the cipher makes the nonce
 }
 
-// openToken decodes a file that sealToken made. Errors contain nothing from the content.
+// openToken decodes a file that sealToken made. Errors reveal nothing of the content.
 func openToken(secret string, file []byte) (UnsavedToken, error) {
 	var c spoolContent
 	if json.Unmarshal(file, &c) != nil {

@@ -20,40 +20,41 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// WorkingType is the type of Herald's own Secrets with the tokens in use. The admission policies identify them by it: a
-// type never changes.
+// WorkingType is the type of Herald's own Secrets, which hold the tokens in use. The admission policies identify them
+// by it, since a Secret's type never changes.
 const WorkingType corev1.SecretType = "social.herald.dev/credentials"
 
 // WorkingLabel is on each working copy, so that people can find them. Its value is the platform.
 const WorkingLabel = "social.herald.dev/credentials"
 
-// workingPrefix is the prefix of their names.
+// workingPrefix is the prefix of working copies' names.
 const workingPrefix = "herald-credentials-"
 
 // Annotations of a working copy.
 const (
-	// AccountAnnotation shows people the account of the tokens, as "<platform>/<accountID>".
+	// AccountAnnotation shows people whose tokens these are, as "<platform>/<accountID>".
 	AccountAnnotation = "social.herald.dev/account"
 	// InputAnnotation is the hash of the input that the tokens were taken from.
 	InputAnnotation = "social.herald.dev/input"
-	// EarlierInputsAnnotation has the hashes of the previous inputs, the latest first, separated by spaces.
+	// EarlierInputsAnnotation lists the hashes of previous inputs, latest first, separated by spaces.
 	EarlierInputsAnnotation = "social.herald.dev/earlier-inputs"
-	// UsersAnnotation has the names of the Connections that have used the tokens, separated by spaces.
+	// UsersAnnotation lists the names of the Connections that have used the tokens, separated by spaces.
 	UsersAnnotation = "social.herald.dev/connections"
 )
 
 const (
-	// mostEarlier is the number of earlier inputs that are remembered. A tool that restores old tokens takes them from
-	// the latest commits.
+	// mostEarlier is how many earlier inputs are remembered. A tool that restores old tokens takes them from recent
+	// commits.
 	mostEarlier = 5
-	// mostUsers is the number of names that are remembered: as many as most teams may have Connections. At 253
-	// characters each they take 50 KB of the 256 KiB that Kubernetes allows.
+	// mostUsers is how many names are remembered: as many Connections as most teams may have. At 253 characters each, they
+	// take 50 KB of the 256 KiB that Kubernetes allows.
 	mostUsers = 200
 )
 
-// WorkingName is the name of Herald's Secret with the tokens of a Connection's account. It depends on platform and
-// account only: a Connection that returns with another UID finds it, and all Connections of an account in one namespace
-// share it, since a refresh token that is replaced at each renewal cannot exist twice.
+// WorkingName returns the name of Herald's Secret with the tokens of a Connection's account. It depends only on
+// platform and account: a Connection that is created again with another UID finds it, and all of an account's
+// Connections in one namespace share it, since there cannot be two valid refresh tokens if each renewal replaces the
+// token.
 func WorkingName(conn *v1alpha1.Connection) string {
 	return workingNameOf(conn.Spec.Platform, conn.Spec.AccountID)
 }
@@ -81,37 +82,37 @@ func hashTexts(values ...string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// tokenKeys are the keys of a Secret that Herald reads.
+// tokenKeys are the keys that Herald reads from a Secret.
 var tokenKeys = []string{
 	v1alpha1.CredentialsAccessToken, v1alpha1.CredentialsRefreshToken, v1alpha1.CredentialsExpiresAt,
 	v1alpha1.CredentialsRefreshExpiresAt, v1alpha1.CredentialsScopes,
 }
 
-// Freshness is the relation of an input to the working copy.
+// Freshness relates an input to the working copy.
 type Freshness string
 
 // The values of Freshness.
 const (
-	// Current: the working copy was made from it.
+	// Current: the working copy was made from this input.
 	Current Freshness = "Current"
-	// Superseded: the working copy was made from it, and later from another one.
+	// Superseded: the working copy was made from this input, and later from another one.
 	Superseded Freshness = "Superseded"
-	// New: it was never adopted.
+	// New: this input was never adopted.
 	New Freshness = "New"
 )
 
 // Input is the content of the Secret that a Connection refers to. Herald only reads it.
 type Input struct {
-	// Secret is its name, and Version its resourceVersion.
+	// Secret is the Secret's name, and Version its resourceVersion.
 	Secret, Version string
-	// Hash identifies the tokens in it.
+	// Hash identifies the Secret's tokens.
 	Hash string
-	// Freshness shows whether they were adopted.
+	// Freshness shows whether the tokens were adopted.
 	Freshness Freshness
-	// Token is the content, unless Err explains why it is unusable.
+	// Token is the content. It is unusable if Err is set.
 	Token Token
 	Err   error
-	// Controller is the UID of the object that controls the Secret; empty if there is none.
+	// Controller is the UID of the object that controls the Secret, or empty if there is none.
 	Controller types.UID
 	// claimedBy, claimedAt and renewedAt were written by an earlier version of Herald, which renewed tokens in the
 	// input.
@@ -119,7 +120,7 @@ type Input struct {
 	claimedAt, renewedAt time.Time
 }
 
-// inputOf parses an input. Its working copy is not known yet.
+// inputOf parses an input. It does not consider the working copy.
 func (s *Store) inputOf(secret *corev1.Secret, platform v1alpha1.Platform) Input {
 	in := Input{Secret: secret.Name, Version: secret.ResourceVersion, Hash: hashOf(secret), Freshness: New}
 	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
@@ -164,7 +165,7 @@ func (l provenance) freshness(hash string) Freshness {
 	}
 }
 
-// with returns the provenance after a Connection named user adopted an input.
+// with returns the provenance after the Connection named user adopted an input.
 func (l provenance) with(hash, user string) provenance {
 	next := provenance{input: hash, users: l.users}
 	for _, h := range append([]string{l.input}, l.earlier...) {
@@ -175,8 +176,8 @@ func (l provenance) with(hash, user string) provenance {
 	return next.usedBy(user)
 }
 
-// usedBy returns the provenance with another user. Above mostUsers it drops the earliest one, which is still recognized
-// by its input.
+// usedBy returns the provenance with another user. Above mostUsers it drops the earliest user, which is still
+// recognized by its input.
 func (l provenance) usedBy(user string) provenance {
 	if !slices.Contains(l.users, user) {
 		l.users = append(slices.Clone(l.users), user)
@@ -191,8 +192,8 @@ func (l provenance) annotations() map[string]string {
 	}
 }
 
-// newWorking makes the working copy of an account. It has no owner reference: it outlives a Connection that is deleted
-// and applied again, and a restored Connection has another UID.
+// newWorking makes an account's working copy. It has no owner reference, so that it outlives a Connection that is
+// deleted and applied again: a restored Connection has another UID.
 func (s *Store) newWorking(conn *v1alpha1.Connection, token Token, l provenance, renewedAt time.Time) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -217,7 +218,7 @@ func (s *Store) newWorking(conn *v1alpha1.Connection, token Token, l provenance,
 	return secret
 }
 
-// mark returns the mark of a token that belongs to the installation's app; "" for any other.
+// mark returns the mark for a token that belongs to the installation's app, or "" for any other token.
 func (s *Store) mark(platform v1alpha1.Platform, token Token) string {
 	if token.App == "" || token.App != s.App(platform) {
 		return ""

@@ -1,12 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation has the state of a whole installation: the owner of its bucket, and its suspension.
+// Package installation holds the state of a whole installation: who owns its bucket, and whether it is suspended.
 //
-// Files in a bucket that belong to no object of the cluster are
-// removed after a while; a second cluster with the same bucket, such as one that was restored from a backup, would
-// remove the first one's files. So a marker in the bucket names the cluster that may remove files, and only a person
-// can change it.
+// Files in a bucket that belong to no object in the cluster are removed after a while. A second cluster with the same
+// bucket, for example one restored from a backup, would remove the first one's files. So a marker in the bucket names
+// the cluster that may remove files, and only a person can change it.
 package installation
 
 import (
@@ -26,9 +25,9 @@ const Key = store.Reserved + "installation.json"
 
 const (
 	mimeType = "application/json"
-	// mostBytes is the maximum size of a marker: after 100 previous clusters it has 8 KiB.
+	// mostBytes is the maximum size of a marker. After 100 previous clusters it takes 8 KiB.
 	mostBytes = 16 << 10
-	// tries limits the reads of the marker after another cluster wrote it at the same time.
+	// tries limits how often the marker is read again because another cluster wrote it at the same time.
 	tries = 3
 )
 
@@ -42,13 +41,14 @@ type Documents interface {
 type Marker struct {
 	// Cluster is the identity of the cluster that may remove files from the bucket.
 	Cluster string `json:"cluster"`
-	// Since is when it became the owner.
+	// Since is when the cluster became the owner.
 	Since time.Time `json:"since"`
-	// Before is the identity of the previous owner; empty for the first.
+	// Before is the identity of the previous owner, or empty for the first one.
 	Before string `json:"before,omitempty"`
 }
 
-// ForeignBucketError is returned to a cluster that may remove nothing, because the bucket is another cluster's.
+// ForeignBucketError is returned to a cluster that may not remove anything because the bucket belongs to another
+// cluster.
 type ForeignBucketError struct {
 	// Cluster is the owner, Own the caller.
 	Cluster, Own string
@@ -61,7 +61,7 @@ func (e *ForeignBucketError) Error() string {
 		e.Cluster, e.Own, e.Cluster)
 }
 
-// Bucket is the bucket of this installation. It is safe for concurrent use.
+// Bucket is this installation's bucket. It is safe for concurrent use.
 type Bucket struct {
 	documents Documents
 	clock     clock.PassiveClock
@@ -69,18 +69,18 @@ type Bucket struct {
 	from      string
 }
 
-// New returns a Bucket. own returns the identity of this cluster; see Cluster. from is the identity of the cluster that
-// a person takes the bucket over from; empty if there is none.
+// New returns a Bucket. own returns this cluster's identity; see Cluster. from is the identity of the cluster from
+// which a person takes over the bucket, or empty if there is none.
 func New(documents Documents, own func(ctx context.Context) (string, error), from string, now clock.PassiveClock) *Bucket {
 	return &Bucket{documents: documents, cluster: own, from: from, clock: now}
 }
 
-// MayDelete returns nil if this installation may remove files without an owner from the bucket: the marker names it, or
-// there is no marker and it writes one, or the marker names the cluster that a person takes over from. With another
-// cluster's marker the error is a *ForeignBucketError. The caller must not delete anything after any error. Without a
-// store there is nothing to delete, and no error.
+// MayDelete returns nil if this installation may remove files without an owner from the bucket: the marker names this
+// cluster, or there is none and MayDelete writes one, or it names the cluster that a person takes over from. If another
+// cluster owns the bucket, the error is a *ForeignBucketError. After any error, the caller must not delete anything.
+// Without a store there is nothing to delete, and no error.
 //
-// It reads the marker each time: a caller that removes many files calls it once per round.
+// It reads the marker each time, so a caller that removes many files calls it once per round.
 func (b *Bucket) MayDelete(ctx context.Context) error {
 	own, err := b.cluster(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (b *Bucket) MayDelete(ctx context.Context) error {
 		case marker.Cluster != "" && marker.Cluster != b.from:
 			return &ForeignBucketError{Cluster: marker.Cluster, Own: own}
 		}
-		// The next read finds another cluster that writes at the same time.
+		// If another cluster writes at the same time, the next read finds it.
 		if err := b.write(ctx, Marker{Cluster: own, Since: b.clock.Now().UTC(), Before: marker.Cluster}, etag); !errors.Is(err, store.ErrChanged) {
 			return err
 		}

@@ -5,16 +5,16 @@ package installation
 
 import "sync"
 
-// Suspension is the switch that suspends a whole installation. The manager's configuration sets it at run time, in
-// addition to the suspension of each Team. The zero value is off.
+// Suspension is the switch that suspends a whole installation. The manager's configuration sets it at run time; in
+// addition, each Team can be suspended. The zero value is off.
 type Suspension struct {
 	mu          sync.Mutex
 	on          bool
 	subscribers []func()
 }
 
-// Set suspends or resumes the installation, and reports whether that is a change. It calls the subscribers after a
-// change before it returns.
+// Set suspends or resumes the installation, and reports whether that changed anything. If so, it calls the subscribers
+// before it returns.
 func (s *Suspension) Set(on bool) (changed bool) {
 	s.mu.Lock()
 	changed, s.on = s.on != on, on

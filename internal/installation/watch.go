@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// checkInterval is how often a manager checks the owner of the bucket: often enough that a mistake is visible
-	// before a sweep.
+	// checkInterval is how often a manager checks who owns the bucket: often enough that a mistake is visible before a
+	// sweep.
 	checkInterval = time.Minute
 	// checkTimeout is the timeout of one check.
 	checkTimeout = 30 * time.Second
 )
 
-// Watch checks the owner of the bucket periodically, and reports it: by a metric, and by the log when the bucket
-// becomes another cluster's.
+// Watch checks the bucket's owner periodically and reports it: as a metric, and in the log when another cluster becomes
+// the owner.
 type Watch struct {
 	bucket   *Bucket
 	clock    clock.WithTicker
@@ -31,7 +31,7 @@ type Watch struct {
 	reported string
 }
 
-// NewWatch returns a Watch, whose metric is registered with r unless that is nil.
+// NewWatch returns a Watch. It registers its metric with r unless r is nil.
 func NewWatch(bucket *Bucket, now clock.WithTicker, r prometheus.Registerer) *Watch {
 	return &Watch{bucket: bucket, clock: now, foreign: promauto.With(r).NewGauge(prometheus.GaugeOpts{
 		Name: "herald_bucket_foreign",
@@ -39,7 +39,8 @@ func NewWatch(bucket *Bucket, now clock.WithTicker, r prometheus.Registerer) *Wa
 	})}
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: the leader also claims a bucket without an owner.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. Only the leader checks, because a check also claims a
+// bucket without an owner.
 func (*Watch) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.

@@ -10,17 +10,16 @@ import (
 	"maps"
 )
 
-// batch holds the rows that several callers of Add enter into the lists of a team by one write. Thousands of posts of a
-// team are deleted at once, each separately: with one write each, they would wait for each other for the better part of
-// an hour.
+// batch holds rows from several callers of Add that one write enters into a team's lists. Thousands of posts of a team
+// may be deleted at once, each separately: with one write each, they would queue for the better part of an hour.
 type batch struct {
 	rows map[string]*Row
-	// done is closed when the write has ended, with err.
+	// done is closed when the write has finished; err is its result.
 	done chan struct{}
 	err  error
 }
 
-// join adds rows to the next batch of the team. The caller that starts a batch writes it.
+// join adds rows to the team's next batch. The caller that starts a batch writes it.
 func (t *team) join(rows map[string]*Row) (b *batch, begins bool) {
 	t.gathering.Lock()
 	defer t.gathering.Unlock()
@@ -31,7 +30,7 @@ func (t *team) join(rows map[string]*Row) (b *batch, begins bool) {
 	return t.next, begins
 }
 
-// drain closes the batch: later callers start another one.
+// drain closes the batch, so that later callers start another one.
 func (t *team) drain(b *batch) map[string]*Row {
 	t.gathering.Lock()
 	defer t.gathering.Unlock()
@@ -41,7 +40,7 @@ func (t *team) drain(b *batch) map[string]*Row {
 	return b.rows
 }
 
-// write writes a batch, which gathers rows while an earlier write of the team is in progress.
+// write writes a batch. The batch gathers rows while an earlier write for the team is in progress.
 func (w *Writer) write(ctx context.Context, t *team, b *batch) {
 	defer close(b.done)
 	defer t.drain(b)
@@ -51,7 +50,7 @@ func (w *Writer) write(ctx context.Context, t *team, b *batch) {
 	}
 }
 
-// addBatched enters rows into a team's lists, together with the rows of concurrent callers.
+// addBatched enters rows into a team's lists, together with those of concurrent callers.
 func (w *Writer) addBatched(ctx context.Context, of Team, rows map[string]*Row) error {
 	for {
 		t := w.team(of)

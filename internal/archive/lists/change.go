@@ -18,7 +18,7 @@ import (
 // atOnce limits the segments that a merge reads and writes concurrently.
 const atOnce = 8
 
-// add returns the lists with rows, by name, added; nil if they are listed already.
+// add returns the lists with the given rows, keyed by name, added. It returns nil if all of them are listed already.
 func (w *Writer) add(ctx context.Context, of Team, now *loaded, rows map[string]*Row) (*loaded, error) {
 	sealed, err := w.lookup(ctx, of, now.manifest, rows)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *Writer) without(ctx context.Context, of Team, now *loaded, rows []*Row)
 
 func byKey(a, b *Row) int { return a.Compare(b.Key) }
 
-// lookup returns the entries of the segments for the names of rows. Names in the head are not in segments.
+// lookup returns the segments' entries for the names in rows. Names in the head are not in segments.
 func (w *Writer) lookup(ctx context.Context, of Team, m *manifest, rows map[string]*Row) (map[string]*nameRow, error) {
 	wanted := map[int][]*nameRow{}
 	names := map[uint64]string{}
@@ -122,7 +122,7 @@ func (w *Writer) lookup(ctx context.Context, of Team, m *manifest, rows map[stri
 
 func byHash(n *nameRow, hash uint64) int { return cmp.Compare(n.hash, hash) }
 
-// merge returns lists whose segments contain put and not gone. Their head is empty.
+// merge returns lists whose segments contain put and do not contain gone. Their head is empty.
 func (w *Writer) merge(ctx context.Context, of Team, now *loaded, put, gone []*Row) (*loaded, error) {
 	if err := w.sweep(ctx, of, now); err != nil {
 		return nil, err
@@ -166,8 +166,8 @@ func (w *Writer) merge(ctx context.Context, of Team, now *loaded, put, gone []*R
 	return &loaded{index: index{revision: now.revision, manifest: id}, manifest: next}, nil
 }
 
-// prune removes obsolete files after the readers' grace period, and returns the remaining ones with those that are
-// unused from now on. A removed file was already obsolete in an earlier index.
+// prune removes obsolete files once the readers' grace period is over. It returns those that remain, plus the files
+// that are unused from now on. It removes only files that an earlier index already listed as obsolete.
 func (w *Writer) prune(ctx context.Context, of Team, known []obsolete, unused []ID) ([]obsolete, error) {
 	now := w.clock.Now()
 	var left []obsolete
@@ -189,7 +189,7 @@ func (w *Writer) prune(ctx context.Context, of Team, known []obsolete, unused []
 	return left, nil
 }
 
-// byFilter groups rows by the lists that they belong to, in order.
+// byFilter groups rows by the lists that they belong to, keeping their order.
 func byFilter(rows []*Row) map[Filter][]*Row {
 	out := map[Filter][]*Row{}
 	for _, r := range slices.SortedFunc(slices.Values(rows), byKey) {
@@ -220,7 +220,7 @@ func namesOf(rows []*Row) []*nameRow {
 	return out
 }
 
-// keysOf returns the keys of gone without those that put replaces.
+// keysOf returns the keys of gone, except those that put replaces.
 func keysOf[T item](put, gone []T) []Key {
 	var out []Key
 	for _, r := range gone {
@@ -242,8 +242,8 @@ type merging[T item] struct {
 	read   func(context.Context, Bucket, Team, ID) ([]T, error)
 }
 
-// merge writes the parts of a chain that a change affects, and returns the new chain and the segments that became
-// unused.
+// merge writes the parts of a chain that a change affects, and returns the new chain and the segments that are no
+// longer used.
 func (m merging[T]) merge(ctx context.Context, c chain, put []T, drop []Key) (chain, []ID, error) {
 	runs := plan(c, put, drop, m.most)
 	fresh := make([][]Segment, len(runs))
@@ -262,7 +262,7 @@ func (m merging[T]) merge(ctx context.Context, c chain, put []T, drop []Key) (ch
 	return out, gone, nil
 }
 
-// rewrite writes the segments that replace a run's.
+// rewrite writes the segments that replace those of a run.
 func (m merging[T]) rewrite(ctx context.Context, c chain, r *run[T]) ([]Segment, error) {
 	var rows []T
 	for i := r.from; i < r.to; i++ {
@@ -300,7 +300,7 @@ func (w *Writer) seal(ctx context.Context, of Team, magic string, payload []byte
 	return id, err //nolint:wrapcheck // the store has wrapped it
 }
 
-// expired returns up to limit rows that were finished before a time.
+// expired returns up to limit rows that finished before the given time.
 func (w *Writer) expired(ctx context.Context, of Team, now *loaded, before int64, limit int) ([]*Row, error) {
 	var out []*Row
 	for _, r := range now.head {

@@ -18,21 +18,22 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Limits of a reader, so that a foreign file in the store cannot exhaust its memory. A writer stays far below.
+// Limits for reading, so that a foreign file in the store cannot exhaust the reader's memory. A writer stays far below
+// them.
 const (
-	// maxText is the longest title or agent name, in bytes: 256 characters of at most four bytes.
+	// maxText is the longest title or agent name in bytes: 256 characters of at most four bytes.
 	maxText = 1024
-	// maxTargets is more than the schema admits.
+	// maxTargets is more than the schema allows.
 	maxTargets = 1000
-	// maxRows is the maximum number of rows of a segment or a head.
+	// maxRows is the maximum number of rows in a segment or head.
 	maxRows = 1 << 14
-	// maxSegment, maxManifest and maxIndex are bytes, compressed and uncompressed.
+	// maxSegment, maxManifest and maxIndex limit sizes in bytes, both compressed and uncompressed.
 	maxSegment  = 32 << 20
 	maxManifest = 128 << 20
 	maxIndex    = 32 << 20
 )
 
-// The first bytes of each kind of file, with the version of its format.
+// The magic bytes of each kind of file, including its format version.
 const (
 	magicIndex    = "HLx1"
 	magicManifest = "HLm1"
@@ -40,7 +41,7 @@ const (
 	magicNames    = "HLn1"
 )
 
-// ID names a segment or a manifest: the first half of the SHA-256 of its file.
+// ID names a segment or manifest: the first half of its file's SHA-256.
 type ID [16]byte
 
 func idOf(data []byte) ID {
@@ -48,11 +49,11 @@ func idOf(data []byte) ID {
 	return ID(sum[:16])
 }
 
-// sealer encodes files. It reuses its compressors, of 1 MiB each.
+// sealer encodes files. It reuses its compressors, which take 1 MiB each.
 type sealer struct{ compressors sync.Pool }
 
-// seal makes a file from a payload. It adds random bytes, so that two files never have the same name: a file that is to
-// be removed is never one that was written again.
+// seal makes a file from a payload. It adds random bytes so that no two files have the same name: otherwise a file due
+// for removal could be one that has just been written again.
 func (s *sealer) seal(magic string, payload []byte) ([]byte, error) {
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:]) // it never fails
@@ -78,7 +79,7 @@ func (s *sealer) seal(magic string, payload []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unseal returns the payload of a file, no more than most bytes.
+// unseal returns the payload of a file. It fails if the payload is larger than most bytes.
 func unseal(magic string, data []byte, most int64) (string, error) {
 	header := len(magic) + 8
 	if len(data) < header || string(data[:len(magic)]) != magic {
@@ -103,11 +104,11 @@ type kinds struct {
 
 func newKinds() *kinds { return &kinds{numbers: map[string]int{}} }
 
-// intern returns the kind of the set that equals k.
+// intern returns the kind in the set that equals k.
 func (s *kinds) intern(k *Kind) *Kind { return s.list[s.number(k)] }
 
 func (s *kinds) number(k *Kind) int {
-	// No part contains the separators.
+	// The separators occur in none of the parts.
 	var b strings.Builder
 	for _, part := range []string{string(k.Status), string(k.Category), k.Agent} {
 		b.WriteString(part)
@@ -128,7 +129,7 @@ func (s *kinds) number(k *Kind) int {
 	return n
 }
 
-// append encodes the kinds that rows refer to by number.
+// append encodes the kinds, which rows refer to by number.
 func (s *kinds) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s.list)))
 	for _, k := range s.list {
@@ -145,7 +146,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// encodeRows encodes rows in their order.
+// encodeRows encodes rows in the given order.
 func encodeRows(rows []*Row) []byte {
 	known := newKinds()
 	var body []byte
@@ -161,7 +162,7 @@ func encodeRows(rows []*Row) []byte {
 	return append(known.append(binary.AppendUvarint(nil, uint64(len(rows)))), body...)
 }
 
-// decodeRows decodes rows, which share the memory of the payload.
+// decodeRows decodes rows. They share the payload's memory.
 func decodeRows(payload string) ([]*Row, error) {
 	d := &decoder{rest: payload}
 	rows := d.rows()
@@ -192,7 +193,7 @@ func (d *decoder) rows() []*Row {
 	return rows
 }
 
-// encodeNames encodes rows of names in their order.
+// encodeNames encodes name rows in the given order.
 func encodeNames(rows []*nameRow) []byte {
 	known := newKinds()
 	var body []byte
@@ -238,7 +239,7 @@ func (d *decoder) fail(why string) {
 	d.rest = ""
 }
 
-// done fails if input is left.
+// done fails if any input is left.
 func (d *decoder) done() error {
 	if d.err == nil && d.rest != "" {
 		d.fail("it goes on behind its end")
@@ -275,7 +276,7 @@ func (d *decoder) fixed() uint64 {
 	return v
 }
 
-// count reads the number of following items. Each takes at least one byte.
+// count reads the number of items that follow. Each takes at least one byte.
 func (d *decoder) count(most int) int {
 	n := d.uvarint()
 	if n > uint64(most) || n > uint64(len(d.rest)) { //nolint:gosec // both are positive
@@ -324,7 +325,7 @@ func (d *decoder) kind(known []*Kind) *Kind {
 	return known[n]
 }
 
-// packUID encodes a UID in the form of Kubernetes in 17 bytes.
+// packUID encodes a UID in the Kubernetes format in 17 bytes.
 func packUID(uid string) string {
 	const dashes = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 	if len(uid) == len(dashes) && uid == strings.ToLower(uid) {

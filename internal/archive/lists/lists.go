@@ -4,18 +4,19 @@
 // Package lists stores lists of archived posts in the bucket, by team: one list per filter, newest display time first.
 // One process writes them; any number may read them.
 //
-// The files of a team are below _herald/archive/<namespace>/<team>/:
+// A team's files are below _herald/archive/<namespace>/<team>/:
 //
-//   - index is the only file that changes: the most recently archived posts (the head) and the name of the manifest. One
-//     conditional write replaces it, so that each change is atomic.
-//   - segments/<id> are immutable files, named by their hash. A manifest lists the segments of each list, with the first
-//     key and the number of posts of each; the other segments hold summaries, in order, or the hashes of names.
+//   - index is the only file that changes. It holds the most recently archived posts (the head) and the name of the
+//     manifest. One conditional write replaces it, so every change is atomic.
+//   - segments/<id> are immutable files, named by their hash. The manifest is one of them: it lists the segments of
+//     each list, with the first key and the number of posts of each. The others hold summaries, in order, or hashes of
+//     names.
 //
-// A full head is merged into the segments that it affects: the writer stores the new segments, then the new manifest,
-// then the index. Files that became unused are removed later, since a reader may still use them.
+// When the head is full, it is merged into the segments that it affects: the writer stores the new segments, then the
+// new manifest, then the index. Files that are no longer used are removed later, since a reader may still need them.
 //
-// A reader keeps the index, the manifest and the hashes of names in memory, and reads the one or two segments of a
-// page.
+// A reader keeps the index, the manifest and the hashes of names in memory, and reads the one or two segments that a
+// page needs.
 package lists
 
 import (
@@ -47,8 +48,8 @@ type Bucket interface {
 
 var _ Bucket = (*store.Store)(nil)
 
-// Team identifies the team whose posts are listed. A Team that is created again with the same name and namespace is the
-// same team.
+// Team identifies the team whose posts are listed. A Team that is created again with the same name and namespace counts
+// as the same team.
 type Team struct{ Namespace, Name string }
 
 // prefix is the folder of a team's lists. No namespace is named _herald.
@@ -64,14 +65,15 @@ func (t Team) segment(id ID) string { return fmt.Sprintf("%s%x", t.segments(), i
 type Target struct {
 	Platform v1alpha1.Platform
 	Status   v1alpha1.PostPhase
-	// Mark refines the status. The archive stores v1alpha1.MarkUndecided only: no finished target waits.
+	// Mark refines the status. The archive stores v1alpha1.MarkUndecided only: a finished target is not waiting for
+	// anything.
 	Mark v1alpha1.TargetMark
 }
 
-// undecided is stored in the files as the status of a failed target whose outcome only a person can determine.
+// undecided is the status that files store for a failed target whose outcome only a person can determine.
 const undecided = "undecided"
 
-// word is the status of a target as the files store it.
+// word returns the target's status as files store it.
 func (t Target) word() string {
 	if t.Mark == v1alpha1.MarkUndecided {
 		return undecided
@@ -90,9 +92,9 @@ func targetOf(platform, word string) Target {
 type Kind struct {
 	Status   v1alpha1.PostPhase
 	Category v1alpha1.Category
-	// Agent is the name of the agent that made the post; empty for any other.
+	// Agent is the name of the agent that made the post, or empty if no agent did.
 	Agent string
-	// Targets are in their order. They are read-only.
+	// Targets are in the order of the post's targets. They are read-only.
 	Targets []Target
 }
 
@@ -100,19 +102,20 @@ type Kind struct {
 type Entry struct {
 	Kind
 
-	// Name is the name of the Post: a team's lists have one entry for it. UID is the UID of the archived object.
+	// Name is the Post's name: a team's lists have one entry for it. UID is the UID of the archived object.
 	Name, UID string
 	Title     string
-	// DisplayAt orders the lists. The retention in the archive starts at FinishedAt. Both have millisecond precision.
+	// DisplayAt orders the lists. FinishedAt is the start of the archive's retention period. Both have millisecond
+	// precision.
 	DisplayAt, FinishedAt time.Time
-	// Bytes is the size of the post in its team's budget.
+	// Bytes is how much of its team's budget the post takes.
 	Bytes int
 }
 
 // Ref names an archived post.
 type Ref struct{ Name, UID string }
 
-// Stats are the revision and the size of a team's lists.
+// Stats describes a team's lists.
 type Stats struct {
 	// Revision grows with each change of the lists.
 	Revision int64
@@ -126,11 +129,11 @@ type Filter struct {
 	Platform v1alpha1.Platform
 }
 
-// hidden is the list of posts that no list shows. Cancelled posts can be read until they expire, and this list finds
-// them then.
+// hidden is the filter of a list that is never shown. Cancelled posts can be read until they expire, and this list is
+// how they are found then.
 var hidden = Filter{Status: v1alpha1.PhaseCancelled}
 
-// filters returns the lists of a post of this kind, each once.
+// filters returns the lists that a post of this kind belongs to, without duplicates.
 func (k *Kind) filters() []Filter {
 	if k.Status == v1alpha1.PhaseCancelled {
 		return []Filter{hidden}
@@ -149,7 +152,7 @@ func (k *Kind) filters() []Filter {
 	return out
 }
 
-// Passes reports whether the list of this filter has posts of a kind.
+// Passes reports whether posts of kind k are in this filter's list.
 func (f Filter) Passes(k *Kind) bool {
 	if (k.Status == v1alpha1.PhaseCancelled) != (f == hidden) || f.Status != "" && f.Status != k.Status {
 		return false
@@ -165,7 +168,7 @@ func (f Filter) Passes(k *Kind) bool {
 	return false
 }
 
-// Key is the position of a post in a list: by time, newest first, then by name.
+// Key is a post's position in a list: by time, newest first, then by name.
 type Key struct {
 	// DisplayAt is in milliseconds since 1970.
 	DisplayAt int64
@@ -193,14 +196,14 @@ func (r *Row) key() Key { return r.Key }
 
 func (r *Row) finishedAt() int64 { return r.finished }
 
-// same reports whether two rows are equal, as far as the lists are concerned.
+// same reports whether two rows are equal as far as the lists are concerned.
 func (r *Row) same(other *Row) bool {
 	return r.uid == other.uid && r.DisplayAt == other.DisplayAt && r.name().sameLists(other.name())
 }
 
 // rowOf validates an entry and returns it as a row.
 func rowOf(e *Entry, kinds *kinds) (*Row, error) {
-	const longest = 253 // of a name in Kubernetes
+	const longest = 253 // of a Kubernetes name
 	switch {
 	case e.Name == "" || len(e.Name) > longest || e.UID == "" || len(e.UID) > longest:
 		return nil, fmt.Errorf("cannot archive post %q of uid %q: both need 1 to %d characters", e.Name, e.UID, longest)
@@ -215,8 +218,8 @@ func rowOf(e *Entry, kinds *kinds) (*Row, error) {
 	}, nil
 }
 
-// nameRow maps the name of a listed post to its lists and its position. Rows are in the order of hashes, so that one
-// read finds a name among many.
+// nameRow maps the name of a listed post to its lists and its position. Rows are sorted by hash, so that one read finds
+// any name.
 type nameRow struct {
 	hash uint64
 	// uid is a hash of the UID.
@@ -246,7 +249,7 @@ func (r *Row) name() *nameRow {
 	return &nameRow{hash: HashName(r.Name), uid: hashOf(r.uid), at: r.DisplayAt, kind: r.Kind}
 }
 
-// HashName is the hash of a name in the lists: 63 bits of SHA-256.
+// HashName returns the hash of a name in the lists: 63 bits of SHA-256.
 func HashName(name string) uint64 { return hashOf(name) }
 
 func hashOf(s string) uint64 {

@@ -14,19 +14,19 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Segment is a part of a list in the store.
+// Segment is a stored part of a list.
 type Segment struct {
 	ID ID
-	// First is the key of its first row.
+	// First is the key of the segment's first row.
 	First Key
 	Count int
 	// Before is the number of rows in the preceding segments.
 	Before int
-	// oldest is the earliest finish time of its posts, in milliseconds since 1970.
+	// oldest is the earliest finish time of the segment's posts, in milliseconds since 1970.
 	oldest int64
 }
 
-// chain is a list in the store: its segments, in order.
+// chain is a stored list: its segments, in order.
 type chain []Segment
 
 func (c chain) total() int {
@@ -37,7 +37,7 @@ func (c chain) total() int {
 	return last.Before + last.Count
 }
 
-// number sets Before of each segment.
+// number sets Before in each segment.
 func (c chain) number() {
 	before := 0
 	for i := range c {
@@ -46,8 +46,8 @@ func (c chain) number() {
 	}
 }
 
-// at returns the segment that may contain a key: the last one that starts at or before it, otherwise the first. It is
-// -1 if there are no segments.
+// at returns the index of the segment that may contain k: the last one that starts at or before it, otherwise the
+// first. It returns -1 if there are no segments.
 func (c chain) at(k Key) int {
 	i := sort.Search(len(c), func(i int) bool { return c[i].First.Compare(k) > 0 })
 	return max(i-1, min(0, len(c)-1))
@@ -57,7 +57,7 @@ func (c chain) at(k Key) int {
 type manifest struct {
 	lists map[Filter]chain
 	names chain
-	// obsolete are unused files, with the time since which they are unused.
+	// obsolete are the unused files, each with the time at which it became unused.
 	obsolete []obsolete
 }
 
@@ -69,15 +69,15 @@ type obsolete struct {
 // index is the only mutable file. It refers to all others.
 type index struct {
 	revision int64
-	// manifest is zero before the first merge.
+	// manifest is zero until the first merge.
 	manifest ID
 	head     []*Row
 }
 
-// posts is the number of listed posts, including those that no list shows.
+// posts returns the number of listed posts, including hidden ones.
 func (m *manifest) posts() int { return m.names.total() }
 
-// ids are the segments that the manifest uses.
+// ids returns the segments that the manifest uses.
 func (m *manifest) ids() map[ID]bool {
 	used := map[ID]bool{}
 	for _, c := range m.lists {
@@ -154,13 +154,13 @@ func (d *decoder) chain(most int) chain {
 	return c
 }
 
-// peekCount returns the next count without reading it.
+// peekCount returns the next count without consuming it.
 func (d *decoder) peekCount(most int) int {
 	ahead := *d
 	return ahead.count(most)
 }
 
-// countOf reads a number of items that are stored elsewhere.
+// countOf reads the number of items that are stored elsewhere.
 func (d *decoder) countOf(most int) int {
 	n := d.uvarint()
 	if n > uint64(most) { //nolint:gosec // it is positive
@@ -170,7 +170,7 @@ func (d *decoder) countOf(most int) int {
 	return int(n) //nolint:gosec // bounded above
 }
 
-// encodeIndex returns the whole file. It starts with its hash, since its name does not contain it.
+// encodeIndex returns the whole file. It starts with its own hash, because the file's name does not contain one.
 func (s *sealer) encodeIndex(team Team, x *index) ([]byte, error) {
 	b := appendText(appendText(nil, team.Namespace), team.Name)
 	b = binary.AppendVarint(b, x.revision)

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// View returns the present lists of a team in the store.
+// View returns the current lists of a team in the store.
 func (w *Writer) View(ctx context.Context, of Team) (*View, error) {
 	view, err := NewReader(w.bucket, 0).Open(ctx, of, nil)
 	if err != nil {
@@ -18,8 +18,8 @@ func (w *Writer) View(ctx context.Context, of Team) (*View, error) {
 	return view, nil
 }
 
-// Has reports whether a post of this name is archived, including cancelled ones. Names with equal hashes are not
-// distinguished.
+// Has reports whether a post with the given name is archived, including cancelled ones. It does not distinguish names
+// with equal hashes.
 func (v *View) Has(name string) bool {
 	return v.HasHash(HashName(name)) || slices.ContainsFunc(v.index.head, func(r *Row) bool { return r.Name == name })
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// item is a row of a list of posts or of names.
+// item is a row in a list of posts or of names.
 type item interface {
 	key() Key
 	finishedAt() int64
@@ -15,17 +15,16 @@ type item interface {
 
 // run is a part of a chain that a merge rewrites.
 type run[T item] struct {
-	// The run replaces the segments [from, to); equal numbers insert.
+	// The run replaces the segments [from, to). If they are equal, it inserts.
 	from, to int
-	// put are rows to add or to replace by key, and drop are keys to remove; both are sorted. A key is in one of them
-	// only.
+	// put are rows to add or to replace by key, and drop are keys to remove. Both are sorted, and no key is in both.
 	put  []T
 	drop []Key
 }
 
-// plan returns the parts of a chain that a change affects. A run is one segment, with the next one if less than a
-// quarter of the maximum number of rows would remain: a merge that affects a whole list has only a few segments in
-// memory at a time.
+// plan returns the parts of a chain that a change affects. A run is one segment, plus the next one if less than a
+// quarter of the maximum number of rows would remain. This way, a merge that affects a whole list has only a few
+// segments in memory at a time.
 func plan[T item](c chain, put []T, drop []Key, most int) []run[T] {
 	var runs []run[T]
 	open := func(segment int) *run[T] {
@@ -63,8 +62,8 @@ func plan[T item](c chain, put []T, drop []Key, most int) []run[T] {
 	return runs
 }
 
-// isSmall reports whether the run would leave too few rows. The first segment of a list may have few, since most posts
-// are added there.
+// isSmall reports whether the run would leave too few rows. The first segment of a list may have few, since that is
+// where most posts are added.
 func (r *run[T]) isSmall(c chain, most int) bool {
 	rows := len(r.put) - len(r.drop)
 	for i := r.from; i < r.to; i++ {
@@ -73,14 +72,14 @@ func (r *run[T]) isSmall(c chain, most int) bool {
 	return r.from > 0 && rows < most/4
 }
 
-// absorb extends a run that would leave too few rows by the next segment, unless another run has it.
+// absorb extends a run that would leave too few rows with the next segment, unless that belongs to another run.
 func (r *run[T]) absorb(c chain, before, most int) {
 	if r.to < min(before, len(c)) && r.isSmall(c, most) {
 		r.to++
 	}
 }
 
-// apply returns the rows of a run after the change.
+// apply returns the run's rows after the change.
 func (r *run[T]) apply(rows []T) []T {
 	put, drop := r.put, r.drop
 	out := make([]T, 0, len(rows)+len(put))
@@ -103,8 +102,8 @@ func (r *run[T]) apply(rows []T) []T {
 	return append(out, put...)
 }
 
-// cut divides the rows of a run into segments. At the start of a list, where most rows are added, all but the first are
-// full; elsewhere they have equal sizes.
+// cut divides a run's rows into segments. At the start of a list, where most rows are added, all segments but the first
+// are full; elsewhere all have the same size.
 func (r *run[T]) cut(rows []T, most int) [][]T {
 	if len(rows) == 0 {
 		return nil
@@ -127,7 +126,7 @@ func (r *run[T]) cut(rows []T, most int) [][]T {
 	return parts
 }
 
-// summary returns the entry of a chain for a segment of rows.
+// summary returns the chain entry for a segment with the given rows.
 func summary[T item](id ID, rows []T) Segment {
 	s := Segment{ID: id, First: rows[0].key(), Count: len(rows), oldest: rows[0].finishedAt()}
 	for _, r := range rows[1:] {
@@ -136,7 +135,7 @@ func summary[T item](id ID, rows []T) Segment {
 	return s
 }
 
-// spliced returns a chain with each run replaced by new segments.
+// spliced returns the chain with each run replaced by its new segments.
 func spliced[T item](c chain, runs []run[T], fresh [][]Segment) (out chain, gone []ID) {
 	next := 0
 	for i, r := range runs {

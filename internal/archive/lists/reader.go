@@ -24,7 +24,7 @@ type Reader struct {
 	loads  singleflight.Group
 }
 
-// NewReader returns a reader that caches segments in the given number of bytes of memory.
+// NewReader returns a reader that uses up to the given number of bytes of memory to cache segments.
 func NewReader(bucket Bucket, bytes int) *Reader {
 	return &Reader{bucket: bucket, rows: newRecent[[]*Row](bytes * 3 / 4), names: newRecent[[]*nameRow](bytes / 4)}
 }
@@ -36,12 +36,12 @@ type View struct {
 	index    *index
 	manifest *manifest
 	etag     string
-	// hashes are the hashes of the names in each segment of names.
+	// hashes are the hashes of names, by segment.
 	hashes [][]uint64
 }
 
-// Open returns the current lists of a team, or before if they have not changed. It reads the index, the manifest and
-// the names, unless before has them. A team without an index has no archived posts.
+// Open returns a team's current lists, or before if they have not changed. It reads the index, the manifest and the
+// names, except what before already has. A team without an index has no archived posts.
 func (r *Reader) Open(ctx context.Context, team Team, before *View) (*View, error) {
 	etag := ""
 	if before != nil {
@@ -113,7 +113,7 @@ func (v *View) Revision() int64 { return v.index.revision }
 // Posts is the number of archived posts, including cancelled ones.
 func (v *View) Posts() int { return v.manifest.posts() + len(v.index.head) }
 
-// Bytes estimates the memory of the view.
+// Bytes estimates how much memory the view takes.
 func (v *View) Bytes() int {
 	const each, segment = 200, 120
 	bytes := 4096 + each*len(v.index.head)
@@ -126,12 +126,12 @@ func (v *View) Bytes() int {
 	return bytes
 }
 
-// SameNames reports whether the segments of two views hold the same names.
+// SameNames reports whether the segments of the two views hold the same names.
 func (v *View) SameNames(other *View) bool {
 	return other != nil && slices.EqualFunc(v.manifest.names, other.manifest.names, func(a, b Segment) bool { return a.ID == b.ID })
 }
 
-// Head returns the recently archived posts of a list that are not in a segment yet, in order.
+// Head returns the recently archived posts in a list that are not in a segment yet, in order.
 func (v *View) Head(f Filter) []*Row {
 	if f == hidden {
 		return nil
@@ -153,7 +153,7 @@ func (v *View) Segments(f Filter) []Segment {
 	return v.manifest.lists[f]
 }
 
-// HasHash reports whether the segments have a post whose name has this hash (HashName).
+// HasHash reports whether the segments contain a post whose name has the given hash (HashName).
 func (v *View) HasHash(hash uint64) bool {
 	at := v.manifest.names.at((&nameRow{hash: hash}).key())
 	if at < 0 {
@@ -163,15 +163,15 @@ func (v *View) HasHash(hash uint64) bool {
 	return found
 }
 
-// Sealed is the position of a post in the segments.
+// Sealed is a post's position in the segments.
 type Sealed struct {
 	Key
 
-	// Kind has the status and the targets, which determine the lists of the post.
+	// Kind holds the status and the targets, which determine the post's lists.
 	Kind *Kind
 }
 
-// Find returns the position of a post in the segments; nil if they have no post of that name.
+// Find returns the position of a post in the segments, or nil if they contain no post with that name.
 func (v *View) Find(ctx context.Context, name string) (*Sealed, error) {
 	hash := HashName(name)
 	at := v.manifest.names.at((&nameRow{hash: hash}).key())
@@ -209,14 +209,14 @@ func nameBytes(rows []*nameRow) int {
 	return each * len(rows)
 }
 
-// fetch reads a segment, unless it is cached. Concurrent callers share one read.
+// fetch returns a segment from the cache, or reads it. Concurrent callers share one read.
 func fetch[T any](ctx context.Context, r *Reader, from *recent[T], team Team, id ID, read func(context.Context, Bucket, Team, ID) (T, error),
 	size func(T) int,
 ) (T, error) {
 	if rows, ok := from.get(id); ok {
 		return rows, nil
 	}
-	// The read continues if the first caller is cancelled.
+	// The read continues even if the first caller is cancelled.
 	result, err, _ := r.loads.Do(string(id[:]), func() (any, error) {
 		rows, err := read(context.WithoutCancel(ctx), r.bucket, team, id)
 		if err == nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Rebuild writes a team's lists from scratch from all their entries, and returns the number of posts. It is for lists
-// with a damaged or missing file: of the old lists it reads the revision only. They stay until one write of the index
-// replaces them, so that an interrupted rebuild changes nothing.
+// Rebuild writes a team's lists from scratch, given all their entries, and returns the number of posts. It is for lists
+// with a damaged or missing file: all it reads from the old lists is the revision. They remain until a single write of
+// the index replaces them, so an interrupted rebuild changes nothing.
 func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, error]) (posts int, err error) {
 	t := w.team(of)
 	t.mu.Lock()
@@ -24,7 +24,7 @@ func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, er
 	if err != nil {
 		return 0, fmt.Errorf("cannot write the archive of team %s anew: %w", of.Name, err)
 	}
-	// The files of the damaged lists may still be in use; the next sweep is in a day.
+	// The files of the damaged lists may still be in use, so the next sweep is a day away.
 	w.mu.Lock()
 	w.swept[of] = w.clock.Now()
 	w.mu.Unlock()
@@ -44,8 +44,8 @@ func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, er
 	return next.manifest.posts() + len(next.head), nil
 }
 
-// outline reads the facts that new lists take over from the old ones. An index that cannot be read has an unknown
-// revision; the clock gives a greater one.
+// outline reads what new lists take over from the old ones. If the index cannot be read, its revision is unknown; the
+// clock yields a greater one.
 func (w *Writer) outline(ctx context.Context, of Team) (*loaded, error) {
 	data, etag, err := w.bucket.ReadDocument(ctx, of.index(), "", maxIndex)
 	if errors.Is(err, store.ErrNotFound) {
@@ -61,7 +61,7 @@ func (w *Writer) outline(ctx context.Context, of Team) (*loaded, error) {
 	return before, nil
 }
 
-// withEntries returns lists with entries added. They are not stored in an index yet.
+// withEntries returns lists with the given entries added. No index refers to them yet.
 func (w *Writer) withEntries(ctx context.Context, of Team, now *loaded, entries []Entry) (*loaded, error) {
 	rows, err := rowsOf(entries)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// recent is an LRU cache with a limit in bytes.
+// recent is an LRU cache limited by size in bytes.
 type recent[T any] struct {
 	mu    sync.Mutex
 	room  int

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// sweepEvery is how often a team's folder is searched for the segments of interrupted merges. orphanAfter is the
-	// minimum age of a segment to remove: a merge takes minutes.
+	// sweepEvery is how often a team's folder is searched for segments left by interrupted merges. orphanAfter is the
+	// minimum age at which such a segment is removed: a merge takes minutes.
 	sweepEvery  = 24 * time.Hour
 	orphanAfter = time.Hour
 )
 
-// Remove removes a team's lists. The records of its posts are not touched.
+// Remove removes a team's lists. It does not touch the records of its posts.
 func (w *Writer) Remove(ctx context.Context, of Team) error {
 	t := w.team(of)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.loaded = nil
-	// Without an index nothing is listed: segments left by an interrupted removal are garbage, and the next removal
-	// deletes them.
+	// Without an index, nothing is listed: segments left by an interrupted removal are garbage, which the next removal
+	// deletes.
 	if err := w.bucket.Delete(ctx, of.index()); err != nil {
 		return fmt.Errorf("cannot remove the archive of team %s: %w", of.Name, err)
 	}
@@ -43,7 +43,7 @@ func (w *Writer) Remove(ctx context.Context, of Team) error {
 	return nil
 }
 
-// sweep removes the segments that no manifest refers to, once a day.
+// sweep removes segments that no manifest refers to, once a day.
 func (w *Writer) sweep(ctx context.Context, of Team, now *loaded) error {
 	at := w.clock.Now()
 	w.mu.Lock()
@@ -53,7 +53,7 @@ func (w *Writer) sweep(ctx context.Context, of Team, now *loaded) error {
 		return nil
 	}
 	if now.etag != "" {
-		// The state in memory may be old if this process was paused.
+		// The state in memory may be stale if this process was paused.
 		_, _, err := w.bucket.ReadDocument(ctx, of.index(), now.etag, maxIndex)
 		if err == nil {
 			return store.ErrChanged

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// headRows is the number of posts in the index above which they are merged into segments. segmentRows and nameRows
-	// are the maximum numbers of rows of a segment of posts and of names.
+	// headRows is the number of posts in the index above which they are merged into segments. segmentRows and nameRows are
+	// the maximum numbers of rows per segment of posts and of names.
 	headRows    = 512
 	segmentRows = 512
 	nameRows    = 4096
-	// readerGracePeriod is how long an unused file is kept: a reader may have an earlier index.
+	// readerGracePeriod is how long an unused file is kept, since a reader may still have an earlier index.
 	readerGracePeriod = 10 * time.Minute
-	// tries limits the attempts of a change when another process writes the index.
+	// tries limits how often a change is attempted when another process keeps writing the index.
 	tries = 5
 	// openTeams is how many teams' manifests are cached between changes. The manifest of a million posts takes about 2
 	// MiB.
@@ -32,32 +32,33 @@ const (
 	mimeType  = "application/octet-stream"
 )
 
-// Writer changes lists. One process does so at a time. A second one, such as a deposed leader that has not noticed it,
-// is detected by the conditional write of the index, and nothing is lost. A Writer is safe for concurrent use.
+// Writer changes lists. Only one process does so at a time. If there is a second one, such as a deposed leader that has
+// not noticed it, the conditional write of the index detects it and nothing is lost. A Writer is safe for concurrent
+// use.
 type Writer struct {
 	bucket Bucket
 	clock  clock.PassiveClock
-	// The maximum numbers of rows of a head, a segment of posts and a segment of names.
+	// The maximum numbers of rows in a head, a segment of posts and a segment of names.
 	head, segment, names int
 	sealer               sealer
 
 	mu    sync.Mutex
 	teams map[Team]*team
-	// recent are the teams whose state is cached, the last used at the end.
+	// recent are the teams whose state is cached, least recently used first.
 	recent []Team
 	// swept is when a team's folder was last swept.
 	swept map[Team]time.Time
 }
 
-// team is the writer's state of a team.
+// team is the writer's state for one team.
 type team struct {
 	Team
 
 	mu sync.Mutex
-	// loaded is nil if it has to be read.
+	// loaded is nil if the state has to be read.
 	loaded *loaded
 
-	// gathering guards next, the batch of the next write of Add; nil if there is none.
+	// gathering guards next, the batch that Add writes next, or nil if there is none.
 	gathering sync.Mutex
 	next      *batch
 }
@@ -69,18 +70,18 @@ type loaded struct {
 	etag     string
 }
 
-// NewWriter returns a writer to a store.
+// NewWriter returns a writer for bucket.
 func NewWriter(bucket Bucket, c clock.PassiveClock) *Writer {
 	return &Writer{bucket: bucket, clock: c, head: headRows, segment: segmentRows, names: nameRows, teams: map[Team]*team{}, swept: map[Team]time.Time{}}
 }
 
-// Shrink sets the maximum numbers of rows of heads, segments of posts and segments of names, so that few posts fill
-// many. Call it before any other method.
+// Shrink sets the maximum numbers of rows in heads, segments of posts and segments of names, so that tests fill many
+// with few posts. Call it before any other method.
 func (w *Writer) Shrink(head, segment, names int) { w.head, w.segment, w.names = head, segment, names }
 
-// Add enters posts into a team's lists. They are listed and stored when it returns nil. A post that is already listed
-// is not entered twice; a post of the same name with another UID or other facts replaces it. Concurrent calls share one
-// write.
+// Add enters posts into a team's lists. When it returns nil, they are listed and stored. It does not enter a listed
+// post twice; a post with the same name but another UID or other facts replaces the listed one. Concurrent calls share
+// one write.
 func (w *Writer) Add(ctx context.Context, of Team, entries []Entry) error {
 	rows, err := rowsOf(entries)
 	if err != nil {
@@ -104,9 +105,9 @@ func rowsOf(entries []Entry) (map[string]*Row, error) {
 
 // RetainedError means that some posts stay listed because their records could not be deleted.
 type RetainedError struct {
-	// Names are the names of the posts.
+	// Names are the names of those posts.
 	Names map[string]bool
-	// Err is the error of the first of them.
+	// Err is the error for the first of them.
 	Err error
 }
 
@@ -114,12 +115,12 @@ func (e *RetainedError) Error() string {
 	return fmt.Sprintf("%d posts stay, the first one since: %v", len(e.Names), e.Err)
 }
 
-// Unwrap returns the error of the first post.
+// Unwrap returns the error for the first post.
 func (e *RetainedError) Unwrap() error { return e.Err }
 
-// Expire removes posts that were finished before a time from a team's lists, at most limit of them, and returns their
-// number. It first calls forget, which deletes their other data. If that fails or the process dies, they stay listed,
-// and the next call starts with them.
+// Expire removes posts that finished before finishedBefore from a team's lists, at most limit of them, and returns how
+// many. It first calls forget, which deletes their other data. If forget fails or the process dies, the posts stay
+// listed and the next call starts with them.
 func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, limit int, forget func(context.Context, []Ref) error) (n int, err error) {
 	var failed *RetainedError
 	err = w.change(ctx, w.team(of), func(ctx context.Context, now *loaded) (*loaded, error) {
@@ -151,7 +152,7 @@ func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, 
 	return n, nil
 }
 
-// Stats returns the revision and size of a team's lists; zero for a team without lists.
+// Stats returns the revision and size of a team's lists. They are zero for a team without lists.
 func (w *Writer) Stats(ctx context.Context, of Team) (state Stats, err error) {
 	t := w.team(of)
 	t.mu.Lock()
@@ -163,8 +164,8 @@ func (w *Writer) Stats(ctx context.Context, of Team) (state Stats, err error) {
 	return Stats{Revision: now.revision, Posts: int64(now.manifest.posts() + len(now.head))}, nil
 }
 
-// change replaces the index by the result of remake, unless that is nil. It retries if another process wrote in
-// between.
+// change replaces the index with the result of remake, or leaves it alone if that is nil. It retries if another process
+// wrote the index in the meantime.
 func (w *Writer) change(ctx context.Context, t *team, remake func(context.Context, *loaded) (*loaded, error)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,7 +177,7 @@ func (w *Writer) change(ctx context.Context, t *team, remake func(context.Contex
 		}
 		next, err := remake(ctx, now)
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrChanged) {
-			// A segment is gone or the index has changed: another process has written it since it was read here.
+			// A segment is gone or the index has changed: another process has written the index since it was read here.
 			t.loaded, last = nil, err
 			continue
 		}
@@ -191,12 +192,12 @@ func (w *Writer) change(ctx context.Context, t *team, remake func(context.Contex
 		}
 	}
 	if errors.Is(last, store.ErrNotFound) {
-		return missing(last) // The index was read again and names a missing file.
+		return missing(last) // The index was read again, and it names a missing file.
 	}
 	return last
 }
 
-// missing returns the error of a file that the lists name and that is gone.
+// missing returns the error for a file that the lists name but that is gone.
 func missing(err error) error {
 	return fmt.Errorf("%w: a file that it names is gone: %w", ErrDamaged, err)
 }
@@ -243,7 +244,7 @@ func (w *Writer) load(ctx context.Context, t *team) (*loaded, error) {
 	return now, nil
 }
 
-// team returns the cached state of a team, and drops the least recently used one.
+// team returns the cached state of a team, and drops that of the least recently used one.
 func (w *Writer) team(of Team) *team {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -258,7 +259,7 @@ func (w *Writer) team(of Team) *team {
 	w.recent = append(w.recent, of)
 	if len(w.recent) > openTeams {
 		oldest := w.teams[w.recent[0]]
-		// A team that is being changed stays a little longer.
+		// A team that is being changed stays cached a little longer.
 		if oldest.mu.TryLock() {
 			delete(w.teams, oldest.Team)
 			w.recent = w.recent[1:]
@@ -268,7 +269,7 @@ func (w *Writer) team(of Team) *team {
 	return t
 }
 
-// read returns an immutable file, if its content matches its name.
+// read returns an immutable file. It fails if the content does not match the name.
 func read(ctx context.Context, bucket Bucket, of Team, id ID, most int64) ([]byte, error) {
 	data, _, err := bucket.ReadDocument(ctx, of.segment(id), "", most)
 	if err != nil {
