@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// self is the running program, even if its file was replaced since.
+// self returns the path of the running program, which works even if its file was replaced.
 func self() string { return "/proc/self/exe" }
 
 // isolate makes the child the leader of a process group, which is killed as a whole, and makes it die with the thread
@@ -48,9 +48,9 @@ func Enter(limits Limits) error {
 	return err
 }
 
-// Exec confines this process and replaces it by another program. The program has no environment, the files 0, 1 and 2
-// of this process, and a listener at the other end of the socket from Start. Exec returns only if that fails, with an
-// exit code.
+// Exec confines this process and replaces it with another program. The program gets no environment, this process's
+// files 0, 1 and 2, and a listener at the other end of the socket from Start. Exec returns, with an exit code, only if
+// that fails.
 func Exec(limits Limits, path string, args []string) (code int, err error) {
 	if err := unix.Access(path, unix.X_OK); err != nil {
 		return ExitNotStarted, fmt.Errorf("%s: %w", path, err)
@@ -64,12 +64,13 @@ func Exec(limits Limits, path string, args []string) (code int, err error) {
 	// Go's own files are closed anyway; this closes inherited ones, where the kernel supports it (Linux 5.11).
 	_ = unix.CloseRange(controlFile, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	preferOOMKill()
-	// Start limits the memory after the exec: this program may run with the race detector in tests, which needs much.
+	// Start sets the memory limit after the exec: in tests, this program may run with the race detector, which needs a
+	// lot.
 	limits.Data = 0
 	if err := limits.set(); err != nil {
 		return ExitNotIsolated, err
 	}
-	// The thread with the filter becomes the program, and all others end.
+	// The thread with the filter becomes the program, and all others exit.
 	runtime.LockOSThread()
 	listener, err := install(filter, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if err != nil {
@@ -82,11 +83,11 @@ func Exec(limits Limits, path string, args []string) (code int, err error) {
 	return ExitNotStarted, fmt.Errorf("%s: %w", path, syscall.Exec(path, argv, nil)) //nolint:gosec // the operator names the program
 }
 
-// preferOOMKill makes this process the first victim when memory is short: its parent serves all users. If that fails,
-// the limits still hold.
+// preferOOMKill makes this process the first victim when memory runs short, because its parent serves all users. If
+// that fails, the limits still apply.
 func preferOOMKill() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
-// set applies the limits to this process, including the maximum size of a written file and no core dump.
+// set applies the limits to this process. It also limits the size of a written file and disables core dumps.
 func (l Limits) set() error {
 	wanted := map[int]uint64{
 		unix.RLIMIT_DATA: l.Data, unix.RLIMIT_NOFILE: l.Files,

@@ -22,11 +22,11 @@ const (
 	// refuse makes the call fail with EPERM, and absent with ENOSYS.
 	refuse action = unix.SECCOMP_RET_ERRNO | action(unix.EPERM)
 	absent action = unix.SECCOMP_RET_ERRNO | action(unix.ENOSYS)
-	// pretend makes the call return 0 without any effect.
+	// pretend makes the call do nothing and return 0.
 	pretend action = unix.SECCOMP_RET_ERRNO
 	// notify passes the call to the process with the listener.
 	notify action = unix.SECCOMP_RET_USER_NOTIF
-	// kill ends the process with SIGSYS, which it cannot catch.
+	// kill kills the process with SIGSYS, which it cannot catch.
 	kill action = unix.SECCOMP_RET_KILL_PROCESS
 )
 
@@ -34,28 +34,28 @@ const (
 type rule struct {
 	call uintptr
 	do   action
-	// With tests, do applies if all of them succeed, and otherwise if one fails.
+	// If there are tests, do applies if all of them succeed, and otherwise if any fails.
 	tests     []test
 	otherwise action
 }
 
-// test checks the lower half of an argument of a system call: the bits of mask must equal value. The kernel ignores the
-// upper half of numbers. whole marks an address, whose upper half must be zero as well.
+// test checks the lower half of a system call argument: the bits in mask must equal value. The kernel ignores the upper
+// half of numbers. whole marks an address, whose upper half must be zero as well.
 type test struct {
 	argument, mask, value uint32
 	whole                 bool
 }
 
-// none tests that an address argument is nil.
+// none returns a test that an address argument is nil.
 func none(argument uint32) test { return test{argument: argument, mask: ^uint32(0), whole: true} }
 
-// upperHalf marks the test of the upper half of an argument.
+// upperHalf marks the test of an argument's upper half.
 const upperHalf = 1 << 31
 
-// upper tests that the upper half of the same argument is zero.
+// upper returns a test that the upper half of the same argument is zero.
 func (t test) upper() test { return test{argument: t.argument | upperHalf, mask: ^uint32(0)} }
 
-// offset is the offset of the tested half in seccomp_data. Both architectures put lower halves first.
+// offset returns the offset of the tested half in seccomp_data. Both architectures store the lower half first.
 func (t test) offset() uint32 {
 	at := argumentsAt + argumentLength*(t.argument&^upperHalf)
 	if t.argument&upperHalf != 0 {
@@ -66,8 +66,8 @@ func (t test) offset() uint32 {
 
 // filter lists the actions for system calls. Calls without a rule are refused.
 //
-// elastic/go-seccomp-bpf (v1.6.0) compiles similar policies with other verdicts: errno 0 becomes EPERM, so that no call
-// can pretend; calls of x32 and of other architectures fail instead of ending the process; and the upper halves of
+// elastic/go-seccomp-bpf (v1.6.0) compiles similar policies but behaves differently: errno 0 becomes EPERM, so no call
+// can pretend; calls of x32 and of other architectures fail instead of killing the process; and the upper halves of
 // numbers count. Its LoadFilter returns no listener.
 type filter []rule
 
@@ -80,21 +80,21 @@ func all(do action, calls ...uintptr) filter {
 	return rules
 }
 
-// onlyIf applies an action if the arguments pass the tests, and refuses the call otherwise.
+// onlyIf applies an action if the arguments pass the tests, and otherwise refuses the call.
 func onlyIf(do action, call uintptr, tests ...test) rule {
 	return rule{call: call, do: do, tests: tests, otherwise: refuse}
 }
 
-// Offsets of the facts about a call (struct seccomp_data).
+// Offsets in struct seccomp_data.
 const (
 	callAt, archAt, argumentsAt, argumentLength = 0, 4, 16, 8
 	word                                        = 4
-	// x32 marks the numbers of a second table of amd64, which is not used.
+	// x32 marks the call numbers of amd64's second table, which is not used.
 	x32 = 0x40000000
 )
 
-// program compiles the filter for the kernel. Each rule ends with a verdict, so that the number of a call is never
-// compared with an argument.
+// program compiles the filter for the kernel. Each rule ends with a verdict, so that a call number is never compared
+// with an argument.
 func (f filter) program() ([]unix.SockFilter, error) {
 	code := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: archAt, Size: word},
@@ -121,7 +121,7 @@ func (f filter) program() ([]unix.SockFilter, error) {
 	return program, nil
 }
 
-// body returns the instructions after the comparison with the number of the call.
+// body returns the instructions that follow the comparison with the call number.
 func (r rule) body() []bpf.Instruction {
 	const each = 3
 	var tests []test
@@ -133,7 +133,7 @@ func (r rule) body() []bpf.Instruction {
 	}
 	code := make([]bpf.Instruction, 0, each*len(tests)+2)
 	for i, t := range tests {
-		// The otherwise verdict follows the remaining tests and the first verdict.
+		// The otherwise verdict comes after the remaining tests and the first verdict.
 		failed := uint8(each*(len(tests)-i-1) + 1) //nolint:gosec // few tests
 		code = append(code,
 			bpf.LoadAbsolute{Off: t.offset(), Size: word},
@@ -148,9 +148,9 @@ func (r rule) body() []bpf.Instruction {
 	return code
 }
 
-// install installs a filter on this thread, or, with SECCOMP_FILTER_FLAG_TSYNC, on all threads of the process. It sets
-// no_new_privs, so that a started program gains no rights; the kernel then lets a process without privileges install a
-// filter. The result is the listener, if flags request one.
+// install installs a filter on this thread or, with SECCOMP_FILTER_FLAG_TSYNC, on all threads of the process. It sets
+// no_new_privs, so that a program started from here gains no rights; the kernel then lets an unprivileged process
+// install a filter. It returns the listener if flags request one.
 func install(program []unix.SockFilter, flags uintptr) (listener int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("cannot set no_new_privs: %w", err)
@@ -166,7 +166,7 @@ func install(program []unix.SockFilter, flags uintptr) (listener int, err error)
 	return int(result), nil
 }
 
-// hostile are calls that these programs never make by mistake: they end the process.
+// hostile are calls that these programs never make by mistake. They kill the process.
 var hostile = slices.Concat([]uintptr{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS,
@@ -177,7 +177,7 @@ var hostile = slices.Concat([]uintptr{
 	unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_SENDMMSG,
 })
 
-// threadRule applies an action to a call for a new thread, and refuses new processes and namespaces.
+// threadRule applies an action to a call that starts a thread, and refuses new processes and namespaces.
 func threadRule(do action) rule {
 	return onlyIf(do, unix.SYS_CLONE, test{
 		mask: unix.CLONE_THREAD | unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
@@ -186,7 +186,7 @@ func threadRule(do action) rule {
 	})
 }
 
-// common are the calls that every program needs: memory, threads, signals to itself, and its open files.
+// common are the calls that every program needs: for memory, threads, signals to itself, and its open files.
 func common(pid int) filter {
 	return slices.Concat(
 		all(allow,
@@ -200,7 +200,7 @@ func common(pid int) filter {
 			unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
 		),
 		filter{onlyIf(allow, unix.SYS_TGKILL, test{argument: 0, mask: ^uint32(0), value: uint32(pid)})}, //nolint:gosec // a process id
-		// The arguments of clone3 are in memory, which a filter cannot read; C libraries fall back to clone.
+		// clone3 takes its arguments from memory, which a filter cannot read. C libraries fall back to clone.
 		all(absent, unix.SYS_CLONE3),
 		all(kill, hostile...),
 	)
@@ -217,7 +217,7 @@ func decoder(pid int) filter {
 }
 
 // program is the filter for a dynamically linked program that reads from the sockets it receives. The listener decides
-// on execve, on opening files and on sockets. Only IPv4 stream sockets exist.
+// about execve, opening files and creating sockets. The only sockets are IPv4 stream sockets.
 func program(pid, control int) filter {
 	return slices.Concat(
 		common(pid),
@@ -236,10 +236,10 @@ func program(pid, control int) filter {
 		filter{
 			// The listener counts threads: each takes kernel memory and one of the container's processes.
 			threadRule(notify),
-			// The program may read its own limits, but not set any.
+			// The program may read its own limits but not set them.
 			onlyIf(allow, unix.SYS_PRLIMIT64, test{argument: 0, mask: ^uint32(0)}, none(2)),
-			// Numbers and flags of files, but no command that makes the kernel send signals to an arbitrary process
-			// when a file is ready.
+			// Commands for file numbers and flags, but none that makes the kernel send signals to an arbitrary process when a
+			// file is ready.
 			onlyIf(allow, unix.SYS_FCNTL, test{argument: 1, mask: ^uint32(flagsOfFiles)}),
 			onlyIf(allow, unix.SYS_PRCTL, test{argument: 0, mask: ^uint32(0), value: unix.PR_SET_NAME}),
 			// The program receives the listener's socket before it starts; the socket is closed by then.
@@ -253,12 +253,12 @@ func program(pid, control int) filter {
 	)
 }
 
-// flagsOfFiles has the bits of the commands of fcntl that duplicate a file, read and set its flags, and lock it: those
-// up to F_SETLKW.
+// flagsOfFiles has the bits of those fcntl commands that duplicate a file, read and set its flags, and lock it: all up
+// to F_SETLKW.
 const flagsOfFiles = unix.F_SETLKW
 
 // socketKind masks the type of a socket without its flags.
 const socketKind = 0xf
 
-// notified are the calls, except socket, that the listener decides on.
+// notified are the calls, other than socket, that the listener decides about.
 var notified = slices.Concat([]uintptr{unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_OPENAT, unix.SYS_OPENAT2}, olderOpen)

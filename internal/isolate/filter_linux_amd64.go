@@ -7,8 +7,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// older are calls that newer architectures lack because other calls replace them. olderOpen are the ones that open
-// files.
+// older are calls that newer architectures lack because other calls replace them. olderOpen are those that open files.
 var (
 	older = []uintptr{
 		unix.SYS_NEWFSTATAT, unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK, unix.SYS_DUP2, unix.SYS_PIPE,

@@ -7,7 +7,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// older are calls with other numbers than on other systems. olderOpen are the ones that open files.
+// older are calls whose numbers differ from other systems. olderOpen are those that open files.
 var (
 	older     = []uintptr{unix.SYS_FSTATAT, unix.SYS_GETRLIMIT}
 	olderOpen []uintptr

@@ -19,17 +19,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlFile is the number of the socket over which a process sends its listener: the first after its standard files.
+// controlFile is the number of the socket through which a process sends its listener: the first after its standard
+// files.
 const controlFile = 3
 
 // Program is a process that calls Exec. Its connections are sockets whose other ends Accept returns. It never has a
-// network socket and starts no other program. After it requested its first connection it opens no file except its
-// output.
+// network socket and never starts another program. Once it has requested its first connection, it opens no file except
+// its output.
 type Program struct {
 	cmd *exec.Cmd
-	// output is the file that it writes; nil for none.
+	// output is the file that the program writes, or nil if there is none.
 	output *os.File
-	// limits include its memory.
+	// limits include the memory limits.
 	limits     Limits
 	control    *os.File
 	calls      *os.File
@@ -42,11 +43,11 @@ type Program struct {
 
 var _ net.Listener = (*Program)(nil)
 
-// Start starts a command from Self, whose process calls Exec with the same limits. It sets the memory limits when the
-// process becomes the program: before that, a Go program has reserved more than any other program needs.
+// Start starts a command from Self whose process calls Exec with the same limits. It sets the memory limits once the
+// process becomes the program: before that, a Go program has already reserved more than any other program needs.
 //
-// Any file that the program opens after its first connection is output, which it may write and read; without an output
-// it cannot open files.
+// Whatever file the program opens after its first connection, it gets output, which it may read and write. Without an
+// output it cannot open files.
 func Start(cmd *exec.Cmd, limits Limits, output *os.File) (*Program, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -55,7 +56,7 @@ func Start(cmd *exec.Cmd, limits Limits, output *os.File) (*Program, error) {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	cmd.ExtraFiles = []*os.File{theirs}
 	err = cmd.Start()
-	_ = theirs.Close() // The process has its own.
+	_ = theirs.Close() // The process has its own copy.
 	if err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
@@ -65,7 +66,7 @@ func Start(cmd *exec.Cmd, limits Limits, output *os.File) (*Program, error) {
 	return p, nil
 }
 
-// Wait waits for the process to end. Accept fails from then on.
+// Wait waits for the process to exit. From then on, Accept fails.
 func (p *Program) Wait() error {
 	err := p.cmd.Wait()
 	_ = p.Close()
@@ -83,7 +84,7 @@ func (p *Program) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener: the process gets no more connections.
+// Close implements net.Listener. The process gets no more connections.
 func (p *Program) Close() error {
 	p.close()
 	return nil
@@ -117,11 +118,11 @@ type (
 // addFile is SECCOMP_IOCTL_NOTIF_ADDFD (Linux 5.9): it adds a file to the process.
 const addFile = 0x40182103
 
-// supervise decides on the calls of the process until it ends.
+// supervise decides about the process's calls until it exits.
 func (p *Program) supervise() {
 	calls, err := p.receive()
 	if err != nil {
-		return // The process reports why, or has ended.
+		return // The process reports why, or has exited.
 	}
 	p.calls = calls
 	defer func() { _ = calls.Close() }()
@@ -147,7 +148,7 @@ func (p *Program) supervise() {
 			continue
 		}
 		if !begun {
-			// It has become the other program and opens its first file. A Go program has more addresses than the limit,
+			// It has become the other program and opens its first file. A Go program has more addresses than the limit allows,
 			// and could not start a thread under it.
 			begun = p.limit() == nil
 		}
@@ -158,7 +159,7 @@ func (p *Program) supervise() {
 			fed = true
 			p.connect(&call)
 		case opens(number) && !fed:
-			// The program has read nothing untrusted yet: it is being linked.
+			// The program is still being linked, and has not read anything untrusted yet.
 			p.respond(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 		case opens(number) && p.output != nil:
 			p.supplyOutput(&call)
@@ -168,10 +169,10 @@ func (p *Program) supervise() {
 	}
 }
 
-// mostThreads limits the threads that a program may start. A program that is configured for one has about ten.
+// mostThreads limits the threads that a program may start. A program configured to use one has about ten.
 const mostThreads = 64
 
-// threadVerdict decides on a program's call for its n-th thread.
+// threadVerdict decides about a program's call that starts its n-th thread.
 func threadVerdict(id uint64, n int) verdict {
 	if n > mostThreads {
 		return verdict{id: id, errno: -int32(unix.EAGAIN)}
@@ -179,7 +180,7 @@ func threadVerdict(id uint64, n int) verdict {
 	return verdict{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 }
 
-// limit sets the memory limits of the process.
+// limit sets the process's memory limits.
 func (p *Program) limit() error {
 	for resource, most := range map[int]uint64{unix.RLIMIT_AS: p.limits.AddressSpace, unix.RLIMIT_DATA: p.limits.Data} {
 		if most == 0 {
@@ -213,14 +214,14 @@ func (p *Program) receive() (*os.File, error) {
 	if err != nil || len(files) != 1 {
 		return nil, errors.Join(err, errors.New("the process sent no listener"))
 	}
-	// The runtime waits for a non-blocking file without a thread, until it is closed.
+	// The runtime waits for a non-blocking file without occupying a thread, until it is closed.
 	if err := unix.SetNonblock(files[0], true); err != nil {
 		return nil, errors.Join(err, unix.Close(files[0]))
 	}
 	return os.NewFile(uintptr(files[0]), "calls"), nil
 }
 
-// next waits for a call of the process.
+// next waits for the process to make a call.
 func next(raw syscall.RawConn, call *notification) error {
 	var failure error
 	err := raw.Read(func(descriptor uintptr) (done bool) {
@@ -244,7 +245,7 @@ func next(raw syscall.RawConn, call *notification) error {
 			case 0:
 				return true
 			case unix.EINTR, unix.ENOENT:
-				// The calling thread has ended.
+				// The calling thread has exited.
 			default:
 				failure = errno
 				return true
@@ -254,7 +255,7 @@ func next(raw syscall.RawConn, call *notification) error {
 	return errors.Join(err, failure)
 }
 
-// respond answers a call of the process. A call that was abandoned meanwhile needs no answer.
+// respond responds to a call. It is not an error if the call was abandoned in the meantime.
 func (p *Program) respond(v verdict) {
 	_, _ = p.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v)) //nolint:gosec // as ioctl(2) requires
 }
@@ -274,8 +275,8 @@ func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr
 	return result, err
 }
 
-// supplyOutput gives the process the output in place of the requested file. It opens the output again each time, so
-// that a program that reads its own output has two offsets.
+// supplyOutput gives the process its output in place of the requested file. It opens the output anew each time, so that
+// a program that reads its own output has two offsets.
 func (p *Program) supplyOutput(call *notification) {
 	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
 	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", p.output.Fd()), os.O_RDWR, 0)
@@ -293,7 +294,7 @@ func (p *Program) supplyOutput(call *notification) {
 	p.respond(verdict{id: call.id, value: int64(number)}) //nolint:gosec // the number of a file
 }
 
-// connect gives the process one end of a socket pair in place of the requested socket, and Accept the other.
+// connect gives the process one end of a socket pair in place of the requested socket, and passes the other to Accept.
 func (p *Program) connect(call *notification) {
 	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -12,7 +12,7 @@ import (
 	"os/exec"
 )
 
-// On systems that are used for development only, separate processes are not confined. Decoders in Go run nevertheless;
+// On systems that are only used for development, separate processes are not confined. Decoders in Go run regardless;
 // other programs do not.
 
 func self() string {
@@ -27,7 +27,7 @@ func isolate(*exec.Cmd) {}
 
 // Enter does nothing on this system.
 func Enter(Limits) error {
-	_ = raceEnabled // All programs are alike here.
+	_ = raceEnabled // The race detector makes no difference here.
 	return nil
 }
 
@@ -36,7 +36,7 @@ func Exec(Limits, string, []string) (code int, err error) {
 	return ExitNotIsolated, errUnsupported()
 }
 
-// Program is a process that calls Exec; there is none on this system.
+// Program is a process that calls Exec. This system has none.
 type Program struct{ net.Listener }
 
 // Start fails on this system.

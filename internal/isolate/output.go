@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Output stores the output of a process up to a limit, drops the rest, and reports when the limit is exceeded. It does
-// not embed the buffer, whose ReadFrom would bypass the limit of Write.
+// Output stores a process's output up to a limit, drops the rest, and reports when the limit is exceeded. It does not
+// embed the buffer, whose ReadFrom would bypass the limit in Write.
 type Output struct {
 	buffer    bytes.Buffer
 	most      int
@@ -17,12 +17,12 @@ type Output struct {
 	truncated atomic.Bool
 }
 
-// NewOutput returns an Output that stores no more than most bytes, and calls full, which may be nil, when there are more.
+// NewOutput returns an Output that stores at most most bytes. It calls full, which may be nil, once there are more.
 func NewOutput(most int, full func()) *Output {
 	return &Output{most: most, full: full}
 }
 
-// Write implements io.Writer, and accepts all input.
+// Write implements io.Writer. It accepts all input.
 func (o *Output) Write(p []byte) (int, error) {
 	take := min(len(p), o.most-o.buffer.Len())
 	o.buffer.Write(p[:take])
@@ -35,7 +35,7 @@ func (o *Output) Write(p []byte) (int, error) {
 // Truncated reports whether output was dropped.
 func (o *Output) Truncated() bool { return o.truncated.Load() }
 
-// Bytes is the stored output. Call it after the process has ended.
+// Bytes returns the stored output. Call it after the process has exited.
 func (o *Output) Bytes() []byte { return o.buffer.Bytes() }
 
 // String returns Bytes as a string.

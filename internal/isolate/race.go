@@ -5,6 +5,6 @@
 
 package isolate
 
-// raceEnabled marks a program with the race detector. The detector needs more memory than any limit allows, and calls that no
-// filter permits: such a program, which only tests use, decodes unconfined.
+// raceEnabled marks a program built with the race detector. The detector needs more memory than any limit allows, and
+// calls that no filter permits, so such a program, which only tests use, decodes unconfined.
 const raceEnabled = true

@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// mediaBuckets is the number of buckets for the names of media files. An index by name would have an entry for each of
-// the 10,000 files that a post can name, about 200 bytes each; an index by bucket has at most this many per post.
+// mediaBuckets is the number of buckets for media file names. An index by name would have an entry of about 200 bytes
+// for each of the 10,000 files that a post can name. An index by bucket has at most mediaBuckets entries per post.
 const mediaBuckets = 256
 
 // bucketNames are the names of the buckets.
@@ -29,7 +29,7 @@ var bucketNames = func() (all [mediaBuckets]string) {
 // MediaIndex finds posts by the buckets of their Media.
 const MediaIndex = "spec.mediaRefs"
 
-// IndexMedia adds MediaIndex to a cache, once per manager. The controllers of posts and of media use it.
+// IndexMedia adds MediaIndex to a cache, once per manager. The post and media controllers use it.
 func IndexMedia(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &v1alpha1.Post{}, MediaIndex, func(obj client.Object) []string {
 		post, ok := obj.(*v1alpha1.Post)
@@ -44,7 +44,7 @@ func IndexMedia(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// MediaBucket is the bucket of a media file's name.
+// MediaBucket returns the bucket of a media file name.
 func MediaBucket(name string) string { return bucketNames[bucketOf(name)] }
 
 func bucketOf(name string) byte {
@@ -54,7 +54,7 @@ func bucketOf(name string) byte {
 	return byte(sum ^ sum>>8 ^ sum>>16 ^ sum>>24) //nolint:gosec // only the lowest bits are needed
 }
 
-// MediaBuckets returns the buckets of all media files that a post names, each once, also if the cache has dropped its
+// MediaBuckets returns the distinct buckets of all media files that a post names, even if the cache has dropped its
 // references.
 func MediaBuckets(post *v1alpha1.Post) []string {
 	set, err := hex.DecodeString(post.Annotations[reducedMark])
@@ -70,7 +70,7 @@ func MediaBuckets(post *v1alpha1.Post) []string {
 	return found
 }
 
-// HasMediaRefs reports whether a post in the cache still has all its references to media files.
+// HasMediaRefs reports whether a post from the cache still has all its references to media files.
 func HasMediaRefs(post *v1alpha1.Post) bool { return post.Annotations[reducedMark] == "" }
 
 func bitsOf(spec *v1alpha1.PostSpec) []byte {

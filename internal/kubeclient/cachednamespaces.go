@@ -9,8 +9,8 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// CacheByNamespace limits a cache to the namespaces that an installation serves; nil does not limit it. An installation
-// for single namespaces may not list objects in others.
+// CacheByNamespace limits a cache to the namespaces that an installation serves. It returns nil for no limit. An
+// installation for single namespaces may not list objects in others.
 func CacheByNamespace(served configv1alpha1.Namespaces) map[string]cache.Config {
 	if len(served) == 0 {
 		return nil

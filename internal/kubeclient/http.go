@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	// idleConnections is the number of connections that are kept open. Requests are concurrent; each new TLS connection
-	// would cost more than the request.
+	// idleConnections is the number of connections kept open. Requests are concurrent, and a new TLS connection for each
+	// would cost more than the request itself.
 	idleConnections = 256
-	// idleFor is how long an idle connection is kept: the pause between two posts of many.
+	// idleFor is how long an idle connection is kept: the pause between two posts among many.
 	idleFor = 90 * time.Second
 	// dialTimeout and handshakeTimeout limit the setup of a connection.
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
 )
 
-// keepAlive detects within half a minute that a watch's connection is dead: until then a revoked key would still be
-// valid.
+// keepAlive detects a dead watch connection within half a minute. Until then, a revoked key would still be valid.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// NewHTTPClient returns a client that uses HTTP/1.1 over many connections, with the credentials and wrappers of a
-// config. With a single HTTP/2 connection, client-go's default, concurrent writes wait for one another, and all go to
-// one kube-apiserver, so that one of several does all the work (kubernetes/kubernetes#88567). An error names the
-// invalid part of the config.
+// NewHTTPClient returns a client that uses HTTP/1.1 over many connections, with the credentials and wrappers of cfg.
+// Over a single HTTP/2 connection, client-go's default, concurrent writes wait for one another and all go to one
+// kube-apiserver, which does all the work even if there are several (kubernetes/kubernetes#88567). An error names the
+// invalid part of cfg.
 func NewHTTPClient(cfg *rest.Config) (*http.Client, error) {
 	tlsConfig, err := rest.TLSConfigFor(cfg)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ReadNamespace returns the metadata of a namespace; nil if it does not exist. Herald does not cache namespaces: work
-// that is abandoned because a namespace is being deleted must not depend on a stale answer.
+// ReadNamespace returns a namespace's metadata, or nil if it does not exist. Herald does not cache namespaces:
+// abandoning work because a namespace is being deleted must not depend on stale data.
 func ReadNamespace(ctx context.Context, api client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -28,7 +28,7 @@ func ReadNamespace(ctx context.Context, api client.Reader, name string) (*metav1
 	return found, nil
 }
 
-// IsNamespaceTerminating reports whether a namespace is being deleted, or is gone.
+// IsNamespaceTerminating reports whether a namespace is being deleted, or is already gone.
 func IsNamespaceTerminating(ctx context.Context, api client.Reader, name string) (bool, error) {
 	found, err := ReadNamespace(ctx, api, name)
 	return err == nil && (found == nil || !found.DeletionTimestamp.IsZero()), err

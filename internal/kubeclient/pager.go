@@ -13,36 +13,37 @@ import (
 )
 
 const (
-	// firstPage is the number of objects of the first page of a list, and of all pages if their size is unknown.
+	// firstPage is the number of objects on the first page of a list, and on all pages if their size is unknown.
 	firstPage = 50
-	// maxPageObjects limits the objects of a page. Larger pages save no time.
+	// maxPageObjects limits the objects per page. Larger pages save no time.
 	maxPageObjects = 2000
-	// pageAim is the target size of the next page in bytes of JSON, derived from the last page: requests are few, and the
-	// decoded objects take at most about 15 MiB.
+	// pageAim is the target size of a page in bytes of JSON. The number of objects is chosen by the size of the last page,
+	// so that requests are few and the decoded objects take at most about 15 MiB.
 	pageAim = 4 << 20
 	// MaxPageBytes is the maximum size of a page in bytes of JSON. A larger page is requested again with fewer objects. A
-	// page of one object is read completely.
+	// page with a single object is always read completely.
 	MaxPageBytes = 8 << 20
-	// pageStep is the largest factor between the sizes of consecutive pages. After a page that was too large they grow by
-	// at most half a page, until the end of the list.
+	// pageStep is the largest factor between the sizes of consecutive pages. After a page that was too large, pages grow
+	// by at most half, until the end of the list.
 	pageStep = 4
 )
 
-// errTooLarge means that a page has more bytes than MaxPageBytes.
+// errTooLarge means that a page is larger than MaxPageBytes.
 var errTooLarge = errors.New("the page is larger than is read at once")
 
 // Page are the parameters of a request to the Kubernetes API.
 type Page struct {
-	// Limit is the maximum number of objects, and Continue the token of the page.
+	// Limit is the maximum number of objects, and Continue is the token of the page.
 	Limit    int64
 	Continue string
 }
 
-// EachPage reads a list to its end, in pages that are limited in bytes. The API limits a page by the number of objects,
-// as does the pager of client-go, and objects differ: 2,000 posts are some megabytes, or half a gigabyte. read requests
-// one page, with the given context, by a client whose transport is wrapped by WrapTransport, and returns the token of
-// the next page; "" after the last. It must use a page only when it returns no error: a page may be requested again
-// with fewer objects.
+// EachPage reads a list to its end, in pages limited by size in bytes. The API limits a page by the number of objects,
+// as does client-go's pager, and objects vary: 2,000 posts take a few megabytes, or half a gigabyte.
+//
+// read requests one page, with the given context, through a client whose transport is wrapped by WrapTransport. It
+// returns the token of the next page, or "" after the last. It must not use a page unless the request succeeded: a page
+// may be requested again with fewer objects.
 func EachPage(ctx context.Context, read func(ctx context.Context, page Page) (next string, err error)) error {
 	page, ceiling := Page{Limit: firstPage}, int64(maxPageObjects)
 	for {
@@ -63,8 +64,8 @@ func EachPage(ctx context.Context, read func(ctx context.Context, page Page) (ne
 	}
 }
 
-// after returns the number of objects for the next page, after a page of limit objects with the given size in bytes; 0
-// if that is unknown.
+// after returns the number of objects for the next page, after a page of limit objects that took the given number of
+// bytes, or 0 if that is unknown.
 func after(limit, bytes int64) int64 {
 	if bytes == 0 {
 		return limit
@@ -73,10 +74,10 @@ func after(limit, bytes int64) int64 {
 	return min(max(next, limit/pageStep, 1), limit*pageStep, maxPageObjects)
 }
 
-// key is the context key of a page's count.
+// key is the context key for a page's count.
 type key struct{}
 
-// count is the state of the page that is being read.
+// count is the state of the page being read.
 type count struct {
 	// whole disables the limit.
 	whole bool
@@ -84,7 +85,7 @@ type count struct {
 }
 
 // WrapTransport wraps the transport of the client that EachPage reads with. It reads those pages up to MaxPageBytes,
-// and passes all other responses unchanged.
+// and passes all other responses through unchanged.
 func WrapTransport(next http.RoundTripper) http.RoundTripper { return countingTransport{next} }
 
 type countingTransport struct{ next http.RoundTripper }

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// reducedMark is the annotation of a reduced object. For posts its value has the buckets; see MediaBuckets.
+	// reducedMark is the annotation of a reduced object. For posts, its value lists the buckets; see MediaBuckets.
 	reducedMark = "left out: this is a copy in the memory of Herald, not the object"
 
-	// MaxUnreduced is the size limit in bytes of objects that are stored unchanged. It applies to the texts of a post,
-	// and to the foreign metadata of any object. An ordinary post to all platforms has less.
+	// MaxUnreduced is the size in bytes up to which objects are stored unchanged. It applies to a post's texts, and to the
+	// foreign metadata of any object. An ordinary post to all platforms has less.
 	MaxUnreduced = 4 << 10
-	// smallRefs is the size limit in bytes of the references to media files that a reduced post keeps: 400 files by the
-	// names that Herald gives.
+	// smallRefs is the size in bytes up to which a reduced post keeps its references to media files: 400 files with names
+	// that Herald gives.
 	smallRefs = 16 << 10
 
-	// heraldPrefix is the prefix of Herald's annotations and labels. maxHeraldBytes limits the stored bytes of each: it
-	// is many times the size that Herald writes.
+	// heraldPrefix is the prefix of Herald's annotations and labels. maxHeraldBytes limits the stored bytes of each, to
+	// many times the size that Herald writes.
 	heraldPrefix   = "social.herald.dev/"
 	maxHeraldBytes = 16 << 10
 )
@@ -38,16 +38,15 @@ func IsComplete(obj metav1.Object) bool {
 	return !marked
 }
 
-// TransformForCache reduces an object before the manager's cache stores it. A team may store hundreds of posts of the
-// largest size, which wait for months: the cache stores ordinary objects unchanged, and of large ones only the fields
-// that are read while they wait.
+// TransformForCache reduces an object before the manager's cache stores it. A team may have hundreds of maximum-size
+// posts that wait for months. The cache stores ordinary objects unchanged, but of large ones only the fields that are
+// read while they wait.
 //
-// A reduced object is marked by an annotation whose name is invalid in Kubernetes. Therefore the API server rejects it
-// if it is written back, and it cannot replace the object. The status of a marked object can be written, since the API
-// server ignores everything else in such a write.
+// A reduced object carries an annotation whose name is invalid in Kubernetes, so the API server rejects it if somebody
+// writes it back, and it cannot replace the object. The status of such an object can still be written, since the API
+// server ignores everything else in a status write.
 //
-// The transform drops the managed fields of all kinds, and large fields of
-// the kinds that teams create.
+// The transform drops the managed fields of all kinds, and large fields of the kinds that teams create.
 func TransformForCache(obj any) (any, error) {
 	object, ok := obj.(metav1.Object)
 	if !ok {
@@ -79,7 +78,7 @@ func transformPost(post *v1alpha1.Post) {
 	dropMetadata(post, buckets)
 }
 
-// foreignMetadata is the size in bytes of the metadata that Herald does not read.
+// foreignMetadata returns the size in bytes of the metadata that Herald does not read.
 func foreignMetadata(object metav1.Object) (bytes int) {
 	for name, value := range object.GetAnnotations() {
 		bytes += len(name) + len(value)
@@ -117,7 +116,7 @@ func heraldKeys(all map[string]string) map[string]string {
 	return kept
 }
 
-// textsOf is the size in bytes of a post's texts.
+// textsOf returns the size in bytes of a post's texts.
 func textsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
@@ -145,7 +144,7 @@ func dropTexts(spec *v1alpha1.PostSpec) {
 	}
 }
 
-// refsOf is the size in bytes of a post's references to media files.
+// refsOf returns the size in bytes of a post's references to media files.
 func refsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	const header = 16 // of a string in memory
 	for name := range mediaOf(spec) {
@@ -154,7 +153,7 @@ func refsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	return bytes
 }
 
-// mediaOf returns the names of the media files that a post names, in its order.
+// mediaOf returns the names of the media files that a post refers to, in order.
 func mediaOf(spec *v1alpha1.PostSpec) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		lists := make([][]v1alpha1.LocalReference, 0, 2)

@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fetch downloads a file from an address that a user chose. It uses HTTPS only, and limits redirects, size and
-// time. It connects to public addresses only: it checks the address of each connection after the name was resolved, so
-// that neither a redirect nor a name that resolves differently the second time leads inside. The file is streamed and
-// not held in memory.
+// Package fetch downloads a file from a URL that a user chose. It uses only HTTPS, and limits redirects, size and time.
+// It connects only to public addresses: it checks the address of each connection after resolving the name, so that
+// neither a redirect nor a name that resolves differently the second time leads inside. The file is streamed, not held
+// in memory.
 package fetch
 
 import (
@@ -27,25 +27,25 @@ import (
 )
 
 const (
-	// DefaultTimeout is the timeout of a download from its first byte to its last: 1 GB takes 15 minutes at 10 Mbit/s.
+	// DefaultTimeout is the timeout for a download as a whole: 1 GB takes 15 minutes at 10 Mbit/s.
 	DefaultTimeout = 15 * time.Minute
 
-	// maxRedirects limits the redirects. Real servers use one or two: to another host, to a signed address.
+	// maxRedirects limits redirects. Real servers use one or two: to another host, then to a signed URL.
 	maxRedirects = 5
 
-	// Limits of the steps before the file itself.
+	// Timeouts for the steps before the file itself.
 	dialTimeout   = 10 * time.Second
 	headerTimeout = 30 * time.Second
 	maxHeader     = 64 << 10
 )
 
-// Options configure a Client. The zero value is right outside tests.
+// Options configure a Client. Outside of tests, use the zero value.
 type Options struct {
 	// Timeout is the timeout of one download as a whole; defaults to DefaultTimeout.
 	Timeout time.Duration
 	// StallTimeout is how long a server may send fewer than MinSpeed bytes per second; defaults to DefaultStallTimeout.
 	StallTimeout time.Duration
-	// Allow returns an error for a forbidden address; defaults to publicaddr.Check.
+	// Allow returns an error if an address is forbidden. It defaults to publicaddr.Check.
 	Allow func(netip.Addr) error
 	// Roots are the trusted certificate authorities; defaults to the system's.
 	Roots *x509.CertPool
@@ -80,7 +80,7 @@ func New(o Options) *Client {
 			ResponseHeaderTimeout:  headerTimeout,
 			MaxResponseHeaderBytes: maxHeader,
 			DisableKeepAlives:      true,
-			// Without compression the announced length is the length of the file, and few bytes cannot expand to many.
+			// Without compression, the announced length is the length of the file, and a few bytes cannot expand to many.
 			DisableCompression: true,
 		},
 	}}
@@ -124,17 +124,18 @@ func check(u *url.URL) error {
 
 // Expected describes the expected file.
 type Expected struct {
-	// MIMEType is the requested type. The type of the response is ignored: many servers are wrong, and the content is
+	// MIMEType is the type to request. The type in the response is ignored: many servers get it wrong, and the content is
 	// examined later.
 	MIMEType string
-	// Size is the exact size in bytes; zero accepts the server's.
+	// Size is the exact size in bytes. Zero accepts whatever size the server announces.
 	Size int64
 	// MaxSize is the largest accepted size, in bytes.
 	MaxSize int64
 }
 
 // Get downloads a file and passes it to take, with its exact size in bytes. Reading the body fails as soon as it turns
-// out to be longer or shorter. A *DownloadError is the fault of the file or its server; any other error is take's.
+// out to be longer or shorter. A *DownloadError is the fault of the file or its server; any other error comes from
+// take.
 func (c *Client) Get(ctx context.Context, address string, want Expected, take func(ctx context.Context, size int64, body io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -158,7 +159,7 @@ func (c *Client) Get(ctx context.Context, address string, want Expected, take fu
 	if err != nil {
 		return explain(err)
 	}
-	defer func() { _ = response.Body.Close() }() // Errors of Close do not affect the read bytes.
+	defer func() { _ = response.Body.Close() }() // Errors from Close do not affect what was read.
 	size, err := sizeOf(response, want)
 	if err != nil {
 		return err
@@ -201,8 +202,8 @@ func sizeOf(response *http.Response, want Expected) (int64, error) {
 	}
 }
 
-// checkStatus returns the error of a status. A failure that may pass is transient, including a file that is published a
-// little later than its Media.
+// checkStatus returns the error for an HTTP status. It is transient if a retry may succeed, for example because the
+// file is published a little later than its Media.
 func checkStatus(status int) error {
 	switch {
 	case status == http.StatusOK:
@@ -216,7 +217,7 @@ func checkStatus(status int) error {
 	}
 }
 
-// exactly reads a body that must have the given size.
+// exactly reads a body that must have exactly the given size.
 type exactly struct {
 	from    io.Reader
 	left    int64
@@ -252,7 +253,7 @@ func (e *exactly) Read(p []byte) (int, error) {
 // checkEOF checks that nothing follows the announced size.
 func (e *exactly) checkEOF() error {
 	if e.left > 0 {
-		return nil // The reader did not want the rest.
+		return nil // The consumer did not read to the end.
 	}
 	var more [1]byte
 	if n, _ := io.ReadFull(e.from, more[:]); n > 0 {
@@ -261,8 +262,8 @@ func (e *exactly) checkEOF() error {
 	return e.problem
 }
 
-// DownloadError is why a file cannot be downloaded. Its message is stable and safe to show to the user who chose the
-// URL: it reveals nothing about Herald's network.
+// DownloadError is the reason a file cannot be downloaded. Its message is stable and safe to show to the user who chose
+// the URL: it reveals nothing about Herald's network.
 type DownloadError struct {
 	// Message completes a sentence about the source.
 	Message string
@@ -283,14 +284,14 @@ func transient(cause error, format string, args ...any) *DownloadError {
 	return &DownloadError{Message: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// noPublicAddress is the common error of a name without an address and of a name that leads inside: two errors would
-// reveal to the user who chose the URL which names exist in the cluster. It is not final, since a name may be created
-// later.
+// noPublicAddress is the error both for a name without an address and for a name that leads inside. Two different
+// errors would reveal to the user who chose the URL which names exist in the cluster. It is not final, since a name may
+// be created later.
 func noPublicAddress(cause error) *DownloadError {
 	return transient(cause, "it leads to no public server")
 }
 
-// explain describes an error of the connection.
+// explain describes a connection error.
 func explain(err error) error {
 	var (
 		problem *DownloadError
@@ -300,7 +301,7 @@ func explain(err error) error {
 		request *url.Error
 	)
 	if errors.As(err, &request) {
-		err = request.Err // It goes to the log without the URL, which may hold a secret.
+		err = request.Err // It is logged without the URL, which may contain a secret.
 	}
 	switch {
 	case errors.As(err, &problem):

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// MinSpeed is the average number of bytes per second that a server must send.
+	// MinSpeed is the average number of bytes per second that a server must deliver.
 	MinSpeed = 16 << 10
 	// DefaultStallTimeout is how long a download may stay below MinSpeed.
 	DefaultStallTimeout = 30 * time.Second
 )
 
-// errSlow ends a download whose server sends a byte now and then: it would hold its place for as long as a file of a
-// gigabyte.
+// errSlow aborts a download whose server sends a byte now and then. Otherwise it would occupy its slot for as long as a
+// 1 GB file does.
 var errSlow = transient(nil, "the server sends fewer than %d KiB in a second", MinSpeed>>10)
 
-// paced reads a body and aborts if the server is too slow. It has a time budget: waiting consumes it, and each byte
-// restores some, so that an otherwise fast server may pause. The reader's own time between two reads does not count,
-// since the store may be slow.
+// paced reads a body and aborts if the server is too slow. It has a time budget: waiting uses it up, and each byte
+// restores some, so that an otherwise fast server may pause. The time that the reader takes between two reads does not
+// count, since the store may be slow.
 type paced struct {
 	from  io.Reader
 	clock clock.WithDelayedExecution
-	// full is the initial budget, and left the rest of it.
+	// full is the initial budget, and left is what remains of it.
 	full, left time.Duration
-	// end aborts the download, since a read that waits for the server does not return by itself.
+	// end aborts the download. A read that is waiting for the server does not return by itself.
 	end context.CancelCauseFunc
 }
 

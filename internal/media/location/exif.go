@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// EXIF is a graph of directories in the form of a TIFF file (EXIF 2.32, section 4.5; TIFF 6.0, section 2). Its author
-// controls it, so the traversal has limits.
+// EXIF is a graph of directories in the format of a TIFF file (EXIF 2.32, section 4.5; TIFF 6.0, section 2). Its author
+// controls it, so the traversal is limited.
 const (
 	exifName = "Exif\x00\x00"
 
@@ -19,15 +19,15 @@ const (
 	entryLength = 12
 	countLength = 2
 	nextLength  = 4
-	// mostDirectories limits the directories. Photos have six.
+	// mostDirectories limits the number of directories. Photos have six.
 	mostDirectories = 32
-	// mostValues limits the offsets that are read of one entry.
+	// mostValues limits the offsets read from one entry.
 	mostValues = 1024
-	// mostWork limits the work of a pass, in entries and values. Photos have a few hundred.
+	// mostWork limits the work per pass, in entries and values. Photos have a few hundred.
 	mostWork = 1 << 16
 	// workOf is the number of bytes of nested metadata that count as one entry.
 	workOf = 64
-	// mostPasses limits the passes over the metadata. Directories that overlap may need more than one.
+	// mostPasses limits the passes over the metadata. Overlapping directories may need more than one.
 	mostPasses = 4
 )
 
@@ -46,8 +46,8 @@ const (
 	tagInterop     = 0xa005
 )
 
-// cleanExif removes the directory of the location (GPS) from metadata, and names of places from nested metadata. If the
-// location remains in tangled metadata, it clears all of it.
+// cleanExif removes the location (GPS) directory from metadata, and place names from nested metadata. If that fails to
+// remove the location because the metadata is tangled, it clears all of it.
 func cleanExif(data []byte) {
 	if bytes.HasPrefix(data, []byte(exifName)) {
 		data = data[len(exifName):]
@@ -68,16 +68,16 @@ func cleanExif(data []byte) {
 	clear(data)
 }
 
-// isTIFF reports whether data starts like metadata in the form of a TIFF file.
+// isTIFF reports whether data starts like metadata in TIFF format.
 func isTIFF(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("II*\x00")) || bytes.HasPrefix(data, []byte("MM\x00*"))
 }
 
-// tiff is metadata that is being cleaned.
+// tiff is the metadata being cleaned.
 type tiff struct {
 	data  []byte
 	order binary.ByteOrder
-	// directories are the found directories, and used are the spans that belong to them.
+	// directories are the directories found, and used are the spans that belong to them.
 	directories []directory
 	used        []span
 	// places are the offsets of location directories.
@@ -89,14 +89,14 @@ type tiff struct {
 // directory is a list of entries.
 type directory struct {
 	at int64
-	// entries counts the entries that are present; whole means that none is missing.
+	// entries is the number of entries present; whole means that none is missing.
 	entries int64
 	whole   bool
-	// places counts the entries that refer to locations.
+	// places is the number of entries that refer to locations.
 	places int
 }
 
-// entry is an entry of a directory; at is the offset of its value, or of its value's offset.
+// entry is an entry in a directory; at is the offset of its value, or of its value's offset.
 type entry struct {
 	tag, kind uint16
 	count     uint32
@@ -158,7 +158,7 @@ func (t *tiff) walk(first int64) {
 	}
 }
 
-// directory reads the head of a directory; false if there is none.
+// directory reads a directory's head. It returns false if there is none.
 func (t *tiff) directory(at int64) (d directory, ok bool) {
 	if at < tiffHeader || at+countLength > int64(len(t.data)) {
 		return d, false
@@ -174,7 +174,7 @@ func (t *tiff) entry(d *directory, i int64) entry {
 	return entry{t.order.Uint16(t.data[at:]), t.order.Uint16(t.data[at+2:]), t.order.Uint32(t.data[at+4:]), at + 8}
 }
 
-// visit records the spans of an entry, and returns the directories that it refers to. It does not follow a location
+// visit records an entry's spans, and returns the directories that it refers to. It does not follow a location
 // directory.
 func (t *tiff) visit(d *directory, e entry) (leads []int64) {
 	if e.tag == tagGPS {
@@ -198,7 +198,7 @@ func (t *tiff) visit(d *directory, e entry) (leads []int64) {
 	return nil
 }
 
-// cleanWithin cleans nested metadata of another form. It does not recurse into EXIF, which could be endless.
+// cleanWithin cleans nested metadata in another format. It does not recurse into EXIF, which might never end.
 func cleanWithin(tag uint16, data []byte) {
 	switch tag {
 	case tagXMP:
@@ -210,7 +210,7 @@ func cleanWithin(tag uint16, data []byte) {
 	}
 }
 
-// pixels records the spans of a preview. One entry has its position and another its length.
+// pixels records the spans of a preview. One entry holds its position and another its length.
 func (t *tiff) pixels(d *directory, placed entry) {
 	t.work -= d.entries
 	sized := map[uint16]uint16{tagStrips: tagStripBytes, tagPreview: tagPreviewSize}[placed.tag]
@@ -229,7 +229,7 @@ func (t *tiff) pixels(d *directory, placed entry) {
 
 // value returns the position of an entry's value.
 func (t *tiff) value(e entry) span {
-	sizes := [...]int64{1, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4} // by the kind
+	sizes := [...]int64{1, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4} // by type
 	size := int64(1)
 	if int(e.kind) < len(sizes) {
 		size = sizes[e.kind]
@@ -247,7 +247,7 @@ func (t *tiff) within(at, length int64) span {
 	return span{start, min(start+length, int64(len(t.data)))}
 }
 
-// numbers reads the value of an entry that has numbers of 16 or 32 bits.
+// numbers reads the value of an entry that holds 16-bit or 32-bit numbers.
 func (t *tiff) numbers(e entry) (all []int64) {
 	const short = 3
 	value := t.value(e)
@@ -267,7 +267,7 @@ func (t *tiff) numbers(e entry) (all []int64) {
 	return all
 }
 
-// empty fills a location directory, and the values of its entries, with zeros, except the spans that belong to other
+// empty fills a location directory and its entries' values with zeros, except for spans that belong to other
 // directories.
 func (t *tiff) empty(at int64) {
 	d, ok := t.directory(at)
@@ -295,8 +295,8 @@ func (t *tiff) empty(at int64) {
 	}
 }
 
-// drop removes the entries that refer to locations from a directory: the following entries, and the offset of the next
-// directory, move up.
+// drop removes from a directory the entries that refer to locations. The entries after them move up, as does the offset
+// of the next directory.
 func (t *tiff) drop(d *directory) {
 	start := d.at + countLength
 	end := start + d.entries*entryLength
@@ -316,7 +316,7 @@ func (t *tiff) drop(d *directory) {
 	clear(t.data[kept:end])
 }
 
-// union sorts spans and joins those that touch.
+// union sorts spans and merges those that touch.
 func union(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	joined := spans[:0]

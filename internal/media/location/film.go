@@ -9,44 +9,45 @@ import (
 )
 
 // A film is a tree of boxes (ISO 14496-12, section 4.2; QuickTime File Format, "Atoms"). A box with a location becomes
-// a box of free space; see metadata.go. Locations in samples, among the frames, are filled with zeros; see tracks.go.
+// a box of free space; see metadata.go. Locations in samples, which are stored among the frames, are filled with zeros;
+// see tracks.go.
 
 const (
-	// mostBoxes limits the boxes of one file, as for the probe.
+	// mostBoxes limits the boxes in a file, as in package probe.
 	mostBoxes = 1_000_000
-	// mostTracks limits the tracks of a film, as for the probe.
+	// mostTracks limits the tracks in a film, as in package probe.
 	mostTracks = 128
-	// The lengths of a box's header: boxHeader with a size of 32 bits, and longBoxHeader with a size of 64 bits.
+	// The lengths of a box header: boxHeader with a 32-bit size, and longBoxHeader with a 64-bit size.
 	boxHeader, longBoxHeader = 8, 16
-	// mostMedia limits the parts with frames that are recorded. A film without fragments has one.
+	// mostMedia limits how many parts with frames are recorded. A film without fragments has one.
 	mostMedia = mostPatches
 )
 
-// box is the position of a box: it starts at the offset at, and its content is [start, end).
+// box is the position of a box: it starts at at, and its content is [start, end).
 type box struct {
 	kind string
 	at   int64
 	span
 }
 
-// film is a film that is being cleaned.
+// film is the film being cleaned.
 type film struct {
 	*cleaner
 
-	// whole is its position in the file: offsets in it count from its start.
+	// whole is its position in the file. Offsets in the film count from its start.
 	whole span
 	// media are the parts with frames and samples. fragments is true if there are fragments.
 	media     []span
 	fragments bool
-	// tracks are the tracks of the film; the last one is being read.
+	// tracks are the film's tracks; the last one is being read.
 	tracks []track
 	// blocks are tables of the data that dashboard cameras write among the frames.
 	blocks []span
-	// usual is the size of a sample in fragments, by track.
+	// usual is the default sample size in fragments, by track.
 	usual map[uint32]uint32
 }
 
-// film cleans a film, and returns its end: the following data is not a box.
+// film cleans a film, and returns its end, where data that is not a box begins.
 func (c *cleaner) film(whole span) (end int64) {
 	f := film{cleaner: c, whole: whole, usual: map[uint32]uint32{}}
 	end = f.walk(whole, "", f.top)
@@ -70,8 +71,8 @@ func (c *cleaner) film(whole span) (end int64) {
 	return end
 }
 
-// walk visits the boxes in a span, within a box of the kind outer, and returns the end of the last one. An invalid box
-// ends it, as it does for players.
+// walk visits the boxes in a span, within a box of kind outer, and returns the end of the last one. Like players, it
+// stops at an invalid box.
 func (f *film) walk(in span, outer string, visit func(outer string, b box)) (end int64) {
 	for at := in.start; in.end-at >= boxHeader; {
 		b, ok := f.box(at, in.end)
@@ -88,7 +89,7 @@ func (f *film) walk(in span, outer string, visit func(outer string, b box)) (end
 	return in.end
 }
 
-// box reads the header of a box that must end by the end given; false if there is none.
+// box reads the header of a box that must not extend beyond end. It returns false if there is none.
 func (f *film) box(at, end int64) (b box, ok bool) {
 	var head [boxHeader]byte
 	if !f.read(head[:], at) {
@@ -97,7 +98,7 @@ func (f *film) box(at, end int64) (b box, ok bool) {
 	b = box{kind: string(head[4:]), at: at, span: span{at + boxHeader, end}}
 	size := uint64(binary.BigEndian.Uint32(head[:]))
 	switch size {
-	case 0: // It takes the rest.
+	case 0: // It extends to the end.
 		return b, true
 	case 1:
 		if !f.read(head[:], at+boxHeader) {
@@ -112,7 +113,7 @@ func (f *film) box(at, end int64) (b box, ok bool) {
 	return b, true
 }
 
-// top reads a box of the file itself, and the boxes that describe the film.
+// top reads a box at the top level of the file, and the boxes that describe the film.
 func (f *film) top(outer string, b box) {
 	switch outer + "/" + b.kind {
 	case "/mdat":
@@ -143,7 +144,7 @@ func (f *film) top(outer string, b box) {
 	}
 }
 
-// trackID reads the number of a track from its tkhd (ISO 14496-12, section 8.3.2).
+// trackID reads a track's number from its tkhd (ISO 14496-12, section 8.3.2).
 func (f *film) trackID(b box) uint32 {
 	const short, wide = 12, 20 // after the version and two times of 4 or 8 bytes
 	version := f.word(b.span, 0) >> 24
@@ -153,7 +154,7 @@ func (f *film) trackID(b box) uint32 {
 	return f.word(b.span, wide)
 }
 
-// word reads 32 bits at an offset of a box's content; zero if they are missing.
+// word reads 32 bits at an offset in a box's content, or returns zero if they are missing.
 func (f *film) word(in span, at int64) uint32 {
 	var data [4]byte
 	if at < 0 || at > in.length()-int64(len(data)) || !f.read(data[:], in.start+at) {
@@ -162,7 +163,7 @@ func (f *film) word(in span, at int64) uint32 {
 	return binary.BigEndian.Uint32(data[:])
 }
 
-// free converts a box to free space.
+// free turns a box into free space.
 func (f *film) free(b box) {
 	f.found.replace(b.at+4, []byte("free"))
 	f.found.fill(b.span, 0)

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// atOnce limits concurrent searches. A search of a file holds a megabyte, and a few more for hostile metadata.
+	// atOnce limits concurrent searches. Searching a file takes a megabyte of memory, and a few more for hostile metadata.
 	atOnce = 2
-	// maxCached limits the approximate size in bytes of cached results. Almost all take a hundred.
+	// maxCached limits the approximate size of cached results in bytes. Almost all take about a hundred.
 	maxCached = 16 << 20
 )
 
@@ -28,15 +28,15 @@ type File struct {
 	Size                int64
 }
 
-// Finder searches files in the store, each once. It is safe for concurrent use.
+// Finder searches files in the store, each only once. It is safe for concurrent use.
 type Finder struct {
 	open      store.Open
 	searching singleflight.Group
 	places    chan struct{}
 
 	mu sync.Mutex
-	// entries has the results by key and etag. used has the same results, the last used first, and cachedBytes their
-	// size.
+	// entries holds the results by key and etag. used holds the same results, most recently used first, and cachedBytes is
+	// their size.
 	entries     map[string]*list.Element
 	used        *list.List
 	cachedBytes int64
@@ -49,13 +49,13 @@ type result struct {
 	err   error
 }
 
-// NewFinder returns a Finder of files that open reads.
+// NewFinder returns a Finder for files that open reads.
 func NewFinder(open store.Open) *Finder {
 	return &Finder{open: open, places: make(chan struct{}, atOnce), entries: map[string]*list.Element{}, used: list.New()}
 }
 
-// Find is like the function Find, for a file in the store. Calls for one file share one search, which continues even if
-// all of them stop waiting. The error may be the store's.
+// Find is like the function Find, for a file in the store. Calls for the same file share one search, which continues
+// even if all of them stop waiting. The error may come from the store.
 func (f *Finder) Find(ctx context.Context, file File) (Patches, error) {
 	id := file.Key + "\n" + file.ETag
 	if known, ok := f.recall(id); ok {
@@ -113,7 +113,7 @@ func (f *Finder) remember(r *result) {
 	}
 }
 
-// forget drops a result; nil is ignored.
+// forget drops a result. It ignores nil.
 func (f *Finder) forget(at *list.Element) {
 	if at == nil {
 		return
@@ -124,5 +124,5 @@ func (f *Finder) forget(at *list.Element) {
 	}
 }
 
-// weight is the approximate size of a result.
+// weight returns the approximate size of a result.
 func (r *result) weight() int64 { return 2*patchCosts + 2*int64(len(r.id)) + r.found.Weight() }

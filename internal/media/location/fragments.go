@@ -9,7 +9,7 @@ import (
 	"sort"
 )
 
-// mostUsual limits the tracks with a recorded default size.
+// mostUsual limits the tracks whose default size is recorded.
 const mostUsual = 1024
 
 // defaults reads trex, the default size of a track's samples in fragments (ISO 14496-12, section 8.8.3).
@@ -20,7 +20,7 @@ func (f *film) defaults(b box) {
 	}
 }
 
-// mediaFrom returns the parts with frames that end after an offset.
+// mediaFrom returns the parts with frames that end after the given offset.
 func (f *film) mediaFrom(at int64) []span {
 	return f.media[sort.Search(len(f.media), func(i int) bool { return f.media[i].end > at }):]
 }
@@ -30,7 +30,7 @@ func (f *film) fragment(_ string, b box) {
 	if b.kind != "moof" {
 		return
 	}
-	// A run without a position follows the previous one, and the first one follows the fragment.
+	// A run without a position follows the previous one; the first one follows the fragment.
 	next := b.at - f.whole.start
 	f.walk(b.span, b.kind, func(_ string, track box) {
 		if track.kind != "traf" {
@@ -42,14 +42,14 @@ func (f *film) fragment(_ string, b box) {
 	})
 }
 
-// run is the part of one track in one fragment.
+// run is one track's part of one fragment.
 type run struct {
 	film *film
-	// places is true if its samples are locations, and size is the default length of a sample.
+	// places is true if the samples are locations, and size is the default sample length.
 	places bool
 	size   uint32
-	// moof is the start of the fragment, base the origin of offsets, and next the position of the next samples without
-	// one; all are offsets in the film.
+	// moof is the start of the fragment, base the origin of offsets, and next the position of the next samples if they
+	// have none of their own. All are offsets in the film.
 	moof, base, next int64
 }
 
@@ -62,7 +62,7 @@ func (r *run) read(_ string, b box) {
 	}
 }
 
-// readHeader reads the header of a track in a fragment (ISO 14496-12, section 8.8.7).
+// readHeader reads a track's header in a fragment (ISO 14496-12, section 8.8.7).
 func (r *run) readHeader(b box) {
 	const (
 		id, fixed                                       = 4, 8

@@ -8,10 +8,10 @@ import (
 	"encoding/binary"
 )
 
-// photoshopName is the prefix of Photoshop's resources in a JPEG.
+// photoshopName is the prefix of Photoshop resources in a JPEG.
 const photoshopName = "Photoshop 3.0\x00"
 
-// The resources of Photoshop that hold metadata (Adobe Photoshop File Formats, "Image Resource IDs").
+// The Photoshop resources that hold metadata (Adobe Photoshop File Formats, "Image Resource IDs").
 const (
 	resourceIPTC  = 0x0404
 	resourceExif1 = 0x0422
@@ -19,8 +19,8 @@ const (
 	resourceXMP   = 0x0424
 )
 
-// cleanResources removes places from the metadata in Photoshop's resources: each consists of four letters, a number, a
-// name and its data, the last two of an even length.
+// cleanResources removes places from metadata in Photoshop resources. Each resource consists of four letters, a number,
+// a name and its data; the last two are padded to an even length.
 func cleanResources(data []byte, withExif bool) {
 	const mark, idLength, sizeLength = "8BIM", 2, 4
 	for {
@@ -53,15 +53,15 @@ func cleanResources(data []byte, withExif bool) {
 	}
 }
 
-// cleanIPTC overwrites the names of places with blanks (IPTC-NAA Information Interchange Model 4.2, section 6): of the
-// content, the city, its part, the province and the country.
+// cleanIPTC overwrites place names with blanks (IPTC-NAA Information Interchange Model 4.2, section 6): those of the
+// content, and the city, sublocation, province and country.
 func cleanIPTC(data []byte) {
 	const mark, record, head, long = 0x1c, 2, 5, 0x8000
 	for len(data) >= head && data[0] == mark {
 		kind, number, length := data[1], data[2], int(binary.BigEndian.Uint16(data[3:]))
 		data = data[head:]
 		if length >= long {
-			// A long length is a number with the given number of bytes.
+			// A long length is a number that takes the given number of bytes.
 			digits := length - long
 			if digits > 4 || digits > len(data) {
 				return

@@ -15,7 +15,7 @@ import (
 
 // Markers of a JPEG, after the byte 0xff (ITU-T T.81, table B.1).
 const (
-	jpegStuffed = 0x00 // no marker: 0xff as a value
+	jpegStuffed = 0x00 // not a marker: 0xff as a value
 	jpegTEM     = 0x01
 	jpegRST0    = 0xd0 // the first marker without a length
 	jpegEOI     = 0xd9 // the last one, which ends the picture
@@ -25,14 +25,14 @@ const (
 	jpegMark    = 0xff
 )
 
-// goProName is the prefix of GoPro's metadata in photos, which films have in a track.
+// goProName is the prefix of GoPro's metadata in photos. Films have it in a track.
 const goProName = "GoPro\x00"
 
 // mostAppended limits the pictures and films after the first one. Photos have three.
 const mostAppended = 1000
 
-// cleanAppended cleans all pictures and films after the first one: cameras append larger previews and maps of
-// brightness, which have their own metadata, and the film of a photo that moves.
+// cleanAppended cleans all pictures and films after the first one. Cameras append larger previews, gain maps, and the
+// film of a motion photo, each with its own metadata.
 func (c *cleaner) cleanAppended(at int64) {
 	const picture, film, reach = "\xff\xd8\xff", "ftyp", 4
 	for range mostAppended {
@@ -50,7 +50,7 @@ func (c *cleaner) cleanAppended(at int64) {
 	c.failf("has more than %d pictures or films behind the first, each of which may say where it was taken", mostAppended)
 }
 
-// hit is the first result of a search; the zero value is none.
+// hit is the first match of a search. The zero value means no match.
 type hit struct {
 	at   int64
 	kind string
@@ -59,10 +59,10 @@ type hit struct {
 // longestMark is the length of the longest mark that is searched for.
 const longestMark = len(pngEnd)
 
-// search searches a span for one of two marks.
+// search searches a span for either of two marks.
 func (c *cleaner) search(in span, one, other string) hit {
 	const step = 32 << 10
-	reach := max(len(one), len(other)) - 1 // A mark may cross two steps.
+	reach := max(len(one), len(other)) - 1 // A mark may span two steps.
 	if c.buffer == nil {
 		c.buffer = make([]byte, step+longestMark)
 	}
@@ -114,13 +114,13 @@ type jpegMetadata struct {
 	extended  map[string][]extension
 }
 
-// extension is a part of a long XMP, with its offset in that.
+// extension is a part of a long XMP, with its offset in the whole.
 type extension struct {
 	offset uint32
 	span
 }
 
-// read cleans the metadata of a segment, or stores its position until all of it was found.
+// read cleans a segment's metadata, or stores its position until all parts have been found.
 func (m *jpegMetadata) read(marker byte, segment span, name string) {
 	after := func(head string) span { return span{segment.start + int64(len(head)), segment.end} }
 	switch {
@@ -137,7 +137,7 @@ func (m *jpegMetadata) read(marker byte, segment span, name string) {
 	}
 }
 
-// extend records a part of a long XMP: 32 letters that identify it, its length, and the offset of the part.
+// extend records a part of a long XMP: 32 letters that identify the XMP, its length, and the part's offset.
 func (m *jpegMetadata) extend(segment span) {
 	const name, offset, head, most = 32, 36, 40, 1024
 	var data [head]byte
@@ -150,7 +150,7 @@ func (m *jpegMetadata) extend(segment span) {
 	}
 }
 
-// finish cleans the metadata that spans segments.
+// finish cleans metadata that spans segments.
 func (m *jpegMetadata) finish() {
 	if len(m.resources) > 0 {
 		m.edit(m.resources, func(data []byte) { cleanResources(data, true) })
@@ -165,7 +165,7 @@ func (m *jpegMetadata) finish() {
 	}
 }
 
-// cleanTelemetry clears a camera's measurements, if they include locations.
+// cleanTelemetry clears a camera's measurements if they include locations.
 func cleanTelemetry(data []byte) {
 	if bytes.Contains(data, []byte("GPS")) {
 		clear(data)
@@ -186,7 +186,7 @@ func (r *jpegReader) byte() (byte, bool) {
 	return b, err == nil
 }
 
-// marker advances to the next marker. Pixels and bytes between two parts have none.
+// marker advances to the next marker, skipping pixels and bytes between two parts.
 func (r *jpegReader) marker() (byte, bool) {
 	for {
 		if !r.skipTo(jpegMark) {
@@ -207,7 +207,7 @@ func (r *jpegReader) marker() (byte, bool) {
 	}
 }
 
-// skipTo advances past the next byte with a value.
+// skipTo advances past the next byte with the given value.
 func (r *jpegReader) skipTo(value byte) bool {
 	for {
 		if _, err := r.from.Peek(1); err != nil {
@@ -227,9 +227,9 @@ func (r *jpegReader) skipTo(value byte) bool {
 	}
 }
 
-// segment skips the content of the part whose marker was read, and returns its position and its first bytes.
+// segment skips the content of the part whose marker was just read, and returns its position and its first bytes.
 func (r *jpegReader) segment() (found span, name string, ok bool) {
-	const itself, longestName = 2, len(extendedName) // The length counts its own two bytes.
+	const itself, longestName = 2, len(extendedName) // The length includes its own two bytes.
 	high, _ := r.byte()
 	low, ok := r.byte()
 	length := int(high)<<8 | int(low)

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package location removes the location of a photo or film, as coordinates or as a name, while the file is read. It
+// Package location removes the location of a photo or film, whether coordinates or a name, while the file is read. It
 // changes no pixel and no frame, and the file keeps its length, so that all offsets and ranges stay valid.
 package location
 
@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	// budget limits the bytes that are read of one file: twice the limit of the probe, since the tables of location
-	// tracks are read as well.
+	// budget limits how many bytes of a file are read: twice the probe's limit, since the tables of location tracks are
+	// read as well.
 	budget = 64 << 20
-	// longestPart limits the metadata in memory. The longest that cameras and programs write has a few hundred
+	// longestPart limits the metadata in memory. The longest that cameras and programs write takes a few hundred
 	// kilobytes.
 	longestPart = 1 << 20
 )
 
-// Version identifies the rules of this package. Other rules find other locations, so that copies that they made are not
+// Version identifies the rules of this package. Other rules find other locations, so copies made under them are not
 // used.
 const Version = "1"
 
-// UnreadableError is why a file cannot be searched for its location. Another file is needed.
+// UnreadableError is the reason a file cannot be searched for its location. Another file is needed.
 type UnreadableError struct {
-	// Message describes the problem, after the name of the file.
+	// Message describes the problem, phrased to follow the name of the file.
 	Message string
 }
 
 func (p *UnreadableError) Error() string { return "the file " + p.Message }
 
-// Find returns the patches that remove the location from a file of this size and type. The error is an *UnreadableError
-// if the file is at fault; any other is from reading it. The file must have been probed: Find skips invalid parts, as
-// players do.
+// Find returns the patches that remove the location from a file with the given size and type. The error is an
+// *UnreadableError if the file is at fault; any other comes from reading it. The file must have been probed: like
+// players, Find skips invalid parts.
 func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 	c := &cleaner{file: store.NewBlockReader(r, size, budget)}
 	switch v1alpha1.MimeType(mimeType) {
@@ -63,15 +63,15 @@ func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 	return c.found.patches()
 }
 
-// cleaner collects the patches of one file. A read error ends the search of a part like the end of the file does; the
-// store.BlockReader stores it.
+// cleaner collects the patches for one file. A read error ends the search of a part just as the end of the file does;
+// the store.BlockReader stores the error.
 type cleaner struct {
 	file    *store.BlockReader
 	found   collection
 	problem *UnreadableError
 	// buffer is the buffer of search.
 	buffer []byte
-	// boxes counts the boxes of films, and unpacked the bytes of decompressed texts.
+	// boxes counts the boxes of films, and unpacked counts the bytes of decompressed texts.
 	boxes    int
 	unpacked int64
 }
@@ -83,10 +83,10 @@ func (c *cleaner) failf(format string, args ...any) {
 	}
 }
 
-// ended reports whether continuing is useless.
+// ended reports whether there is no point in continuing.
 func (c *cleaner) ended() bool { return c.problem != nil || c.file.Failure() != nil }
 
-// read reads a few bytes at an offset; false if they are missing.
+// read reads a few bytes at the given offset. It returns false if they are missing.
 func (c *cleaner) read(data []byte, at int64) bool {
 	if at < 0 || at > c.file.Size()-int64(len(data)) {
 		return false
@@ -95,7 +95,7 @@ func (c *cleaner) read(data []byte, at int64) bool {
 	return err == nil
 }
 
-// span is a part of a file, by offsets.
+// span is a part of a file, given by offsets.
 type span struct{ start, end int64 }
 
 func (s span) length() int64 { return s.end - s.start }
@@ -110,7 +110,7 @@ func (p part) length() (total int64) {
 	return total
 }
 
-// load reads a part into memory; false if it is missing or too long.
+// load reads a part into memory. It returns false if the part is missing or too long.
 func (c *cleaner) load(p part) ([]byte, bool) {
 	length := p.length()
 	if length > longestPart || length > c.file.Size() {
@@ -127,7 +127,7 @@ func (c *cleaner) load(p part) ([]byte, bool) {
 	return data, true
 }
 
-// edit records the changes that clean makes to a part. A part that is too long for memory is an error of the file.
+// edit records the changes that clean makes to a part. If the part is too long for memory, the file is at fault.
 func (c *cleaner) edit(p part, clean func(data []byte)) {
 	if p.length() > longestPart {
 		c.failf("has metadata of more than %d MiB, which cannot be searched for the place where it was taken", longestPart>>20)
@@ -161,7 +161,7 @@ func (c *cleaner) rewrite(p part, before, after []byte) {
 	}
 }
 
-// change replaces bytes of a part from an offset.
+// change replaces a part's bytes from the given offset on.
 func (c *cleaner) change(p part, at int64, data []byte) {
 	for _, s := range p {
 		if at >= s.length() {

@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// uuidLength is the length of the name of a box of the kind uuid.
+	// uuidLength is the length of the name of a uuid box.
 	uuidLength = 16
 	uuidXMP    = "be7acfcb97a942e89c71999491e3afac"
-	// uuidCanon contains EXIF directories of Canon's cameras.
+	// uuidCanon contains the EXIF directories of Canon cameras.
 	uuidCanon = "85c0b687820f11e08111f4ce462b6a48"
-	// longestLeaf is the maximum length of metadata in an unknown form that is searched for EXIF and XMP.
+	// longestLeaf is the maximum length of metadata in an unknown format that is searched for EXIF and XMP.
 	longestLeaf = 1 << 20
-	// mostKeys limits the metadata keys of a film, and longestKey the bytes that are read of one.
+	// mostKeys limits a film's metadata keys, and longestKey how many bytes of a key are read.
 	mostKeys, longestKey = 4096, 256
 )
 
-// placeBoxes are the boxes that contain nothing but a location, or a camera's measurements with it: coordinates of
-// QuickTime and 3GPP (TS 26.244, section 8.10), GoPro's telemetry, Canon's location directory, the location tables of
+// placeBoxes are the boxes that contain nothing but a location, or a camera's measurements including it: QuickTime and
+// 3GPP coordinates (TS 26.244, section 8.10), GoPro's telemetry, Canon's location directory, the location tables of
 // dashboard cameras, and Nikon's tags.
 var placeBoxes = map[string]bool{
 	"\xa9xyz": true, "loci": true, "GPMF": true, "CMT4": true, "gps ": true, "gps0": true, "GPS ": true, "GPS0": true, "NCDT": true,
 }
 
-// metadata cleans a box of metadata within a box of kind outer.
+// metadata cleans a metadata box within a box of kind outer.
 func (f *film) metadata(outer string, b box) {
 	// Each kind is accepted only within certain others, which limits the depth.
 	above := outer == "" || outer == "moov" || outer == "trak"
@@ -53,8 +53,8 @@ func (f *film) metadata(outer string, b box) {
 	}
 }
 
-// emptyBlocks clears the data that a dashboard camera writes among the frames, once per second, and lists in a table of
-// offsets and lengths: boxes of free space that start with "GPS ".
+// emptyBlocks clears the data that a dashboard camera writes among the frames once per second: boxes of free space that
+// start with "GPS ", listed in a table of offsets and lengths.
 func (f *film) emptyBlocks(table span) {
 	const head, entry, name = 8, 8, "freeGPS "
 	for at := int64(head); at+entry <= table.length() && !f.ended() && !f.found.over; at += entry {
@@ -66,7 +66,7 @@ func (f *film) emptyBlocks(table span) {
 	}
 }
 
-// uuid cleans a box in a program's own form.
+// uuid cleans a box in an application-specific format.
 func (f *film) uuid(b box) {
 	var name [uuidLength]byte
 	if b.length() < uuidLength || !f.read(name[:], b.start) {
@@ -83,7 +83,7 @@ func (f *film) uuid(b box) {
 	}
 }
 
-// leaf cleans metadata in an unknown form: it may contain EXIF and XMP.
+// leaf cleans metadata in an unknown format, which may contain EXIF and XMP.
 func (f *film) leaf(in span) {
 	if in.length() > longestLeaf {
 		return
@@ -105,7 +105,7 @@ func (f *film) leaf(in span) {
 	})
 }
 
-// meta cleans metadata by keys: a list of names, and their values by number (QuickTime File Format, "Metadata
+// meta cleans key-value metadata: a list of names, and their values by number (QuickTime File Format, "Metadata
 // Structure"; ISO 14496-12, section 8.11.1).
 func (f *film) meta(b box) {
 	in := b.span
@@ -163,7 +163,7 @@ func namesPlace(key string) bool {
 	return strings.Contains(key, "location") || strings.Contains(key, "gps") || namesCoordinates(key)
 }
 
-// named reports whether an item with its own name is named like a location.
+// named reports whether an item that carries its own name is named like a location.
 func (f *film) named(item box) (found bool) {
 	const version = 4
 	f.walk(item.span, item.kind, func(_ string, b box) {

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// mostPatches limits the patches of one file. A location recorder writes once per second, or as often among the
-	// frames: that is a day.
+	// mostPatches limits the patches per file. A location recorder writes once per second, or as often among the frames:
+	// this is enough for a day.
 	mostPatches = 100_000
-	// mostBytes limits the bytes that they insert, without fillings.
+	// mostBytes limits the bytes that patches insert, not counting fills.
 	mostBytes = 1 << 20
-	// patchCosts is the approximate memory of a patch: changes that are closer together are one patch.
+	// patchCosts is the approximate memory of a patch. Changes that are closer together become one patch.
 	patchCosts = 32
 )
 
 // patch replaces bytes of a file.
 type patch struct {
 	at, length int64
-	// data are the new bytes; nil fills with a byte.
+	// data are the new bytes. If nil, the patch fills with a byte.
 	data []byte
 	with byte
 }
@@ -36,10 +36,10 @@ func (p *patch) end() int64 { return p.at + p.length }
 // Patches remove the location from one file. The zero value changes nothing.
 type Patches struct{ list []patch }
 
-// Empty reports whether the file is unchanged.
+// Empty reports whether the file stays unchanged.
 func (p Patches) Empty() bool { return len(p.list) == 0 }
 
-// Bytes is the number of replaced bytes of the file.
+// Bytes returns how many bytes of the file are replaced.
 func (p Patches) Bytes() (total int64) {
 	for i := range p.list {
 		total += p.list[i].length
@@ -47,7 +47,7 @@ func (p Patches) Bytes() (total int64) {
 	return total
 }
 
-// Weight is the approximate memory of the patches.
+// Weight returns the approximate memory of the patches.
 func (p Patches) Weight() int64 {
 	total := int64(patchCosts)
 	for i := range p.list {
@@ -67,7 +67,7 @@ func (p Patches) Ranges() iter.Seq2[int64, int64] {
 	}
 }
 
-// Reader returns a patched reader of the file's content from an offset.
+// Reader returns a reader of the patched file, given a reader of the file's content from offset on.
 func (p Patches) Reader(from io.ReadCloser, offset int64) io.ReadCloser {
 	if p.Empty() {
 		return from
@@ -76,7 +76,7 @@ func (p Patches) Reader(from io.ReadCloser, offset int64) io.ReadCloser {
 	return &patched{ReadCloser: from, at: offset, left: p.list[next:]}
 }
 
-// patched is a file that is patched while it is read. left are the patches that do not end before the offset at.
+// patched is a file that is patched while it is read. left are the patches that end after the offset at.
 type patched struct {
 	io.ReadCloser
 
@@ -113,11 +113,11 @@ func (r *patched) Read(data []byte) (int, error) {
 type collection struct {
 	list  []patch
 	bytes int
-	// over means that there are more than allowed.
+	// over means that there are more patches than allowed.
 	over bool
 }
 
-// replace replaces the bytes at an offset by data.
+// replace replaces the bytes at the given offset with data.
 func (c *collection) replace(at int64, data []byte) {
 	if len(data) == 0 {
 		return

@@ -16,17 +16,17 @@ const (
 	pngKind, pngSum = 4, 4
 	// pngEnd is the last chunk of every PNG.
 	pngEnd = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
-	// longestKeyword is the maximum length of a text's keyword (PNG, third edition, section 11.3.3).
+	// longestKeyword is the maximum length of a text chunk's keyword (PNG, third edition, section 11.3.3).
 	longestKeyword = 79
-	// mostUnpacked limits the total length of the decompressed texts of one file.
+	// mostUnpacked limits the total length of a file's decompressed texts.
 	mostUnpacked = 4 * longestPart
-	// xmpKeyword is the keyword of XMP, and rawKeyword the prefix of the keywords of metadata that ImageMagick writes
-	// as a text of hexadecimal digits.
+	// xmpKeyword is the keyword for XMP, and rawKeyword is the prefix of keywords for metadata that ImageMagick writes as
+	// hexadecimal text.
 	xmpKeyword = "XML:com.adobe.xmp"
 	rawKeyword = "Raw profile type "
 )
 
-// png cleans the metadata of a PNG (PNG, third edition, section 5), before and after its pixels.
+// png cleans a PNG's metadata (PNG, third edition, section 5), before and after its pixels.
 func (c *cleaner) png() {
 	const signature, header = 8, 8
 	var head [header]byte
@@ -49,14 +49,13 @@ func (c *cleaner) png() {
 	}
 }
 
-// fits reports whether a chunk ends before the end of the picture. Otherwise its length is wrong, and it is not a
-// chunk.
+// fits reports whether a chunk ends before the end of the picture. If not, its length is wrong and it is not a chunk.
 func (c *cleaner) fits(content span) bool {
 	reach := min(content.end+pngSum+int64(len(pngEnd))-1, c.file.Size())
 	return content.end+pngSum <= c.file.Size() && c.search(span{content.start, reach}, pngEnd, pngEnd).kind == ""
 }
 
-// chunk cleans the content of a chunk from an offset, and corrects its checksum.
+// chunk cleans a chunk's content from the given offset on, and corrects its checksum.
 func (c *cleaner) chunk(content span, from int64, clean func([]byte)) {
 	c.edit(part{{content.start - pngKind, content.end + pngSum}}, func(data []byte) {
 		end := len(data) - pngSum
@@ -106,7 +105,7 @@ func (c *cleaner) text(kind string, content span) {
 	}
 }
 
-// textAt returns the start of the text in a chunk, after its keyword, and whether it is compressed.
+// textAt returns where the text in a chunk starts, after its keyword, and whether it is compressed.
 func (c *cleaner) textAt(kind string, content span, after int64) (from int64, packed, ok bool) {
 	const method, flags, longest = 1, 2, 1 << 10
 	switch kind {
@@ -132,8 +131,8 @@ func (c *cleaner) textAt(kind string, content span, after int64) (from int64, pa
 	return from, head[0] != 0, true
 }
 
-// packedPlace reports whether a compressed or encoded text has a location. A text that is too long to be examined
-// counts as one that has.
+// packedPlace reports whether a compressed or encoded text contains a location. If a text is too long to examine, it is
+// assumed to.
 func (c *cleaner) packedPlace(text part, packed, isXMP bool) bool {
 	if text.length() > longestPart || c.unpacked > mostUnpacked {
 		return true
@@ -174,7 +173,7 @@ func (c *cleaner) packedPlace(text part, packed, isXMP bool) bool {
 	return !bytes.Equal(before, data)
 }
 
-// rawProfile decodes metadata in the form of a text: its name, its length, and hexadecimal digits in lines.
+// rawProfile decodes metadata in text form: its name, its length, and lines of hexadecimal digits.
 func rawProfile(text []byte) []byte {
 	const lines = 3
 	parts := bytes.SplitN(bytes.TrimLeft(text, "\n"), []byte("\n"), lines)
@@ -209,7 +208,7 @@ func hexDigit(b byte) (byte, bool) {
 	}
 }
 
-// comment replaces a chunk by a text of blanks.
+// comment replaces a chunk with a blank text.
 func (c *cleaner) comment(content span) {
 	const kind, keyword, step = "tEXt", "Comment\x00", 4 << 10
 	if content.length() < int64(len(keyword)) {

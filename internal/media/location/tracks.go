@@ -9,18 +9,18 @@ import (
 	"regexp"
 )
 
-// track is a track of a film, by the tables of its samples (ISO 14496-12, sections 8.5 to 8.7). The zero value of a
-// table is none.
+// track is a film track, given by its sample tables (ISO 14496-12, sections 8.5 to 8.7). A table that is the zero value
+// does not exist.
 type track struct {
 	id uint32
-	// formats describes the samples' encoding, sizes their lengths, chunks their number per chunk, and offsets the
-	// positions of the chunks.
+	// formats describes the samples' encoding, sizes their lengths, chunks how many are in each chunk, and offsets where
+	// the chunks are.
 	formats, sizes, chunks, offsets span
-	// compact means that sizes has numbers of less than 32 bits, and wide that offsets has numbers of 64.
+	// compact means that the numbers in sizes have less than 32 bits, and wide that those in offsets have 64.
 	compact, wide bool
 }
 
-// record stores the position of a table; the first of two.
+// record stores the position of a table. If there are two, the first applies.
 func (t *track) record(b box) {
 	table := map[string]*span{
 		"stsd": &t.formats, "stsc": &t.chunks, "stsz": &t.sizes, "stz2": &t.sizes, "stco": &t.offsets, "co64": &t.offsets,
@@ -33,34 +33,33 @@ func (t *track) record(b box) {
 	t.wide = t.wide || b.kind == "co64"
 }
 
-// placeFormats are the formats of samples with locations among other measurements of a camera: of GoPro, of Android
-// (Camera Motion Metadata), of DJI, of Canon, and of dashboard cameras.
+// placeFormats are the formats of samples that contain locations among a camera's other measurements: GoPro, Android
+// (Camera Motion Metadata), DJI, Canon, and dashboard cameras.
 var placeFormats = map[string]bool{"gpmd": true, "camm": true, "djmd": true, "dbgi": true, "CTMD": true, "gps0": true, "gps ": true, "GPS ": true}
 
 // keyedFormats are the formats of samples whose description names their content.
 var keyedFormats = map[string]bool{"mebx": true, "mett": true, "metx": true, "urim": true}
 
-// writtenFormats are the formats of samples that may be texts. Drones write their location as subtitles.
+// writtenFormats are the formats of samples that may be text. Drones write their location as subtitles.
 var writtenFormats = map[string]bool{"text": true, "tx3g": true, "sbtl": true, "wvtt": true, "stpp": true}
 
 var (
-	// writtenPlace matches a location in a text, of DJI's drones or of a receiver (NMEA 0183).
+	// writtenPlace matches a location in text, as written by DJI drones or by a GPS receiver (NMEA 0183).
 	writtenPlace = regexp.MustCompile(`(?i)gps\s*[(:]|\b(lat|latitude|long?t?itude)\s*[:=]|\$G[A-Z](RMC|GGA)`)
-	// sonyPlace is the version at the start of the locations in the measurements of Sony's cameras.
+	// sonyPlace is the version at the start of the locations in measurements by Sony cameras.
 	sonyPlace = []byte{0x85, 0x00, 0x00, 0x04}
 )
 
 const (
-	// longestFormats limits the bytes that are read of the description of a track's samples.
+	// longestFormats limits how many bytes of a track's sample description are read.
 	longestFormats = 64 << 10
-	// sampledChunks is the number of chunks that are searched for a text, and sampledLength the number of bytes of
-	// each.
+	// sampledChunks is how many chunks are searched for text, and sampledLength how many bytes of each.
 	sampledChunks, sampledLength = 8, 4 << 10
-	// descriptionHead is the length of the head of a table of descriptions.
+	// descriptionHead is the length of the head of a description table.
 	descriptionHead = 8
 )
 
-// hasPlaces reports whether the samples of a track are locations. The format of such samples becomes "free", so that
+// hasPlaces reports whether a track's samples are locations. It renames the format of such samples to "free", so that
 // the zeros are not interpreted as samples.
 func (f *film) hasPlaces(t *track) (found bool) {
 	at := t.formats.start + descriptionHead
@@ -81,7 +80,7 @@ func (f *film) hasPlaces(t *track) (found bool) {
 	return found
 }
 
-// format reports whether the samples of one format are locations, and whether to rename the format.
+// format reports whether samples in this format are locations, and whether to rename the format.
 func (f *film) format(t *track, entry box) (tells, rename bool) {
 	switch {
 	case placeFormats[entry.kind]:
@@ -99,7 +98,7 @@ func (f *film) format(t *track, entry box) (tells, rename bool) {
 	}
 }
 
-// samplesMatch reports whether one of the first chunks of a track looks like a location.
+// samplesMatch reports whether one of a track's first chunks looks like a location.
 func (f *film) samplesMatch(t *track, place func([]byte) bool) (found bool) {
 	left := sampledChunks
 	f.samples(t, func(at, length int64) bool {
@@ -113,7 +112,7 @@ func (f *film) samplesMatch(t *track, place func([]byte) bool) (found bool) {
 	return found
 }
 
-// empty fills the samples of a track with zeros.
+// empty fills a track's samples with zeros.
 func (f *film) empty(t *track) {
 	f.samples(t, func(at, length int64) bool {
 		f.zero(at, length)
@@ -128,7 +127,7 @@ func (f *film) zero(at, length int64) {
 	}
 }
 
-// within returns the positions in the file of samples at an offset in the film. Data outside of the frames is not a
+// within returns where in the file the samples at an offset in the film are. Data outside of the frames is not a
 // sample.
 func (f *film) within(at, length int64) (found []span) {
 	wanted := span{f.whole.start + at, f.whole.start + at + length}
@@ -144,7 +143,7 @@ func (f *film) within(at, length int64) (found []span) {
 	return found
 }
 
-// samples visits the chunks of a track, with the position in the film and the length of each.
+// samples visits a track's chunks, with the position of each in the film and its length.
 func (f *film) samples(t *track, visit func(at, length int64) bool) {
 	const head, chunkEntry = 8, 12
 	sizes := sizesOf(f, t)
@@ -182,7 +181,7 @@ func (f *film) samples(t *track, visit func(at, length int64) bool) {
 type sampleSizes struct {
 	film  *film
 	table span
-	// all is the length of each sample; zero if each has its own, a number of the given bits.
+	// all is the length of every sample, or zero if each has its own, stored in the given number of bits.
 	all, bits int64
 	next, end int64
 }
@@ -203,7 +202,7 @@ func sizesOf(f *film, t *track) *sampleSizes {
 	return s
 }
 
-// sum returns the total length of the next samples.
+// sum returns the total length of the next count samples.
 func (s *sampleSizes) sum(count int64) (length int64) {
 	const head = 12
 	count = min(count, s.end-s.next)

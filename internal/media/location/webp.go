@@ -12,7 +12,7 @@ func (c *cleaner) webp() {
 	if !c.read(head[:], 0) {
 		return
 	}
-	// The file has its number of bytes after the first eight.
+	// The length field does not count the first eight bytes.
 	end := min(int64(binary.LittleEndian.Uint32(head[4:]))+chunkHeader, c.file.Size())
 	for at := int64(fileHeader); at+chunkHeader <= end && c.read(head[:], at) && !c.ended(); {
 		length := int64(binary.LittleEndian.Uint32(head[4:]))

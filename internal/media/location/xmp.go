@@ -13,21 +13,21 @@ import (
 )
 
 // xmpName is the prefix of XMP in a JPEG, and extendedName the prefix of the parts that did not fit into the first
-// (XMP, part 3, section 1.1.3).
+// segment (XMP, part 3, section 1.1.3).
 const (
 	xmpName      = "http://ns.adobe.com/xap/1.0/\x00"
 	extendedName = "http://ns.adobe.com/xmp/extension/\x00"
 )
 
-// Namespaces of XMP whose properties name the place where a picture was taken.
+// XMP namespaces whose properties name the place where a picture was taken.
 const (
 	nsPhotoshop = "http://ns.adobe.com/photoshop/1.0/"
 	nsIPTC      = "http://iptc.org/std/Iptc4xmpCore/1.0/xmlns/"
 	nsGeo       = "http://www.w3.org/2003/01/geo/wgs84_pos#"
 )
 
-// signs are substrings of XMP with a location, in small letters, in any encoding of one byte. Much other XMP contains
-// them too.
+// signs are lower-case substrings of XMP with a location, in any single-byte encoding. Much other XMP contains them
+// too.
 var signs = [][]byte{
 	[]byte(":gps"), []byte("<gps"), []byte("latitude"), []byte("longitude"), []byte("longtitude"), []byte("wgs84_pos"),
 	[]byte("locationcreated"), []byte("locationshown"), []byte("shotlocation"),
@@ -48,7 +48,7 @@ func mayNamePlace(data []byte) bool {
 	return false
 }
 
-// isPlace reports whether a property names the place where a picture was taken. Makers of drones and phones have
+// isPlace reports whether a property names the place where a picture was taken. Makers of drones and phones put
 // coordinates in their own namespaces.
 func isPlace(name xml.Name) bool {
 	local := strings.ToLower(name.Local)
@@ -64,18 +64,18 @@ func isPlace(name xml.Name) bool {
 	}
 }
 
-// namesCoordinates reports whether a name in small letters is one of coordinates.
+// namesCoordinates reports whether a lower-case name denotes coordinates.
 func namesCoordinates(name string) bool {
 	return strings.HasPrefix(name, "gps") || strings.Contains(name, "latitude") || strings.Contains(name, "longitude") || strings.Contains(name, "longtitude")
 }
 
-// cleanXMP overwrites the properties with the location with blanks. XMP that may contain a location and cannot be
-// parsed is blanked completely.
+// cleanXMP overwrites the properties that contain the location with blanks. If XMP may contain a location but cannot be
+// parsed, all of it is blanked.
 func cleanXMP(data []byte) {
 	data = bytes.TrimRight(data, "\x00")
 	switch wide := bytes.IndexByte(data, 0) >= 0; {
 	case wide && mayNamePlace(bytes.ReplaceAll(data, []byte{0}, nil)):
-		blank(data) // XMP of 16 or 32 bits a letter is very rare.
+		blank(data) // XMP with 16 or 32 bits per letter is very rare.
 	case wide, !mayNamePlace(data):
 	default:
 		places, err := placesOf(data)
@@ -94,10 +94,11 @@ func blank(data []byte) {
 	}
 }
 
-// placesOf returns the positions of the properties with a location.
+// placesOf returns the positions of the properties that contain a location.
 func placesOf(data []byte) (found []span, err error) {
 	decoder := xml.NewDecoder(bytes.NewReader(data))
-	// depth counts the elements within a location element, itself included, and start is the offset of that element.
+	// depth is the number of open elements within a location element, including itself, and start is that element's
+	// offset.
 	depth, start := 0, int64(0)
 	for {
 		from := decoder.InputOffset()
@@ -131,7 +132,7 @@ func placesOf(data []byte) (found []span, err error) {
 	}
 }
 
-// placesAmong returns the positions of a tag's attributes with a location; at is the offset of the tag.
+// placesAmong returns the positions of a tag's attributes that contain a location; at is the tag's offset.
 func placesAmong(tag []byte, all []xml.Attr, at int64) (found []span, err error) {
 	spans, ok := attributes(tag, len(all))
 	if !ok {
@@ -145,7 +146,7 @@ func placesAmong(tag []byte, all []xml.Attr, at int64) (found []span, err error)
 	return found, nil
 }
 
-// attributes returns the positions of a tag's attributes. count is the number that an XML parser found.
+// attributes returns the positions of a tag's attributes. count is how many an XML parser found.
 func attributes(tag []byte, count int) (found []span, ok bool) {
 	const blanks, ends = " \t\r\n", " \t\r\n/>"
 	at := bytes.IndexAny(tag, ends)
@@ -171,8 +172,8 @@ func attributes(tag []byte, count int) (found []span, ok bool) {
 	return found, len(found) == count
 }
 
-// xmp cleans XMP. XMP that is too long for memory is blanked completely if it may contain a location: some programs put
-// depth maps into it, or the whole history of a film.
+// xmp cleans XMP. XMP that is too long for memory is blanked completely if it may contain a location: some programs
+// store depth maps in it, or a film's whole history.
 func (c *cleaner) xmp(p part) {
 	if p.length() <= longestPart {
 		c.edit(p, cleanXMP)
