@@ -10,21 +10,20 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// An MP4 or QuickTime film consists of boxes (ISO 14496-12, section 4.2): each has its length and its kind, and some
-// contain others. They are parsed here without a library: a library allocates an object for each sample that a table
-// claims, and a path for each box, and the uploader chooses their number. Here no memory grows with the file.
+// An MP4 or QuickTime film consists of boxes (ISO 14496-12, section 4.2): each has a length and a kind, and some
+// contain others. They are parsed here without a library. A library allocates an object for each sample that a table
+// claims to have, and a path for each box, and the uploader chooses how many there are. Here, no memory grows with the
+// file.
 
 const (
-	// maxBoxes limits the boxes of a film, and so the work. Most films have a few hundred, an hour in fragments of a
-	// second has tens of thousands, and a film with a fragment for each frame close to a million.
+	// maxBoxes limits the boxes in a film, and so the work. Most films have a few hundred; an hour in one-second fragments
+	// has tens of thousands, and a film with a fragment per frame close to a million.
 	maxBoxes = 1_000_000
-	// maxTracks limits the tracks of a film; real ones have fewer than twenty.
+	// maxTracks limits the tracks in a film. Real films have fewer than twenty.
 	maxTracks = 128
-	// The lengths of a box's header in bytes: boxHeader with a size of 32 bits, and longBoxHeader with a size of 64
-	// bits.
+	// The length of a box header in bytes: boxHeader with a 32-bit size, and longBoxHeader with a 64-bit size.
 	boxHeader, longBoxHeader = 8, 16
-	// longestFields is the number of bytes that are read of a box that is not a table: the length of a tkhd of version
-	// 1.
+	// longestFields is how many bytes of a box that is not a table are read: the length of a version 1 tkhd.
 	longestFields = 96
 )
 
@@ -36,28 +35,28 @@ var (
 	errNoSize    = errors.New("a part of it is shorter than its own header")
 	errShort     = errors.New("a part of it is shorter than what it must say")
 	errNoVersion = errors.New("a part of it is of a version that does not exist")
-	// errCompressed is returned for the header of old QuickTime films.
+	// errCompressed is returned for the compressed header of an old QuickTime film.
 	errCompressed = errors.New("the part that describes it is compressed")
 	errNoOrder    = errors.New("a fragment does not say first which track it belongs to")
 )
 
-// box is the position of a box, by offsets in the file: its content, without its header, is [start, end).
+// box is the position of a box, given by offsets in the file: its content, without its header, is [start, end).
 type box struct {
 	kind       [4]byte
 	start, end int64
 }
 
-// boxes reads the boxes of a film.
+// boxes reads a film's boxes.
 type boxes struct {
 	file *store.BlockReader
 	size int64
 	seen int
-	// scratch is the buffer that fields returns, and table the buffer for the entries of tables.
+	// scratch is the buffer that fields returns, and table is the buffer for table entries.
 	scratch [longestFields]byte
 	table   [4096]byte
 }
 
-// header reads the header of a box that must end by the end given. With an invalid size it returns the kind of the box
+// header reads the header of a box that must not extend beyond end. If the size is invalid, it returns the box's kind
 // and an error.
 func (b *boxes) header(at, end int64) (box, error) {
 	head := b.scratch[:boxHeader]
@@ -67,7 +66,7 @@ func (b *boxes) header(at, end int64) (box, error) {
 	found := box{kind: [4]byte(head[4:]), start: at + boxHeader}
 	size := uint64(binary.BigEndian.Uint32(head))
 	switch size {
-	case 0: // It takes the rest.
+	case 0: // It extends to the end.
 		found.end = end
 		return found, nil
 	case 1:
@@ -92,7 +91,7 @@ func (b *boxes) header(at, end int64) (box, error) {
 	return found, nil
 }
 
-// fields returns the first bytes of a box's content, valid until the next call.
+// fields returns the first bytes of a box's content. They are valid until the next call.
 func (b *boxes) fields(of box, length int) ([]byte, error) {
 	if of.end-of.start < int64(length) {
 		return nil, errShort
@@ -103,7 +102,7 @@ func (b *boxes) fields(of box, length int) ([]byte, error) {
 }
 
 // versioned returns the first bytes of the content of a box that has two versions: some of its numbers take wide bytes,
-// 4 or 8, and fixed counts the bytes of everything else.
+// 4 or 8. fixed is the number of all other bytes.
 func (b *boxes) versioned(of box, fixed, numbers int) (data []byte, wide int, err error) {
 	if data, err = b.fields(of, 1); err != nil {
 		return nil, 0, err
@@ -116,8 +115,8 @@ func (b *boxes) versioned(of box, fixed, numbers int) (data []byte, wide int, er
 	return data, wide, err
 }
 
-// entries visits the entries of a table within a box, from an offset of the file. Each entry has the given length,
-// which is a few words at most.
+// entries visits the entries of a table in a box, starting at the file offset at. Each entry has the given length, a
+// few words at most.
 func (b *boxes) entries(of box, at, count, length int64, visit func(entry []byte)) error {
 	if count > (of.end-at)/length {
 		return errShort
@@ -137,11 +136,11 @@ func (b *boxes) entries(of box, at, count, length int64, visit func(entry []byte
 	return nil
 }
 
-// The numbers of boxes are big-endian.
+// Numbers in boxes are big-endian.
 func u16(data []byte) uint16 { return binary.BigEndian.Uint16(data) }
 func u32(data []byte) uint32 { return binary.BigEndian.Uint32(data) }
 
-// number reads a number of wide bytes, 4 or 8.
+// number reads a number that takes wide bytes, 4 or 8.
 func number(data []byte, wide int) uint64 {
 	if wide == 4 {
 		return uint64(u32(data))

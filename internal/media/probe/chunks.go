@@ -16,18 +16,18 @@ import (
 type Chunks struct {
 	From io.Reader
 
-	// ready is returned next, and then left bytes of the present chunk.
+	// ready is returned next, followed by left bytes of the current chunk.
 	ready []byte
 	left  int64
-	// begun is true after the signature was copied, pixels after some pixels were.
+	// begun is true once the signature has been copied, and pixels once some pixels have.
 	begun, pixels bool
-	// color is the colour type from the header; known is true for a palette or transparency that was copied.
+	// color is the colour type from the header; known is true if a palette or transparency has been copied.
 	color byte
 	known struct{ palette, transparency bool }
 	err   error
 }
 
-// The colour types of a PNG (third edition, section 11.2.1) that can have a chunk tRNS.
+// The colour types of a PNG (third edition, section 11.2.1) that may have a tRNS chunk.
 const pngGray, pngTrueColor, pngPalette = 0, 2, 3
 
 // Read implements io.Reader.
@@ -55,7 +55,7 @@ func (c *Chunks) Read(p []byte) (int, error) {
 	}
 }
 
-// fail stores an error. The end of the file is no error if a chunk ends with it.
+// fail stores an error. It is not an error if the file ends together with a chunk.
 func (c *Chunks) fail(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		c.err, c.left = err, 0
@@ -64,7 +64,7 @@ func (c *Chunks) fail(err error) error {
 	return nil
 }
 
-// next reads the head of a chunk and decides whether to copy it.
+// next reads a chunk's head and decides whether to copy the chunk.
 func (c *Chunks) next() {
 	head := make([]byte, pngHead)
 	if _, err := io.ReadFull(c.From, head); err != nil {
@@ -97,7 +97,7 @@ func (c *Chunks) next() {
 	}
 }
 
-// finish ends the file. A picture whose pixels were copied gets a proper end, whatever follows them.
+// finish ends the file. If the pixels were copied, the picture gets a proper end, whatever follows them.
 func (c *Chunks) finish(err error) {
 	switch {
 	case c.pixels && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
@@ -123,8 +123,8 @@ func (c *Chunks) header(length int64) {
 	}
 }
 
-// allowsTransparency reports whether a chunk of transparency is valid here with this length. The reference decoder
-// ignores an invalid one.
+// allowsTransparency reports whether a transparency chunk with this length is valid here. The reference decoder ignores
+// an invalid one.
 func (c *Chunks) allowsTransparency(length int64) bool {
 	const longest = 256
 	if c.pixels || c.known.transparency {
@@ -142,7 +142,7 @@ func (c *Chunks) allowsTransparency(length int64) bool {
 	}
 }
 
-// transparency copies a chunk if its checksum is right.
+// transparency copies a transparency chunk if its checksum is correct.
 func (c *Chunks) transparency(head []byte, length int64) {
 	rest := make([]byte, length+pngSum)
 	if _, err := io.ReadFull(c.From, rest); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// description records the first entry of stsd, which describes the encoding of a track's samples (ISO 14496-12, section
+// description records the first entry of stsd, which describes how a track's samples are encoded (ISO 14496-12, section
 // 8.5.2).
 func (f *film) description(b box) error {
 	const count, fixed = 4, 8
@@ -24,16 +24,16 @@ func (f *film) description(b box) error {
 type visual struct {
 	codec         string
 	width, height float64
-	// aspect is the width of a pixel divided by its height.
+	// aspect is a pixel's width divided by its height.
 	aspect float64
-	// transfer is the encoding of light (ITU-T H.273, table 3); zero if unknown.
+	// transfer is the transfer function (ITU-T H.273, table 3), or zero if it is unknown.
 	transfer uint16
 }
 
-// Values of the transfer of pictures with a high dynamic range.
+// The transfer functions of pictures with a high dynamic range.
 const transferPQ, transferHLG = 16, 18
 
-// visual reads the entry of a video track (ISO 14496-12, section 12.1.3); the zero value if there is none.
+// visual reads a video track's entry (ISO 14496-12, section 12.1.3). It returns the zero value if there is none.
 func (f *film) visual(t *track) (visual, error) {
 	const width, height, end, parts = 24, 26, 28, 78
 	if t.entry == (box{}) {
@@ -54,7 +54,7 @@ func (f *film) visual(t *track) (visual, error) {
 		}
 		part, err := f.header(at, t.entry.end)
 		if err != nil {
-			// Decoders stop here, too; the fields so far are valid.
+			// Decoders also stop here. The fields read so far are valid.
 			return v, f.file.Failure()
 		}
 		v.read(f, part)
@@ -87,7 +87,7 @@ func (f *film) audio(t *track) (string, error) {
 	return f.codec(t.entry)
 }
 
-// codecs maps the kinds of sample entries (mp4ra.org) to ffmpeg's names of codecs.
+// codecs maps the kinds of sample entries (mp4ra.org) to ffmpeg's codec names.
 var codecs = byKind([][]string{
 	{"h264", "avc1", "avc2", "avc3", "avc4", "dva1", "dvav"},
 	{"hevc", "hvc1", "hev1", "hvc2", "hev2", "dvh1", "dvhe"},
@@ -113,7 +113,7 @@ var codecs = byKind([][]string{
 	{"pcm", "sowt", "twos", "lpcm", "ipcm", "fpcm", "in24", "in32", "fl32", "fl64", "raw ", "NONE"},
 })
 
-// byKind makes a map from kinds to names. The first element of each list is the name.
+// byKind returns a map from kinds to names. The first element of each list is the name.
 func byKind(lists [][]string) map[string]string {
 	names := map[string]string{}
 	for _, list := range lists {
@@ -124,11 +124,11 @@ func byKind(lists [][]string) map[string]string {
 	return names
 }
 
-// mpeg2 is MPEG-2 video, which has an object type per profile.
+// mpeg2 is MPEG-2 video, which has one object type per profile.
 const mpeg2 = "mpeg2video"
 
-// objects maps the object type in the decoder configuration of an MPEG-4 entry (mp4v, mp4a) to a codec, if that is not
-// the usual one of such entries.
+// objects maps the object type in the decoder configuration of an MPEG-4 entry (mp4v, mp4a) to a codec, if it is not
+// the usual one for such entries.
 var objects = map[byte]string{
 	0x60: mpeg2, 0x61: mpeg2, 0x62: mpeg2, 0x63: mpeg2, 0x64: mpeg2, 0x65: mpeg2,
 	0x6a: "mpeg1video", 0x6c: "mjpeg", 0x69: "mp3", 0x6b: "mp3", 0xa5: "ac3", 0xa6: "eac3", 0xad: "opus",
@@ -158,8 +158,8 @@ func (f *film) codec(entry box) (string, error) {
 	return name, nil
 }
 
-// object returns the object type of an MPEG-4 entry (ISO 14496-1, section 7.2.6.6); zero if it has none. Its box has a
-// different position in each version of QuickTime, so the function searches for its name.
+// object returns the object type of an MPEG-4 entry (ISO 14496-1, section 7.2.6.6), or zero if it has none. The box
+// that contains it has a different position in each version of QuickTime, so the function searches for the box's name.
 func (f *film) object(entry box) (byte, error) {
 	const searched = 512
 	data := make([]byte, min(searched, entry.end-entry.start))
@@ -196,8 +196,8 @@ func (f *film) object(entry box) (byte, error) {
 	return data[0], nil
 }
 
-// descriptor returns the data after the head of a descriptor with this tag (ISO 14496-1, section 8.3.3): its length
-// takes up to four bytes, and all but the last have the highest bit set.
+// descriptor returns the data after the head of a descriptor with the given tag (ISO 14496-1, section 8.3.3). Its
+// length takes up to four bytes, of which all but the last have the highest bit set.
 func descriptor(data []byte, tag byte) ([]byte, bool) {
 	const more, longest = 0x80, 4
 	if len(data) == 0 || data[0] != tag {

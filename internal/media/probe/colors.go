@@ -10,32 +10,32 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// pngColors are the colour chunks of a PNG, except the ICC profile.
+// pngColors are a PNG's colour chunks, except for the ICC profile.
 type pngColors struct {
-	// code is cICP (PNG, third edition, section 11.3.2.6): numbers of ITU-T H.273 for the primaries, the transfer and
-	// the matrix, and whether the range is full. coded is true if it is present.
+	// code is cICP (PNG, third edition, section 11.3.2.6): the ITU-T H.273 numbers of the primaries, the transfer and the
+	// matrix, and whether the range is full. coded is true if it is present.
 	code  [4]byte
 	coded bool
 	// isSRGB is true if sRGB is present.
 	isSRGB bool
-	// gamma is the value of gAMA, or zero if that is sRGB or invalid; hasGamma is true if gAMA is present.
+	// gamma is the value of gAMA, or zero if that is sRGB or invalid. hasGamma is true if gAMA is present.
 	gamma    float64
 	hasGamma bool
-	// primaries are cHRM; nil if they are absent, equal to sRGB's, or invalid.
+	// primaries are the values of cHRM, or nil if it is missing, equal to sRGB, or invalid.
 	primaries *primaries
 }
 
-// colorSpace is the interpretation of a picture's colours.
+// colorSpace is how a picture's colours are interpreted.
 type colorSpace struct {
 	// gamma and primaries are as in pngColors. The ICC profile applies only if coded is false.
 	coded     bool
 	gamma     float64
 	primaries *primaries
-	// refused continues "the file …" if the colours cannot be converted.
+	// refused is why the colours cannot be converted, phrased to follow "the file". It is empty if they can.
 	refused string
 }
 
-// Numbers of ITU-T H.273 (table 2 and table 3).
+// ITU-T H.273 numbers (table 2 and table 3).
 const (
 	primariesSRGB, primariesP3, primaries2020 = 1, 12, 9
 
@@ -45,7 +45,7 @@ const (
 )
 
 // colorSpace applies the precedence of chunks (PNG, third edition, section 4.3): cICP, then an ICC profile, then sRGB,
-// then gAMA and cHRM. Like browsers, it ignores a cICP with unknown numbers, and a cHRM without gAMA.
+// then gAMA and cHRM. Like browsers, it ignores a cICP with unknown numbers, and a cHRM without a gAMA.
 func (c *pngColors) colorSpace(profiled bool) colorSpace {
 	if c.coded {
 		if m, ok := codedColorSpace(c.code); ok {
@@ -71,7 +71,7 @@ func codedColorSpace(code [4]byte) (m colorSpace, ok bool) {
 		return colorSpace{}, false
 	}
 	switch code[1] {
-	case transferSRGB, transfer709, transfer601, transfer2020, transfer2020Deep, transfer470M: // Screens show them alike.
+	case transferSRGB, transfer709, transfer601, transfer2020, transfer2020Deep, transfer470M: // Screens show them the same way.
 	case transfer470BG:
 		m.gamma = 1 / 2.8
 	case transferLinear:
@@ -92,9 +92,8 @@ func codedColorSpace(code [4]byte) (m colorSpace, ok bool) {
 	return m, true
 }
 
-// pngGamma reads the gamma of a PNG (third edition, section 11.3.2.2); ok is true if there is one. It returns zero for
-// a value within 5 % of 1/2.2, which programs write for sRGB (libpng's threshold), and for values outside of 0.01 to
-// 10.
+// pngGamma reads a PNG's gamma (third edition, section 11.3.2.2); ok is true if there is one. It returns zero for a
+// value within 5 % of 1/2.2, which programs write for sRGB (libpng's threshold), and for values outside of 0.01 to 10.
 func pngGamma(file *store.BlockReader, at int64) (gamma float64, ok bool) {
 	const one, screen, about, least, most = 100_000, 45_455, 2_273, 1_000, 1_000_000
 	var value [4]byte
@@ -111,15 +110,15 @@ func pngGamma(file *store.BlockReader, at int64) (gamma float64, ok bool) {
 // primaries are white, red, green and blue as CIE x and y.
 type primaries [4]struct{ x, y float64 }
 
-// The primaries of ITU-T H.273, table 2, with white D65.
+// Primaries from ITU-T H.273, table 2, with a D65 white.
 var (
 	srgb      = primaries{{0.3127, 0.3290}, {0.64, 0.33}, {0.30, 0.60}, {0.15, 0.06}}
 	displayP3 = primaries{{0.3127, 0.3290}, {0.680, 0.320}, {0.265, 0.690}, {0.150, 0.060}}
 	bt2020    = primaries{{0.3127, 0.3290}, {0.708, 0.292}, {0.170, 0.797}, {0.131, 0.046}}
 )
 
-// pngPrimaries reads the chunk cHRM (PNG, third edition, section 11.3.2.1). It returns nil for sRGB's primaries, which
-// programs write with different precision, and for invalid ones.
+// pngPrimaries reads the cHRM chunk (PNG, third edition, section 11.3.2.1). It returns nil for sRGB's primaries, which
+// programs write with varying precision, and for invalid ones.
 func pngPrimaries(file *store.BlockReader, at int64) *primaries {
 	const one, about = 100_000, 0.005
 	var data [32]byte

@@ -11,17 +11,17 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// A JPEG that lacks its last two bytes, the end marker, may have every pixel: viewers show it, and an upload is never
-// cut off in transit, since its length is signed. A file that was cut off before the upload lacks pixels. Only the
-// length of the coded pixels distinguishes the two cases, so the code walks through them without decoding a picture.
+// A JPEG that lacks its last two bytes, the end marker, may still have every pixel: viewers show it, and an upload is
+// never cut off in transit, since its length is signed. A file that was cut off before the upload lacks pixels. Only
+// the length of the coded pixels tells the two cases apart, so this code walks through them without decoding a picture.
 
-// jpegTable is a table that is needed to decode pixels.
+// jpegTable is a table needed to decode pixels.
 type jpegTable struct {
 	marker  byte
 	content span
 }
 
-// appendTable adds a table, and keeps the last 16: twice the possible number of codes.
+// appendTable appends a table and keeps the last 16: twice the possible number of codes.
 func appendTable(tables []jpegTable, table jpegTable) []jpegTable {
 	const most = 16
 	if len(tables) == most {
@@ -44,7 +44,7 @@ func jpegComplete(file *store.BlockReader, parts *imageParts) (whole bool, damag
 	return covered || contains(file, span{at, file.Size()}, mark), ""
 }
 
-// covered reports whether the scans of a JPEG contain every pixel, and how far it read. It does not support progressive
+// covered reports whether a JPEG's scans contain every pixel, and how far it read. It does not support progressive
 // pictures, whose scans refine each other.
 func covered(file *store.BlockReader, parts *imageParts) (whole bool, at int64) {
 	frame, ok := readFrame(file, parts)
@@ -67,7 +67,8 @@ func covered(file *store.BlockReader, parts *imageParts) (whole bool, at int64) 
 	return false, min(w.at, file.Size())
 }
 
-// ended reports whether the coded pixels end here. If some are missing, appended data may be taken for pixels.
+// ended reports whether the coded pixels end here. If some are missing, data appended to the picture may be mistaken
+// for pixels.
 func (w *jpegWalk) ended() bool {
 	const filling = 7 // bits after the last code
 	return w.count <= filling && !w.fill()
@@ -81,27 +82,27 @@ type jpegWalk struct {
 	file    *store.BlockReader
 	frame   *jpegFrame
 	scanned map[byte]bool
-	// codes are the codes for the first value of a block, and for the others, by number.
+	// codes are the codes, by number: the first array for a block's first value, the second for the others.
 	codes    [2][mostComponents]*huffman
 	interval int
 
 	from *bufio.Reader
 	at   int64
-	// bits has count valid bits, the lowest. marker is the marker that ended them.
+	// count is how many of the lowest bits in bits are valid. marker is the marker at which they ended.
 	bits   uint32
 	count  uint
 	marker byte
-	// output receives the consumed bits, if it is not nil.
+	// output receives the consumed bits, unless it is nil.
 	output *bitWriter
 }
 
-// seek continues at an offset.
+// seek continues at the given offset.
 func (w *jpegWalk) seek(at int64) {
 	w.from, w.at = bufio.NewReader(io.NewSectionReader(w.file, at, w.file.Size()-at)), at
 	w.bits, w.count, w.marker = 0, 0, 0
 }
 
-// table loads a table; it ignores an invalid one.
+// table loads a table. It ignores an invalid one.
 func (w *jpegWalk) table(table jpegTable) {
 	const longest = 1 << 12
 	data := make([]byte, min(table.content.end-table.content.start, longest))
@@ -123,7 +124,7 @@ func (w *jpegWalk) table(table jpegTable) {
 	}
 }
 
-// nextScan advances to the next scan, and loads the tables before it.
+// nextScan advances to the next scan, and loads the tables that precede it.
 func (w *jpegWalk) nextScan() (scan span, ok bool) {
 	r := &jpegReader{from: w.from, at: w.at}
 	defer func() { w.seek(r.at) }()
@@ -159,7 +160,7 @@ func (w *jpegWalk) scan(at span) bool {
 	return units != nil && w.pixels(groups, units)
 }
 
-// units returns the blocks of one group of a scan, and the number of groups; nil if the scan is invalid.
+// units returns the blocks in one group of a scan, and the number of groups. It returns nil if the scan is invalid.
 func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
 	const perChannel = 2
 	across, down := w.frame.units(1, 1)
@@ -174,7 +175,7 @@ func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
 			return nil, 0
 		}
 		count := c.across * c.down
-		if channels == 1 { // Its blocks are not interleaved, and those beyond the edge are left out.
+		if channels == 1 { // Its blocks are not interleaved, and those beyond the edge are omitted.
 			across, down = w.frame.units(c.across, c.down)
 			count = 1
 		}
@@ -186,10 +187,11 @@ func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
 	return units, across * down
 }
 
-// unit is a block: the code of its first value, and the code of the others.
+// unit is a block: the code for its first value, and the code for the others.
 type unit struct{ first, others *huffman }
 
-// units returns the number of units of a picture: of all channels, or of blocks of one channel with this sampling.
+// units returns the size of a picture in units: those of all channels, or the blocks of one channel with the given
+// sampling.
 func (f *jpegFrame) units(across, down int) (columns, rows int) {
 	const block = 8
 	mostAcross, mostDown := 1, 1
@@ -259,7 +261,7 @@ func (w *jpegWalk) block(u unit) bool {
 	return true
 }
 
-// fill reads eight more bits; false if there are none before the next marker.
+// fill reads eight more bits. It returns false if there are none before the next marker.
 func (w *jpegWalk) fill() bool {
 	if w.marker != 0 {
 		return false

@@ -5,9 +5,9 @@ package probe
 
 import "math/bits"
 
-// fragments are a track's samples in fragments.
+// fragments are the samples that a track has in fragments.
 type fragments struct {
-	// timed are the samples with an explicit duration, their own or their fragment's.
+	// timed are the samples with an explicit duration, whether their own or their fragment's.
 	timed samples
 	// plain counts the samples with the track's default duration, usual.
 	plain float64
@@ -39,7 +39,7 @@ func (f *film) fragmentsOf(id uint32) (*fragments, error) {
 	return noted, nil
 }
 
-// extent reads mehd, the duration of a film with its fragments (ISO 14496-12, section 8.8.2).
+// extent reads mehd, the duration of a film including its fragments (ISO 14496-12, section 8.8.2).
 func (f *film) extent(b box) error {
 	data, wide, err := f.versioned(b, 4, 1)
 	if err == nil {
@@ -48,7 +48,7 @@ func (f *film) extent(b box) error {
 	return err
 }
 
-// defaults reads trex, the defaults for all fragments of a track (ISO 14496-12, section 8.8.3).
+// defaults reads trex, the defaults for all of a track's fragments (ISO 14496-12, section 8.8.3).
 func (f *film) defaults(b box) error {
 	const id, duration, length = 4, 12, 16
 	data, err := f.fields(b, length)
@@ -62,10 +62,10 @@ func (f *film) defaults(b box) error {
 	return err
 }
 
-// run holds the defaults for the samples of one track in one fragment.
+// run holds the defaults for one track's samples in one fragment.
 type run struct {
 	of *fragments
-	// usual is the default duration of a sample if explicit is set; otherwise the track's default applies.
+	// usual is the default sample duration if explicit is set; otherwise the track's default applies.
 	usual    uint32
 	explicit bool
 }
@@ -79,21 +79,21 @@ func (r *run) add(samples float64) {
 	}
 }
 
-// readFragmentHeader reads tfhd, the header of one track in one fragment (ISO 14496-12, section 8.8.7).
+// readFragmentHeader reads tfhd, one track's header in one fragment (ISO 14496-12, section 8.8.7).
 func (f *film) readFragmentHeader(b box) error {
 	const (
 		id, fixed = 4, 8
-		// The flags select the following fields, in this order.
+		// The flags determine which of the following fields are present, in this order.
 		hasOffset, hasDescription, hasDuration = 0x1, 0x2, 0x8
 		offsetLength, descriptionLength        = 8, 4
-		// isEmpty marks a duration without samples, as long as one sample.
+		// isEmpty marks a duration without samples, as long as one sample would be.
 		isEmpty = 0x10000
 	)
 	data, err := f.fields(b, fixed)
 	if err != nil {
 		return err
 	}
-	flags := u32(data) // The version in front of them has no such bits.
+	flags := u32(data) // The version precedes them and has no such bits.
 	if f.run.of, err = f.fragmentsOf(u32(data[id:])); err != nil {
 		return err
 	}
@@ -120,9 +120,9 @@ func (f *film) readFragmentHeader(b box) error {
 func (f *film) readFragmentSamples(b box) error {
 	const (
 		count, fixed = 4, 8
-		// Flags of fields before the samples.
+		// Flags for fields before the samples.
 		hasOffset, hasFirst = 0x1, 0x4
-		// Flags of the fields of each sample, each a word; the duration is the first.
+		// Flags for the fields of each sample, which take one word each. The duration comes first.
 		hasDuration, ofSamples = 0x100, 0xf00
 		word                   = 4
 	)
@@ -145,7 +145,7 @@ func (f *film) readFragmentSamples(b box) error {
 	})
 }
 
-// segments adds up the durations in an index of segments (ISO 14496-12, section 8.16.3).
+// segments adds up the durations in a segment index (ISO 14496-12, section 8.16.3).
 func (f *film) segments(b box) error {
 	const (
 		id, scale, fixed = 4, 8, 16

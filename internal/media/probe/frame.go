@@ -13,23 +13,23 @@ import (
 
 // jpegFrame is the frame of a JPEG, which describes its pixels (ITU-T T.81, section B.2.2).
 type jpegFrame struct {
-	// kind is the marker of the frame.
+	// kind is the frame's marker.
 	kind          byte
 	precision     int
 	width, height int
 	components    []jpegComponent
 }
 
-// jpegComponent is a channel. across and down are its numbers of values per unit of the picture.
+// jpegComponent is a channel. across and down are how many of its values each unit of the picture has.
 type jpegComponent struct {
 	id           byte
 	across, down int
 }
 
-// mostComponents is the maximum number of channels of a readable JPEG: the four inks.
+// mostComponents is the maximum number of channels in a readable JPEG: the four inks.
 const mostComponents = 4
 
-// readFrame reads the frame of a JPEG; false if there is none.
+// readFrame reads the frame of a JPEG. It returns false if there is none.
 func readFrame(file *store.BlockReader, parts *imageParts) (f jpegFrame, ok bool) {
 	const head, entry = 6, 3
 	data := make([]byte, min(parts.frame.end-parts.frame.start, head+(mostComponents+1)*entry))
@@ -48,15 +48,15 @@ func readFrame(file *store.BlockReader, parts *imageParts) (f jpegFrame, ok bool
 
 const arithmetic, hierarchical = "arithmetic coding", "hierarchical coding"
 
-// codings are the encodings of pixels that Herald cannot read, by the marker of the frame.
+// codings are the pixel encodings that Herald cannot read, by the frame's marker.
 var codings = map[byte]string{
 	0xc3: "lossless coding", 0xc5: hierarchical, 0xc6: hierarchical, 0xc7: hierarchical,
 	0xc9: arithmetic, 0xca: arithmetic, 0xcb: arithmetic, 0xcd: arithmetic, 0xce: arithmetic, 0xcf: arithmetic,
 	0xf7: "the lossless coding of JPEG-LS",
 }
 
-// unreadable returns why Herald cannot read a JPEG that may well be valid, because package image/jpeg does not decode
-// it. It is "" if it can.
+// unreadable returns why Herald cannot read a JPEG that may well be valid but that package image/jpeg does not decode,
+// or "" if it can read it.
 func (f *jpegFrame) unreadable(adobe bool) string {
 	const channel = 8
 	switch coding, other := codings[f.kind]; {
@@ -81,7 +81,7 @@ func (f *jpegFrame) unreadable(adobe bool) string {
 	}
 }
 
-// sampled reports whether package image/jpeg supports the sampling of the channels.
+// sampled reports whether package image/jpeg supports how the channels are sampled.
 func (f *jpegFrame) sampled() bool {
 	for _, c := range f.components {
 		if c.across < 1 || c.across > 4 || c.down < 1 || c.down > 4 {
@@ -103,8 +103,9 @@ func (f *jpegFrame) sampled() bool {
 	}
 }
 
-// memory estimates the memory of decoding: colours are often stored for fewer points than brightness, and a progressive
-// picture takes four more bytes for each value. unchanged means that the channels are displayed without conversion.
+// memory estimates how much memory decoding takes: colours are often stored for fewer points than brightness, and a
+// progressive picture takes four more bytes for each value. unchanged means that the channels are displayed without
+// conversion.
 func (f *jpegFrame) memory(pixels int64, unchanged bool) int64 {
 	const progressive = 0xc2
 	var values, most int64

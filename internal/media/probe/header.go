@@ -20,34 +20,34 @@ import (
 type Header struct {
 	// Width and Height are in pixels, as they are stored.
 	Width, Height int
-	// Orientation is the rotation of the stored picture for display, from 1 (none) to 8 (EXIF 2.32, section 4.6.4).
+	// Orientation is how the stored picture is rotated for display, from 1 (not at all) to 8 (EXIF 2.32, section 4.6.4).
 	Orientation int
-	// Profile is the ICC profile of the colours; nil for sRGB.
+	// Profile is the ICC profile of the colours, or nil for sRGB.
 	Profile []byte
-	// Inks means that the pixels are inks (CMYK), and not light.
+	// Inks means that the pixels are inks (CMYK) rather than light.
 	Inks bool
-	// Gamma is the exponent of the light values of a PNG (gAMA, cICP), unless a chunk of higher priority is present
-	// (PNG, third edition, section 4.3); zero for sRGB.
+	// Gamma is the exponent of a PNG's light values (gAMA, cICP), unless a chunk with higher precedence is present (PNG,
+	// third edition, section 4.3). It is zero for sRGB.
 	Gamma float64
-	// DecodedBytes estimates the memory of the decoded picture and of its decoding. It may be a thousand times the
+	// DecodedBytes estimates the memory taken by the decoded picture and by decoding it. It may be a thousand times the
 	// length of the file.
 	DecodedBytes int64
 	// Animated means that the picture moves.
 	Animated bool
-	// MultiPicture means that a JPEG contains further pictures after the first: another view, or the map of an HDR
+	// MultiPicture means that a JPEG contains further pictures after the first: another view, or the gain map of an HDR
 	// picture (CIPA DC-007, ISO 21496-1).
 	MultiPicture bool
-	// Unconvertible continues "the file …" with the property of the image that prevents any conversion, and the remedy;
-	// "" if there is none.
+	// Unconvertible is the property of the image that prevents any conversion, with the remedy, phrased to follow "the
+	// file". It is empty if the image can be converted.
 	Unconvertible string
 }
 
-// longestProfile limits a colour profile, and longestPrint a profile for print. Profiles of screens and cameras have a
-// few kilobytes, profiles for print up to some megabytes.
+// longestProfile limits a colour profile, and longestPrint a printing profile. Profiles for screens and cameras take a
+// few kilobytes, printing profiles up to a few megabytes.
 const longestProfile, longestPrint = 1 << 20, 4 << 20
 
-// ReadHeader reads the header of an image of this size and type. The error is an *InvalidFileError if the file is at
-// fault; any other is from reading it.
+// ReadHeader reads the header of an image with the given size and type. The error is an *InvalidFileError if the file
+// is at fault; any other comes from reading it.
 func ReadHeader(r io.ReaderAt, size int64, mimeType string) (Header, error) {
 	file := store.NewBlockReader(r, size, budget)
 	h, parts, err := header(file, size, v1alpha1.MimeType(mimeType))
@@ -90,7 +90,7 @@ func header(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (He
 	return h, parts, nil
 }
 
-// headerError returns the error of a header that cannot be read.
+// headerError returns the error for a header that cannot be read.
 func headerError(err error) *InvalidFileError {
 	_, oddJPEG := errors.AsType[jpeg.UnsupportedError](err)
 	_, oddPNG := errors.AsType[png.UnsupportedError](err)
@@ -113,7 +113,7 @@ func unconvertible(file *store.BlockReader, h *Header, parts *imageParts, m colo
 	return m.refused
 }
 
-// profile returns the ICC profile of an image; nil if it has none, or one that is too long.
+// profile returns an image's ICC profile, or nil if it has none or its profile is too long.
 func (m colorSpace) profile(file *store.BlockReader, parts *imageParts, inks bool) []byte {
 	switch {
 	case m.primaries != nil:
@@ -129,7 +129,7 @@ func (m colorSpace) profile(file *store.BlockReader, parts *imageParts, inks boo
 	}
 }
 
-// joined reads the parts of a colour profile; nil if there is none, or it is too long.
+// joined reads the parts of a colour profile. It returns nil if there is none or it is too long.
 func joined(file *store.BlockReader, parts []span, longest int64) []byte {
 	var all []byte
 	for _, part := range parts {
@@ -146,8 +146,8 @@ func joined(file *store.BlockReader, parts []span, longest int64) []byte {
 	return all
 }
 
-// unpacked returns the profile in a chunk iCCP of a PNG: a name, a zero, a zero for the method, and the compressed
-// profile.
+// unpacked returns the profile in a PNG's iCCP chunk, which consists of a name, a zero, a zero for the method, and the
+// compressed profile.
 func unpacked(chunk []byte) []byte {
 	_, packed, ok := bytes.Cut(chunk, []byte{0, 0})
 	if !ok {
@@ -164,7 +164,7 @@ func unpacked(chunk []byte) []byte {
 	return all
 }
 
-// jpegBytes estimates the memory of decoding a JPEG.
+// jpegBytes estimates the memory for decoding a JPEG.
 func jpegBytes(file *store.BlockReader, parts *imageParts, pixels int64) int64 {
 	const most = 24
 	frame, ok := readFrame(file, parts)
@@ -174,7 +174,7 @@ func jpegBytes(file *store.BlockReader, parts *imageParts, pixels int64) int64 {
 	return frame.memory(pixels, parts.unchanged)
 }
 
-// pngBytes estimates the memory of decoding a PNG (PNG, third edition, section 11.2.1).
+// pngBytes estimates the memory for decoding a PNG (PNG, third edition, section 11.2.1).
 func pngBytes(file *store.BlockReader, _ *imageParts, pixels int64) int64 {
 	const depthAt, length, deep, paletted = 24, 5, 16, 3
 	var head [length]byte
@@ -194,7 +194,7 @@ func pngBytes(file *store.BlockReader, _ *imageParts, pixels int64) int64 {
 	return total
 }
 
-// webpBytes estimates the memory of decoding a WebP. A lossy picture stores colours for every fourth point; a lossless
+// webpBytes estimates the memory for decoding a WebP. A lossy picture stores colours for every fourth point. A lossless
 // one stores four bytes per point, which are unpacked into a copy. Transparency is lossless, and an extended file may
 // have either form. The decoder also holds the file.
 func webpBytes(file *store.BlockReader, parts *imageParts, pixels int64) int64 {

@@ -5,24 +5,24 @@ package probe
 
 import "slices"
 
-// huffman is a code (ITU-T T.81, annex C).
+// huffman is a Huffman code (ITU-T T.81, annex C).
 type huffman struct {
 	symbols []byte
-	// last is the last value of each length, or -1; from plus a value is the index of its symbol.
+	// last is the last value of each length, or -1. from plus a value is the index of the value's symbol.
 	last, from [16]int
-	// short maps the next eight bits to symbols whose codes are not longer.
+	// short maps the next eight bits to symbols whose codes are no longer than that.
 	short [256]struct {
 		symbol byte
 		length uint8
 	}
-	// codes are the codes of the symbols; the length is zero for a symbol without a code.
+	// codes are the symbols' codes. The length is zero for a symbol without a code.
 	codes [256]struct {
 		value  uint32
 		length uint
 	}
 }
 
-// newHuffman parses a code of a part DHT, and returns the rest of the part; nil if it is invalid.
+// newHuffman parses a code in a DHT part, and returns the rest of the part. It returns nil if the code is invalid.
 func newHuffman(data []byte) (code *huffman, rest []byte) {
 	const head = 1 + len(code.last)
 	if len(data) < head {

@@ -12,15 +12,15 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Offsets in the header of a profile (ICC.1, section 7.2): the colour space, the connection space, and the number of
-// parts after the header.
+// Offsets in a profile's header (ICC.1, section 7.2): the colour space, the connection space, and the number of parts
+// that follow the header.
 const (
 	iccSpaceAt, iccConnectionAt, iccCountAt = 16, 20, 128
 
 	iccHeader, iccEntry = 132, 12
 )
 
-// readAcross fills p from an offset in data that several parts of a file contain.
+// readAcross fills p with data that spans several parts of a file, starting at the given offset in that data.
 func readAcross(file *store.BlockReader, parts []span, p []byte, at int64) bool {
 	for _, part := range parts {
 		length := part.end - part.start
@@ -39,8 +39,8 @@ func readAcross(file *store.BlockReader, parts []span, p []byte, at int64) bool 
 	return len(p) == 0
 }
 
-// printing reports whether a profile describes inks, and whether Herald can convert from them: by a table from inks to
-// the connection space (ICC.1, section 8.3: A2B0 with the types lut8, lut16 and lutAToB).
+// printing reports whether a profile describes inks, and whether Herald can convert from them: it has a table from inks
+// to the connection space (ICC.1, section 8.3: A2B0 with the types lut8, lut16 and lutAToB).
 func printing(file *store.BlockReader, parts []span) (inks, convertible bool) {
 	const most = 100
 	var head [iccHeader]byte
@@ -91,7 +91,7 @@ func (m matrix) of(v [3]float64) (product [3]float64) {
 	return product
 }
 
-// inverse returns the inverse; ok is false if there is none.
+// inverse returns the inverse matrix. ok is false if there is none.
 func (m matrix) inverse() (inverse matrix, ok bool) {
 	const flat = 1e-6
 	cofactor := func(i, j int) float64 {
@@ -110,14 +110,14 @@ func (m matrix) inverse() (inverse matrix, ok bool) {
 	return inverse, true
 }
 
-// d50 is white in profiles (ICC.1, section 7.2.16), and bradford the matrix of its adaptation (annex E.3).
+// d50 is white in profiles (ICC.1, section 7.2.16), and bradford is the matrix that adapts to it (annex E.3).
 var (
 	d50      = [3]float64{0.9642, 1, 0.8249}
 	bradford = matrix{{0.8951, 0.2664, -0.1614}, {-0.7502, 1.7135, 0.0367}, {0.0389, -0.0685, 1.0296}}
 )
 
-// toD50 returns the matrix from red, green and blue to CIE XYZ as profiles use it. It is false if the primaries span no
-// colours.
+// toD50 returns the matrix from red, green and blue to CIE XYZ as profiles use it. It returns false if the primaries
+// span no colours.
 func (p *primaries) toD50() (m matrix, ok bool) {
 	seen := func(i int) [3]float64 { return [3]float64{p[i].x / p[i].y, 1, (1 - p[i].x - p[i].y) / p[i].y} }
 	for channel := range 3 {
@@ -145,7 +145,7 @@ func (p *primaries) toD50() (m matrix, ok bool) {
 	return back.times(adapt).times(bradford).times(m), true
 }
 
-// iccProfile returns a profile for these primaries with the transfer curve of sRGB (ICC.1, section 8.4.3).
+// iccProfile returns a profile for these primaries with the sRGB transfer curve (ICC.1, section 8.4.3).
 func (p *primaries) iccProfile() []byte {
 	columns, ok := p.toD50()
 	if !ok {
@@ -160,7 +160,7 @@ func (p *primaries) iccProfile() []byte {
 	column := func(i int) []byte {
 		return fixed([]byte("XYZ \x00\x00\x00\x00"), columns[0][i], columns[1][i], columns[2][i])
 	}
-	// The curve of sRGB (IEC 61966-2-1), as parametric curve of type 3.
+	// The sRGB curve (IEC 61966-2-1), as a type 3 parametric curve.
 	curve := fixed([]byte("para\x00\x00\x00\x00\x00\x03\x00\x00"), 2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045)
 	white := fixed([]byte("XYZ \x00\x00\x00\x00"), d50[0], d50[1], d50[2])
 	tags := []struct {
@@ -187,17 +187,17 @@ func (p *primaries) iccProfile() []byte {
 		contents = append(contents, tag.content...)
 		contents = append(contents, make([]byte, -len(contents)&3)...)
 	}
-	// Zeros are for the preferred program, flags, maker, device and intent: perceptual.
+	// Zeros stand for the preferred program, flags, maker, device and intent (perceptual).
 	head := binary.BigEndian.AppendUint32(nil, uint32(start+len(contents))) //nolint:gosec // a profile has a few hundred bytes
 	head = append(head, "\x00\x00\x00\x00\x04\x30\x00\x00mntrRGB XYZ "...)
-	head = append(head, 0x07, 0xe8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0) // A fixed date: the same picture gives the same file.
+	head = append(head, 0x07, 0xe8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0) // A fixed date, so that the same picture gives the same file.
 	head = append(append(head, "acsp"...), make([]byte, 28)...)
 	head = fixed(head, d50[0], d50[1], d50[2])
 	head = append(head, make([]byte, iccCountAt-len(head))...)
 	return slices.Concat(head, table, contents)
 }
 
-// iccText returns a text in the form of a profile (ICC.1, section 10.15).
+// iccText returns text as profiles store it (ICC.1, section 10.15).
 func iccText(text string) []byte {
 	const at = 28
 	units := utf16.Encode([]rune(text))

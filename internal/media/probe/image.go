@@ -17,32 +17,32 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// imageFormat has the functions for one format of images.
+// imageFormat has the functions for one image format.
 type imageFormat struct {
 	config func(io.Reader) (image.Config, error)
 	// parse finds the parts of the file that Herald needs.
 	parse func(file *store.BlockReader) imageParts
-	// memory estimates the bytes of decoding the given number of pixels.
+	// memory estimates the bytes needed to decode the given number of pixels.
 	memory func(file *store.BlockReader, parts *imageParts, pixels int64) int64
-	// complete walks through the pixels. It reports whether all are present, and describes damage.
+	// complete walks through the pixels. It reports whether all are present, and describes any damage.
 	complete func(file *store.BlockReader, parts *imageParts) (whole bool, damage string)
 }
 
 // imageParts are the parts of an image.
 type imageParts struct {
-	// pixels is the offset of the pixels; zero if there are none. damage describes damage before them.
+	// pixels is the offset of the pixels, or zero if there are none. damage describes damage before them.
 	pixels int64
 	damage string
-	// exif is the position of the metadata that may rotate the picture; the zero value if there is none.
+	// exif is the position of the metadata that may rotate the picture, or the zero value if there is none.
 	exif span
-	// profile has the positions of the parts of the colour profile; packed means that they are compressed, as in a PNG.
+	// profile holds the positions of the colour profile's parts. packed means that they are compressed, as in a PNG.
 	profile []span
 	packed  bool
-	// colors are the other colour chunks of a PNG.
+	// colors are a PNG's other colour chunks.
 	colors pngColors
-	// frame is the frame of a JPEG, after the marker frameKind. adobe is true if Adobe's part identifies the channels,
-	// and unchanged if they are displayed without conversion. several is Header.MultiPicture. tables are the last
-	// tables before the pixels, and scan is the header of the first scan.
+	// frame is the frame of a JPEG, which follows the marker frameKind. adobe is true if Adobe's part identifies the
+	// channels, and unchanged if they are displayed without conversion. several is Header.MultiPicture. tables are the
+	// last tables before the pixels, and scan is the header of the first scan.
 	frame            span
 	frameKind        byte
 	adobe, unchanged bool
@@ -54,10 +54,10 @@ type imageParts struct {
 	flags byte
 }
 
-// colorSpace returns the interpretation of the colours.
+// colorSpace returns how the colours are interpreted.
 func (p *imageParts) colorSpace() colorSpace { return p.colors.colorSpace(len(p.profile) > 0) }
 
-// span is a part of a file, by offsets.
+// span is a part of a file, given by offsets.
 type span struct{ start, end int64 }
 
 var imageFormats = map[v1alpha1.MimeType]imageFormat{
@@ -88,14 +88,14 @@ func picture(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (F
 	return facts, nil
 }
 
-// endBytes is the length of the end of a file that is first searched for the mark that ends the picture. Some cameras
-// append their own data, as much as a short film: if the mark is not there, the search starts at the pixels.
+// endBytes is the length of the end of a file, which is searched first for the mark that ends the picture. Some cameras
+// append data of their own, as much as a short film. If the mark is not found there, the search starts at the pixels.
 const endBytes = 64 << 10
 
-// contains searches a part of a file.
+// contains reports whether a part of a file contains mark.
 func contains(file *store.BlockReader, in span, mark string) bool {
 	const step = 32 << 10
-	buffer := make([]byte, step+len(mark)-1) // The mark may cross two steps.
+	buffer := make([]byte, step+len(mark)-1) // The mark may span two steps.
 	for at := in.start; at < in.end; at += step {
 		part := buffer[:min(int64(len(buffer)), in.end-at)]
 		if _, err := file.ReadAt(part, at); err != nil {
@@ -108,10 +108,10 @@ func contains(file *store.BlockReader, in span, mark string) bool {
 	return false
 }
 
-// pngConfig reads the header of a PNG; damaged texts do not matter.
+// pngConfig reads the header of a PNG. Damaged texts do not matter.
 func pngConfig(r io.Reader) (image.Config, error) { return png.DecodeConfig(&Chunks{From: r}) }
 
-// The flags of a WebP's first chunk (RFC 9649, section 2.7).
+// The flags in a WebP's first chunk (RFC 9649, section 2.7).
 const (
 	webpAnimation = 1 << 1
 	webpExif      = 1 << 3
@@ -119,13 +119,13 @@ const (
 	webpProfile   = 1 << 5
 )
 
-// webpConfig reads the header of a WebP, which is in its first chunk; the library would search all of them.
+// webpConfig reads the header of a WebP, which is in its first chunk. The library would search all chunks.
 func webpConfig(r io.Reader) (image.Config, error) {
 	const head = 1 << 10
 	return webp.DecodeConfig(io.LimitReader(r, head))
 }
 
-// webpComplete reports whether a WebP has its announced length.
+// webpComplete reports whether a WebP is as long as it announces.
 func webpComplete(_ *store.BlockReader, parts *imageParts) (whole bool, damage string) {
 	return parts.pixels != 0, ""
 }
@@ -141,7 +141,7 @@ func webpParts(file *store.BlockReader) imageParts {
 	if _, err := file.ReadAt(head[:], 0); err != nil {
 		return imageParts{}
 	}
-	// The file has its number of bytes after the first eight.
+	// The length field does not count the first eight bytes.
 	end := int64(binary.LittleEndian.Uint32(head[4:])) + chunkHeader
 	parts := imageParts{kind: string(head[fileHeader:][:4])}
 	if end > file.Size() {
@@ -178,15 +178,15 @@ func webpParts(file *store.BlockReader) imageParts {
 	return parts
 }
 
-// Of all metadata only the orientation is read, and without a library: metadata is a graph that its author controls,
+// Of all metadata, only the orientation is read, and without a library: metadata is a graph that its author controls,
 // and a file of a few megabytes can keep a library that follows it busy for minutes.
 
 // Values of the EXIF tag Orientation (EXIF 2.32, section 4.6.4): an upright picture, and the range for rotations by 90
 // or 270 degrees, mirrored or not.
 const upright, firstTurned, lastTurned = 1, 5, 8
 
-// orientation reads the tag in the first directory of the metadata, which has the form of a TIFF file (TIFF 6.0,
-// section 2). Unreadable metadata does not rotate: viewers ignore it too.
+// orientation reads the tag in the metadata's first directory, which has the format of a TIFF file (TIFF 6.0, section
+// 2). Unreadable metadata does not rotate the picture: viewers ignore it too.
 func orientation(file *store.BlockReader, exif span) int {
 	const (
 		header, entryLength = 8, 12

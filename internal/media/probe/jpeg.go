@@ -15,12 +15,12 @@ import (
 
 // Markers of a JPEG, after the byte 0xff (ITU-T T.81, table B.1).
 const (
-	jpegStuffed = 0x00 // no marker: 0xff as a value
+	jpegStuffed = 0x00 // not a marker: 0xff as a value
 	jpegTEM     = 0x01
 	jpegRST0    = 0xd0 // the first marker without a length
 	jpegEOI     = 0xd9 // the last one, which ends the picture
 	jpegSOS     = 0xda // start of the pixels
-	jpegSOF0    = 0xc0 // start of a frame, up to
+	jpegSOF0    = 0xc0 // start of a frame, from here to
 	jpegSOF15   = 0xcf // this one, except the following three
 	jpegDHT     = 0xc4 // which have other meanings
 	jpegJPG     = 0xc8
@@ -35,8 +35,8 @@ const (
 	jpegRestarts = 8 // the number of restart markers, from jpegRST0
 )
 
-// Prefixes of metadata and of a part of a colour profile; other data uses the same markers. Two bytes after the name of
-// a profile count its parts. The byte at adobeTransform of Adobe's part shows whether colours were transformed.
+// Prefixes of metadata and of a colour profile's parts; other data uses the same markers. Two bytes after a profile's
+// name count its parts. In Adobe's part, the byte at adobeTransform shows whether colours were transformed.
 const (
 	jpegAdobe      = "Adobe"
 	adobeTransform = 11
@@ -77,7 +77,7 @@ func jpegParts(file *store.BlockReader) imageParts {
 	}
 }
 
-// record records a part of a JPEG with the given first bytes.
+// record records a part of a JPEG that starts with the given bytes.
 func (p *imageParts) record(marker byte, segment span, name string) {
 	switch {
 	case marker == jpegAPP1 && strings.HasPrefix(name, jpegExif) && p.exif == (span{}):
@@ -93,14 +93,14 @@ func (p *imageParts) record(marker byte, segment span, name string) {
 	}
 }
 
-// profilePart is a part of a colour profile: its number, from one, and the number of parts.
+// profilePart is a part of a colour profile: its number, counting from one, and the total number of parts.
 type profilePart struct {
 	number, count byte
 	span
 }
 
-// inOrder returns the parts of a colour profile by their numbers, which may differ from their order in the file (ICC.1,
-// annex B.4). Like libjpeg, it returns none if one is missing or duplicate.
+// inOrder returns a colour profile's parts by number, which may differ from their order in the file (ICC.1, annex B.4).
+// Like libjpeg, it returns none if one is missing or occurs twice.
 func inOrder(parts []profilePart) []span {
 	slices.SortStableFunc(parts, func(a, b profilePart) int { return cmp.Compare(a.number, b.number) })
 	spans := make([]span, 0, len(parts))
@@ -144,12 +144,12 @@ func (r *jpegReader) marker() (byte, bool) {
 	}
 }
 
-// segment skips the content of the part whose marker was read, and returns its position and its first bytes.
+// segment skips the content of the part whose marker was just read, and returns its position and its first bytes.
 func (r *jpegReader) segment() (found span, name string, ok bool) {
 	high, _ := r.byte()
 	low, ok := r.byte()
 	length := int(high)<<8 | int(low)
-	const itself = 2 // The length counts its own two bytes.
+	const itself = 2 // The length includes its own two bytes.
 	if !ok || length < itself {
 		return span{}, "", false
 	}

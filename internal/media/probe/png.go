@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// The sizes around the content of a PNG's chunk: its length and kind before it, and its checksum after it (PNG, third
-// edition, section 5.3). The file starts with a signature.
+// The sizes of what surrounds the content of a PNG chunk: its length and kind before it, and its checksum after it
+// (PNG, third edition, section 5.3). The file starts with a signature.
 const pngSignature, pngHead, pngSum = 8, 8, 4
 
 // Kinds of chunks.
@@ -22,12 +22,13 @@ const pngHeader, pngPixels, pngEnd = "IHDR", "IDAT", "IEND"
 // pngChunk is a part of a PNG.
 type pngChunk struct {
 	kind [4]byte
-	// content is the position of the content, and next the offset of the next chunk. Both may exceed the file.
+	// content is the position of the content, and next is the offset of the next chunk. Both may lie beyond the end of the
+	// file.
 	content span
 	next    int64
 }
 
-// pngChunkAt reads the head of the chunk at an offset.
+// pngChunkAt reads the head of the chunk at the given offset.
 func pngChunkAt(file *store.BlockReader, at int64) (pngChunk, bool) {
 	var head [pngHead]byte
 	if _, err := file.ReadAt(head[:], at); err != nil {
@@ -72,9 +73,9 @@ func pngParts(file *store.BlockReader) imageParts {
 	}
 }
 
-// pngComplete continues after the first parts of a PNG and verifies the checksums of the pixels, which decoders
-// require; it describes damage. Decoders ignore the checksums of texts and the like, and errors after the pixels:
-// there, the end chunk suffices.
+// pngComplete continues after a PNG's first parts and verifies the pixels' checksums, which decoders require; it
+// describes any damage. Decoders ignore the checksums of texts and the like, and errors after the pixels, so there it
+// only looks for the end chunk.
 func pngComplete(file *store.BlockReader, parts *imageParts) (whole bool, damage string) {
 	const end = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
 	if parts.pixels == 0 || parts.damage != "" {
@@ -100,7 +101,7 @@ func pngComplete(file *store.BlockReader, parts *imageParts) (whole bool, damage
 	}
 }
 
-// pngDamage describes a chunk with a wrong checksum.
+// pngDamage describes a chunk whose checksum is wrong.
 func pngDamage(file *store.BlockReader, chunk pngChunk) string {
 	if checksumOK(file, chunk) {
 		return ""
@@ -108,10 +109,10 @@ func pngDamage(file *store.BlockReader, chunk pngChunk) string {
 	return fmt.Sprintf("its part %s does not have the checksum that stands behind it", string(chunk.kind[:]))
 }
 
-// checksumOK reports whether the checksum of a chunk is right.
+// checksumOK reports whether a chunk's checksum is correct.
 func checksumOK(file *store.BlockReader, chunk pngChunk) bool {
 	const step = 32 << 10
-	// It covers the kind as well.
+	// The checksum also covers the kind.
 	at, end := chunk.content.start-4, chunk.content.end
 	buffer := make([]byte, min(step, end-at))
 	sum := crc32.NewIEEE()

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probe examines media files: the real type of a file, its width and height, its duration, and whether it is
+// Package probe examines media files: a file's real type, its width and height, its duration, and whether it is
 // complete. It reads only the few parts of the file that it needs.
 package probe
 
@@ -20,30 +20,31 @@ import (
 
 // Facts are the properties of a file's content.
 type Facts struct {
-	// MIMEType is the type of the content, one of the types that Herald accepts.
+	// MIMEType is the type of the content. It is one of the types that Herald accepts.
 	MIMEType string
-	// Width and Height of the picture in pixels, as it is displayed: after the rotation that the file requests.
+	// Width and Height are in pixels, for the picture as it is displayed: after the rotation that the file requests.
 	Width, Height int32
-	// Duration is the playing time of a video; zero for an image.
+	// Duration is how long a video plays, or zero for an image.
 	Duration time.Duration
-	// FrameRate is the average number of frames per second of a video, and FrameRateVaries means that frames have
-	// different durations; zero if unknown.
+	// FrameRate is a video's average number of frames per second, or zero if it is unknown. FrameRateVaries means that
+	// frames have different durations.
 	FrameRate       float64
 	FrameRateVaries bool
-	// VideoCodec and AudioCodec are ffmpeg's names of the codecs, such as "h264" and "aac"; a codec without such a name
-	// has the four characters of its sample entry. AudioCodec is empty for a video without sound.
+	// VideoCodec and AudioCodec are ffmpeg's codec names, such as "h264" and "aac"; for a codec without such a name, they
+	// are the four characters of its sample entry. AudioCodec is empty for a video without sound.
 	VideoCodec, AudioCodec string
-	// HDR reports that a video has a high dynamic range.
+	// HDR means that a video has a high dynamic range.
 	HDR bool
-	// Animated reports that an image moves.
+	// Animated means that an image moves.
 	Animated bool
-	// Turned means that an image is rotated or mirrored for display, and MultiPicture is Header.MultiPicture.
+	// Turned means that an image is rotated or mirrored for display. MultiPicture is Header.MultiPicture.
 	Turned, MultiPicture bool
 	// Unconvertible is why an image cannot be converted; see Verifier.
 	Unconvertible string
 }
 
-// InvalidFileError is why a file cannot be posted: it is damaged, or not as declared. Another file is needed.
+// InvalidFileError is the reason a file cannot be posted: it is damaged, or not what was declared. Another file is
+// needed.
 type InvalidFileError struct {
 	// Reason is the reason of the Media's Ready condition.
 	Reason string
@@ -61,17 +62,17 @@ func unsupported(format string, args ...any) *InvalidFileError {
 	return &InvalidFileError{Reason: v1alpha1.ReasonUnsupported, Message: fmt.Sprintf(format, args...)}
 }
 
-// budget limits the bytes that are read of one file: a whole image, or about 4,000 fragments of a film, which is more
+// budget limits how many bytes of a file are read: a whole image, or about 4,000 fragments of a film, which is more
 // than an hour.
 const budget = 32 << 20
 
-// sniffed is the number of bytes at the start of a file that determine its type.
+// sniffed is how many bytes at the start of a file determine its type.
 const sniffed = 3072
 
-// isFilm reports whether a file may be an MP4 or QuickTime film, by its first bytes and by the type that the sniffing
-// library found. The library names a film after its brand, which identifies the program that wrote it: 3gp4 is from
-// Android, dby1 from Dolby's tools. The brand may also be missing, or come after other boxes. HEIC, AVIF and JPEG 2000
-// images use the same boxes.
+// isFilm reports whether a file may be an MP4 or QuickTime film, judging by its first bytes and by the type that the
+// sniffing library found. The library names a film after its brand, which identifies the program that wrote it: 3gp4 is
+// from Android, dby1 from Dolby's tools. The brand may also be missing, or come after other boxes. HEIC, AVIF and JPEG
+// 2000 images use the same boxes.
 func isFilm(head []byte, found string) bool {
 	const kindAt, kindEnd = 4, 8
 	if len(head) < kindEnd || strings.HasPrefix(found, "image/") {
@@ -85,8 +86,8 @@ func isFilm(head []byte, found string) bool {
 	}
 }
 
-// Probe examines a file of this size and declared type. The error is an *InvalidFileError if the file is at fault; any
-// other is from reading it.
+// Probe examines a file with the given size and declared type. The error is an *InvalidFileError if the file is at
+// fault; any other comes from reading it.
 func Probe(r io.ReaderAt, size int64, declared string) (Facts, error) {
 	if size <= 0 {
 		return Facts{}, damaged("The file is empty.")
@@ -105,7 +106,7 @@ func Probe(r io.ReaderAt, size int64, declared string) (Facts, error) {
 	return facts, nil
 }
 
-// examine is Probe, except that a read error may look like damage; the store.BlockReader stores such errors.
+// examine is like Probe, except that a read error may look like damage; the store.BlockReader stores such errors.
 func examine(file *store.BlockReader, size int64, declared string) (Facts, error) {
 	head := make([]byte, min(size, sniffed))
 	if _, err := file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -113,7 +114,7 @@ func examine(file *store.BlockReader, size int64, declared string) (Facts, error
 	}
 	found, _, _ := strings.Cut(mimetype.Detect(head).String(), ";")
 	if found == "image/apng" {
-		// An animated PNG is a PNG, which viewers without support for animations show.
+		// An animated PNG is a PNG, and viewers that do not support animations show it.
 		found = string(v1alpha1.MimePNG)
 	}
 	declaredFilm := declared == string(v1alpha1.MimeMP4) || declared == string(v1alpha1.MimeQuickTime)
@@ -133,7 +134,7 @@ func examine(file *store.BlockReader, size int64, declared string) (Facts, error
 	}
 }
 
-// named returns the name of a type in messages.
+// named returns the name of a type for messages.
 func named(found string) string {
 	if found == "application/octet-stream" {
 		return "of no known type"

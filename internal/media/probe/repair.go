@@ -11,11 +11,11 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Viewers show a JPEG with damaged pixels as far as they can. Package image/jpeg shows none of it, so the damage is
-// removed before.
+// Viewers show as much as they can of a JPEG with damaged pixels. Package image/jpeg shows none of it, so the damage is
+// removed first.
 
 // Repair returns a decodable JPEG with the intact part of a damaged one. Damaged blocks, up to the next restart marker,
-// get the colour of the previous ones. It returns nil if the pixels are not in a single pass.
+// get the colour of the preceding ones. It returns nil if the pixels are not in a single pass.
 func Repair(data []byte) []byte {
 	file := store.NewBlockReader(bytes.NewReader(data), int64(len(data)), budget)
 	parts := jpegParts(file)
@@ -40,7 +40,7 @@ func Repair(data []byte) []byte {
 	return append(w.output.out, jpegMark, jpegEOI)
 }
 
-// scanStarts returns the offsets of a JPEG's scans, including their marker.
+// scanStarts returns the offsets of a JPEG's scans, including their markers.
 func scanStarts(data []byte) (starts []int) {
 	r := &jpegReader{from: bufio.NewReader(bytes.NewReader(data))}
 	for {
@@ -60,8 +60,8 @@ func scanStarts(data []byte) (starts []int) {
 	}
 }
 
-// Shorten returns a JPEG without the last scan that starts in its first decoded bytes, and without the following ones:
-// a progressive picture becomes less sharp. It returns nil if nothing would be left.
+// Shorten returns a JPEG without the last scan that starts in its first decoded bytes and without the scans after it: a
+// progressive picture becomes less sharp. It returns nil if nothing would be left.
 func Shorten(data []byte, decoded int) []byte {
 	starts := scanStarts(data[:decoded])
 	if len(starts) < 2 {
@@ -70,13 +70,13 @@ func Shorten(data []byte, decoded int) []byte {
 	return append(slices.Clone(data[:starts[len(starts)-1]]), jpegMark, jpegEOI)
 }
 
-// repair walks through all groups of blocks, and fills invalid ones.
+// repair walks through all groups of blocks, and fills in invalid ones.
 func (w *jpegWalk) repair(groups int, units []unit) bool {
 	each := w.interval
 	if each == 0 {
 		each = groups
 	}
-	// at is the interval that is read next, if it is not lost.
+	// at is the interval to read next, unless it is lost.
 	for n, at := 0, 0; n*each < groups; n++ {
 		if n > 0 {
 			w.output.mark(byte(jpegRST0 + (n-1)%jpegRestarts))
@@ -101,8 +101,8 @@ func (w *jpegWalk) repair(groups int, units []unit) bool {
 	return true
 }
 
-// synchronize advances past the next restart marker, and returns the number of intervals that are lost before it: all
-// if there is none. want is the number of the expected marker.
+// synchronize advances past the next restart marker, and returns how many intervals before it are lost: all of them if
+// there is no marker. want is the number of the expected marker.
 func (w *jpegWalk) synchronize(want int) (lost int) {
 	const all = 1 << 30
 	for w.marker == 0 {
@@ -150,7 +150,7 @@ func (b *bitWriter) mark(marker byte) {
 	b.out = append(b.out, jpegMark, marker)
 }
 
-// fill adds groups of blocks with the values of the last ones. It is false if the codes cannot express that.
+// fill adds groups of blocks with the values of the last ones. It returns false if the codes cannot express that.
 func (b *bitWriter) fill(units []unit, groups int) bool {
 	for _, u := range units {
 		if u.first.codes[0].length == 0 || u.others.codes[0].length == 0 {

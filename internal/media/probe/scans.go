@@ -11,15 +11,15 @@ import (
 // ErrScans is returned for a JPEG with too many scans.
 var ErrScans = errors.New("the JPEG has too many scans")
 
-// Scans copies a JPEG and counts its scans: each is a pass over the whole picture that takes a decoder as long as the
-// first, however few bytes it has (ITU-T T.81, section B.2.3). Reads fail with ErrScans after more than Most of them
-// have started.
+// Scans copies a JPEG and counts its scans. Each is a pass over the whole picture that takes a decoder as long as the
+// first, however few bytes it has (ITU-T T.81, section B.2.3). Reads fail with ErrScans once more than Most scans have
+// started.
 type Scans struct {
 	From io.Reader
 	Most int
 
-	// begun counts the scans. last is the previous byte, and skip the number of remaining bytes of a part. length is
-	// the number of unread bytes of a part's length, and first the first byte of that length.
+	// begun counts the scans. last is the previous byte, and skip is how many bytes of a part remain. length is how many
+	// bytes of a part's length field are unread, and first is that field's first byte.
 	begun  int
 	last   byte
 	skip   int
@@ -44,7 +44,7 @@ func (s *Scans) Read(p []byte) (int, error) {
 
 // next processes a byte.
 func (s *Scans) next(b byte) {
-	const itself = 2 // The length counts its own two bytes.
+	const itself = 2 // The length includes its own two bytes.
 	switch {
 	case s.length == itself:
 		s.first, s.length = b, 1

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// The picture and the duration of a film follow from its tracks: their samples and the entries that describe them. The
-// headers of the film and of a track repeat these, and some programs leave them empty or wrong.
+// A film's picture and duration follow from its tracks: their samples and the entries that describe them. The headers
+// of the film and of each track repeat these, but some programs leave them empty or wrong.
 
-// facts returns the facts of a film's tracks; the zero value if no track has a picture.
+// facts returns the facts from a film's tracks, or the zero value if no track has a picture.
 func (f *film) facts() (Facts, error) {
 	for i := range f.tracks {
 		t := &f.tracks[i]
@@ -43,8 +43,8 @@ func (facts Facts) checked() (Facts, error) {
 	return facts, nil
 }
 
-// picture returns the size of a track as it is displayed. Its pixels may be wider or narrower than high; players keep
-// the rows and scale the columns.
+// picture returns a track's size as it is displayed. Pixels may not be square; players keep the rows and scale the
+// columns.
 func (f *film) picture(t *track) (Facts, error) {
 	e, err := f.visual(t)
 	if err != nil {
@@ -52,7 +52,7 @@ func (f *film) picture(t *track) (Facts, error) {
 	}
 	width, height := t.width, t.height
 	switch {
-	case e.width < 1 || e.height < 1: // only the header of the track has it
+	case e.width < 1 || e.height < 1: // only the track's header has it
 	case width >= 1 && height >= 1:
 		width, height = e.height*width/height, e.height
 	default:
@@ -70,7 +70,7 @@ func (f *film) picture(t *track) (Facts, error) {
 	}, nil
 }
 
-// playing adds the duration of a film that shows this track, its frame rate, and the codec of its sound.
+// playing adds the duration of a film that shows the given track, its frame rate, and its sound codec.
 func (f *film) playing(shown *track, facts Facts) (Facts, error) {
 	samples, err := f.samples(shown)
 	if err != nil {
@@ -89,14 +89,14 @@ func (f *film) playing(shown *track, facts Facts) (Facts, error) {
 	return facts, nil
 }
 
-// duration returns the duration of the film that shows this track with these samples. A fragmented film has a box for
-// it, or only the samples of its video, or an index. Any other has its samples; the headers are used if it has no table
-// of them.
+// duration returns the duration of a film that shows the given track with the given samples. In a fragmented film, it
+// comes from a box for that purpose, from the samples of its video, or from an index. In any other film it comes from
+// the samples, or from the headers if there is no table of samples.
 func (f *film) duration(shown *track, samples samples) (time.Duration, error) {
 	long := time.Duration(0)
 	if f.parts {
 		if long = lasting(f.parted, f.timescale); long == 0 {
-			// Its header may describe the start only.
+			// Its header may describe only the start.
 			long = max(lasting(f.whole, f.timescale), lasting(samples.units, shown.timescale))
 		}
 	} else {
@@ -123,8 +123,7 @@ func (f *film) duration(shown *track, samples samples) (time.Duration, error) {
 	return long, nil
 }
 
-// plays returns the duration of a track. An edit list selects parts of its samples, and the header of the track has the
-// total of these.
+// plays returns a track's duration. An edit list selects parts of its samples, and the track's header has their total.
 func (f *film) plays(t *track, known samples, isKnown bool) (time.Duration, error) {
 	if t.edited && t.presented > 0 {
 		return lasting(t.presented, f.timescale), nil
@@ -141,7 +140,7 @@ func (f *film) plays(t *track, known samples, isKnown bool) (time.Duration, erro
 	return lasting(t.length, t.timescale), nil
 }
 
-// lasting converts units to a duration; a duration above longest becomes just over it.
+// lasting converts units to a duration. A duration above longest becomes just over longest.
 func lasting(units float64, timescale uint32) time.Duration {
 	if timescale == 0 {
 		return 0
@@ -153,15 +152,15 @@ func lasting(units float64, timescale uint32) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }
 
-// samples are the totals of a track's samples.
+// samples are the totals over a track's samples.
 type samples struct {
-	// count is their number, and units their total duration, in units of the track's timescale.
+	// count is how many there are, and units is their total duration, in units of the track's timescale.
 	count, units float64
-	// first is the duration of the first sample; other counts samples that are at least a quarter longer or shorter.
+	// first is the first sample's duration. other counts samples that are at least a quarter longer or shorter.
 	first, other float64
 }
 
-// add adds count samples of the duration each.
+// add adds count samples that last each.
 func (s *samples) add(count, each float64) {
 	const quarter = 4
 	if s.count == 0 {
@@ -174,7 +173,7 @@ func (s *samples) add(count, each float64) {
 	}
 }
 
-// rate is the average number of samples per second; zero if unknown.
+// rate returns the average number of samples per second, or zero if that is unknown.
 func (s *samples) rate(timescale uint32) float64 {
 	if s.units == 0 || s.count < 2 {
 		return 0
@@ -182,18 +181,17 @@ func (s *samples) rate(timescale uint32) float64 {
 	return s.count * float64(timescale) / s.units
 }
 
-// vary reports whether the durations of the samples differ. One in a hundred may differ, as the last or the first often
-// does.
+// vary reports whether samples differ in duration. One in a hundred may differ, as the last or the first often does.
 func (s *samples) vary() bool {
 	const share = 100
 	return min(s.other, s.count-s.other)*share > s.count
 }
 
-// mostEntries limits the entries of a table that are read, to 8 MiB: more than two hours of frames with different
+// mostEntries limits how many entries of a table are read, to 8 MiB: more than two hours of frames with different
 // durations, at 120 per second.
 const mostEntries = 1 << 20
 
-// samples returns the samples of a track: those in its table, and those in fragments.
+// samples returns a track's samples, both in its table and in fragments.
 func (f *film) samples(t *track) (samples, error) {
 	const count, fixed, delta, length = 4, 8, 4, 8
 	var all samples

@@ -28,17 +28,17 @@ type FileReader interface {
 type Verifier struct {
 	Store FileReader
 	Clock clock.PassiveClock
-	// Unconvertible returns why an image cannot be converted for a platform that does not accept it, in words that
-	// continue "the file", or "" if it can (rendition.Unconvertible); nil skips the check. An error is from reading the
-	// image.
+	// Unconvertible returns why an image cannot be converted for a platform that does not accept it, phrased to follow
+	// "the file", or "" if it can be (rendition.Unconvertible). A non-nil error means that reading the image failed. If
+	// Unconvertible is nil, this is not checked.
 	Unconvertible func(r io.ReaderAt, size int64, mimeType string) (string, error)
 }
 
-// maxAttempts limits the examinations of a file that is overwritten meanwhile.
+// maxAttempts limits how often a file is examined because it keeps being overwritten.
 const maxAttempts = 3
 
-// Overwritten is the state of a Media whose file cannot be examined because its client overwrites it repeatedly. That
-// ends at the latest when the upload address expires.
+// Overwritten is the state of a Media whose file cannot be examined because its client keeps overwriting it. That ends
+// when the upload URL expires, at the latest.
 func Overwritten() conditions.Summary {
 	return conditions.Summary{
 		Reason:   v1alpha1.ReasonBeingOverwritten,
@@ -47,9 +47,9 @@ func Overwritten() conditions.Summary {
 	}
 }
 
-// Verify examines the file of a Media and returns the resulting status, with its conditions: uploaded, or rejected with
-// a reason. It changes nothing. The error is store.ErrNotFound if there is no file, and store.ErrChanged if the file
-// was overwritten during each attempt (see Overwritten); any other is the store's.
+// Verify examines a Media's file and returns the resulting status, with its conditions: uploaded, or rejected with a
+// reason. It changes nothing. The error is store.ErrNotFound if there is no file, and store.ErrChanged if the file was
+// overwritten during each attempt (see Overwritten); any other comes from the store.
 func (v *Verifier) Verify(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 	var err error
 	for range maxAttempts {
@@ -67,7 +67,7 @@ func (v *Verifier) verifyOnce(ctx context.Context, m *v1alpha1.Media) (v1alpha1.
 	if err != nil {
 		return v1alpha1.MediaStatus{}, err
 	}
-	// Many small parts are read, and none of them may take all the time.
+	// Many small parts are read. This limits the total time that they take.
 	ctx, cancel := context.WithTimeout(ctx, store.TimeoutFor(object.Size))
 	defer cancel()
 	facts, err := v.examine(ctx, m, object)
@@ -91,7 +91,7 @@ func (v *Verifier) verifyOnce(ctx context.Context, m *v1alpha1.Media) (v1alpha1.
 	return status, nil
 }
 
-// examine compares the size of a file with the declared one, and then probes it.
+// examine compares a file's size with the declared one, and then probes it.
 func (v *Verifier) examine(ctx context.Context, m *v1alpha1.Media, object store.Object) (Facts, error) {
 	limit, kind := int64(v1alpha1.MaxImageBytes), "an image"
 	if strings.HasPrefix(string(m.Spec.MimeType), "video/") {
@@ -114,7 +114,7 @@ func (v *Verifier) examine(ctx context.Context, m *v1alpha1.Media, object store.
 	return facts, err
 }
 
-// record writes the facts into the status of a Media.
+// record writes the facts to a Media's status.
 func (facts Facts) record(status *v1alpha1.MediaStatus) {
 	status.Width, status.Height, status.DurationMillis = facts.Width, facts.Height, facts.Duration.Milliseconds()
 	const milli = 1000

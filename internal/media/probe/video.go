@@ -13,24 +13,24 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// longest exceeds every platform's limit. A file that claims a longer duration is damaged.
+// longest exceeds every platform's limit. A file that claims to be longer is damaged.
 const longest = 30 * 24 * time.Hour
 
-// film holds the data from the boxes of an MP4 or QuickTime file.
+// film holds the data in the boxes of an MP4 or QuickTime file.
 type film struct {
 	boxes
-	// media, index and parts report whether there are frames (mdat), a description (moov) and fragments (moof).
+	// media, index and parts are true if there are frames (mdat), a description (moov) and fragments (moof), respectively.
 	media, index, parts bool
 	timescale           uint32
-	// whole is the duration of the film without its fragments, and parted the duration with them, in units of the
-	// timescale; zero if unknown.
+	// whole is the film's duration without its fragments, and parted its duration with them, in units of the timescale.
+	// Both are zero if unknown.
 	whole, parted float64
 	tracks        []track
-	// run is the present fragment of a track.
+	// run is the current fragment of a track.
 	run run
-	// fragments are each track's samples in fragments, by its number.
+	// fragments holds the samples in fragments, by track number.
 	fragments map[uint32]*fragments
-	// indexed is the duration from segment indexes, by the indexed track.
+	// indexed holds the durations from segment indexes, by indexed track.
 	indexed map[uint32]time.Duration
 }
 
@@ -41,13 +41,13 @@ type track struct {
 	width, height float64
 	turned        bool
 	timescale     uint32
-	// length is the duration in the header of the track's samples, in units of its timescale, and presented the one in
-	// the header of the track, in units of the film's.
+	// length is the duration in the header of the track's samples, in units of its timescale. presented is the duration in
+	// the track's header, in units of the film's timescale.
 	length, presented float64
-	// edited reports that an edit list selects parts of the samples.
+	// edited means that an edit list selects parts of the samples.
 	edited bool
-	// times is the table of the durations of the samples outside fragments, and entry the first description of the
-	// samples' encoding; the zero value if there is none.
+	// times is the table of sample durations outside of fragments, and entry is the first description of the samples'
+	// encoding. Each is the zero value if there is none.
 	times, entry box
 }
 
@@ -78,7 +78,7 @@ func unreadable(err error) *InvalidFileError {
 	return damaged("The video is damaged: its structure cannot be read (%v). Export it again.", err)
 }
 
-// walk reads the boxes within a box of this kind; kind is empty for the file.
+// walk reads the boxes within a box of the given kind, which is empty for the file itself.
 func (f *film) walk(outer box, kind string) error {
 	// A rest that is shorter than a header is the zero that ends some QuickTime boxes.
 	for at := outer.start; outer.end-at >= boxHeader; {
@@ -101,8 +101,9 @@ func (f *film) walk(outer box, kind string) error {
 	return nil
 }
 
-// ignores reports whether a damaged box of this kind is skipped with the rest of the file. Programs append tags and
-// padding to a complete film, which players skip. A damaged box of the film itself means that the file is cut off.
+// ignores reports whether a damaged box of this kind is skipped together with the rest of the file. Programs append
+// tags and padding to a complete film, which players skip. Damage to one of the film's own boxes means that the file is
+// cut off.
 func (f *film) ignores(kind [4]byte) bool {
 	switch string(kind[:]) {
 	case "ftyp", "styp", "moov", "moof", "mdat", "sidx":
@@ -112,13 +113,13 @@ func (f *film) ignores(kind [4]byte) bool {
 	}
 }
 
-// read reads a box within a box of kind outer. It decides which boxes are descended into; others are skipped.
+// read reads a box within a box of kind outer. It descends into some kinds and skips all others.
 func (f *film) read(outer string, b box) (err error) {
 	switch kind := string(b.kind[:]); outer + "/" + kind {
 	case "/mdat":
 		f.media = true
 	case "/moov":
-		// Concatenated files may repeat it; players use the first.
+		// Concatenated files may repeat it. Players use the first one.
 		if !f.index {
 			f.index = true
 			return f.walk(b, kind)
@@ -149,7 +150,7 @@ func (f *film) read(outer string, b box) (err error) {
 	return err
 }
 
-// readTrack reads a box of one track, by its path.
+// readTrack reads a box of one track, given its path.
 func (f *film) readTrack(path string, b box) (err error) {
 	switch path {
 	case "mvex/mehd":
@@ -177,11 +178,11 @@ func (f *film) readTrack(path string, b box) (err error) {
 	return err
 }
 
-// track returns the track that is being read.
+// track returns the track being read.
 func (f *film) track() *track { return &f.tracks[len(f.tracks)-1] }
 
-// handler reads hdlr, which distinguishes video and sound tracks (ISO 14496-12, section 8.4.3). QuickTime has more of
-// them in a track, after the relevant one.
+// handler reads hdlr, which tells video and sound tracks apart (ISO 14496-12, section 8.4.3). QuickTime has further
+// handlers in a track, after the relevant one.
 func (f *film) handler(b box) error {
 	const kind, end = 8, 12
 	data, err := f.fields(b, end)
@@ -197,19 +198,19 @@ func (f *film) handler(b box) error {
 	return nil
 }
 
-// times reads the units per second and the duration of mvhd or mdhd, which start alike; an unknown duration is zero
-// (ISO 14496-12, sections 8.2.2 and 8.4.2).
+// times reads the timescale in units per second and the duration from mvhd or mdhd, which start the same way. An
+// unknown duration is returned as zero (ISO 14496-12, sections 8.2.2 and 8.4.2).
 func (f *film) times(b box) (timescale uint32, duration float64, err error) {
 	data, wide, err := f.versioned(b, 8, 3)
 	if err != nil {
 		return 0, 0, err
 	}
-	data = data[4+2*wide:] // Skip the times of creation and modification.
+	data = data[4+2*wide:] // Skip the creation and modification times.
 	return u32(data), knownDuration(number(data[4:], wide), wide), nil
 }
 
-// knownDuration returns a duration that is stored in wide bytes. An unknown duration has all bits set, and is returned
-// as zero.
+// knownDuration returns a duration that is stored in wide bytes. If all bits are set, the duration is unknown and it
+// returns zero.
 func knownDuration(units uint64, wide int) float64 {
 	if units == uint64(math.MaxUint64)>>(64-8*wide) {
 		return 0
@@ -217,7 +218,7 @@ func knownDuration(units uint64, wide int) float64 {
 	return float64(units)
 }
 
-// display reads the dimensions and rotation of the last track from its tkhd (ISO 14496-12, section 8.3.2).
+// display reads the last track's dimensions and rotation from its tkhd (ISO 14496-12, section 8.3.2).
 func (f *film) display(b box) error {
 	data, wide, err := f.versioned(b, 72, 3)
 	if err != nil {
@@ -226,7 +227,7 @@ func (f *film) display(b box) error {
 	t := f.track()
 	t.id = u32(data[4+2*wide:])
 	t.presented = knownDuration(number(data[12+2*wide:], wide), wide)
-	data = data[28+3*wide:] // The matrix, of nine cells, and the size.
+	data = data[28+3*wide:] // The matrix, which has nine cells, and the size.
 	const cell, one, width, height = 4, 1 << 16, 36, 40
 	t.width, t.height = float64(u32(data[width:]))/one, float64(u32(data[height:]))/one
 	// The matrix rotates by 90 or 270 degrees if its diagonal is empty.

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// firstRead is the size of a read at a new position. In a fragmented film each fragment is visited, and one such
-	// read usually has all metadata of a fragment.
+	// firstRead is the size of a read at a new position. In a fragmented film, every fragment is visited, and one such
+	// read usually covers all of a fragment's metadata.
 	firstRead = 8 << 10
-	// mostRead limits one read. A read directly after another one is twice as long, up to this.
+	// mostRead limits the size of one read. A read that directly follows another is twice as long, up to this.
 	mostRead = 128 << 10
-	// cachedBlocks is the number of the last reads that are cached: readers alternate between the start, the end and
-	// the current position. With mostRead it limits the memory of a file to 1 MiB.
+	// cachedBlocks is how many of the last reads are cached: readers alternate between the start, the end and the current
+	// position. Together with mostRead, it limits the memory per file to 1 MiB.
 	cachedBlocks = 8
 )
 
-// ErrReadBudget ends the reading of a file whose structure never ends.
+// ErrReadBudget aborts reading a file whose structure never ends.
 var ErrReadBudget = errors.New("too much of the file would have to be read")
 
 // BlockReader reads a file for callers that need a few parts of it: in blocks, with a cache of the last ones and a
-// limit of the total. It is not safe for concurrent use.
+// limit on the total. It is not safe for concurrent use.
 type BlockReader struct {
 	from io.ReaderAt
 	size int64
-	// budget is the total number of bytes that may be read, and read the number of bytes read so far.
+	// budget is the total number of bytes that may be read, and read is how many have been read so far.
 	budget, read int64
 	cached       []fileBlock
 	err          error
@@ -41,16 +41,16 @@ type fileBlock struct {
 
 func (b fileBlock) end() int64 { return b.at + int64(len(b.data)) }
 
-// NewBlockReader returns a BlockReader of a file of this size that reads at most budget bytes of it.
+// NewBlockReader returns a BlockReader for a file of the given size, of which it reads at most budget bytes.
 func NewBlockReader(from io.ReaderAt, size, budget int64) *BlockReader {
 	return &BlockReader{from: from, size: size, budget: budget}
 }
 
-// Size is the length of the file.
+// Size returns the length of the file.
 func (b *BlockReader) Size() int64 { return b.size }
 
-// Failure returns the first error of the reader itself, which callers hide in their own errors: ErrReadBudget, or an
-// error of reading the file.
+// Failure returns the reader's own first error, which callers hide in errors of their own: ErrReadBudget, or an error
+// from reading the file.
 func (b *BlockReader) Failure() error { return b.err }
 
 // ReadAt implements io.ReaderAt.
@@ -73,8 +73,8 @@ func (b *BlockReader) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// fileBlock returns at least one byte of the file from an offset. If that is not cached, it reads; wanted is the number
-// of bytes that the caller needs.
+// block returns at least one byte of the file, starting at the given offset. If that is not cached, it reads; wanted is
+// how many bytes the caller needs.
 func (b *BlockReader) block(at int64, wanted int) ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err

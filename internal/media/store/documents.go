@@ -14,22 +14,22 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Reserved is the prefix of Herald's own keys in the bucket. No namespace can have that name, so no key of a Media
-// starts with it.
+// Reserved is the prefix of Herald's own keys in the bucket. No namespace can have that name, so no Media's key starts
+// with it.
 const Reserved = "_herald/"
 
 // Absent reports whether there is no store, so that all requests return ErrNone.
 func (s *Store) Absent() bool { return s.none }
 
-// ErrTooLarge is returned for a document that exceeds its reader's limit.
+// ErrTooLarge is returned for a document that exceeds the reader's limit.
 var ErrTooLarge = errors.New("the document in the store is larger than it may be")
 
-// ErrSame is returned for a document that still has the etag that its reader knows.
+// ErrSame is returned for a document that still has the etag the reader already knows.
 var ErrSame = errors.New("the document in the store is the same as before")
 
-// ReadDocument returns the bytes of a document, a small file of Herald's own, and its etag, in one request. A document
-// of more than most bytes is ErrTooLarge, a missing one ErrNotFound, and one with the etag known, unless that is empty,
-// is ErrSame. A 404 from anything but the store is a different error.
+// ReadDocument returns the content of a document, which is a small file of Herald's own, and its etag, in one request.
+// The error is ErrTooLarge if the document has more than most bytes, ErrNotFound if it is missing, and ErrSame if known
+// is not empty and still its etag. A 404 from anything but the store is a different error.
 func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64) (data []byte, etag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, TimeoutFor(most))
 	defer cancel()
@@ -46,7 +46,7 @@ func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64)
 		}
 		return nil, "", readError(err)
 	}
-	defer func() { _ = body.Close() }() // Errors of Close do not affect the read bytes.
+	defer func() { _ = body.Close() }() // Errors from Close do not affect what was read.
 	if info.Size > most {
 		return nil, "", fmt.Errorf("%w: %s has %d bytes, and at most %d are read", ErrTooLarge, key, info.Size, most)
 	}
@@ -57,12 +57,12 @@ func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64)
 	return data, info.ETag, nil
 }
 
-// errForeign404 is the error of a 404 that is not the store's.
+// errForeign404 is the error for a 404 that does not come from the store.
 var errForeign404 = errors.New("cannot read a document in the store: something answered 404 that is not the store, which would say that it has no such key; " +
 	"look at what lies between Herald and the store, such as an ingress")
 
-// readError maps the error of a read. Only the store's own response counts as ErrNotFound: a proxy in front of the
-// store also answers 404 when it does not find the store, and a post would then be sent as if it had never been.
+// readError maps a read error. Only the store's own response counts as ErrNotFound: a proxy in front of the store also
+// responds with 404 when it does not find the store, and a post would then be sent as if it had never existed.
 func readError(err error) error {
 	response := minio.ToErrorResponse(err)
 	if response.StatusCode == http.StatusNotFound && response.Code != minio.NoSuchBucket && (response.XMLName.Local == "" || response.Code != minio.NoSuchKey) {
@@ -71,13 +71,13 @@ func readError(err error) error {
 	return explain("cannot read a document in the store", err)
 }
 
-// Any is the etag of an unconditional PutDocument.
+// Any is the etag for an unconditional PutDocument.
 const Any = "*"
 
-// PutDocument stores a document and returns its etag, if the existing document has the given etag; an empty etag
+// PutDocument stores a document if the existing one has the given etag, and returns its new etag. An empty etag
 // requires that there is none. Otherwise the error is ErrChanged. A response may be lost and the request retried, so
-// ErrChanged can also follow the caller's own write: the caller must read again. A store that reports no support for
-// conditions gets an unconditional write.
+// the caller's own write can also cause ErrChanged: the caller must read again. If a store reports that it does not
+// support conditions, the write is unconditional.
 func (s *Store) PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, TimeoutFor(int64(len(data))))
 	defer cancel()
@@ -98,7 +98,7 @@ func (s *Store) PutDocument(ctx context.Context, key, mimeType string, data []by
 		return s.PutDocument(ctx, key, mimeType, data, Any)
 	}
 	err = explain("cannot put a document into the store", err)
-	// Amazon S3 answers 409 to one of two simultaneous conditional writes.
+	// Amazon S3 responds with 409 to one of two simultaneous conditional writes.
 	if etag != Any && (errors.Is(err, ErrNotFound) || status == http.StatusConflict && !IsFileError(err)) {
 		return "", ErrChanged
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// fileErrorCodes are a store's codes for the refusal of one file while it serves others. They exclude codes that may
-// also concern the bucket, the credentials or the whole store, such as AccessDenied.
+// fileErrorCodes are the codes with which a store refuses one file while it serves others. They do not include codes
+// that may also concern the bucket, the credentials or the whole store, such as AccessDenied.
 var fileErrorCodes = map[string]bool{
 	// Amazon S3, "List of error codes".
 	"KeyTooLongError":    true,
 	"InvalidURI":         true,
 	"EntityTooLarge":     true,
 	"EntityTooSmall":     true,
-	"InvalidObjectState": true, // an archived file, which has to be restored first
+	"InvalidObjectState": true, // an archived file, which must be restored first
 	"InvalidRange":       true,
-	"MethodNotAllowed":   true, // also the answer to a read of a delete marker
+	"MethodNotAllowed":   true, // also the response to reading a delete marker
 	// MinIO, cmd/api-errors.go.
 	"XMinioInvalidObjectName":       true,
 	"XMinioInvalidResourceName":     true,
@@ -33,13 +33,13 @@ var fileErrorCodes = map[string]bool{
 	"ExistingObjectIsDirectory": true,
 }
 
-// IsFileError reports whether an error concerns the requested file alone: the store itself has answered, and refuses
+// IsFileError reports whether an error concerns only the requested file: the store itself has responded, and refuses
 // that key or its content. Other files are not affected.
 func IsFileError(err error) bool {
 	if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) {
 		return true
 	}
 	response, ok := errors.AsType[minio.ErrorResponse](err)
-	// minio-go makes up a code if the response has no body, or one that is not the store's.
+	// minio-go makes up a code if the response has no body, or one that does not come from the store.
 	return ok && response.XMLName.Local != "" && fileErrorCodes[response.Code]
 }

@@ -16,8 +16,7 @@ import (
 // in the bucket are not Herald's.
 var fileKey = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(\.[0-9a-z]+)?$`)
 
-// ParseKey parses the key of the file of a Media in a namespace, or, if derived, of a file that was made from it. ok is
-// false for other keys.
+// ParseKey parses the key of a Media's file or, if derived is true, of a file made from it. ok is false for other keys.
 func ParseKey(key string) (namespace, uid string, derived, ok bool) {
 	parts := fileKey.FindStringSubmatch(key)
 	if parts == nil {
@@ -26,12 +25,12 @@ func ParseKey(key string) (namespace, uid string, derived, ok bool) {
 	return parts[1], parts[2], parts[3] != "", true
 }
 
-// UIDKey returns the key that the file of a Media is stored under: namespace/UID. It is never stored under another key.
+// UIDKey returns the key under which a Media's file is stored: namespace/UID. It is never stored under another key.
 func UIDKey(m metav1.Object) string { return m.GetNamespace() + "/" + string(m.GetUID()) }
 
-// Key returns the key of the file of a Media, or of its metadata: the key in its annotation, if a backup may have
-// restored it, and otherwise UIDKey. An annotation with a key in another namespace, or with a key that is not a media
-// file's, is ignored.
+// Key returns the key of the file of a Media, given the Media or its metadata: the key in its annotation, if it may
+// have been restored from a backup, and otherwise UIDKey. It ignores an annotation whose key is in another namespace or
+// is not that of a media file.
 func Key(m metav1.Object) string {
 	noted := m.GetAnnotations()[v1alpha1.FileAnnotation]
 	if namespace, _, derived, ok := ParseKey(noted); ok && !derived && namespace == m.GetNamespace() {
@@ -40,9 +39,9 @@ func Key(m metav1.Object) string {
 	return UIDKey(m)
 }
 
-// Restored reports whether the file of a Media was stored for another object: the Media is a copy, such as one that was
-// restored from a backup.
+// Restored reports whether a Media's file was stored for another object: the Media is a copy, for example one restored
+// from a backup.
 func Restored(m metav1.Object) bool { return Key(m) != UIDKey(m) }
 
-// UIDOf returns the UID in the key of a file.
+// UIDOf returns the UID in a file's key.
 func UIDOf(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }

@@ -12,9 +12,9 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// ReaderAt returns a reader of a file with this size and etag. Reads fail with ErrChanged if the file's etag has
-// changed, and with ErrNotFound if it is gone. Each call is one request: add a buffer to read many small parts. The
-// context applies to all reads.
+// ReaderAt returns a reader for the file with the given size and etag. Reads fail with ErrChanged if the file's etag
+// has changed, and with ErrNotFound if it is gone. Each call makes one request, so add a buffer to read many small
+// parts. The context applies to all reads.
 func (s *Store) ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt {
 	return ReaderAt(ctx, s.Open, key, etag, size)
 }
@@ -27,8 +27,8 @@ func ReaderAt(ctx context.Context, open Open, key, etag string, size int64) io.R
 	return &readerAt{open: open, ctx: ctx, key: key, etag: etag, size: size}
 }
 
-// Open streams length bytes of a file with this etag, from an offset. It fails with ErrChanged if the file has another
-// etag, and with ErrNotFound if it is gone. It makes one request, which ends with the context.
+// Open streams length bytes of the file with the given etag, starting at offset. It fails with ErrChanged if the file
+// has another etag, and with ErrNotFound if it is gone. It makes one request, which is aborted when ctx is done.
 func (s *Store) Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error) {
 	if length <= 0 {
 		return io.NopCloser(strings.NewReader("")), nil
@@ -71,7 +71,7 @@ func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = body.Close() }() // Errors of Close do not affect the read bytes.
+	defer func() { _ = body.Close() }() // Errors from Close do not affect what was read.
 	n, err := io.ReadFull(body, want)
 	if err != nil {
 		return n, fmt.Errorf("cannot read the file in the store: %w", err)

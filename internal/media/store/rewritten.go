@@ -12,18 +12,18 @@ import (
 
 // Rewriting describes how to rewrite a file.
 type Rewriting struct {
-	// Name identifies the method: equal names give equal results.
+	// Name identifies the method: the same name gives the same result.
 	Name string
-	// MIMEType and Size describe the file before and after; they do not change.
+	// MIMEType and Size describe the file, before and after: neither changes.
 	MIMEType string
 	Size     int64
-	// Through changes the bytes while they are read, but not their number.
+	// Through changes the bytes while they are read, but not how many there are.
 	Through func(io.ReadCloser) io.ReadCloser
 }
 
-// Rewritten returns the key of a rewritten copy of the file with this etag. The bytes pass through this process once
-// and are not buffered; the copy is deleted with the file (see DeleteAll). The error is ErrChanged if the file's etag
-// has changed, and ErrNotFound if it is gone.
+// Rewritten returns the key of a rewritten copy of the file with the given etag. The bytes pass through this process
+// once and are not buffered. The copy is deleted together with the file (see DeleteAll). The error is ErrChanged if the
+// file's etag has changed, and ErrNotFound if it is gone.
 func (s *Store) Rewritten(ctx context.Context, key, etag string, how Rewriting) (string, error) {
 	to := Derived(key, Digest(how.Name+"\n"+etag))
 	if s.isVerified(to, etag) {
@@ -42,8 +42,8 @@ func (s *Store) Rewritten(ctx context.Context, key, etag string, how Rewriting) 
 	}
 }
 
-// ensureRewritten rewrites a file unless the result exists. A stored result is complete, and its name identifies the
-// source bytes.
+// ensureRewritten rewrites a file unless the result already exists. A stored result is complete, and its name
+// identifies the bytes it was made from.
 func (s *Store) ensureRewritten(ctx context.Context, key, etag, to string, how Rewriting) error {
 	object, err := s.stat(ctx, to)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -55,7 +55,7 @@ func (s *Store) ensureRewritten(ctx context.Context, key, etag, to string, how R
 			return err
 		}
 		body = how.Through(body)
-		defer func() { _ = body.Close() }() // Errors of Close do not affect the read bytes.
+		defer func() { _ = body.Close() }() // Errors from Close do not affect what was read.
 		if _, err := s.Put(ctx, to, how.MIMEType, how.Size, body); err != nil {
 			return err
 		}

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// DefaultStall is how long the store may pause in sending or receiving a body.
+	// DefaultStall is how long the store may pause while sending or receiving a body.
 	DefaultStall = 30 * time.Second
-	// responseTimeout is the store's total time for a request without bodies. Bodies add time at minSpeed, in bytes per
-	// second.
+	// responseTimeout is the total time that the store has for a request without bodies. Bodies add time at minSpeed, in
+	// bytes per second.
 	responseTimeout = 2 * time.Minute
 	minSpeed        = 128 << 10
 )
 
-// TimeoutFor is the timeout of reading or storing the given number of bytes.
+// TimeoutFor returns the timeout for reading or storing the given number of bytes.
 func TimeoutFor(bytes int64) time.Duration {
 	return responseTimeout + time.Duration(max(bytes, 0)/minSpeed)*time.Second
 }
@@ -32,9 +32,9 @@ func TimeoutFor(bytes int64) time.Duration {
 // errStalled is the cause of an aborted request.
 var errStalled = errors.New("the store does not go on")
 
-// stallTimeout is a transport that aborts stalled requests: net/http and minio-go limit the time until the header of a
-// response, but not the time of the bodies. Only the store's own time counts. A platform that reads a file slowly, or a
-// slow source, has other limits.
+// stallTimeout is a transport that aborts stalled requests: net/http and minio-go limit the time until the response
+// header, but not the time for bodies. Only the store's own time counts. A platform that reads a file slowly, or a slow
+// source, has other limits.
 type stallTimeout struct {
 	next  http.RoundTripper
 	stall time.Duration
@@ -61,7 +61,7 @@ func (p *stallTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// wrapStall adds errStalled to an error that it caused.
+// wrapStall adds errStalled to an error that a stall caused.
 func wrapStall(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errStalled) {
 		return fmt.Errorf("%w: %w", errStalled, err)
@@ -77,16 +77,17 @@ type stallTimer struct {
 	cancel func()
 
 	mu sync.Mutex
-	// budget is the store's remaining time, and since the start of its present turn; zero while it is not its turn.
+	// budget is how much time the store has left, and since is when its current turn started, or zero while it is not its
+	// turn.
 	budget time.Duration
 	since  time.Time
 	timer  clock.Timer
-	// answered is true after the header of the response: reads of the request's body no longer count. over stops all
+	// answered is true once the response header has arrived: reads of the request body no longer count. over stops all
 	// counting.
 	answered, over bool
 }
 
-// start starts the timer for the store's turn of at most most.
+// start starts the timer for the store's turn, which may take at most most.
 func (w *stallTimer) start(most time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +110,7 @@ func (w *stallTimer) pause() {
 	w.stopLocked()
 }
 
-// headerReceived pauses the timer after the header of the response.
+// headerReceived pauses the timer once the response header has arrived.
 func (w *stallTimer) headerReceived() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +118,7 @@ func (w *stallTimer) headerReceived() {
 	w.answered = true
 }
 
-// bodyProgress reports the progress of the request's body: its next part is being read, or the store must accept it
+// bodyProgress reports progress on the request body: either its next part is being read, or the store must accept it
 // within the given time.
 func (w *stallTimer) bodyProgress(wanted bool, within time.Duration) {
 	w.mu.Lock()
@@ -139,7 +140,7 @@ func (w *stallTimer) close() {
 	w.over = true
 }
 
-// extend adds the time for more bytes.
+// extend adds time for more bytes.
 func (w *stallTimer) extend(bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +156,7 @@ func (w *stallTimer) stopLocked() {
 	w.budget -= w.clock.Since(w.since)
 }
 
-// requestBody is the body of a request. It is the store's turn from the end of one read to the start of the next.
+// requestBody is a request body. It is the store's turn from the end of one read to the start of the next.
 type requestBody struct {
 	body  io.ReadCloser
 	timer *stallTimer
@@ -167,7 +168,7 @@ func (s *requestBody) Read(p []byte) (int, error) {
 	if err == nil {
 		s.timer.bodyProgress(false, s.timer.stall)
 	} else {
-		// Only the header of the response is left.
+		// Only the response header is left.
 		s.timer.bodyProgress(false, responseTimeout)
 	}
 	return n, err //nolint:wrapcheck // it is the body's
@@ -175,7 +176,7 @@ func (s *requestBody) Read(p []byte) (int, error) {
 
 func (s *requestBody) Close() error { return s.body.Close() } //nolint:wrapcheck // it is the body's
 
-// responseBody is the body of a response. It is the store's turn during reads.
+// responseBody is a response body. It is the store's turn during reads.
 type responseBody struct {
 	ctx    context.Context //nolint:containedctx // it is the request's
 	cancel context.CancelCauseFunc

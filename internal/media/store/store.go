@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps media files in an S3-compatible store: it signs upload addresses, reads parts of files on the
+// Package store keeps media files in an S3-compatible store. It signs upload URLs, reads parts of files on the
 // condition that they have not changed, and streams files in. It holds no file in memory. It aborts a request if the
 // store stalls or takes too long for the number of bytes; see TimeoutFor.
 package store
@@ -32,7 +32,7 @@ import (
 var (
 	// ErrNotFound is returned when the store has no such file.
 	ErrNotFound = errors.New("the store has no such file")
-	// ErrChanged is returned when a file has another etag than the requested one.
+	// ErrChanged is returned when a file's etag is not the requested one.
 	ErrChanged = errors.New("the file was changed")
 	// ErrNone is returned for every file by the Store that None returns.
 	ErrNone = errors.New("this installation keeps no media files")
@@ -42,44 +42,45 @@ var (
 type Config struct {
 	// Endpoint is the store's host and port for this process.
 	Endpoint string
-	// PublicEndpoint is the host and port that clients upload to; the same as Endpoint if empty. A signature is valid
-	// for one host only.
+	// PublicEndpoint is the host and port that clients upload to. It defaults to Endpoint. A signature is valid for one
+	// host only.
 	PublicEndpoint string
-	// Region is the region that requests are signed for; us-east-1 if empty. It is always set, so that signing needs no
-	// request.
+	// Region is the region that requests are signed for. It defaults to us-east-1, and is always set so that signing needs
+	// no request.
 	Region string
 	// Bucket holds the files. It belongs to one installation of Herald.
 	Bucket string
-	// AccessKey and SecretKey are the credentials. Without them they come from the environment (AWS_ACCESS_KEY_ID and
+	// AccessKey and SecretKey are the credentials. If empty, credentials come from the environment (AWS_ACCESS_KEY_ID and
 	// the like), the file ~/.aws/credentials, or the identity of the pod or machine, in this order, and are renewed in
 	// time.
 	AccessKey, SecretKey string
 	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool
-	// Insecure uses HTTP for Endpoint, and PublicInsecure for PublicEndpoint; for a store on the same machine.
+	// Insecure uses HTTP for Endpoint, and PublicInsecure for PublicEndpoint. They are meant for a store on the same
+	// machine.
 	Insecure, PublicInsecure bool
 	// Transport carries the requests; nil uses minio-go's own.
 	Transport http.RoundTripper
-	// Stall is how long the store may pause in sending or receiving a body before the request is aborted; defaults to
-	// DefaultStall.
+	// Stall is how long the store may pause while sending or receiving a body before the request is aborted. It defaults
+	// to DefaultStall.
 	Stall time.Duration
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 }
 
-// Object is the store's metadata of a file.
+// Object is the store's metadata about a file.
 type Object struct {
 	// Key names the file.
 	Key string
-	// Size in bytes.
+	// Size is in bytes.
 	Size int64
-	// ETag identifies the bytes: other bytes have another one.
+	// ETag identifies the content: different bytes have a different ETag.
 	ETag string
-	// ContentType is the type that the file was stored with; empty in listings.
+	// ContentType is the type that the file was stored with. It is empty in listings.
 	ContentType string
 	// ModifiedAt is when the file was stored.
 	ModifiedAt time.Time
-	// Tags are the tags that PutTagged stored; nil in listings.
+	// Tags are the tags that PutTagged stored. They are nil in listings.
 	Tags map[string]string
 }
 
@@ -89,14 +90,14 @@ type Store struct {
 	public *minio.Client
 	bucket string
 	clock  clock.PassiveClock
-	// none is true without a store; all requests return ErrNone.
+	// none is true if there is no store; all requests return ErrNone.
 	none bool
 	// verified holds the files that cannot be overwritten, by key and etag; copying holds the copies in progress.
 	verified *cache.LRUExpireCache
 	copying  singleflight.Group
 }
 
-// New returns a Store; it makes no request.
+// New returns a Store. It makes no request.
 func New(c Config) (*Store, error) {
 	if c.Endpoint == "" || c.Bucket == "" || (c.AccessKey == "") != (c.SecretKey == "") {
 		return nil, errors.New("the media store needs an endpoint and a bucket, and an access key only together with its secret key")
@@ -165,7 +166,7 @@ func (c *Config) credentials() *credentials.Credentials {
 	})
 }
 
-// None returns the Store of an installation without one: all its operations return ErrNone, and it makes no request.
+// None returns the Store for an installation without one. All its operations return ErrNone, and it makes no requests.
 func None() *Store {
 	s, err := New(Config{Endpoint: "none.invalid", Bucket: "none", AccessKey: "none", SecretKey: "none", Transport: refusal{}})
 	if err != nil {
@@ -181,11 +182,11 @@ type refusal struct{}
 // RoundTrip returns ErrNone.
 func (refusal) RoundTrip(*http.Request) (*http.Response, error) { return nil, ErrNone }
 
-// maxTries limits the attempts of a request; reconcilers and clients repeat the whole operation.
+// maxTries limits how often a request is attempted; reconcilers and clients repeat the whole operation.
 const maxTries = 3
 
-// PresignPut returns an address that accepts a file by PUT with exactly this Content-Type and Content-Length, and when
-// the address expires. HTTP clients send the length of a body if they know it.
+// PresignPut returns a URL that accepts a file by PUT with exactly the given Content-Type and Content-Length, and when
+// the URL expires. HTTP clients send a body's length if they know it.
 func (s *Store) PresignPut(ctx context.Context, key, mimeType string, size int64) (url string, expires time.Time, err error) {
 	if s.none {
 		return "", time.Time{}, ErrNone
@@ -199,8 +200,8 @@ func (s *Store) PresignPut(ctx context.Context, key, mimeType string, size int64
 	return address.String(), expires, nil
 }
 
-// PresignGet returns a public address with the given validity, for platforms that fetch files themselves. It serves the
-// current file of the key; see Verified.
+// PresignGet returns a public URL with the given validity, for platforms that fetch files themselves. It serves
+// whatever file is currently stored under key; see Verified.
 func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration) (string, error) {
 	if s.none {
 		return "", ErrNone
@@ -221,7 +222,7 @@ func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
 	return object, err
 }
 
-// stat is Stat, but a missing bucket counts as a missing file.
+// stat is like Stat, but a missing bucket counts as a missing file.
 func (s *Store) stat(ctx context.Context, key string) (Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -232,8 +233,8 @@ func (s *Store) stat(ctx context.Context, key string) (Object, error) {
 	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: info.ContentType, ModifiedAt: info.LastModified, Tags: tagsOf(info)}, nil
 }
 
-// missing distinguishes a missing file from a missing bucket: the answer to HEAD has no body with the code, the answer
-// to GET has one.
+// missing tells a missing file from a missing bucket: the response to HEAD has no body with the code, the response to
+// GET has one.
 func (s *Store) missing(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -241,16 +242,16 @@ func (s *Store) missing(ctx context.Context, key string) error {
 	if err != nil {
 		return explain("cannot look at the file in the store", err)
 	}
-	_ = body.Close() // The file was created in between; the next call finds it.
+	_ = body.Close() // The file was created in the meantime; the next call finds it.
 	return ErrNotFound
 }
 
-// Put streams a file of exactly this size, in one request. It is stored completely or not at all.
+// Put streams a file of exactly the given size, in one request. It is stored completely or not at all.
 func (s *Store) Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (Object, error) {
 	return s.PutTagged(ctx, key, mimeType, size, body, nil)
 }
 
-// Delete removes a file; a missing file is no error.
+// Delete removes a file. It is not an error if it is missing.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -277,8 +278,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error
 	}
 }
 
-// explain maps an error of the store to those that callers distinguish. A missing bucket is not a missing file: it is a
-// configuration error.
+// explain maps an error from the store to those that callers distinguish. A missing bucket is not a missing file: it is
+// a configuration error.
 func explain(doing string, err error) error {
 	switch response := minio.ToErrorResponse(err); {
 	case response.Code == minio.NoSuchBucket:
@@ -292,18 +293,18 @@ func explain(doing string, err error) error {
 	}
 }
 
-// Derived returns the key of a file that was made from the file under key, such as a rendition. It is deleted with that
-// file; see DeleteAll. The name consists of letters and digits. It is a sibling of the file and not below it, since
-// some stores use folders of a disk.
+// Derived returns the key for a file made from the file under key, such as a rendition. It is deleted together with
+// that file; see DeleteAll. The name consists of letters and digits. The key is a sibling of the file's and not below
+// it, since some stores use folders on a disk.
 func Derived(key, name string) string { return key + "." + name }
 
-// Digest returns a name for Derived that follows from the file's content, so that it need not be stored.
+// Digest returns a name for Derived that is computed from what, so that it need not be stored.
 func Digest(what string) string {
 	sum := sha256.Sum256([]byte(what))
 	return hex.EncodeToString(sum[:16])
 }
 
-// PutTagged is Put with tags, which Stat returns. Names of tags are words in lower case.
+// PutTagged is like Put, with tags, which Stat returns. Tag names are lower-case words.
 func (s *Store) PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (Object, error) {
 	info, err := s.core.Client.PutObject(ctx, s.bucket, key, body, size, minio.PutObjectOptions{
 		ContentType: mimeType, DisableMultipart: true, UserMetadata: tags,
@@ -327,7 +328,7 @@ func (s *Store) DeleteAll(ctx context.Context, key string) error {
 	return errors.Join(problems...)
 }
 
-// tagsOf returns the tags of a file. Their names come back in the form of a header.
+// tagsOf returns a file's tags. The store returns their names in header form.
 func tagsOf(info minio.ObjectInfo) map[string]string {
 	if len(info.UserMetadata) == 0 {
 		return nil

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// remembered is the number of verified files that a process caches, and rememberedFor their TTL: longer than posts
-	// are prepared ahead of their time by default.
+	// remembered is how many verified files a process caches, and rememberedFor is their TTL: longer than posts are
+	// prepared ahead of time by default.
 	remembered    = 4096
 	rememberedFor = time.Hour
-	// copyWithin is the timeout of copying one file. It has at most 1 GiB and does not leave the store.
+	// copyWithin is the timeout for copying one file, which has at most 1 GiB and does not leave the store.
 	copyWithin = 10 * time.Minute
 )
 
-// Verified returns a key that holds the bytes with this etag permanently, since a presigned address cannot require an
-// etag. That is key itself, unless the file is overwritable; then Verified copies the file once, and the copy is
-// deleted with it (see DeleteAll). The error is ErrChanged if the file's etag has changed, and ErrNotFound if it is
-// gone.
+// Verified returns a key that permanently holds the bytes with the given etag, since a presigned URL cannot require an
+// etag. That is key itself, unless the file is overwritable; then Verified copies the file once. The copy is deleted
+// together with the file (see DeleteAll). The error is ErrChanged if the file's etag has changed, and ErrNotFound if it
+// is gone.
 func (s *Store) Verified(ctx context.Context, key, etag string, overwritable bool) (string, error) {
 	copied := Derived(key, Digest("copy\n"+etag))
 	if s.isVerified(copied, etag) {
@@ -42,7 +42,7 @@ func (s *Store) Verified(ctx context.Context, key, etag string, overwritable boo
 	return key, nil
 }
 
-// checkETag returns ErrChanged if the file under a key has another etag.
+// checkETag returns ErrChanged if the file under key has another etag.
 func (s *Store) checkETag(ctx context.Context, key, etag string) error {
 	object, err := s.Stat(ctx, key)
 	if err == nil && object.ETag != etag {
@@ -51,8 +51,8 @@ func (s *Store) checkETag(ctx context.Context, key, etag string) error {
 	return err
 }
 
-// copyOnce ensures that the copy of a file exists. Concurrent calls for a copy share one request, which continues even
-// if all of them stop waiting.
+// copyOnce ensures that the copy of a file exists. Concurrent calls for the same copy share one request, which
+// continues even if all of them stop waiting.
 func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	made := s.copying.DoChan(to, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), copyWithin)
@@ -67,7 +67,7 @@ func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	}
 }
 
-// ensureCopy copies a file unless the copy exists. A store that gives copies their own etags copies the same bytes
+// ensureCopy copies a file unless the copy exists. If a store gives copies their own etags, the same bytes are copied
 // again.
 func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
 	object, err := s.stat(ctx, to)
@@ -83,7 +83,7 @@ func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
 	return nil
 }
 
-// copy makes the store copy a file, on the condition that it has this etag.
+// copy makes the store copy a file, on the condition that it has the given etag.
 func (s *Store) copy(ctx context.Context, key, etag, to string) error {
 	made, err := s.core.Client.CopyObject(ctx,
 		minio.CopyDestOptions{Bucket: s.bucket, Object: to},
@@ -94,8 +94,8 @@ func (s *Store) copy(ctx context.Context, key, etag, to string) error {
 	if made.ETag == etag {
 		return nil
 	}
-	// Encrypted copies have their own etags. A store that ignores the condition copies the present file: then the file
-	// has changed.
+	// Encrypted copies have their own etags. A store that ignores the condition copies whatever file is there now; then
+	// the file has changed.
 	if err := s.checkETag(ctx, key, etag); err != nil {
 		return errors.Join(err, s.Delete(ctx, to))
 	}
