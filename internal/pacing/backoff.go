@@ -11,14 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// The backoff of controllers. Work that fails while the Kubernetes API, the store or a platform is unavailable
-// continues soon after the recovery, however long the outage was: the default backoff of controller-runtime doubles up
-// to 17 minutes.
+// The backoff of controllers. Work that fails while the Kubernetes API, the store or a platform is unavailable resumes
+// soon after the recovery, however long the outage was. controller-runtime's default backoff doubles up to 17 minutes.
 const (
 	// FirstRetry is the longest pause before the first retry. Each following pause is twice as long.
 	FirstRetry = 50 * time.Millisecond
-	// MaxRetry is the longest pause, and so the longest delay after an outage of posts that became due in it. Ten thousand
-	// failing posts make less than a thousand requests per second with it.
+	// MaxRetry is the longest pause, and so the longest delay after an outage for posts that became due during it. With
+	// it, ten thousand failing posts make fewer than a thousand requests per second.
 	MaxRetry = 15 * time.Second
 )
 
@@ -27,8 +26,8 @@ func NewRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return jittered{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](FirstRetry, MaxRetry)}
 }
 
-// jittered shortens pauses by a random part of up to a half: objects that failed at the same moment are not retried at
-// the same moment.
+// jittered shortens pauses by a random part of up to half, so that objects that failed at the same moment are not
+// retried at the same moment.
 type jittered struct {
 	workqueue.TypedRateLimiter[reconcile.Request]
 }

@@ -1,6 +1,6 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pacing defines when controllers work: the timeout of a reconciliation, the backoff of retries, sweeps, and
-// the spread of many objects over time.
+// Package pacing defines when controllers work: timeouts for reconciliations, the backoff between retries, sweeps, and
+// how many objects are spread over time.
 package pacing

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Fraction returns an object's fraction: a number in [0, 1) that is derived from its UID. It is not random, so that a
-// time that is computed again, or after a restart, is the same.
+// Fraction returns a number in [0, 1) that is derived from an object's UID. It is not random, so a time that is
+// computed again, even after a restart, stays the same.
 func Fraction(uid types.UID) float64 {
 	sum := sha256.Sum256([]byte(uid))
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
@@ -23,7 +23,7 @@ func Spread(d time.Duration, uid types.UID) time.Duration {
 	return time.Duration(float64(d) * Fraction(uid))
 }
 
-// Jitter changes a duration by up to a tenth, down or up.
+// Jitter lengthens or shortens a duration by up to a tenth.
 func Jitter(d time.Duration, uid types.UID) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*Fraction(uid)))
 }

@@ -12,16 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Sweep is periodic work of the leader that no event triggers.
+// Sweep is periodic work by the leader that no event triggers.
 type Sweep struct {
-	// Name is the name of its logger.
+	// Name is the name of the sweep's logger.
 	Name string
 	// Do makes one sweep. An error is logged, and the next sweep tries again.
 	Do func(context.Context) error
-	// First is the pause before the first sweep: a manager that starts has posts to send. Every is the pause after each
-	// sweep.
+	// First is the pause before the first sweep, since a manager that has just started has posts to send. Every is the
+	// pause after each sweep.
 	First, Every time.Duration
-	// Within is the timeout of one sweep, so that a server that accepts a request and does not answer cannot block the
+	// Within is the timeout for one sweep, so that a server that accepts a request but never responds cannot block the
 	// following sweeps forever.
 	Within time.Duration
 	Clock  clock.Clock

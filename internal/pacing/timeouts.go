@@ -5,29 +5,29 @@ package pacing
 
 import "time"
 
-// The timeouts of one reconciliation, by controller. A reconciliation that hangs occupies a worker of its controller:
-// without a timeout, a server that accepts a request and does not answer would stop a controller, worker by worker,
-// until the next restart. A reconciliation that times out returns an error, and is retried with backoff.
+// The timeout of one reconciliation, by controller. A reconciliation that hangs occupies one of its controller's
+// workers: without a timeout, a server that accepts a request but never responds would stop a controller, worker by
+// worker, until the next restart. A reconciliation that times out returns an error, and is retried with backoff.
 //
-// Each timeout exceeds the longest healthy reconciliation. Each wait within it has its own limit, which ends it much
-// earlier with a more precise error. Work that outlives a reconciliation is not cancelled with it:
+// Each timeout exceeds the longest healthy reconciliation. Each wait within it has a limit of its own, which ends it
+// much earlier and with a more precise error. Work that outlives a reconciliation is not cancelled with it:
 //
-//   - A call that publishes, and the record of its result: they are detached from the reconciliation, and limited by the
-//     platform's CallTimeout and by the configuration's delivery.recordFor.
-//   - The renewal of a token and its storage (controllers/connection/tokens.go).
+//   - A call that publishes, and recording its result: both are detached from the reconciliation, and limited by the
+//     platform's CallTimeout and the configuration's delivery.recordFor.
+//   - Renewing a token and storing it (controllers/connection/tokens.go).
 //   - Uploads and conversions before a post's call: they run concurrently with reconciliations, and are limited by the
 //     size of the content (controllers/post/internal/prepare).
-//   - The write of a status at the end of a reconciliation.
+//   - Writing a status at the end of a reconciliation.
 const (
-	// TeamTimeout covers some reads and writes of the Kubernetes API, and the count of the team's objects, which are
-	// listed page by page.
+	// TeamTimeout covers a few reads and writes of the Kubernetes API, and counting the team's objects, which are listed
+	// page by page.
 	TeamTimeout = 5 * time.Minute
 
 	// APIKeyTimeout covers a handful of reads and writes of the Kubernetes API.
 	APIKeyTimeout = 2 * time.Minute
 
-	// ConnectionTimeout covers a renewal (15 s) whose token is stored with retries (60 s), two queries to the platform
-	// (4 s each), and the writes of a status.
+	// ConnectionTimeout covers a renewal (15 s) whose token is stored with retries (60 s), two queries to the platform (4
+	// s each), and status writes.
 	ConnectionTimeout = 5 * time.Minute
 
 	// VerificationTimeout covers one check of an uploaded file: at most 32 MiB of it, from a store that sends 128 KiB per
@@ -37,11 +37,11 @@ const (
 	// MediaTimeout covers a fetch (15 min), a verification before and after it, and writes.
 	MediaTimeout = 15*time.Minute + 2*VerificationTimeout + 2*time.Minute
 
-	// PostTimeout covers the list of a team's other posts before a lookup, which takes a minute at most, and the cards of
-	// a tree: one reconciliation sends as many as fit into its timeout, and the next one continues.
+	// PostTimeout covers listing a team's other posts before a lookup, which takes at most a minute, and a tree's cards:
+	// one reconciliation sends as many as fit into its timeout, and the next one continues.
 	PostTimeout = 15 * time.Minute
 
-	// SweepTimeout covers one sweep of the store of media files (a million files, listed in pages of a thousand, and a
-	// thousand deletions) or of posts that leave the cluster (twenty per second). The next sweep continues.
+	// SweepTimeout covers one sweep over the store of media files (a million files, listed in pages of a thousand, and a
+	// thousand deletions) or over posts that leave the cluster (twenty per second). The next sweep continues.
 	SweepTimeout = 50 * time.Minute
 )

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publicaddr distinguishes addresses of the public internet from internal ones: an address from an untrusted
-// source must not lead Herald to servers that only Herald can reach.
+// Package publicaddr tells addresses on the public internet from internal ones: an address from an untrusted source
+// must not lead Herald to servers that only Herald can reach.
 package publicaddr
 
 import (
@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// ErrNotPublic is the error of Check. It is for the log: the user who chose the URL must not learn how names resolve
-// inside the cluster.
+// ErrNotPublic is the error that Check returns. It is only for the log: the user who chose the URL must not learn how
+// names resolve inside the cluster.
 var ErrNotPublic = errors.New("it leads to an address that is not public")
 
 // closed lists the IPv4 blocks outside the public internet: the IANA special-purpose registry (RFC 6890 and its
@@ -42,7 +42,8 @@ var closed = prefixes(
 	"240.0.0.0/4",      // reserved, broadcast
 )
 
-// IPv6 is closed except for global unicast, without special blocks and blocks that embed an IPv4 address for a tunnel.
+// All of IPv6 is closed except for global unicast, from which special blocks and blocks that embed an IPv4 address for
+// a tunnel are excluded.
 var (
 	global6 = netip.MustParsePrefix("2000::/3")
 	closed6 = prefixes(
@@ -65,8 +66,8 @@ func prefixes(list ...string) []netip.Prefix {
 	return parsed
 }
 
-// Check returns nil if an address belongs to the public internet, and otherwise an error: private networks, loopback,
-// link-local, shared address space, multicast, documentation, and the metadata services of clouds.
+// Check returns nil if addr belongs to the public internet. Otherwise it returns an error: for private networks,
+// loopback, link-local, shared address space, multicast, documentation, and cloud metadata services.
 func Check(addr netip.Addr) error {
 	if addr.Zone() != "" {
 		return ErrNotPublic
@@ -87,9 +88,9 @@ func Check(addr netip.Addr) error {
 	}
 }
 
-// Control is for net.Dialer: it checks the address of each connection after its name was resolved, so that neither a
-// redirect nor a name that resolves differently the second time leads elsewhere. allow returns an error for a forbidden
-// address.
+// Control is for net.Dialer. It checks the address of each connection after its name was resolved, so that neither a
+// redirect nor a name that resolves differently the second time leads elsewhere. allow returns an error if an address
+// is forbidden.
 func Control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)

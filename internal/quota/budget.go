@@ -15,8 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// ErrRecentlyWritten means that another process has just written the Usage, and that the caller should count again
-// later.
+// ErrRecentlyWritten means that another process has just written the Usage, and the caller should count again later.
 var ErrRecentlyWritten = errors.New("another process has just written this Usage")
 
 // RecordBudget stores a team's usage of its budget, unless it is stored already. Several processes count the same
@@ -54,7 +53,7 @@ func (s *UsageStore) RecordBudget(ctx context.Context, namespace string, uses []
 	}
 }
 
-// fullest returns the highest percentage of some fields.
+// fullest returns the highest percentage among the fields.
 func fullest(uses []v1alpha1.BudgetUse) (most int) {
 	for _, u := range uses {
 		most = max(most, u.Percent())
@@ -62,5 +61,5 @@ func fullest(uses []v1alpha1.BudgetUse) (most int) {
 	return most
 }
 
-// wholePercent is the limit of a budget, whose usage is in percent.
+// wholePercent is the limit of a budget whose usage is given in percent.
 const wholePercent = 100

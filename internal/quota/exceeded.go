@@ -17,31 +17,31 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Exceeded is a create that Kubernetes rejected because of a ResourceQuota.
+// Exceeded describes a create that Kubernetes rejected because of a ResourceQuota.
 type Exceeded struct {
-	// Quota is its name.
+	// Quota is the ResourceQuota's name.
 	Quota string
-	// Kind is the kind of the counted objects, in the plural and without the group, such as "posts"; the full name of
-	// the resource for kinds that are not Herald's.
+	// Kind is the kind of the counted objects, in the plural and without the group, such as "posts". For kinds that are
+	// not Herald's, it is the full resource name.
 	Kind        string
 	Used, Limit int64
 }
 
-// countsOf is the prefix of the name of an object count in a ResourceQuota, and ofHerald its suffix for Herald's kinds.
+// countsOf is the prefix of an object count in a ResourceQuota, and ofHerald is its suffix for Herald's kinds.
 const countsOf = "count/"
 
 var ofHerald = "." + v1alpha1.GroupVersion.Group
 
-// ResourceNameOf is the name of the object count of one of Herald's kinds, in the plural, in a ResourceQuota.
+// ResourceNameOf returns the name under which a ResourceQuota counts one of Herald's kinds, given in the plural.
 func ResourceNameOf(kind string) corev1.ResourceName {
 	return corev1.ResourceName(countsOf + kind + ofHerald)
 }
 
-// exceeded matches the message of the API server's admission plugin ResourceQuota, which has no error code. Each part
+// exceeded matches the message of the API server's ResourceQuota admission plugin, which has no error code. Each part
 // lists the exceeded resources, separated by commas.
 var exceeded = regexp.MustCompile(`exceeded quota: ([^\s,]+), requested: ([^=\s]+)=[^,\s]+(?:,\S+)?, used: [^=\s]+=(\d+)(?:,\S+)?, limited: [^=\s]+=(\d+)`)
 
-// ParseExceeded parses the error of an exceeded ResourceQuota; false if the error is another.
+// ParseExceeded parses the error for an exceeded ResourceQuota. It returns false for any other error.
 func ParseExceeded(err error) (Exceeded, bool) {
 	if !apierrors.IsForbidden(err) {
 		return Exceeded{}, false
@@ -60,16 +60,17 @@ func ParseExceeded(err error) (Exceeded, bool) {
 	return e, errUsed == nil && errLimit == nil
 }
 
-// isQuotaUnknown reports whether Kubernetes rejected a create because it has not counted the existing objects yet:
-// Herald's kinds were installed a moment ago. A new quota rejects nothing before that.
+// isQuotaUnknown reports whether Kubernetes rejected a create because it has not counted the existing objects yet,
+// since Herald's kinds were installed a moment ago. A new quota rejects nothing before that.
 func isQuotaUnknown(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "status unknown for quota: ")
 }
 
-// quotaBackoff is the backoff of a create until Kubernetes has counted: 5 seconds in total; it usually needs one.
+// quotaBackoff is the backoff for a create until Kubernetes has counted: 5 seconds in total, of which it usually needs
+// one.
 var quotaBackoff = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: 800 * time.Millisecond, Steps: 10}
 
-// CreateWithRetry creates an object in a namespace, and retries while Kubernetes has not counted the existing ones. A
+// CreateWithRetry creates an object in a namespace, and retries until Kubernetes has counted the existing ones. A
 // rejected create has no effect.
 func CreateWithRetry[T any](ctx context.Context, create func() (T, error)) (made T, err error) {
 	pause := quotaBackoff

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quota stores the usage of each team in its Usages, and finds the team that owns a namespace. Several
-// processes write a Usage with optimistic concurrency, so that no race exceeds a limit.
+// Package quota stores each team's usage in its Usages, and finds the team that owns a namespace. Several processes
+// write a Usage with optimistic concurrency, so that no race exceeds a limit.
 package quota
 
 import (
@@ -21,9 +21,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// conflictBackoff is the backoff of a write to a Usage after a conflict. Each conflicting write is the progress of
-// another request, and a full Usage is no longer written, so that its limit also limits the conflicts. The pauses of 2
-// to 12 ms are jittered, so that many writers do not collide again.
+// conflictBackoff is the backoff for a write to a Usage after a conflict. Each conflict means that another request made
+// progress, and a full Usage is no longer written, so its limit also bounds the conflicts. The pauses of 2 to 12 ms are
+// jittered, so that many writers do not collide again.
 var conflictBackoff = wait.Backoff{Duration: 2 * time.Millisecond, Jitter: 5, Steps: 200}
 
 // API reads and writes Usages in the Kubernetes API, without a cache. Its errors can be checked with
@@ -31,18 +31,18 @@ var conflictBackoff = wait.Backoff{Duration: 2 * time.Millisecond, Jitter: 5, St
 type API interface {
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.Usage, error)
 	Create(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error)
-	// UpdateStatus stores a status; it returns a conflict if the Usage was written since it was read.
+	// UpdateStatus stores a status. It returns a conflict if the Usage was written since it was read.
 	UpdateStatus(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error)
 }
 
-// UsageStore stores Usages. It is safe for concurrent use, also by several processes. Its errors are the Kubernetes
-// API's, wrapped.
+// UsageStore stores Usages. It is safe for concurrent use, including by several processes. Its errors are the
+// Kubernetes API's, wrapped.
 type UsageStore struct{ api API }
 
 // NewUsageStore returns a UsageStore.
 func NewUsageStore(api API) *UsageStore { return &UsageStore{api} }
 
-// Name is the name of a team's Usage for a counter.
+// Name returns the name of a team's Usage for a counter.
 func Name(counter *v1alpha1.UsageSpec) string {
 	name := counter.Resource
 	if counter.Period != "" {
@@ -55,7 +55,7 @@ func Name(counter *v1alpha1.UsageSpec) string {
 	return name
 }
 
-// Read returns a stored Usage; a missing one is empty.
+// Read returns a stored Usage, or an empty one if there is none.
 func (s *UsageStore) Read(ctx context.Context, namespace string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error) {
 	stored, err := s.api.Get(ctx, namespace, Name(&counter))
 	switch {
@@ -71,7 +71,7 @@ func (s *UsageStore) Read(ctx context.Context, namespace string, counter v1alpha
 	}
 }
 
-// Amend changes a Usage, and creates it if there is anything to store. After a conflict it calls change again with the
+// Amend changes a Usage, and creates it if there is anything to store. After a conflict, it calls change again with the
 // current Usage.
 func (s *UsageStore) Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error {
 	var fatal error

@@ -24,7 +24,7 @@ import (
 // byNamespace is the index of teams by the namespace that they claim.
 const byNamespace = "spec.namespace"
 
-// Teams finds the teams of namespaces in the manager's cache. The apiserver has its own index.
+// Teams finds the teams that own namespaces in the manager's cache. The apiserver has its own index.
 type Teams struct{ cache client.Reader }
 
 // NewTeams sets up the index of teams and returns Teams that reads from cache.
@@ -42,7 +42,7 @@ func NewTeams(ctx context.Context, cache client.Reader, indexer client.FieldInde
 	return &Teams{cache: cache}, nil
 }
 
-// Owner returns the team that owns a namespace, or nil: the oldest of the teams that claim it.
+// Owner returns the team that owns a namespace: the oldest of those that claim it, or nil.
 func (t *Teams) Owner(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
 	return t.owner(ctx, namespace)
 }
@@ -61,7 +61,7 @@ func (t *Teams) owner(ctx context.Context, namespace string, options ...client.L
 	return owner, nil
 }
 
-// Claimants returns the teams that claim a namespace. They are the cache's and must not be modified.
+// Claimants returns the teams that claim a namespace. They belong to the cache and must not be modified.
 func (t *Teams) Claimants(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
 	var found v1alpha1.TeamList
 	if err := t.cache.List(ctx, &found, client.MatchingFields{byNamespace: namespace}, client.UnsafeDisableDeepCopy); err != nil {
@@ -70,19 +70,20 @@ func (t *Teams) Claimants(ctx context.Context, namespace string) ([]v1alpha1.Tea
 	return found.Items, nil
 }
 
-// Owned reports whether a team owns a namespace, so that Herald works in it: a team claims it and is ready.
+// Owned reports whether a team owns a namespace, so that Herald works there: a team claims it and is ready.
 func (t *Teams) Owned(ctx context.Context, namespace string) (bool, error) {
 	owner, err := t.owner(ctx, namespace, client.UnsafeDisableDeepCopy)
 	return owns(owner), err
 }
 
-// owns reports whether a team owns the namespace that it claims. A team that is being deleted owns it until it is gone.
+// owns reports whether a team owns the namespace that it claims. A team that is being deleted keeps owning it until it
+// is gone.
 func owns(team *v1alpha1.Team) bool {
 	return team != nil && conditions.IsReady(team.Status.Conditions)
 }
 
-// Suspension returns whether the team of a namespace is suspended, and its recent suspensions. A namespace without a
-// team is not suspended. The list must not be modified.
+// Suspension returns whether a namespace's team is suspended, and its recent suspensions. A namespace without a team is
+// not suspended. The list must not be modified.
 func (t *Teams) Suspension(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error) {
 	owner, err := t.owner(ctx, namespace, client.UnsafeDisableDeepCopy)
 	if err != nil || owner == nil {
@@ -91,7 +92,7 @@ func (t *Teams) Suspension(ctx context.Context, namespace string) (suspended boo
 	return owner.Suspended(), owner.Status.Suspensions, nil
 }
 
-// Media returns the media settings of the team of a namespace; zero without a team.
+// Media returns the media settings of a namespace's team, or the zero value if it has no team.
 func (t *Teams) Media(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error) {
 	owner, err := t.owner(ctx, namespace, client.UnsafeDisableDeepCopy)
 	if err != nil || owner == nil {
@@ -100,7 +101,7 @@ func (t *Teams) Media(ctx context.Context, namespace string) (v1alpha1.TeamMedia
 	return owner.Spec.Media, nil
 }
 
-// SuspensionEnded passes the changes of Teams that end a suspension, and nothing else. A deleted team is not suspended.
+// SuspensionEnded passes only changes to Teams that end a suspension. A deleted team is not suspended.
 func SuspensionEnded() predicate.Predicate {
 	suspended := func(obj client.Object) bool {
 		team, ok := obj.(*v1alpha1.Team)
@@ -114,9 +115,9 @@ func SuspensionEnded() predicate.Predicate {
 	}
 }
 
-// OwnershipChanged passes the changes of Teams that acquire or lose their namespace, and nothing else: Teams are
-// written often. A Team that is seen for the first time owns nothing yet, unless the watch was interrupted while it was
-// created and became the owner. The initial list is not passed: all objects are reconciled at the start.
+// OwnershipChanged passes only changes to Teams that acquire or lose their namespace, since Teams are written often. A
+// Team that is seen for the first time does not own anything yet, unless the watch was interrupted while it was created
+// and became the owner. The initial list is not passed, because all objects are reconciled at startup.
 func OwnershipChanged() predicate.Predicate {
 	ownsObject := func(obj client.Object) bool {
 		team, _ := obj.(*v1alpha1.Team)
@@ -130,8 +131,8 @@ func OwnershipChanged() predicate.Predicate {
 	}
 }
 
-// InNamespace enqueues the objects of one kind in the namespace of a Team, if the namespace is served. cache holds them,
-// and empty returns an empty list of the kind.
+// InNamespace enqueues the objects of one kind in a Team's namespace, if the namespace is served. cache holds them, and
+// empty returns an empty list of the kind.
 func InNamespace(served configv1alpha1.Namespaces, cache client.Reader, empty func() client.ObjectList) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
 		team, ok := obj.(*v1alpha1.Team)
@@ -156,8 +157,8 @@ func InNamespace(served configv1alpha1.Namespaces, cache client.Reader, empty fu
 	})
 }
 
-// Older reports whether team a is older than b, and so owns a namespace that both claim. Teams that were created within
-// the same second are ordered by name.
+// Older reports whether team a is older than b, and so owns a namespace that both claim. Teams created within the same
+// second are ordered by name.
 func Older(a, b *v1alpha1.Team) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)

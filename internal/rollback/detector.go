@@ -24,20 +24,20 @@ import (
 )
 
 const (
-	// countEvery is the interval of counts. A snapshot that is restored within that time after it was taken may not be
-	// detected.
+	// countEvery is the interval between counts. If a snapshot is restored less than that after it was taken, this may not
+	// be detected.
 	countEvery = time.Minute
-	// tryEvery is the retry interval while it is unknown whether the cluster was rolled back, and the first retry
-	// interval after any other failure: posts published meanwhile are later than the last count.
+	// tryEvery is the retry interval while it is unknown whether the cluster was rolled back, and the first retry interval
+	// after any other failure: posts published in the meantime are later than the last count.
 	tryEvery = 5 * time.Second
-	// countWithin is the timeout of one count. Posts wait for the first one.
+	// countWithin is the timeout for one count. Posts wait for the first one.
 	countWithin = 5 * time.Second
-	// lastWithin is the timeout of the count at shutdown.
+	// lastWithin is the timeout for the count at shutdown.
 	lastWithin = 2 * time.Second
-	// recent is the maximum age of the cluster's own count to be trusted without the bucket: shorter than a restore of
-	// a snapshot, and longer than an ordinary restart.
+	// recent is the maximum age at which the cluster's own count is trusted without the bucket: shorter than it takes to
+	// restore a snapshot, and longer than an ordinary restart.
 	recent = 5 * time.Minute
-	// tries limits the attempts to count when another manager counts at the same time.
+	// tries limits how often counting is attempted when another manager counts at the same time.
 	tries = 3
 )
 
@@ -47,12 +47,12 @@ type Documents interface {
 	PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error)
 }
 
-// Status is the known state of rollbacks.
+// Status is what is known about rollbacks.
 type Status struct {
-	// LastRollback is the last rollback; nil if there was none.
+	// LastRollback is the last rollback, or nil if there was none.
 	LastRollback *Rollback
-	// UnknownSince is the time since which a rollback cannot be ruled out; zero if it can. Objects created later are
-	// not from before a rollback.
+	// UnknownSince is since when a rollback cannot be ruled out, or zero if it can. Objects created later cannot predate a
+	// rollback.
 	UnknownSince time.Time
 	// Problem explains why a rollback cannot be ruled out.
 	Problem string
@@ -62,14 +62,14 @@ type Status struct {
 type Options struct {
 	// Documents is the bucket.
 	Documents Documents
-	// Cluster returns the identity of this cluster; see package installation.
+	// Cluster returns this cluster's identity; see package installation.
 	Cluster func(ctx context.Context) (string, error)
 	// Client writes the Lease, and Reader reads it from the API server.
 	Client client.Client
 	Reader client.Reader
-	// Lease is the Lease with the cluster's count.
+	// Lease is the Lease that holds the cluster's count.
 	Lease types.NamespacedName
-	// Clock is the clock of the Kubernetes API.
+	// Clock is the Kubernetes API's clock.
 	Clock clock.WithTicker
 	// Registerer registers the metric; nil disables it.
 	Registerer prometheus.Registerer
@@ -82,13 +82,13 @@ type Detector struct {
 
 	mu     sync.Mutex
 	status Status
-	// first is closed when the status is first set.
+	// first is closed when the status is set for the first time.
 	first chan struct{}
-	// confirmed is true after a successful read of the bucket. trusted is true if only the cluster's count is used
+	// confirmed is true once the bucket has been read successfully. trusted is true if only the cluster's count is used
 	// until then.
 	confirmed, trusted bool
-	// last is the count that this manager last wrote to or read from the Lease. It replaces the bucket's count while
-	// the bucket is unavailable: the cluster's count does not decrease by itself.
+	// last is the count that this manager last wrote to the Lease or read from it. It stands in for the bucket's count
+	// while the bucket is unavailable: the cluster's count does not decrease by itself.
 	last Count
 }
 
@@ -104,7 +104,7 @@ func New(o Options) *Detector {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Detector) NeedLeaderElection() bool { return true }
 
-// Start counts at once, every minute, and finally when ctx ends. It retries a failed count sooner.
+// Start counts immediately, every minute, and once more when ctx is done. It retries a failed count sooner.
 func (c *Detector) Start(ctx context.Context) error {
 	began, again := c.o.Clock.Now(), tryEvery
 	for {
@@ -131,7 +131,7 @@ func (c *Detector) Start(ctx context.Context) error {
 	}
 }
 
-// countFinal counts at shutdown: posts published within the last minute are later than the last count.
+// countFinal counts at shutdown, since posts published within the last minute are later than the last count.
 func (c *Detector) countFinal(ctx context.Context) {
 	if err := c.within(ctx, lastWithin); err != nil {
 		log(ctx).V(1).Info("cannot count once more before the end", "error", err.Error())
@@ -147,7 +147,7 @@ func (c *Detector) within(ctx context.Context, most time.Duration) error {
 	return c.Count(ctx)
 }
 
-// Status returns the known state of rollbacks. It waits until the status is first set. The error is ctx's.
+// Status returns what is known about rollbacks. It waits until the status has been set. The error is ctx's.
 func (c *Detector) Status(ctx context.Context) (Status, error) {
 	select {
 	case <-c.first:
@@ -159,8 +159,8 @@ func (c *Detector) Status(ctx context.Context) (Status, error) {
 	return c.status, nil
 }
 
-// Count counts once and updates the status. It returns an error if it could not count in both places; the status is
-// then as complete as the places that could be read.
+// Count counts once and updates the status. It returns an error if it could not count in both places; the status then
+// reflects whichever could be read.
 func (c *Detector) Count(ctx context.Context) error {
 	return retryOnConflict(func() error { return c.count(ctx) })
 }
@@ -220,9 +220,9 @@ func (c *Detector) countOnLease(ctx context.Context, lease *coordinationv1.Lease
 	return count, nil
 }
 
-// renew updates the time on the Lease if only the bucket could not be read and the state of the cluster is known
-// nevertheless. Otherwise the next leader would doubt that state and delay posts. It has a separate timeout, since a
-// bucket that does not answer has used up the timeout of the count.
+// renew updates the time on the Lease if only the bucket could not be read but the cluster's state is known. Otherwise
+// the next leader would doubt that state and delay posts. It has its own timeout, since a bucket that does not respond
+// has used up the count's.
 func (c *Detector) renew(ctx context.Context, most time.Duration, why error) {
 	if _, bucket := errors.AsType[*bucketError](why); !bucket || !c.isConfirmed() && !c.isTrusted() {
 		return
@@ -235,8 +235,8 @@ func (c *Detector) renew(ctx context.Context, most time.Duration, why error) {
 }
 
 // renewLease updates the time of the cluster's count, but not its number. The number grows only after the bucket was
-// read; otherwise a restored cluster could catch up with the bucket before the two were compared. The last count of
-// this manager replaces the bucket's.
+// read; otherwise a restored cluster could catch up with the bucket before the two were compared. This manager's last
+// count stands in for the bucket's.
 func (c *Detector) renewLease(ctx context.Context) error {
 	lease, counted, err := c.readLease(ctx)
 	if err != nil {
@@ -246,7 +246,7 @@ func (c *Detector) renewLease(ctx context.Context) error {
 	count, rewound := next(counted, noted, now)
 	count.Number--
 	if !rewound && now.Sub(counted.At).Abs() < countEvery/2 {
-		return nil // retries are more frequent than this update needs to be while only the cluster is trusted
+		return nil // while only the cluster is trusted, retries are more frequent than this update needs to be
 	}
 	if count, err = c.countOnLease(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
 		return err
@@ -292,7 +292,7 @@ func (c *Detector) trustCluster(ctx context.Context, began time.Time) {
 	c.setStatus(ctx, state, false)
 }
 
-// setStatus updates the status; known is true if the bucket was read.
+// setStatus updates the status. known is true if the bucket was read.
 func (c *Detector) setStatus(ctx context.Context, state Status, known bool) {
 	c.mu.Lock()
 	before := c.status.LastRollback

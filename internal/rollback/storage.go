@@ -19,10 +19,10 @@ import (
 
 // The count is stored in two places: on a Lease in the cluster, and in a document in the bucket.
 
-// Annotation of the Lease holds the cluster's count.
+// Annotation is the annotation on the Lease that holds the cluster's count.
 const Annotation = "social.herald.dev/count"
 
-// Key is the key of the document with the count for a Lease of a cluster.
+// Key returns the key of the document that holds the count for a cluster's Lease.
 func Key(cluster string, lease types.NamespacedName) string {
 	return store.Reserved + "clock/" + cluster + "/" + lease.Namespace + "/" + lease.Name + ".json"
 }
@@ -44,12 +44,12 @@ func (c *Detector) writeBucket(ctx context.Context, key string, count Count, eta
 	return nil
 }
 
-// bucketError wraps an error of reading the bucket.
+// bucketError wraps an error from reading the bucket.
 type bucketError struct{ error }
 
 func (e *bucketError) Unwrap() error { return e.error }
 
-// readBucket returns the bucket's count and its etag; both are zero if there is none.
+// readBucket returns the bucket's count and its etag. Both are zero if there is none.
 func (c *Detector) readBucket(ctx context.Context, key string) (Count, string, error) {
 	data, etag, err := c.o.Documents.ReadDocument(ctx, key, "", mostBytes)
 	if errors.Is(err, store.ErrNotFound) {

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ellipsis is the end of a shortened text.
+// ellipsis is appended to a shortened text.
 const ellipsis = "…"
 
-// Fold normalizes a text for comparison: in NFC, with every run of white space as one space. A platform may trim a text
-// that it returns, change its white space, and compose its letters.
+// Fold normalizes a text for comparison: to NFC, with every run of white space replaced by one space. A platform may
+// trim the text that it returns, change its white space, and compose its letters.
 func Fold(text string) string { return strings.Join(strings.Fields(norm.NFC.String(text)), " ") }
 
 // First returns the first limit characters of a text.
@@ -26,7 +26,7 @@ func First(text string, limit int) string {
 	return string([]rune(text)[:limit])
 }
 
-// Truncate shortens a text for people to at most limit characters, as schemas count them; limit is at least 1. A
+// Truncate shortens a text for people to at most limit characters, as schemas count them. limit is at least 1. A
 // shortened text ends in "…".
 func Truncate(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
@@ -35,8 +35,8 @@ func Truncate(text string, limit int) string {
 	return First(text, limit-1) + ellipsis
 }
 
-// TruncateBytes shortens a text for people to at most limit bytes, between two characters; limit is at least 3. A
-// shortened text ends in "…".
+// TruncateBytes shortens a text for people to at most limit bytes, without splitting a character. limit is at least 3.
+// A shortened text ends in "…".
 func TruncateBytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -22,17 +22,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Collector is the destination of spans, by OTLP over HTTP.
+// Collector is where spans are sent, by OTLP over HTTP.
 type Collector struct {
-	// URL is the full address, which usually ends in /v1/traces.
+	// URL is the full URL, which usually ends in /v1/traces.
 	URL string
-	// Header is sent with each request; it may hold a secret.
+	// Header is sent with each request. It may contain a secret.
 	Header http.Header
-	// Timeout limits the delivery of one batch with all its attempts (default DefaultTimeout).
+	// Timeout limits delivering one batch, including retries (default DefaultTimeout).
 	Timeout time.Duration
 	// Gzip compresses requests.
 	Gzip bool
-	// TLS has the trusted authorities and the client certificate; nil for the system's authorities and no certificate.
+	// TLS holds the trusted authorities and the client certificate. If nil, the system's authorities and no certificate
+	// are used.
 	TLS *tls.Config
 	// Proxy is as in http.Transport.
 	Proxy func(*http.Request) (*url.URL, error)
@@ -41,15 +42,15 @@ type Collector struct {
 // DefaultTimeout is OpenTelemetry's default for OTEL_EXPORTER_OTLP_TIMEOUT.
 const DefaultTimeout = 10 * time.Second
 
-// tries is the backoff of a batch that the collector does not accept now, as OTLP requires (OTLP 1.x, "OTLP/HTTP
-// Response"). The timeout ends it.
+// tries is the backoff for a batch that the collector does not accept at the moment, as OTLP requires (OTLP 1.x,
+// "OTLP/HTTP Response"). The timeout ends it.
 var tries = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6}
 
-// longestAnswer is the number of bytes of a response that are read, so that its connection can be reused.
+// longestAnswer is how many bytes of a response are read so that its connection can be reused.
 const longestAnswer = 64 << 10
 
-// client delivers spans. It implements otlptrace.Client. OpenTelemetry's own HTTP client is not used: it links gRPC, 7
-// MiB that nothing calls (open-telemetry/opentelemetry-go#2579).
+// client delivers spans. It implements otlptrace.Client. OpenTelemetry's own HTTP client is not used because it links
+// gRPC, 7 MiB that nothing calls (open-telemetry/opentelemetry-go#2579).
 type client struct {
 	Collector
 
@@ -63,7 +64,7 @@ func newClient(c Collector) *client {
 			Proxy: c.Proxy, TLSClientConfig: c.TLS, ForceAttemptHTTP2: true,
 			MaxIdleConns: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: c.Timeout, MaxResponseHeaderBytes: longestAnswer,
 		},
-		// The header may hold a secret, which is for the configured address only.
+		// The header may contain a secret, which is only for the configured URL.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -79,7 +80,7 @@ func (c *client) Stop(context.Context) error {
 
 // UploadTraces implements otlptrace.Client.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
-	// This message and the request of OTLP's service have the same encoding; the package of the service links gRPC.
+	// This message and the request of OTLP's service have the same encoding, but the service's package links gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err != nil {
 		return fmt.Errorf("encode spans: %w", err)
@@ -94,7 +95,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 		again, err = c.send(ctx, body)
 		return !again, nil
 	})
-	return cmp.Or(err, ended) // the end of the backoff is less informative than the error of the last attempt
+	return cmp.Or(err, ended) // that the backoff ended is less informative than the last attempt's error
 }
 
 // send sends a batch once, and reports whether to retry.
@@ -112,7 +113,7 @@ func (c *client) send(ctx context.Context, body []byte) (again bool, err error) 
 	answer, err := c.http.Do(request)
 	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
-			err = wrapped.Err // without the address, which may hold a token
+			err = wrapped.Err // without the URL, which may contain a token
 		}
 		return true, fmt.Errorf("the collector could not be reached: %w", err)
 	}

@@ -17,7 +17,7 @@ const (
 	logSpanID  = "span_id"
 )
 
-// LogHandler adds the trace and the span of its context to each line.
+// LogHandler adds the context's trace and span to each line.
 func LogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
 
 type logHandler struct{ slog.Handler }
@@ -41,7 +41,7 @@ func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{h.Handler.WithGroup(name)}
 }
 
-// Logger adds the trace and the span of a context to the lines of a logr.Logger, which have no context.
+// Logger adds the context's trace and span to the lines of a logr.Logger, which have no context.
 func Logger(ctx context.Context, log logr.Logger) logr.Logger {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.IsValid() {

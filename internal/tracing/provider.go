@@ -23,11 +23,11 @@ import (
 type Options struct {
 	// Collector is the destination.
 	Collector Collector
-	// Service is the name of the process at the collector, Version its version, and Instance distinguishes it from the
-	// others; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
+	// Service is the name of the process in the collector, Version is its version, and Instance tells it from the others.
+	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
 	Service, Version, Instance string
-	// SamplingRatio is the share of recorded traces, from 0 to 1, among those that no request has decided. Nil leaves
-	// the decision to OTEL_TRACES_SAMPLER.
+	// SamplingRatio is the share of traces that are recorded, from 0 to 1, among those that no request has decided about.
+	// Nil leaves the decision to OTEL_TRACES_SAMPLER.
 	SamplingRatio *float64
 	// Log receives delivery errors.
 	Log *slog.Logger
@@ -41,7 +41,7 @@ type Provider struct {
 // trouble is how often delivery errors are logged.
 const trouble = time.Minute
 
-// Start starts the delivery of spans. A process has one Provider: it replaces OpenTelemetry's own log.
+// Start starts delivering spans. A process has only one Provider, since Start replaces OpenTelemetry's own log.
 func Start(ctx context.Context, o Options) (*Provider, error) {
 	exporter, err := otlptrace.New(ctx, newClient(o.Collector))
 	if err != nil {
@@ -64,7 +64,7 @@ func Start(ctx context.Context, o Options) (*Provider, error) {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	options := []sdktrace.TracerProviderOption{
-		// The queue is bounded (OTEL_BSP_MAX_QUEUE_SIZE, 2048 spans), and further spans are dropped.
+		// The queue is bounded (OTEL_BSP_MAX_QUEUE_SIZE, 2048 spans). Further spans are dropped.
 		sdktrace.WithBatcher(exporter),
 		sdktrace.WithResource(from),
 	}
@@ -77,7 +77,7 @@ func Start(ctx context.Context, o Options) (*Provider, error) {
 // Tracer returns a Tracer that starts traces.
 func (p *Provider) Tracer() *Tracer { return NewTracer(p.sdk) }
 
-// Shutdown delivers the queued spans until the context ends. Undelivered spans are lost.
+// Shutdown delivers the queued spans until ctx is done. Undelivered spans are lost.
 func (p *Provider) Shutdown(ctx context.Context) error {
 	if err := p.sdk.Shutdown(ctx); err != nil {
 		return fmt.Errorf("the last spans were not delivered: %w", err)
@@ -85,8 +85,9 @@ func (p *Provider) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// asTheRequest samples a trace like the originating request, whether it continues the request's trace or is linked to
-// it. So either all spans of a post are recorded or none. A trace without such a request is sampled by fresh.
+// asTheRequest samples a trace the way the originating request was sampled, whether the trace continues the request's
+// or is linked to it. So either all of a post's spans are recorded or none. A trace without such a request is sampled
+// by fresh.
 type asTheRequest struct{ fresh sdktrace.Sampler }
 
 // ShouldSample implements sdktrace.Sampler.

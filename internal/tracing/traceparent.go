@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// Header is the request header with the trace (W3C Trace Context).
+	// Header is the request header that carries the trace (W3C Trace Context).
 	Header = "traceparent"
 
-	// traceparentLength is the length of a traceparent of version 00.
+	// traceparentLength is the length of a version 00 traceparent.
 	traceparentLength = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 )
 
-// Traceparent returns the span of a context in the form of that header; "" without one.
+// Traceparent returns the context's span in the format of that header, or "" if there is none.
 func Traceparent(ctx context.Context) string {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return ""
@@ -28,8 +28,8 @@ func Traceparent(ctx context.Context) string {
 	return carrier.Get(Header)
 }
 
-// parse parses a traceparent from an untrusted source: it accepts version 00 in its exact form, and nothing else. It
-// never reads a tracestate, which would carry clients' text into the spans.
+// parse parses a traceparent from an untrusted source. It accepts only version 00 in its exact form. It never reads a
+// tracestate, which would carry clients' text into the spans.
 func parse(traceparent string) trace.SpanContext {
 	if len(traceparent) != traceparentLength || traceparent[:3] != "00-" {
 		return trace.SpanContext{}
@@ -38,7 +38,7 @@ func parse(traceparent string) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx)
 }
 
-// TraceID is the id of the trace that a context belongs to; "" for none.
+// TraceID returns the id of the trace that the context belongs to, or "" if there is none.
 func TraceID(ctx context.Context) string {
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		return span.TraceID().String()

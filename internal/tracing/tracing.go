@@ -1,13 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracing reports Herald's work for a request and for a post to an OpenTelemetry collector. Tracing cannot
+// Package tracing reports what Herald does for a request and for a post to an OpenTelemetry collector. Tracing cannot
 // impair the traced work:
 //
-//   - Without a Tracer nothing is recorded and nothing allocated. Child spans start only below a recorded span.
+//   - Without a Tracer, nothing is recorded and nothing allocated. Child spans start only below a recorded span.
 //   - Spans wait for the collector in a bounded queue. Spans that do not fit are dropped; nothing waits for the queue.
-//   - Spans carry values for a closed list of keys, all of them names and numbers. There is no place for texts,
-//     addresses, headers and error messages, which could hold a person's text or a secret.
+//   - Spans carry values for a closed list of keys, all of them names and numbers. There is no place for texts, URLs,
+//     headers and error messages, which could contain a person's text or a secret.
 //   - No request to a platform carries a trace: nothing here writes a header.
 package tracing
 
@@ -26,24 +26,25 @@ const scope = "github.com/herald-social/herald"
 // Key is the name of a value that a span may carry.
 type Key string
 
-// The values of spans. Names with the prefixes http, server and error are from OpenTelemetry's semantic conventions.
+// The keys of span values. Names with the prefixes http, server and error are from OpenTelemetry's semantic
+// conventions.
 const (
 	// Namespace is the team's namespace.
 	Namespace Key = "herald.namespace"
-	// Post is the name of the post, and so its id in the REST API.
+	// Post is the post's name, which is also its id in the REST API.
 	Post Key = "herald.post"
-	// Phase is the phase of the post after a reconciliation.
+	// Phase is the post's phase after a reconciliation.
 	Phase Key = "herald.phase"
 	// Target is the index of a target in the post, from 0.
 	Target Key = "herald.target"
-	// Targets is the number of targets of a step.
+	// Targets is the number of targets in a step.
 	Targets Key = "herald.targets"
-	// Card is the index of a tree's card, from 0.
+	// Card is the index of a card in its tree, from 0.
 	Card Key = "herald.card"
-	// Platform is the name of a platform, and Connection the name of the resource.
+	// Platform is the name of a platform, and Connection the name of the Connection.
 	Platform   Key = "herald.platform"
 	Connection Key = "herald.connection"
-	// Attempt is the id of an attempt, as in the status of the post.
+	// Attempt is the id of an attempt, as in the post's status.
 	Attempt Key = "herald.attempt"
 	// Outcome is the outcome of a call: posted, refused, not sent, unknown, or the result of a lookup.
 	Outcome Key = "herald.outcome"
@@ -68,12 +69,12 @@ func NewTracer(provider trace.TracerProvider) *Tracer {
 	return &Tracer{tracer: provider.Tracer(scope)}
 }
 
-// Span is a recorded span; the zero value is a no-op. A span that is never ended is never exported.
+// Span is a recorded span. The zero value does nothing. A span that is never ended is never exported.
 type Span struct {
 	span trace.Span
 }
 
-// Serve starts the span of a request. It belongs to the trace of the client's traceparent, if that is valid.
+// Serve starts the span for a request. It belongs to the trace in the client's traceparent, if that is valid.
 func (t *Tracer) Serve(ctx context.Context, traceparent string) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -84,8 +85,8 @@ func (t *Tracer) Serve(ctx context.Context, traceparent string) (context.Context
 	return startSpan(ctx, t.tracer, "request", trace.WithSpanKind(trace.SpanKindServer))
 }
 
-// Resume starts the span of work for an earlier request, whose traceparent is origin. With near set it belongs to the
-// request's trace. Otherwise it starts a new trace with a link to it: see docs/observability.md.
+// Resume starts the span for work on an earlier request, whose traceparent is origin. If near is set, the span belongs
+// to the request's trace. Otherwise it starts a new trace with a link to the request's: see docs/observability.md.
 func (t *Tracer) Resume(ctx context.Context, name, origin string, near bool) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -106,7 +107,7 @@ func Child(ctx context.Context, name string) (context.Context, Span) {
 	return child(ctx, name, trace.SpanKindInternal)
 }
 
-// Call is Child for a call to another system.
+// Call is like Child, for a call to another system.
 func Call(ctx context.Context, name string) (context.Context, Span) {
 	return child(ctx, name, trace.SpanKindClient)
 }
@@ -119,7 +120,7 @@ func child(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 	return startSpan(ctx, parent.TracerProvider().Tracer(scope), name, trace.WithSpanKind(kind))
 }
 
-// startSpan starts a span. An unsampled span is a no-op, but its context carries that decision to later spans.
+// startSpan starts a span. An unsampled span does nothing, but its context carries that decision to later spans.
 func startSpan(ctx context.Context, tracer trace.Tracer, name string, options ...trace.SpanStartOption) (context.Context, Span) {
 	ctx, span := tracer.Start(ctx, name, options...)
 	if !span.IsRecording() {
@@ -135,7 +136,7 @@ func (s Span) Name(name string) {
 	}
 }
 
-// Text sets a value; an empty one is left out.
+// Text sets a value. It omits an empty one.
 func (s Span) Text(key Key, value string) {
 	if s.span != nil && value != "" {
 		s.span.SetAttributes(attribute.String(string(key), value))
@@ -149,7 +150,8 @@ func (s Span) Number(key Key, value int) {
 	}
 }
 
-// Fail marks the span as failed. kind is a word or empty, never an error message, which may hold anything.
+// Fail marks the span as failed. kind is a word or empty. It must never be an error message, which may contain
+// anything.
 func (s Span) Fail(kind string) {
 	if s.span != nil {
 		s.span.SetStatus(codes.Error, "")

@@ -1,16 +1,16 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport sends all requests to the platforms: each once, with limits on its time and on the length of the
-// response, and counted.
+// Package transport sends all requests to the platforms: each only once, with limits on its time and on the length of
+// the response, and counted.
 //
 // It never repeats a call that may change something, follows no redirect and stores no cookie, because each of these
 // could make a call that publishes arrive twice. For the same reason it rejects requests with an Idempotency-Key
 // header: no platform honours one, and net/http takes it as permission to send a POST again when a reused connection
 // closes without a response, as it does with a GET.
 //
-// It uses HTTP/1.1 only. With HTTP/2 all calls to a platform would share one connection, and losing it would leave the
-// outcome of all of them unknown.
+// It uses only HTTP/1.1. With HTTP/2, all calls to a platform would share one connection, and losing it would leave all
+// of their outcomes unknown.
 package transport
 
 import (
@@ -37,22 +37,22 @@ import (
 )
 
 const (
-	// DefaultMaxBody is the default limit of a response: 1 MiB. The longest documented responses, a page of a hundred
-	// posts, stay far below.
+	// DefaultMaxBody is the default size limit of a response: 1 MiB. The longest documented responses, a page of a hundred
+	// posts, are far smaller.
 	DefaultMaxBody = 1 << 20
 
-	// DefaultTimeout is the default timeout of one call, from obtaining a connection to the last byte of the response.
+	// DefaultTimeout is the default timeout for one call, from obtaining a connection to the last byte of the response.
 	DefaultTimeout = 20 * time.Second
 
-	// maxIdlePerHost is the number of idle connections to one host that are kept: as many as the concurrent calls to
-	// one platform when many posts are due at the same time.
+	// maxIdlePerHost is how many idle connections to one host are kept: as many as there are concurrent calls to one
+	// platform when many posts are due at the same time.
 	maxIdlePerHost = 512
 
-	// userAgent names the program to the platforms.
+	// userAgent identifies Herald to the platforms.
 	userAgent = "herald"
 
-	// idleTimeout closes an idle connection. It is shorter than servers commonly allow (60 s and more): if a server
-	// closes a connection just as a call is written to it, the outcome of the call is unknown.
+	// idleTimeout closes an idle connection. It is shorter than what servers commonly allow (60 s and more): if a server
+	// closes a connection just as a call is written to it, the call's outcome is unknown.
 	idleTimeout = 30 * time.Second
 
 	dialTimeout = 5 * time.Second
@@ -73,20 +73,20 @@ var ErrReplayable = errors.New("a request must not carry an idempotency key: no 
 type Options struct {
 	// Registerer registers the metrics; nil disables them.
 	Registerer prometheus.Registerer
-	// Clock measures how long calls take. Defaults to the real clock.
+	// Clock measures how long calls take. It defaults to the real clock.
 	Clock clock.PassiveClock
-	// Proxy returns the proxy for a request, as http.ProxyFromEnvironment does. Nil uses none.
+	// Proxy returns the proxy for a request, as http.ProxyFromEnvironment does. Nil means no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
-	// RootCAs are the trusted authorities; nil for the system's.
+	// RootCAs are the trusted authorities. Nil means the system's.
 	RootCAs *x509.CertPool
-	// Allow returns an error for an address that a Call.Named must not connect to. Defaults to publicaddr.Check.
+	// Allow returns an error for an address that a call with Named must not connect to. It defaults to publicaddr.Check.
 	Allow func(netip.Addr) error
 }
 
 // Client makes calls. It is safe for concurrent use.
 type Client struct {
 	http *http.Client
-	// public connects to public addresses only. It has its own connections, since the other client's are not checked.
+	// public connects only to public addresses. It has its own connections, since the other client's are not checked.
 	public  *http.Client
 	proxy   func(*http.Request) (*url.URL, error)
 	clock   clock.PassiveClock
@@ -134,36 +134,36 @@ func newHTTP(o *Options, dialer *net.Dialer, proxy func(*http.Request) (*url.URL
 
 // Call describes a request, for its limits and its metrics.
 type Call struct {
-	// Platform and Action label the metrics. Action is the purpose of the call ("publish"), never an address.
+	// Platform and Action label the metrics. Action is the purpose of the call ("publish"), never a URL.
 	Platform string
 	Action   string
-	// MaxBody is the length of the longest acceptable response in bytes. Defaults to DefaultMaxBody.
+	// MaxBody is the size of the longest acceptable response in bytes. It defaults to DefaultMaxBody.
 	MaxBody int64
-	// Timeout limits the whole call. Defaults to DefaultTimeout.
+	// Timeout limits the whole call. It defaults to DefaultTimeout.
 	Timeout time.Duration
-	// Named means that the address is not from the configuration: only public addresses are connected to, unless a
-	// proxy makes the connection.
+	// Named means that the URL does not come from the configuration: only connections to public addresses are allowed,
+	// unless a proxy makes the connection.
 	Named bool
 }
 
-// Response is a completely read response.
+// Response is a response that was read completely.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Error explains why there is no usable response. Its text contains neither the address nor anything from the request.
+// Error explains why there is no usable response. Its text contains neither the URL nor anything from the request.
 type Error struct {
-	// Sent is false only if no connection was obtained, so that no part of the request can have reached the platform.
+	// Sent is false only if no connection was obtained, so no part of the request can have reached the platform.
 	Sent bool
-	// Status is the HTTP status of a response whose body could not be read; zero if not even its header arrived.
+	// Status is the HTTP status of a response whose body could not be read, or zero if not even its header arrived.
 	Status int
 	// Err is the cause.
 	Err error
 }
 
-// Error returns how far the call came, and the cause.
+// Error returns how far the call got, and the cause.
 func (e *Error) Error() string {
 	switch {
 	case !e.Sent:
@@ -178,7 +178,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Do sends the request, within the limits of the call, and reads the response. A POST is sent once, as is every request
+// Do sends the request, within the call's limits, and reads the response. A POST is sent only once, as is every request
 // with a method that may change something. Every HTTP status is a response, redirects included. Errors are *Error.
 func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Response, error) {
 	for _, key := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
@@ -193,7 +193,7 @@ func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Respons
 		call.MaxBody = DefaultMaxBody
 	}
 	started := c.clock.Now()
-	// The span is Herald's only: the request to the platform carries no trace.
+	// The span is only Herald's: the request to the platform carries no trace.
 	ctx, span := tracing.Call(ctx, "call platform")
 	resp, err := c.send(ctx, call, req)
 	c.metrics.observe(call, codeOf(resp, err), c.clock.Since(started))
@@ -204,8 +204,8 @@ func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Respons
 	return resp, nil
 }
 
-// trace ends the span of a call. The span has the purpose and the result of the call, but neither its address nor the
-// content of the request and the response.
+// trace ends a call's span. The span has the call's purpose and result, but neither its URL nor the content of the
+// request and the response.
 func trace(span tracing.Span, call Call, resp *Response, err *Error) {
 	defer span.End()
 	span.Text(tracing.Platform, call.Platform)
@@ -273,8 +273,7 @@ func (c *Client) clientFor(call Call, req *http.Request) (*http.Client, error) {
 	}
 }
 
-// cause removes the address from an error of net/http, since a query string may hold secrets, and names the exceeded
-// limit.
+// cause removes the URL from a net/http error, since a query string may contain secrets, and names the exceeded limit.
 func cause(ctx context.Context, err error, timeout time.Duration) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err

@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unlisted counts the errors of platforms whose code is in no table, so that people see a new one on its first
-// day.
+// Package unlisted counts platform errors whose code is in no table, so that people notice a new one on its first day.
 package unlisted
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// The operations that such an error was the response to.
+// The operations that such an error may be a response to.
 const (
 	Publish  = "publish"
 	Prepare  = "prepare"
@@ -24,14 +23,14 @@ const (
 )
 
 const (
-	// mostCodes limits the codes of a platform with a series: a proxy that makes up a code for each response must not
-	// fill the memory of Prometheus.
+	// mostCodes limits the codes per platform that get their own series: a proxy that makes up a code for each response
+	// must not fill Prometheus's memory.
 	mostCodes = 50
-	// other is the label of codes beyond that limit, and of strings that do not have the form of a code.
+	// other is the label for codes beyond that limit, and for strings that do not look like a code.
 	other = "other"
 )
 
-// form is the form of platforms' codes, such as "190/463" and "HTTP 403".
+// form matches platforms' codes, such as "190/463" and "HTTP 403".
 var form = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./ -]{0,63}$`)
 
 // Counter counts unlisted errors. A nil Counter counts nothing.
@@ -54,7 +53,7 @@ func New(registerer prometheus.Registerer) *Counter {
 	}
 }
 
-// Count counts an error of a platform.
+// Count counts a platform error.
 func (c *Counter) Count(platform, operation, code string) {
 	if c != nil {
 		c.errors.WithLabelValues(platform, operation, c.label(platform, code)).Inc()

@@ -19,23 +19,23 @@ import (
 )
 
 const (
-	// lifetime is the lifetime of a certificate and of its authority, which are issued together.
+	// lifetime is how long a certificate and its authority, which are issued together, are valid.
 	lifetime = 365 * 24 * time.Hour
-	// renewAhead is how long before its expiry a certificate is renewed.
+	// renewAhead is how long before it expires a certificate is renewed.
 	renewAhead = lifetime / 3
 	// backdate allows for clocks that are slow.
 	backdate = time.Hour
-	// maxHosts limits the hosts of a certificate beyond those that its issuer needs: the names of other replicas during
-	// a roll-out or two.
+	// maxHosts limits a certificate's hosts beyond those that its issuer needs: the names of other replicas during a
+	// rollout or two.
 	maxHosts = 16
 	// maxTrusted limits the previous authorities that stay trusted. A replica serves with the newest certificate within
-	// checkEvery, so that one would do; the others are for replicas that disagree about their hosts.
+	// checkEvery, so one would do; the others are for replicas that disagree about their hosts.
 	maxTrusted = 4
 )
 
 const blockCertificate = "CERTIFICATE"
 
-// coversHosts reports whether the data of a Secret hold a certificate for all hosts that its authority signed and that
+// coversHosts reports whether a Secret's data contains a certificate for all hosts that its authority signed and that
 // is valid for long enough.
 func coversHosts(data map[string][]byte, hosts []string, now time.Time) bool {
 	leaf := valid(data, now)
@@ -58,9 +58,9 @@ func valid(data map[string][]byte, now time.Time) *x509.Certificate {
 	return pair.Leaf
 }
 
-// hostsFor returns the hosts for a new certificate: the needed ones, and the previous certificate's if that is still
-// valid. Other replicas may need these and would otherwise issue their own certificates in turns. When a certificate is
-// renewed for its age, unneeded names are dropped.
+// hostsFor returns the hosts for a new certificate: the needed ones, plus the previous certificate's if that is still
+// valid. Other replicas may need these, and would otherwise take turns issuing their own certificates. When a
+// certificate is renewed because of its age, unneeded names are dropped.
 func hostsFor(data map[string][]byte, needed []string, now time.Time) []string {
 	leaf := valid(data, now)
 	if leaf == nil {
@@ -80,7 +80,7 @@ func hostsFor(data map[string][]byte, needed []string, now time.Time) []string {
 }
 
 // issue creates an authority and a certificate. The newest maxTrusted of the trusted authorities stay trusted until
-// they expire: another replica may still serve with a certificate of one of them.
+// they expire: another replica may still serve with a certificate from one of them.
 func issue(trusted []byte, hosts []string, now time.Time) (map[string][]byte, error) {
 	authority := template("herald-webhook-ca", now)
 	authority.IsCA, authority.BasicConstraintsValid = true, true
@@ -115,7 +115,7 @@ func issue(trusted []byte, hosts []string, now time.Time) (map[string][]byte, er
 	}, nil
 }
 
-// unexpired returns the first maxTrusted unexpired authorities of a bundle; the newest come first.
+// unexpired returns the first maxTrusted unexpired authorities in a bundle. The newest come first.
 func unexpired(bundle []byte, now time.Time) []byte {
 	var kept bytes.Buffer
 	for n := 0; n < maxTrusted; {
@@ -141,8 +141,7 @@ func template(name string, now time.Time) *x509.Certificate {
 	}
 }
 
-// sign makes a key for a certificate, and signs the certificate with the key of its parent, or with its own if that is
-// nil.
+// sign makes a key for a certificate, and signs the certificate with its parent's key, or with its own if that is nil.
 func sign(cert, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,12 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhookcert issues the certificate of an admission webhook, stores it in a Secret that all replicas share,
-// renews it before its expiry, and puts its authority into the webhook's configuration. It needs no other program and
-// no file: a new certificate is served from the next connection on.
+// Package webhookcert issues an admission webhook's certificate, stores it in a Secret that all replicas share, renews
+// it before it expires, and puts its authority into the webhook's configuration. It needs no other program and no file:
+// a new certificate is served from the next connection on.
 //
-// open-policy-agent/cert-controller does less: it replaces the authority at once while other replicas still serve with
-// certificates of the old one, and it needs a mounted Secret and the right to watch all webhook configurations.
+// open-policy-agent/cert-controller does less: it replaces the authority immediately, while other replicas still serve
+// with certificates from the old one, and it needs a mounted Secret and the right to watch all webhook configurations.
 package webhookcert
 
 import (
@@ -46,15 +46,15 @@ const (
 	// checkEvery is how often the Secret and the webhook's configuration are checked: applying the configuration again
 	// removes the authority from it.
 	checkEvery = time.Minute
-	// retryAfter is the pause after an error, and between the first checks: the installer applies the configuration
-	// while the manager starts.
+	// retryAfter is the pause after an error, and between the first checks: the installer applies the configuration while
+	// the manager is starting.
 	retryAfter = 5 * time.Second
-	// firstChecks is the number of the first checks.
+	// firstChecks is how many checks are the first ones.
 	firstChecks = 12
-	// pathTokenLength is the minimum length of the path's last segment, in characters of 5 bits: rand.Text has 128 bits
-	// and more.
+	// pathTokenLength is the minimum length of the path's last segment, in characters of 5 bits each: rand.Text has at
+	// least 128 bits.
 	pathTokenLength = 26
-	// conflicts limits the attempts of a write after conflicts with other replicas.
+	// conflicts limits how often a write is attempted because of conflicts with other replicas.
 	conflicts = 5
 )
 
@@ -82,7 +82,7 @@ type Rotator struct {
 	pathToken atomic.Pointer[string]
 }
 
-// New returns a Rotator; it does nothing before Start.
+// New returns a Rotator. It does nothing until Start is called.
 func New(o Options) (*Rotator, error) {
 	if o.Reader == nil || o.Writer == nil || o.Clock == nil || o.Secret.Name == "" || o.Webhook == "" || len(o.Hosts) == 0 {
 		return nil, errors.New("the webhook's certificate needs Reader, Writer, Clock, Secret, Webhook and Hosts")
@@ -98,7 +98,7 @@ func (k *Rotator) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	return nil, errors.New("the webhook's certificate is not made yet")
 }
 
-// CallPath returns the path that only the API server calls; empty while there is none.
+// CallPath returns the path that only the API server calls. It is empty while there is none.
 func (k *Rotator) CallPath() string {
 	if word := k.pathToken.Load(); word != nil {
 		return k.pathFor(*word)
@@ -111,7 +111,7 @@ func (k *Rotator) pathFor(word string) string { return k.Path + "/" + word }
 // NeedLeaderElection returns false: every replica serves.
 func (k *Rotator) NeedLeaderElection() bool { return false }
 
-// Start maintains the certificate until the context ends. An error does not end it: without the webhook, the reconciler
+// Start maintains the certificate until ctx is done. It does not stop at an error: without the webhook, the reconciler
 // still validates posts.
 func (k *Rotator) Start(ctx context.Context) error {
 	log := ctrllog.FromContext(ctx).WithName("webhook-certificate")
@@ -153,8 +153,8 @@ func (k *Rotator) Check(ctx context.Context) error {
 
 // ensure returns a Secret with a certificate that is valid for long enough. If several replicas issue one at the same
 // time, one wins and the others use its certificate. It returns nil if neither the Secret nor the webhook's
-// configuration exists: Herald is being installed or uninstalled, the API server does not call, and a Secret without
-// the configuration would be left behind.
+// configuration exists: then Herald is being installed or uninstalled, the API server makes no calls, and a Secret
+// without the configuration would be left behind.
 func (k *Rotator) ensure(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := k.Reader.Get(ctx, k.Secret, secret)
@@ -200,7 +200,7 @@ func (k *Rotator) ensure(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// owners returns the owner references of the Secret: the webhook's configuration, so that Kubernetes deletes the Secret
+// owners returns the Secret's owner references: to the webhook's configuration, so that Kubernetes deletes the Secret
 // when Herald is uninstalled.
 func (k *Rotator) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -216,8 +216,8 @@ func (k *Rotator) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	}}, nil
 }
 
-// apply makes the API server trust the authority of the Secret and then serves with its certificate. In this order a
-// renewal fails no request.
+// apply makes the API server trust the Secret's authority and then serves with its certificate. In this order, no
+// request fails during a renewal.
 func (k *Rotator) apply(ctx context.Context, secret *corev1.Secret) error {
 	pair, err := tls.X509KeyPair(secret.Data[keyCertificate], secret.Data[keyPrivate])
 	if err != nil {
@@ -235,14 +235,14 @@ func (k *Rotator) apply(ctx context.Context, secret *corev1.Secret) error {
 	return err
 }
 
-// operation is an operation of a JSON patch.
+// operation is a JSON patch operation.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value string `json:"value"`
 }
 
-// pathPatch returns the patch that makes the API server call a webhook at a path, if it does not yet.
+// pathPatch returns the patch that sets the webhook's path, or nil if none is needed.
 func pathPatch(c *admissionregistrationv1.WebhookClientConfig, at, path string) []operation {
 	if c.Service != nil {
 		if c.Service.Path != nil && *c.Service.Path == path {
@@ -284,7 +284,7 @@ func (k *Rotator) patchWebhook(ctx context.Context, authority []byte, word strin
 			changes = append(changes, pathPatch(&webhook.ClientConfig, path+"/clientConfig", k.pathFor(word))...)
 		}
 		if len(changes) > 0 {
-			// A client that has changed the list meanwhile wins.
+			// If a client has changed the list in the meantime, the client wins.
 			patch = append(append(patch, operation{"test", path + "/name", webhook.Name}), changes...)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// Served returns the certificate that is served at an address, with its chain.
+// Served returns the certificate that is served at address, with its chain.
 func Served(ctx context.Context, address string) ([]*x509.Certificate, error) {
 	// Untrusted verifies the served certificate, with the authorities that the API server trusts.
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // nothing is sent
@@ -31,8 +31,8 @@ func Served(ctx context.Context, address string) ([]*x509.Certificate, error) {
 	return secured.ConnectionState().PeerCertificates, nil
 }
 
-// Untrusted returns why the API server refuses to call webhooks with a certificate, the first of the list; nil if it
-// calls them.
+// Untrusted returns why the API server refuses to call webhooks that serve this certificate, which is the first in the
+// list, or nil if it calls them.
 func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, served []*x509.Certificate, now time.Time) error {
 	if len(served) == 0 {
 		return errors.New("no certificate is served")
@@ -44,8 +44,7 @@ func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, s
 	for i := range config.Webhooks {
 		webhook := &config.Webhooks[i]
 		options := x509.VerifyOptions{DNSName: serverName(&webhook.ClientConfig), Intermediates: between, CurrentTime: now}
-		// Without a bundle the API server trusts the authorities of its system; this system's authorities are used
-		// instead.
+		// Without a bundle, the API server trusts the authorities of its own system; this system's are used instead.
 		if bundle := webhook.ClientConfig.CABundle; len(bundle) > 0 {
 			options.Roots = x509.NewCertPool()
 			options.Roots.AppendCertsFromPEM(bundle)
@@ -57,7 +56,7 @@ func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, s
 	return nil
 }
 
-// serverName is the name that the API server verifies in the certificate of a webhook.
+// serverName returns the name that the API server verifies in a webhook's certificate.
 func serverName(c *admissionregistrationv1.WebhookClientConfig) string {
 	if c.Service != nil {
 		return c.Service.Name + "." + c.Service.Namespace + ".svc"

@@ -29,22 +29,22 @@ type FileStore interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Cache stores renditions in the store, next to their sources, and has them made: a limited number at a time, and the
-// teams in turn. It is safe for concurrent use.
+// Cache stores renditions in the store, next to their sources, and has them made: a limited number at a time, with
+// teams taking turns. It is safe for concurrent use.
 type Cache struct {
 	store FileStore
-	// recent caches the renditions that were last requested, by key.
+	// recent caches the most recently requested renditions, by key.
 	recent *lru.Cache
 	// finished holds the keys of finished work whose marker could not be deleted.
 	finished *lru.Cache
-	// slots limit the concurrent work.
+	// slots limits concurrent work.
 	slots Slots
 }
 
-// Output is a new rendition; the sides of the picture are in pixels.
+// Output is a new rendition. Width and height are in pixels.
 type Output struct {
-	// Data is the content. If it is too large for memory, Body has it instead, with Size bytes, and is closed after it
-	// was read.
+	// Data is the content. If it is too large for memory, Body has it instead, with Size bytes; it is closed after it has
+	// been read.
 	Data          []byte
 	Body          io.ReadCloser
 	Size          int64
@@ -54,7 +54,7 @@ type Output struct {
 	Blank bool
 }
 
-// tags are the tags that the rendition is stored with.
+// tags returns the tags that the rendition is stored with.
 func (m *Output) tags() map[string]string {
 	tags := map[string]string{widthTag: strconv.Itoa(m.Width), heightTag: strconv.Itoa(m.Height)}
 	if m.Blank {
@@ -71,22 +71,22 @@ func (m *Output) body() (io.ReadCloser, int64) {
 	return io.NopCloser(bytes.NewReader(m.Data)), int64(len(m.Data))
 }
 
-// ErrBusy is returned if other files were converted until the context ended.
+// ErrBusy is returned if other files were being converted until the context was done.
 var ErrBusy = errors.New("other images are being converted")
 
-// remembered is the number of renditions that a process caches.
+// remembered is how many renditions a process caches.
 const remembered = 4096
 
 // The tags that a rendition is stored with.
 const widthTag, heightTag, blankTag = "width", "height", "blank"
 
-// NewCache returns a Cache whose work takes these slots.
+// NewCache returns a Cache whose work takes the given slots.
 func NewCache(store FileStore, turns Slots) *Cache {
 	return &Cache{store: store, recent: lru.New(remembered), finished: lru.New(remembered), slots: turns}
 }
 
-// Find returns the rendition under a key, from memory or else from the store. The error is store.ErrNotFound if there
-// is none.
+// Find returns the rendition under the given key, from memory or else from the store. The error is store.ErrNotFound if
+// there is none.
 func (s *Cache) Find(ctx context.Context, key string) (Rendition, error) {
 	if known, ok := s.recent.Get(key); ok {
 		if r, ok := known.(Rendition); ok {
@@ -96,7 +96,7 @@ func (s *Cache) Find(ctx context.Context, key string) (Rendition, error) {
 	return s.stat(ctx, key)
 }
 
-// stat is Find without the memory.
+// stat is like Find, but does not look in memory.
 func (s *Cache) stat(ctx context.Context, key string) (Rendition, error) {
 	object, err := s.store.Stat(ctx, key)
 	if err != nil {
@@ -109,9 +109,9 @@ func (s *Cache) stat(ctx context.Context, key string) (Rendition, error) {
 // Forget makes Find read from the store again.
 func (s *Cache) Forget(r Rendition) { s.recent.Remove(r.Key) }
 
-// GetOrCreate returns the rendition under a key, and makes it if the store has none. The error is ErrBusy if it got no
-// slot, and an *ExhaustedError if create returned one, now or earlier, or if the work was started too often without an
-// end; any other is create's or the store's.
+// GetOrCreate returns the rendition under the given key, and makes it if the store has none. The error is ErrBusy if it
+// got no slot, and an *ExhaustedError if create returned one, now or earlier, or if the work was started too often
+// without finishing; any other comes from create or the store.
 func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Output, error)) (Rendition, error) {
 	if r, err := s.stat(ctx, key); !errors.Is(err, store.ErrNotFound) {
 		return r, err
@@ -122,7 +122,7 @@ func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Outp
 		return Rendition{}, fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	defer leave()
-	// Another call may have made it meanwhile.
+	// Another call may have made it in the meantime.
 	if r, err := s.stat(ctx, key); !errors.Is(err, store.ErrNotFound) {
 		return r, err
 	}
@@ -137,7 +137,7 @@ func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Outp
 	}
 	body, size := made.body()
 	object, err := s.store.PutTagged(ctx, key, made.MIMEType, size, body, made.tags())
-	_ = body.Close() // Errors of Close do not affect the read bytes.
+	_ = body.Close() // Errors from Close do not affect what was read.
 	s.recordEnd(ctx, key, m, err)
 	if err != nil {
 		return Rendition{}, err
@@ -145,27 +145,27 @@ func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Outp
 	return s.remember(object), nil
 }
 
-// attemptMarker is a file in the store that records started work: it is stored next to the rendition before the work,
-// and deleted after it. It stays only if the process dies.
+// attemptMarker is a file in the store that records that work has started. It is stored next to the rendition before
+// the work, and deleted afterwards. It remains only if the process dies.
 type attemptMarker struct {
-	// Attempts is the number of starts without an end.
+	// Attempts is how often the work was started without finishing.
 	Attempts int `json:"begun"`
-	// Exhausted is the reason not to start again; "" if there is none.
+	// Exhausted is the reason not to start again, or "" if there is none.
 	Exhausted Resource `json:"exhausted,omitempty"`
 }
 
 const (
 	markType = "application/json"
-	// longestMark is the maximum size of a marker to read.
+	// longestMark is the maximum size of a marker that is read.
 	longestMark = 1 << 10
-	// markWithin is the timeout of writing or deleting a marker after the work, even if its context has ended.
+	// markWithin is the timeout for writing or deleting a marker after the work, even if its context is done.
 	markWithin = 5 * time.Second
 )
 
-// markerKey returns the key of the marker of a rendition.
+// markerKey returns the key of a rendition's marker.
 func markerKey(key string) string { return key + "begun" }
 
-// recordStart records the start of work. The error is an *ExhaustedError if the work must not start.
+// recordStart records that work starts. The error is an *ExhaustedError if the work must not start.
 func (s *Cache) recordStart(ctx context.Context, key string) (attemptMarker, error) {
 	m, err := s.readMarker(ctx, key)
 	switch {
@@ -188,7 +188,7 @@ func (s *Cache) recordStart(ctx context.Context, key string) (attemptMarker, err
 	return m, err
 }
 
-// readMarker reads the marker of a rendition.
+// readMarker reads a rendition's marker.
 func (s *Cache) readMarker(ctx context.Context, key string) (m attemptMarker, err error) {
 	object, err := s.store.Stat(ctx, markerKey(key))
 	if errors.Is(err, store.ErrNotFound) {
@@ -219,7 +219,7 @@ func (s *Cache) writeMarker(ctx context.Context, key string, m attemptMarker) er
 	return err
 }
 
-// recordEnd records the end of work.
+// recordEnd records that work has ended.
 func (s *Cache) recordEnd(ctx context.Context, key string, m attemptMarker, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
 	defer cancel()
@@ -227,7 +227,7 @@ func (s *Cache) recordEnd(ctx context.Context, key string, m attemptMarker, err 
 	switch {
 	case ok:
 		m.Exhausted = exhausted.Of
-		_ = s.writeMarker(ctx, key, m) // Without the marker the work is tried again.
+		_ = s.writeMarker(ctx, key, m) // Without the marker, the work is tried again.
 	case errors.Is(err, ErrSlow), errors.Is(err, ErrKilled):
 		// The file may be at fault as well: the attempt counts.
 	default:
@@ -237,7 +237,7 @@ func (s *Cache) recordEnd(ctx context.Context, key string, m attemptMarker, err 
 	}
 }
 
-// remember caches a file of the store as a rendition.
+// remember caches a stored file as a rendition.
 func (s *Cache) remember(object store.Object) Rendition {
 	r := Rendition{Key: object.Key, ETag: object.ETag, MIMEType: object.ContentType, Size: object.Size}
 	r.Width, _ = strconv.Atoi(object.Tags[widthTag])

@@ -18,24 +18,25 @@ import (
 	"github.com/herald-social/herald/internal/isolate"
 )
 
-// An image is converted in a separate process: see package isolate. Its standard input is a job, as JSON after its
-// length in four bytes, and then the file. Its standard output is an answer in the same form, and then the rendition.
+// An image is converted in a separate process: see package isolate. Its standard input is a job, as JSON preceded by
+// its length in four bytes, and then the file. Its standard output is an answer in the same form, and then the
+// rendition.
 
-// job is the task of the process.
+// job is the process's task.
 type job struct {
 	MIMEType string
-	// Width, Height, Orientation and Profile are from the header, which the manager has read and validated.
+	// Width, Height, Orientation and Profile come from the header, which the manager has read and validated.
 	Width, Height, Orientation int
 	Profile                    []byte
-	// Inks is the profile for the colours of a CMYK picture; nil if it has none.
+	// Inks is the profile for the colours of a CMYK picture, or nil if it has none.
 	Inks []byte
 	// Gamma is probe.Header.Gamma.
 	Gamma  float64
 	Target Target
-	// Mend means that the pixels of a JPEG are damaged; the intact part is shown.
+	// Mend means that a JPEG's pixels are damaged and its intact part is to be shown.
 	Mend bool
 
-	// room is the memory that the conversion leaves.
+	// room is how much memory the conversion leaves.
 	room int64
 }
 
@@ -45,15 +46,15 @@ type outcome string
 const (
 	// outcomeMade precedes a rendition.
 	outcomeMade outcome = "made"
-	// outcomeDamaged means that the file is invalid, outcomeScans that it has too many scans, and outcomeTooLong that
-	// the limit of bytes cannot be met. outcomeInks means that a profile for print is invalid.
+	// outcomeDamaged means that the file is invalid, outcomeScans that it has too many scans, and outcomeTooLong that the
+	// size limit cannot be met. outcomeInks means that a printing profile is invalid.
 	outcomeDamaged outcome = "damaged"
 	outcomeInks    outcome = "inks"
 	outcomeScans   outcome = "scans"
 	outcomeTooLong outcome = "too long"
 )
 
-// answer is the result that the process reports. All of it is validated: a file may have taken the process over.
+// answer is the result that the process reports. All of it is validated, since a file may have taken over the process.
 type answer struct {
 	Outcome       outcome
 	MIMEType      string `json:",omitempty"`
@@ -64,9 +65,9 @@ type answer struct {
 }
 
 const (
-	// longestJob has room for a colour profile in base64.
+	// longestJob leaves room for a colour profile in base64.
 	longestJob = 6 << 20
-	// longestAnswer limits an answer without the rendition, and longestCause its text for logs.
+	// longestAnswer limits an answer without the rendition, and longestCause limits its text for logs.
 	longestAnswer = 4 << 10
 	longestCause  = 500
 )
@@ -81,7 +82,7 @@ func writeMessage(w io.Writer, message any) error {
 	return err
 }
 
-// readMessage reads a job or an answer of at most longest bytes.
+// readMessage reads a job or an answer that has at most longest bytes.
 func readMessage(r io.Reader, longest uint32, message any) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -101,20 +102,20 @@ func readMessage(r io.Reader, longest uint32, message any) error {
 	return nil
 }
 
-// limits are the limits of the process. A photo needs a small part of its time.
+// limits are the limits of the process. A photo needs a small part of the time.
 var limits = isolate.Limits{Data: mostData, CPU: mostTime, Files: 16}
 
 const (
-	// mostData is maxMemory in the way Go allocates it: in steps of 64 MiB, with one picture in one piece, and with the
-	// runtime's bookkeeping.
+	// mostData is maxMemory the way Go allocates it: in steps of 64 MiB, with one picture in one piece, plus the runtime's
+	// bookkeeping.
 	mostData = 448 << 20
 	mostTime = 20 * time.Second
 )
 
-// Decode is the main function of the process: it confines the process and converts one image. It returns the exit code.
+// Decode is the main function of the process. It confines the process, converts one image and returns the exit code.
 func Decode() int {
 	runtime.GOMAXPROCS(1)
-	// Pictures are few and large: free memory is collected before more is requested.
+	// Pictures are few and large, so free memory is collected before more is requested.
 	debug.SetMemoryLimit(maxMemory)
 	debug.SetGCPercent(collectAt)
 	if err := isolate.Enter(limits); err != nil {
@@ -128,10 +129,10 @@ func Decode() int {
 	return 0
 }
 
-// collectAt is the GOGC percentage of the process.
+// collectAt is the process's GOGC percentage.
 const collectAt = 25
 
-// serve does one job.
+// serve does a single job.
 func serve(in io.Reader, out io.Writer) error {
 	var j job
 	if err := readMessage(in, longestJob, &j); err != nil {

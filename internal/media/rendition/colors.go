@@ -12,9 +12,9 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// decodeWebP decodes a WebP into the colours that its encoder received. The lossy format stores brightness from 16 to
+// decodeWebP decodes a WebP to the colours that its encoder was given. The lossy format stores brightness from 16 to
 // 235 and colour from 16 to 240 (RFC 6386, section 9.2, by ITU-R BT.601). The library returns these values unchanged,
-// while the types of package image use all 256 values: black would become 16, and white 235.
+// while the types in package image use all 256 values: black would become 16, and white 235.
 func decodeWebP(r io.Reader) (image.Image, error) {
 	picture, err := webp.Decode(r)
 	switch p := picture.(type) {
@@ -26,14 +26,14 @@ func decodeWebP(r io.Reader) (image.Image, error) {
 	return picture, err
 }
 
-// The ranges of values in a lossy WebP, and the middle of the range of a colour.
+// The ranges of values in a lossy WebP, and the middle of a colour's range.
 const (
 	leastLuma, mostLuma     = 16, 235
 	leastChroma, mostChroma = 16, 240
 	noChroma                = 128
 )
 
-// widen stretches the values of a picture from the limited to the full range, in place.
+// widen stretches a picture's values from the limited to the full range, in place.
 func widen(p *image.YCbCr) {
 	var luma, chroma [256]uint8
 	for i := range 256 {
@@ -53,8 +53,7 @@ func replace(values []uint8, by *[256]uint8) {
 
 func clamped(value float64) uint8 { return uint8(math.Round(min(max(value, 0), math.MaxUint8))) }
 
-// brighten converts a picture from the gamma of a PNG to sRGB, in place. The cases are the types that package png
-// returns.
+// brighten converts a picture from a PNG's gamma to sRGB, in place. The cases are the types that package png returns.
 func brighten(picture image.Image, gamma float64) {
 	curve := func(v, most int) float64 {
 		return encoded(math.Pow(float64(v)/float64(most), 1/gamma)) * float64(most)
@@ -84,7 +83,7 @@ func brighten(picture image.Image, gamma float64) {
 	}
 }
 
-// encoded returns the sRGB value of an amount of light, both from 0 to 1 (IEC 61966-2-1, section 5.2).
+// encoded returns the sRGB value for an amount of light, both from 0 to 1 (IEC 61966-2-1, section 5.2).
 func encoded(light float64) float64 {
 	const linearTo, slope, scale, offset, exponent = 0.0031308, 12.92, 1.055, 0.055, 1 / 2.4
 	if light <= linearTo {
@@ -93,14 +92,14 @@ func encoded(light float64) float64 {
 	return scale*math.Pow(light, exponent) - offset
 }
 
-// brightenEach replaces red, green and blue of pixels of four bytes.
+// brightenEach replaces red, green and blue in four-byte pixels.
 func brightenEach(pixels []uint8, by *[256]uint8) {
 	for at := 0; at+3 < len(pixels); at += 4 {
 		replace(pixels[at:at+3], by)
 	}
 }
 
-// brightenWide replaces values of 16 bits. With four channels the last one is alpha, and stays.
+// brightenWide replaces 16-bit values. If there are four channels, the last one is alpha and stays.
 func brightenWide(pixels []uint8, curve func(v, most int) float64, channels int) {
 	table := make([]uint16, math.MaxUint16+1)
 	for v := range table {

@@ -22,14 +22,14 @@ import (
 // that.
 const maxMemory = 256 << 20
 
-// decoders decode untrusted files; only the separate process calls them.
+// decoders decode untrusted files. Only the separate process calls them.
 var decoders = map[string]func(io.Reader) (image.Image, error){
 	jpegType:     jpeg.Decode,
 	pngType:      decodePNG,
 	"image/webp": decodeWebP,
 }
 
-// decodePNG decodes a PNG, even with damage in parts that its picture does not need.
+// decodePNG decodes a PNG even if parts that its picture does not need are damaged.
 func decodePNG(r io.Reader) (image.Image, error) { return png.Decode(&probe.Chunks{From: r}) }
 
 // repaired decodes a JPEG that cannot be decoded as it is.
@@ -41,7 +41,7 @@ func repaired(file io.Reader) (image.Image, error) {
 	if mended := probe.Repair(data); mended != nil {
 		return jpeg.Decode(bytes.NewReader(mended))
 	}
-	const most = 3 // Each costs the time of a picture.
+	const most = 3 // Each takes as long as a picture.
 	for range most {
 		left := bytes.NewReader(data)
 		var picture image.Image
@@ -55,8 +55,8 @@ func repaired(file io.Reader) (image.Image, error) {
 	return nil, err
 }
 
-// plan reads the header of an image, and decides whether and how to convert it. The error is a *ConversionError if the
-// file is at fault; any other is from reading it.
+// plan reads an image's header, and decides whether and how to convert it. The error is a *ConversionError if the file
+// is at fault; any other comes from reading it.
 func plan(source Source, t Target, at io.ReaderAt) (job, error) {
 	h, err := probe.ReadHeader(at, source.Size, source.MIMEType)
 	if problem := new(probe.InvalidFileError); errors.As(err, &problem) {
@@ -81,7 +81,7 @@ func plan(source Source, t Target, at io.ReaderAt) (job, error) {
 	return j, nil
 }
 
-// shown returns the width and height of the picture as it is displayed.
+// shown returns the picture's width and height as it is displayed.
 func (j *job) shown() (width, height int) {
 	if j.Orientation >= turnedFrom {
 		return j.Height, j.Width
@@ -108,7 +108,7 @@ func (j *job) convert(file io.Reader) (Output, error) {
 	return c.encode(l, j.Target)
 }
 
-// refused is the error of an image that probe rejected.
+// refused returns the error for an image that probe rejected.
 func refused(problem *probe.InvalidFileError) *ConversionError {
 	if problem.Reason == v1alpha1.ReasonUnsupported {
 		return &ConversionError{Message: "is stored in a form that Herald cannot read; export it again, as an ordinary JPEG, and upload that", Err: problem}
@@ -120,8 +120,8 @@ func damaged(cause error) *ConversionError {
 	return &ConversionError{Message: "cannot be converted for the platform: it is damaged; export it again, as a JPEG, and upload that", Err: cause}
 }
 
-// memory estimates the peak memory of a conversion: at first the decoded picture and its half, or the scaled one if
-// that is greater; later the scaled picture, its rotation on the canvas, and another copy without transparency.
+// memory estimates the peak memory of a conversion: first the decoded picture and its half, or the scaled one if that
+// is larger; later the scaled picture, its rotation on the canvas, and another copy without transparency.
 func memory(h probe.Header, l layout) int64 {
 	const perPoint = 4
 	pixels := int64(h.Width) * int64(h.Height)
@@ -164,8 +164,8 @@ func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, 
 const (
 	// readAtOnce is the size of one read.
 	readAtOnce = 64 << 10
-	// mostScans is the maximum number of scans of a JPEG. Encoders of progressive ones make about ten, and each costs
-	// the time of a picture.
+	// mostScans is the maximum number of scans in a JPEG. Encoders of progressive JPEGs make about ten, and each takes as
+	// long as a whole picture.
 	mostScans = 100
 )
 
@@ -176,7 +176,7 @@ var (
 	errSmall = errors.New("the rendition cannot be made small enough")
 )
 
-// decode decodes a picture. A decoder that panics on a file must not end the process.
+// decode decodes a picture. A decoder that panics on a file must not crash the process.
 func decode(decoder func(io.Reader) (image.Image, error), r io.Reader) (picture image.Image, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -186,7 +186,7 @@ func decode(decoder func(io.Reader) (image.Image, error), r io.Reader) (picture 
 	return decoder(r)
 }
 
-// space returns the colour space of a profile, or "": red, green and blue, inks, or gray (ICC.1, section 7.2).
+// space returns a profile's colour space, or "": red, green and blue, inks, or gray (ICC.1, section 7.2).
 func space(profile []byte) string {
 	const header, at = 128, 16
 	if len(profile) < header {
@@ -203,8 +203,8 @@ type canvas struct {
 	profile     []byte
 }
 
-// encode encodes the picture within the limits of a target: as PNG if it is transparent and the target allows that,
-// else as JPEG. A picture that has too many bytes at the lowest quality is scaled down further.
+// encode encodes the picture within a target's limits: as PNG if it is transparent and the target allows that,
+// otherwise as JPEG. A picture that has too many bytes at the lowest quality is scaled down further.
 func (c canvas) encode(l layout, t Target) (Output, error) {
 	if !c.opaque && t.allows(pngType) {
 		data, err := encodePNG(compose(c.picture, c.orientation, l, color.Transparent), c.profile, t.MaxBytes)
@@ -235,7 +235,7 @@ func (c canvas) encode(l layout, t Target) (Output, error) {
 }
 
 const (
-	// smallerBy is the percentage that the sides of a picture with too many bytes are scaled to, repeatedly.
+	// smallerBy is the percentage to which the sides of a picture with too many bytes are scaled, repeatedly.
 	smallerBy = 80
 	// leastSide is the smallest side of such a picture, in pixels.
 	leastSide = 16

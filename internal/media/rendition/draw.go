@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// upright is the orientation of a picture that is shown as it is stored.
+	// upright is the orientation of a picture that is displayed as stored.
 	upright = 1
-	// turnedFrom is the first of the four orientations that exchange width and height.
+	// turnedFrom is the first of the four orientations that swap width and height.
 	turnedFrom = 5
 )
 
-// shrink scales a picture down to a width and height. It halves the picture, each point the mean of four, until it is
-// less than twice as large, and then fits it: a filter over that many points at once would need many times the
+// shrink scales a picture down to the given width and height. It halves the picture, averaging four points each, until
+// it is less than twice as large, and then fits it. A filter over that many points at once would need many times the
 // picture's memory.
 func shrink(src image.Image, width, height int) *image.RGBA {
 	for b := src.Bounds(); b.Dx() >= 2*width && b.Dy() >= 2*height; b = src.Bounds() {
@@ -38,7 +38,7 @@ func fit(src image.Image, width, height int) *image.RGBA {
 	return dst
 }
 
-// compose rotates a picture for display and puts it into the middle of its canvas, on a ground.
+// compose rotates a picture for display and centers it on its canvas, over a background.
 func compose(src *image.RGBA, orientation int, l layout, ground color.Color) *image.RGBA {
 	whole := l.canvasWidth == src.Rect.Dx() && l.canvasHeight == src.Rect.Dy()
 	if whole && orientation == upright && (ground == color.Transparent || src.Opaque()) {
@@ -53,7 +53,7 @@ func compose(src *image.RGBA, orientation int, l layout, ground color.Color) *im
 	return canvas
 }
 
-// white reports whether a picture is white except for a few points, which are invisible.
+// white reports whether a picture is white except for a few points, which nobody sees.
 func white(picture *image.RGBA) bool {
 	const bright, few = 240, 1000 // one in a thousand
 	left := len(picture.Pix) / 4 / few
@@ -69,8 +69,8 @@ func white(picture *image.RGBA) bool {
 	return true
 }
 
-// orient returns the transformation of a stored picture of this size for display (EXIF 2.32, section 4.6.4: where the
-// first row and the first column are).
+// orient returns the transformation that displays a stored picture of the given size (EXIF 2.32, section 4.6.4: where
+// the first row and the first column are).
 func orient(orientation int, w, h float64) f64.Aff3 {
 	switch orientation {
 	case 2: // mirrored
@@ -81,11 +81,11 @@ func orient(orientation int, w, h float64) f64.Aff3 {
 		return f64.Aff3{1, 0, 0, 0, -1, h}
 	case turnedFrom: // mirrored along the diagonal
 		return f64.Aff3{0, 1, 0, 1, 0, 0}
-	case 6: // to be turned clockwise
+	case 6: // rotated clockwise
 		return f64.Aff3{0, -1, h, 1, 0, 0}
 	case 7: // mirrored along the other diagonal
 		return f64.Aff3{0, -1, h, -1, 0, w}
-	case 8: // to be turned counter-clockwise
+	case 8: // rotated counter-clockwise
 		return f64.Aff3{0, 1, 0, -1, 0, w}
 	default:
 		return f64.Aff3{1, 0, 0, 0, 1, 0}
@@ -93,19 +93,19 @@ func orient(orientation int, w, h float64) f64.Aff3 {
 }
 
 // maxSide limits both sides of every rendition, in pixels. X shows no more (platforms with a lower limit declare it),
-// and it limits memory.
+// and this limits memory.
 const maxSide = 4096
 
-// layout is the position of a picture in its rendition.
+// layout is a picture's position in its rendition.
 type layout struct {
-	// width and height are the size of the scaled picture as it is shown.
+	// width and height are the size of the scaled picture as displayed.
 	width, height int
-	// canvasWidth and canvasHeight are the size of the rendition: greater if there are bars at two sides of the
-	// picture.
+	// canvasWidth and canvasHeight are the size of the rendition. They are larger than the picture if there are bars on
+	// two of its sides.
 	canvasWidth, canvasHeight int
 }
 
-// plan lays out a picture of this width and height, as it is shown, within the limits of a target. It never enlarges
+// plan lays out a picture with the given width and height, as displayed, within a target's limits. It never enlarges
 // and never crops.
 func (t Target) plan(width, height int) layout {
 	most := func(bound int) int {
@@ -116,7 +116,7 @@ func (t Target) plan(width, height int) layout {
 	}
 	maxWidth, maxHeight := most(t.MaxWidth), most(t.MaxHeight)
 	w, h := float64(width), float64(height)
-	// The scale follows from the size of the whole canvas without limits.
+	// The scale follows from the size of the whole canvas, ignoring limits.
 	canvasW, canvasH := w, h
 	if t.MinAspect > 0 {
 		canvasW = max(canvasW, h*t.MinAspect)

@@ -15,14 +15,14 @@ import (
 	"slices"
 )
 
-// qualities are the JPEG qualities that are tried until the file is small enough.
+// qualities are the JPEG qualities that are tried, in turn, until the file is small enough.
 var qualities = []int{90, 85, 80, 75, 65}
 
-// errTooLong aborts the writing of a file that exceeds its limit.
+// errTooLong aborts writing a file that exceeds its limit.
 var errTooLong = errors.New("the file is too long")
 
-// bounded is a file in memory that must not exceed its bound, if that is not zero. Encoders write no colour profiles:
-// extra is inserted later, after the first bytes of the file, and counts.
+// bounded is a file in memory that must not exceed its bound, unless that is zero. Encoders write no colour profiles:
+// extra is inserted later, after the file's first bytes, and counts towards the bound.
 type bounded struct {
 	bytes.Buffer
 
@@ -37,7 +37,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// file returns the file, with extra inserted after its first bytes. For a file that is too long it returns nil.
+// file returns the file, with extra inserted after its first bytes. If the file is too long, it returns nil.
 func (b *bounded) file(first int, err error) ([]byte, error) {
 	switch {
 	case errors.Is(err, errTooLong):
@@ -49,8 +49,8 @@ func (b *bounded) file(first int, err error) ([]byte, error) {
 	}
 }
 
-// encodeJPEG encodes a picture at the best quality within the bound; nil if there is none. The profile defines its
-// colours.
+// encodeJPEG encodes a picture at the best quality within the bound, or returns nil if there is none. The profile
+// defines its colours.
 func encodeJPEG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error) {
 	for _, quality := range qualities {
 		out := &bounded{bound: bound, extra: jpegProfile(profile)}
@@ -62,7 +62,7 @@ func encodeJPEG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error
 	return nil, nil
 }
 
-// encodePNG encodes a picture; nil if it exceeds the bound.
+// encodePNG encodes a picture. It returns nil if the result exceeds the bound.
 func encodePNG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error) {
 	extra, err := pngProfile(profile)
 	if err != nil {
@@ -73,13 +73,13 @@ func encodePNG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error)
 }
 
 const (
-	// jpegStart is the length of the marker at the start of a JPEG, and pngStart the length of a PNG's signature and
+	// jpegStart is the length of the marker at the start of a JPEG, and pngStart is the length of a PNG's signature and
 	// header.
 	jpegStart = 2
 	pngStart  = 8 + 25
 )
 
-// jpegProfile returns a colour profile in the form of JPEG, in parts of 64 KiB (ICC.1, annex B.4); nil if there is
+// jpegProfile returns a colour profile as a JPEG stores it, in parts of 64 KiB (ICC.1, annex B.4), or nil if there is
 // none.
 func jpegProfile(profile []byte) []byte {
 	const name, longest = "ICC_PROFILE\x00", 0xffff - 2 - 14
@@ -95,7 +95,7 @@ func jpegProfile(profile []byte) []byte {
 	return out
 }
 
-// pngProfile returns a colour profile in the form of PNG (third edition, section 11.3.2.3); nil if there is none.
+// pngProfile returns a colour profile as a PNG stores it (third edition, section 11.3.2.3), or nil if there is none.
 func pngProfile(profile []byte) ([]byte, error) {
 	if len(profile) == 0 {
 		return nil, nil

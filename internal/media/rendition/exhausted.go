@@ -5,11 +5,11 @@ package rendition
 
 import "fmt"
 
-// ExhaustedError is returned for a file that needs more than Herald's limits. It is permanent: the store remembers it,
-// and the file is not tried again.
+// ExhaustedError is returned for a file that needs more than Herald's limits allow. It is permanent: the store
+// remembers it, and the file is not tried again.
 type ExhaustedError struct {
 	Of Resource
-	// Err is the cause, for logs; nil if the error is from an earlier attempt.
+	// Err is the cause, for logs. It is nil if the error comes from an earlier attempt.
 	Err error
 }
 
@@ -23,15 +23,15 @@ const (
 	ResourceMemory Resource = "memory"
 	// ResourceCrash means that the file crashed its decoder.
 	ResourceCrash Resource = "sense"
-	// ResourceTries means that all attempts were started and never ended: the manager ended first, or the attempt timed
-	// out.
+	// ResourceTries means that all attempts were started but never finished: the manager exited first, or the attempt
+	// timed out.
 	ResourceTries Resource = "tries"
 )
 
-// mostTries limits the attempts on a file that do not end.
+// mostTries limits the unfinished attempts for a file.
 const mostTries = 3
 
-// Error continues "the file …".
+// Error returns a text phrased to follow "the file".
 func (e *ExhaustedError) Error() string {
 	switch e.Of {
 	case ResourceTime:

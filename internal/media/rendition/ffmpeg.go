@@ -16,24 +16,24 @@ import (
 	"github.com/herald-social/herald/internal/isolate"
 )
 
-// FFmpegRun is one run of the program ffmpeg on a video in the store, in a separate process: see package isolate. That
-// process has no environment. After it starts to read the video it opens no file except its output, and it reads the
-// video from sockets whose other ends are in this process. It runs on Linux only.
+// FFmpegRun is one run of ffmpeg on a video in the store, in a separate process: see package isolate. That process has
+// no environment. Once it starts to read the video, it opens no file except its output, and it reads the video from
+// sockets whose other ends are in this process. It runs only on Linux.
 type FFmpegRun struct {
-	// Path is the path of the program.
+	// Path is the path of ffmpeg.
 	Path string
-	// Child are the arguments that make this program become another one within Limits. The path of the other program
-	// follows them.
+	// Child are the arguments that make this program become another one within Limits. They are followed by the other
+	// program's path.
 	Child  []string
 	Limits isolate.Limits
-	// Arguments returns the arguments of ffmpeg for a video at an address.
+	// Arguments returns ffmpeg's arguments, given the video's address.
 	Arguments func(address string) []string
-	// Output is the file that ffmpeg writes; nil for none. Stdout receives its standard output.
+	// Output is the file that ffmpeg writes, or nil if there is none. Stdout receives its standard output.
 	Output *os.File
 	Stdout io.Writer
 }
 
-// maxComplaint limits the stored part of ffmpeg's standard error, in bytes.
+// maxComplaint limits how much of ffmpeg's standard error is stored, in bytes.
 const maxComplaint = 2 << 10
 
 // ErrFFmpegNotStarted is returned if the program cannot be started.
@@ -49,8 +49,8 @@ type FFmpegExitError struct {
 func (f *FFmpegExitError) Error() string { return fmt.Sprintf("ffmpeg: %v: %s", f.Err, f.Stderr) }
 func (f *FFmpegExitError) Unwrap() error { return f.Err }
 
-// execFFmpeg is the main function of the separate process: it confines the process and becomes the program in the
-// arguments. If that fails it returns an exit code.
+// execFFmpeg is the main function of the separate process. It confines the process and becomes the program in the
+// arguments. If that fails, it returns an exit code.
 func execFFmpeg(limits isolate.Limits, args []string) int {
 	if len(args) == 0 {
 		return isolate.ExitNotStarted
@@ -60,9 +60,9 @@ func execFFmpeg(limits isolate.Limits, args []string) int {
 	return code
 }
 
-// Do runs the program on a video, to its end. The error is from reading the video, the context's, ErrFFmpegNotStarted
-// or isolate.ErrNotIsolated if the program did not run, one of LimitError if it exceeded its limits, and otherwise an
-// *FFmpegExitError.
+// Do runs ffmpeg on a video until it exits. The error comes from reading the video or from the context; it is
+// ErrFFmpegNotStarted or isolate.ErrNotIsolated if the program did not run, one from LimitError if it exceeded its
+// limits, and otherwise an *FFmpegExitError.
 func (r *FFmpegRun) Do(ctx context.Context, video VideoSource) (said string, err error) {
 	source := newServedVideo(ctx, video)
 	defer source.close()
@@ -83,7 +83,7 @@ func (r *FFmpegRun) Do(ctx context.Context, video VideoSource) (said string, err
 }
 
 func (r *FFmpegRun) run(ctx context.Context, source *servedVideo, complaint *isolate.Output) error {
-	// The kernel kills the child when the thread that started it ends.
+	// The kernel kills the child when the thread that started it exits.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := isolate.Self(ctx, slices.Concat(r.Child, []string{r.Path}, r.Arguments(source.address))...)

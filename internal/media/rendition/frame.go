@@ -15,35 +15,35 @@ import (
 	"github.com/herald-social/herald/internal/isolate"
 )
 
-// FrameExtractor runs the program in a separate process; see FFmpegRun.
+// FrameExtractor runs ffmpeg in a separate process; see FFmpegRun.
 type FrameExtractor struct {
-	// Path is the path of the program.
+	// Path is the path of ffmpeg.
 	Path string
-	// Timeout is the timeout of one run; one minute if zero.
+	// Timeout is the timeout for one run. It defaults to one minute.
 	Timeout time.Duration
 }
 
-// runTime is the default timeout of a run: it reads some megabytes around the moment, and decodes from the last key
-// frame on.
+// runTime is the default timeout for a run, which reads a few megabytes around the requested moment and decodes from
+// the preceding key frame on.
 const runTime = time.Minute
 
-// maxPicture is the maximum size of a picture, in bytes: YouTube accepted 2 MB for years. At its quality and size a
+// maxPicture is the maximum size of a picture in bytes: YouTube accepted 2 MB for years. At this quality and size, a
 // picture has a tenth of that.
 const maxPicture = 2 << 20
 
-// ThumbnailChild are the arguments that make this program call DecodeThumbnail. The path of ffmpeg and its arguments
-// follow them.
+// ThumbnailChild are the arguments that make this program call DecodeThumbnail. They are followed by the path and
+// arguments of ffmpeg.
 var ThumbnailChild = []string{"decode", "video"}
 
-// MaxThumbnailData limits the writable memory of one process, in bytes. Decoding 4K HEVC with ten bits takes 240 MiB; a
-// small file can request any number of large frames.
+// MaxThumbnailData limits the writable memory of one process, in bytes. Decoding 10-bit 4K HEVC takes 240 MiB; a small
+// file can request any number of large frames.
 const MaxThumbnailData = 320 << 20
 
-// thumbnailLimits are the limits of the process. The libraries of ffmpeg have about 300 MiB of addresses in addition to
-// its data.
+// thumbnailLimits are the limits of the process. ffmpeg's libraries take about 300 MiB of addresses in addition to its
+// data.
 var thumbnailLimits = isolate.Limits{Data: MaxThumbnailData, AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
 
-// DecodeThumbnail is the main function of the process: it confines the process and becomes ffmpeg. If that fails it
+// DecodeThumbnail is the main function of the process. It confines the process and becomes ffmpeg. If that fails, it
 // returns an exit code.
 func DecodeThumbnail(args []string) int { return execFFmpeg(thumbnailLimits, args) }
 
@@ -57,49 +57,49 @@ type Picture struct {
 	Width, Height int
 }
 
-// ExtractError is why there is no picture.
+// ExtractError is the reason there is no picture.
 type ExtractError struct {
-	// Message is the reason, and continues "because".
+	// Message is the reason, phrased to follow "because".
 	Message string
 	// Final means that a retry would fail in the same way.
 	Final bool
-	// Err is the cause, for logs; may be nil.
+	// Err is the cause, for logs. It may be nil.
 	Err error
 }
 
 func (p *ExtractError) Error() string { return p.Message }
 func (p *ExtractError) Unwrap() error { return p.Err }
 
-// arguments returns the arguments of ffmpeg, for a video at an address.
+// arguments returns ffmpeg's arguments, given the video's address.
 func arguments(address string, at time.Duration) []string {
 	return []string{
 		"-nostdin", "-hide_banner", "-loglevel", "error",
 		// The input is the verified video, MP4 or QuickTime. Formats that refer to other addresses or files, such as
 		// playlists, are not accepted.
 		"-protocol_whitelist", "http,tcp", "-f", "mov",
-		// One thread holds the fewest frames in memory.
+		// A single thread holds the fewest frames in memory.
 		"-threads", "1", "-filter_threads", "1",
-		// Decoding starts at the key frame before the moment. The frames in between have negative times.
+		// Decoding starts at the key frame before the requested moment. The frames in between have negative times.
 		"-noaccurate_seek", "-ss", strconv.FormatFloat(at.Seconds(), 'f', 3, 64), "-i", address,
-		// Only the first stream of video that is not a cover picture.
+		// Only the first video stream that is not a cover picture.
 		"-map", "0:V:0",
-		// The last frame is repeated forever, so that it is the picture of every moment after the end. ffmpeg rotates a
-		// film by its metadata.
+		// The last frame is repeated forever, so that any moment after the end shows it. ffmpeg rotates a film according to
+		// its metadata.
 		"-vf", "tpad=stop=-1:stop_mode=clone,select='gte(t,0)'," + scale(),
 		"-frames:v", "1", "-map_metadata", "-1",
 		"-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-q:v", "3", "-f", "mjpeg", "pipe:1",
 	}
 }
 
-// scale is the filter that fits a picture as it is displayed: in television formats pixels are not square (the variable
-// sar), but wider or higher.
+// scale returns the filter that fits a picture as it is displayed: in television formats pixels are not square, but
+// wider or taller (the variable sar).
 func scale() string {
 	factor := fmt.Sprintf("min(1,min(%d/(iw*sar),%d/ih))", maxWidth, maxHeight)
 	return fmt.Sprintf("scale=w='max(1,round(iw*sar*%s))':h='max(1,round(ih*%s))',setsar=1", factor, factor)
 }
 
-// Extract returns the picture at a moment of a video: the first frame from there on, or the last frame if there is
-// none. The error is an *ExtractError, or from reading the video.
+// Extract returns the picture at the given moment of a video: the first frame from there on, or the last frame if there
+// is none. The error is an *ExtractError, or comes from reading the video.
 func (f FrameExtractor) Extract(ctx context.Context, video VideoSource, at time.Duration) (Picture, error) {
 	timeout := f.Timeout
 	if timeout == 0 {
@@ -126,7 +126,7 @@ func (f FrameExtractor) Extract(ctx context.Context, video VideoSource, at time.
 	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
 
-// thumbnailProblemOf converts the error of a run into an *ExtractError.
+// thumbnailProblemOf converts a run's error into an *ExtractError.
 func thumbnailProblemOf(ctx context.Context, err error, timeout time.Duration) error {
 	failed := new(FFmpegExitError)
 	switch {

@@ -16,8 +16,8 @@ import (
 // errInks is returned for a profile that cannot convert colours.
 var errInks = errors.New("the profile of the inks makes no sense")
 
-// printed scales a CMYK picture down and converts it to sRGB by its profile, as browsers do: with the perceptual intent
-// and without black point compensation.
+// printed scales a CMYK picture down and converts it to sRGB by its profile, the way browsers do: with the perceptual
+// intent and without black point compensation.
 func printed(inks *image.CMYK, width, height int, profile []byte) (picture *image.RGBA, err error) {
 	// The profile is untrusted, and the library may panic on it.
 	defer func() {
@@ -34,7 +34,7 @@ func printed(inks *image.CMYK, width, height int, profile []byte) (picture *imag
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errInks, err)
 	}
-	// Scaling treats each of the four bytes of a point alike.
+	// Scaling treats all four bytes of a point the same way.
 	picture = shrink(&image.RGBA{Pix: inks.Pix, Stride: inks.Stride, Rect: inks.Rect}, width, height)
 	var from, to [channels]float64
 	last := [channels]uint8{}

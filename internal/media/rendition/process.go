@@ -22,15 +22,15 @@ import (
 var Child = []string{"decode", "image"}
 
 const (
-	// mostBytes limits a rendition for a target without a limit.
+	// mostBytes limits a rendition whose target has no limit.
 	mostBytes = 32 << 20
-	// longestComplaint limits the stored output of a process that crashes.
+	// longestComplaint limits how much output of a crashing process is stored.
 	longestComplaint = 4 << 10
 )
 
 // run does a job on a file in a separate process. The error is a *ConversionError if the file is at fault, an
-// *ExhaustedError if it exceeds the limits of the process, and otherwise the error of reading the file, of the context
-// or of the system.
+// *ExhaustedError if it exceeds the limits of the process, and otherwise comes from reading the file, the context or
+// the system.
 func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output, error) {
 	whole := ctx
 	ctx, cancel := context.WithCancel(ctx)
@@ -54,7 +54,7 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.MultiReader(&head, input), output, complaint
 	err = start(cmd)
-	_ = file.Close() // Errors of Close do not affect the read bytes.
+	_ = file.Close() // Errors from Close do not affect what was read.
 	switch cause := input.failure(); {
 	case cause != nil:
 		return Output{}, fmt.Errorf("cannot read the image: %w", cause)
@@ -76,15 +76,15 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output
 	return j.validate(output.Bytes())
 }
 
-// start runs a command to its end.
+// start runs a command until it exits.
 func start(cmd *exec.Cmd) error {
-	// The kernel kills the process when the thread that started it ends.
+	// The kernel kills the process when the thread that started it exits.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return cmd.Run()
 }
 
-// exitError returns why the process gave no answer; nil if it did.
+// exitError returns why the process gave no answer, or nil if it did.
 func exitError(cmd *exec.Cmd, complaint string) error {
 	said := fmt.Errorf("%s: %.*s", cmd.ProcessState, longestCause, complaint)
 	how := isolate.ClassifyExit(cmd.ProcessState, complaint, limits)
@@ -100,8 +100,8 @@ func exitError(cmd *exec.Cmd, complaint string) error {
 	return damaged(said)
 }
 
-// LimitError returns the error of a process that was ended for its use of resources: an *ExhaustedError, or ErrKilled
-// if the system killed it for lack of memory. It is nil for any other end.
+// LimitError returns the error for a process that was killed for its use of resources: an *ExhaustedError, or ErrKilled
+// if the system killed it for lack of memory. It returns nil for any other exit.
 func LimitError(how isolate.ExitReason, cause error) error {
 	switch how {
 	case isolate.OutOfTime:
@@ -115,7 +115,7 @@ func LimitError(how isolate.ExitReason, cause error) error {
 	return nil
 }
 
-// validate parses an answer, and checks all of it that can be checked.
+// validate parses an answer, and checks everything in it that can be checked.
 func (j *job) validate(output []byte) (Output, error) {
 	r := bytes.NewReader(output)
 	var a answer
@@ -154,18 +154,18 @@ func (j *job) validate(output []byte) (Output, error) {
 // errDecoded is returned for an image whose pixels the decoder rejects.
 var errDecoded = errors.New("the image cannot be decoded")
 
-// ErrSlow is returned for a conversion that timed out after more processor time than a photo needs: machine and file
-// may both be at fault. It may be retried a few times.
+// ErrSlow is returned for a conversion that timed out after taking more processor time than a photo needs. The machine
+// or the file may be at fault, so it may be retried a few times.
 var ErrSlow = errors.New("the conversion did not end in time")
 
-// ErrKilled is returned for work whose process was killed because the machine or the container ran out of memory: the
-// file or any other process may be at fault. It may be retried a few times.
+// ErrKilled is returned for work whose process was killed because the machine or the container ran out of memory. The
+// file or any other process may be at fault, so it may be retried a few times.
 var ErrKilled = errors.New("the system ended the process, as it does where memory is short")
 
-// muchTime is several times the time of a photo.
+// muchTime is several times what a photo takes.
 const muchTime = mostTime / 4
 
-// spent is the processor time of an ended process.
+// spent returns the processor time of a process that has exited.
 func spent(cmd *exec.Cmd) time.Duration {
 	if cmd.ProcessState == nil {
 		return 0
@@ -173,7 +173,7 @@ func spent(cmd *exec.Cmd) time.Duration {
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
-// trackedReader reads a file. It stores the error of a failed read, and stops the consumer.
+// trackedReader reads a file. If a read fails, it stores the error and stops the consumer.
 type trackedReader struct {
 	from io.Reader
 	stop func()

@@ -13,24 +13,24 @@ import (
 // TranscodeSource is a video in the store.
 type TranscodeSource struct {
 	Source
-	// Duration is its playing time.
+	// Duration is how long the video plays.
 	Duration time.Duration
 }
 
-// Profile are the properties of a conversion.
+// Profile describes the result of a conversion.
 type Profile struct {
-	// Width and Height are the size of the picture, in pixels, both even.
+	// Width and Height are the size of the picture in pixels. Both are even.
 	Width, Height int
 	// FrameRate is the number of frames per second; zero keeps the source's.
 	FrameRate float64
-	// BitRate limits the bits of the picture per second.
+	// BitRate limits the picture's bits per second.
 	BitRate int64
 }
 
-// transcodeVersion is part of every key. Change it when the same source and target give another result than before.
+// transcodeVersion is part of every key. Change it whenever the same source and target give a different result.
 const transcodeVersion = "1"
 
-// TranscodeKey returns the key of the conversion of a source for a target.
+// TranscodeKey returns the key under which the conversion of a source for a target is stored.
 func TranscodeKey(source Source, t Profile) string {
 	return store.Derived(source.Key, store.Digest(fmt.Sprintf("video %s\n%q\n%d %d %g %d", transcodeVersion, source.ETag, t.Width, t.Height, t.FrameRate, t.BitRate)))
 }

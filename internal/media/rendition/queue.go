@@ -9,19 +9,19 @@ import (
 	"sync"
 )
 
-// Slots limit concurrent work on files. Caches with the same Slots share the places, and so the memory that those are
-// for.
+// Slots limits concurrent work on files. Caches with the same Slots share the slots, and so the memory reserved for
+// them.
 type Slots struct{ queue *queue }
 
-// NewSlots returns Slots with the given number of places.
+// NewSlots returns Slots with the given number of slots.
 func NewSlots(places int) Slots { return Slots{newQueue(places)} }
 
-// queue lets a limited number of callers work at the same time. Teams take turns, however many files of one team wait,
-// and each team's files are in order. A key is worked on once at a time.
+// queue lets a limited number of callers work at the same time. Teams take turns, however many files one team has
+// waiting, and each team's files are processed in order. Only one caller at a time works on a key.
 type queue struct {
 	mu   sync.Mutex
 	free int
-	// teams are the waiting teams, the next one first, and waiting has their waiters.
+	// teams are the waiting teams, next one first, and waiting holds their waiters.
 	teams   []string
 	waiting map[string][]*waiter
 	// working are the keys in progress.
@@ -37,7 +37,7 @@ func newQueue(places int) *queue {
 	return &queue{free: places, waiting: map[string][]*waiter{}, working: map[string]bool{}}
 }
 
-// acquire waits for the turn of a team to work on a key. Call leave afterwards. The only error is the context's.
+// acquire waits until it is the team's turn to work on a key. Call leave afterwards. The only error is the context's.
 func (q *queue) acquire(ctx context.Context, team, key string) (leave func(), err error) {
 	leave = sync.OnceFunc(func() { q.release(key) })
 	w := &waiter{key: key, ready: make(chan struct{})}
@@ -89,7 +89,7 @@ func (q *queue) dispatch() {
 	}
 }
 
-// next returns the next waiter; i is negative if none can start.
+// next returns the next waiter. i is negative if none can start.
 func (q *queue) next() (team string, i int) {
 	for _, team := range q.teams {
 		if i := slices.IndexFunc(q.waiting[team], func(w *waiter) bool { return !q.working[w.key] }); i >= 0 {
@@ -99,7 +99,7 @@ func (q *queue) next() (team string, i int) {
 	return "", -1
 }
 
-// remove removes a waiter, and its team if it was the last.
+// remove removes a waiter, and its team if that was its last.
 func (q *queue) remove(team string, i int) {
 	q.waiting[team] = slices.Delete(q.waiting[team], i, i+1)
 	if len(q.waiting[team]) == 0 {

@@ -16,14 +16,15 @@ import (
 type Renderer struct {
 	store FileStore
 	cache *Cache
-	// places limits the concurrent conversions of images; others is the memory of other concurrent work, in bytes.
+	// places limits concurrent image conversions; others is the memory for other concurrent work, in bytes.
 	places int
 	others int64
-	// memory is the limit of this process and its child processes together, in bytes.
+	// memory is the limit for this process and its child processes together, in bytes.
 	memory int64
 }
 
-// NewRenderer returns a Renderer. Processors and memory determine its number of concurrent conversions.
+// NewRenderer returns a Renderer. The number of processors and the available memory determine how many conversions run
+// concurrently.
 func NewRenderer(store FileStore) *Renderer {
 	memory := debug.SetMemoryLimit(-1)
 	m := NewRendererWithSlots(store, places(runtime.GOMAXPROCS(0), memory))
@@ -31,13 +32,13 @@ func NewRenderer(store FileStore) *Renderer {
 	return m
 }
 
-// NewRendererWithSlots returns a Renderer with the given number of concurrent conversions, whatever memory there is.
+// NewRendererWithSlots returns a Renderer with the given number of concurrent conversions, regardless of memory.
 func NewRendererWithSlots(store FileStore, places int) *Renderer {
 	return &Renderer{store: store, cache: NewCache(store, NewSlots(places)), places: places, memory: math.MaxInt64}
 }
 
-// ReserveSlots returns the slots for other work, one at a time, that takes each bytes of memory. They are the slots of
-// images if the memory of this process and its child processes is too small for both.
+// ReserveSlots returns slots for other work that runs one at a time and takes each bytes of memory. If this process and
+// its child processes do not have enough memory for both, they are the image slots.
 func (m *Renderer) ReserveSlots(each uint64) Slots {
 	if fitsBeside(m.places, m.memory, each) {
 		m.others += int64(each) //nolint:gosec // a constant of this program
@@ -46,19 +47,20 @@ func (m *Renderer) ReserveSlots(each uint64) Slots {
 	return m.cache.slots
 }
 
-// HasMemoryFor reports whether the memory limit has room for work that takes the given bytes, in addition to this
-// process.
+// HasMemoryFor reports whether the memory limit leaves room for work that takes the given number of bytes, in addition
+// to this process.
 func (m *Renderer) HasMemoryFor(each int64) bool { return m.memory >= m.MemoryFor(each) }
 
-// MemoryFor is the smallest memory limit, in bytes, with room for work that takes the given bytes.
+// MemoryFor returns the smallest memory limit, in bytes, that leaves room for work that takes the given number of
+// bytes.
 func (*Renderer) MemoryFor(each int64) int64 { return baseMemory + each }
 
-// LimitOwnMemory lowers the limit of this process's own memory, so that its child processes fit into the common limit:
+// LimitOwnMemory lowers the limit on this process's own memory, so that its child processes fit into the common limit:
 // a container that exceeds its limit is killed as a whole. Call it once, after ReserveSlots.
 func (m *Renderer) LimitOwnMemory() { debug.SetMemoryLimit(processLimit(m.places, m.memory, m.others)) }
 
-// processLimit is this process's share of a memory limit, with the given number of conversions and other work, all in
-// bytes; math.MaxInt64 if there is no limit.
+// processLimit returns this process's share of a memory limit, given the number of conversions and other work, all in
+// bytes. It returns math.MaxInt64 if there is no limit.
 func processLimit(places int, memory, others int64) int64 {
 	if memory == math.MaxInt64 {
 		return memory
@@ -66,26 +68,26 @@ func processLimit(places int, memory, others int64) int64 {
 	return max(memory-int64(places)*perPlace-others, baseMemory)
 }
 
-// decodeBudget is the share of a memory limit for decoding processes, in bytes. Half of the limit is for this process:
-// its memory grows with the number of posts, which the limit is chosen for.
+// decodeBudget returns the share of a memory limit that decoding processes may use, in bytes. Half of the limit is for
+// this process: its memory grows with the number of posts, for which the limit is chosen.
 func decodeBudget(memory int64) int64 { return max(memory-max(baseMemory, memory/2), 0) }
 
-// fitsBeside reports whether a memory limit has room for the given conversions and each bytes more.
+// fitsBeside reports whether a memory limit leaves room for the given number of conversions plus each bytes.
 func fitsBeside(places int, memory int64, each uint64) bool {
 	return memory == math.MaxInt64 || decodeBudget(memory)-int64(places)*perPlace >= int64(each) //nolint:gosec // a constant of this program
 }
 
 const (
-	// baseMemory is the memory that the manager itself needs, in bytes, where its memory is limited, and perPlace the
-	// memory of one conversion.
+	// baseMemory is how many bytes the manager itself needs where its memory is limited, and perPlace is the memory of one
+	// conversion.
 	baseMemory, perPlace = 192 << 20, mostData
-	// mostPlaces limits the concurrent conversions: posts have their images converted ahead of their time.
+	// mostPlaces limits concurrent conversions: posts have their images converted ahead of time.
 	mostPlaces = 4
 )
 
-// places is the number of concurrent conversions for the given processors and memory limit, which is math.MaxInt64 if
-// there is none. It is at least one, even if a small limit has no room for it: only the largest images need that much
-// memory.
+// places returns the number of concurrent conversions for the given processors and memory limit, which is math.MaxInt64
+// if there is none. It is at least one, even if a small limit leaves no room for it: only the largest images need that
+// much memory.
 func places(processors int, memory int64) int {
 	most := min(processors, mostPlaces)
 	if memory != math.MaxInt64 {
@@ -105,7 +107,7 @@ func (m *Renderer) Forget(r Rendition) { m.cache.Forget(r) }
 
 // Make returns the rendition of a source for a target, and makes it if the store has none. The error is a
 // *ConversionError if this file cannot be converted, store.ErrChanged or store.ErrNotFound if the source is gone, and
-// ErrBusy if it got no slot; any other is the store's or the system's.
+// ErrBusy if it got no slot; any other comes from the store or the system.
 func (m *Renderer) Make(ctx context.Context, source Source, t Target) (Rendition, error) {
 	r, err := m.cache.GetOrCreate(ctx, Key(source, t), func() (Output, error) {
 		j, err := plan(source, t, m.store.ReaderAt(ctx, source.Key, source.ETag, source.Size))
@@ -114,8 +116,8 @@ func (m *Renderer) Make(ctx context.Context, source Source, t Target) (Rendition
 		}
 		open := func() (io.ReadCloser, error) { return m.store.Open(ctx, source.Key, source.ETag, 0, source.Size) }
 		made, err := run(ctx, j, open)
-		// Viewers show the intact part of a JPEG with damaged pixels, and so do the platforms that get the original.
-		// The repair holds the file twice.
+		// Viewers show the intact part of a JPEG with damaged pixels, and so do the platforms that get the original. The
+		// repair holds the file in memory twice.
 		if errors.Is(err, errDecoded) && source.MIMEType == jpegType && j.room >= 2*source.Size {
 			j.Mend = true
 			return run(ctx, j, open)

@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rendition converts files that Herald accepts and a platform does not, in separate processes. It converts
-// images to another format, to fewer pixels or bytes, or by bars at the sides. ffmpeg converts videos to H.264 and AAC,
-// to fewer pixels, to another frame rate and to fewer bits, with the index first, and extracts thumbnails; an
-// installation may lack it. A rendition is made once and kept in the store next to the file.
+// Package rendition converts files that Herald accepts but a platform does not, in separate processes. Images get
+// another format, fewer pixels or bytes, or bars at the sides. ffmpeg converts videos to H.264 and AAC, with fewer
+// pixels, another frame rate or fewer bits, and with the index first; it also extracts thumbnails. An installation may
+// lack ffmpeg. A rendition is made once and kept in the store next to the file.
 package rendition
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// The formats that renditions are written in.
+// The formats in which renditions are written.
 const (
 	jpegType = "image/jpeg"
 	pngType  = "image/png"
@@ -24,18 +24,18 @@ const (
 
 // Source is an image in the store.
 type Source struct {
-	// Key and ETag identify the file and its bytes.
+	// Key and ETag identify the file and its content.
 	Key, ETag string
 	// MIMEType is its type, and Size its length in bytes.
 	MIMEType string
 	Size     int64
 }
 
-// Target are the requirements of a rendition. Zero values set no limit.
+// Target holds the requirements for a rendition. Zero values set no limit.
 type Target struct {
-	// Types are the allowed formats, as MIME types; image/jpeg is one of them. Empty allows all.
+	// Types are the allowed formats, as MIME types, including image/jpeg. If empty, all are allowed.
 	Types []string
-	// MaxBytes limits the file, MaxWidth and MaxHeight the picture, in pixels.
+	// MaxBytes limits the file. MaxWidth and MaxHeight limit the picture, in pixels.
 	MaxBytes            int64
 	MaxWidth, MaxHeight int
 	// MinAspect and MaxAspect limit width divided by height.
@@ -53,16 +53,16 @@ type Rendition struct {
 	MIMEType      string
 	Size          int64
 	Width, Height int
-	// Blank means that the image is transparent and its visible parts are as white as the ground of the rendition, so
-	// that the rendition is an empty picture.
+	// Blank means that the image is transparent and its visible parts are as white as the rendition's background, so that
+	// the rendition is an empty picture.
 	Blank bool
 }
 
-// ConversionError is why a file cannot be converted: another file is needed.
+// ConversionError is the reason a file cannot be converted. Another file is needed.
 type ConversionError struct {
-	// Message continues "the file …", with the remedy.
+	// Message is phrased to follow "the file", and includes the remedy.
 	Message string
-	// Err is the cause, for logs; may be nil.
+	// Err is the cause, for logs. It may be nil.
 	Err error
 }
 
@@ -73,17 +73,17 @@ func problemf(format string, args ...any) *ConversionError {
 	return &ConversionError{Message: fmt.Sprintf(format, args...)}
 }
 
-// formatVersion is part of every key. Change it when the same source and target give another result than before.
+// formatVersion is part of every key. Change it whenever the same source and target give a different result.
 const formatVersion = "2"
 
-// Key returns the key of the rendition of a source for a target.
+// Key returns the key under which the rendition of a source for a target is stored.
 func Key(source Source, t Target) string {
 	return store.Derived(source.Key, store.Digest(fmt.Sprintf("%s\n%q\n%q\n%d %d %d\n%g %g",
 		formatVersion, source.ETag, t.Types, t.MaxBytes, t.MaxWidth, t.MaxHeight, t.MinAspect, t.MaxAspect)))
 }
 
-// Unconvertible returns why an image of this size and type cannot be converted, in words that continue "the file", or
-// "" if it can. It checks the header, for the largest rendition. The error is from reading it.
+// Unconvertible returns the reason an image cannot be converted, phrased to follow "the file", or "" if it can be. Only
+// the header is checked, for the largest rendition. A non-nil error means that reading failed.
 func Unconvertible(r io.ReaderAt, size int64, mimeType string) (string, error) {
 	_, err := plan(Source{MIMEType: mimeType, Size: size}, Target{}, r)
 	if problem, ok := errors.AsType[*ConversionError](err); ok {

@@ -25,28 +25,28 @@ type Thumbnailer struct {
 	store     FileStore
 	extractor Extractor
 	cache     *Cache
-	// failed are the problems of the pictures that could not be made, by key.
+	// failed holds the problems of pictures that could not be made, by key.
 	failed *lru.Cache
 }
 
 // rememberedThumbnailProblems is the number of problems that a process remembers.
 const rememberedThumbnailProblems = 1024
 
-// NewThumbnailer returns a Thumbnailer whose work takes these slots.
+// NewThumbnailer returns a Thumbnailer whose work takes the given slots.
 func NewThumbnailer(store FileStore, taker Extractor, turns Slots) *Thumbnailer {
 	return &Thumbnailer{store: store, extractor: taker, cache: NewCache(store, turns), failed: lru.New(rememberedThumbnailProblems)}
 }
 
-// thumbnailVersion is part of every key. Change it when the same video and moment give another picture than before.
+// thumbnailVersion is part of every key. Change it whenever the same video and moment give a different picture.
 const thumbnailVersion = "2"
 
-// ThumbnailKey returns the key of the picture at a moment of a video.
+// ThumbnailKey returns the key under which the picture at the given moment of a video is stored.
 func ThumbnailKey(source Source, at time.Duration) string {
 	return store.Derived(source.Key, store.Digest(fmt.Sprintf("frame %s\n%q\n%d\n%d %d", thumbnailVersion, source.ETag, at.Milliseconds(), maxWidth, maxHeight)))
 }
 
-// Find returns the picture at a moment of a video, from memory or else from the store. If there is none, the error is
-// the *ExtractError of this process's last attempt, or store.ErrNotFound.
+// Find returns the picture at the given moment of a video, from memory or else from the store. If there is none, the
+// error is the *ExtractError of this process's last attempt, or store.ErrNotFound.
 func (m *Thumbnailer) Find(ctx context.Context, source Source, at time.Duration) (Rendition, error) {
 	key := ThumbnailKey(source, at)
 	r, err := m.cache.Find(ctx, key)
@@ -65,12 +65,12 @@ func (m *Thumbnailer) problem(key string) *ExtractError {
 	return p
 }
 
-// Make returns the picture at a moment of a video, and makes it if the store has none. The error is an *ExtractError,
-// which Find repeats, or the store's.
+// Make returns the picture at the given moment of a video, and makes it if the store has none. The error is an
+// *ExtractError, which Find repeats, or comes from the store.
 func (m *Thumbnailer) Make(ctx context.Context, source Source, at time.Duration) (Rendition, error) {
 	key := ThumbnailKey(source, at)
 	r, err := m.cache.GetOrCreate(ctx, key, func() (Output, error) {
-		// Another call may have failed meanwhile.
+		// Another call may have failed in the meantime.
 		if p := m.problem(key); p != nil && p.Final {
 			return Output{}, p
 		}

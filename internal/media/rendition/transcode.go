@@ -18,41 +18,42 @@ import (
 	"github.com/herald-social/herald/internal/isolate"
 )
 
-// TranscodeChild are the arguments that make this program call Exec. The path of ffmpeg and its arguments follow them.
+// TranscodeChild are the arguments that make this program call Exec. They are followed by the path and arguments of
+// ffmpeg.
 var TranscodeChild = []string{"decode", "film"}
 
-// MaxTranscodeData limits the writable memory of one process, in bytes. Converting 4K HEVC with ten bits and a high
-// dynamic range to 1080p takes 520 MiB, and 8K 1.3 GiB, which exceeds the limit.
+// MaxTranscodeData limits the writable memory of one process, in bytes. Converting 10-bit 4K HEVC with a high dynamic
+// range to 1080p takes 520 MiB, and 8K takes 1.3 GiB, which exceeds the limit.
 const MaxTranscodeData = 640 << 20
 
 // transcodeLimits are the limits of the process.
 var transcodeLimits = isolate.Limits{Data: MaxTranscodeData, AddressSpace: 2 << 30, CPU: transcodeMostTime, Files: 64, Output: v1alpha1.MaxVideoBytes}
 
 const (
-	// transcodeMostTime is the maximum processor time of one conversion. An hour of 1080p takes about half as long as
-	// it plays.
+	// transcodeMostTime is the maximum processor time per conversion. An hour of 1080p takes about half as long as it
+	// plays.
 	transcodeMostTime = 2 * time.Hour
-	// The timeout of a conversion is leastWithin plus slowest times the duration of the video, since other work may
-	// need the processor; longest limits it.
+	// The timeout for a conversion is leastWithin plus slowest times the video's duration, since other work may need the
+	// processor; longest limits it.
 	leastWithin = 5 * time.Minute
 	slowest     = 10
 	longest     = 2 * time.Hour
 )
 
-// TranscodeTimeout is the timeout of the conversion of a video with the given duration.
+// TranscodeTimeout returns the timeout for converting a video with the given duration.
 func TranscodeTimeout(duration time.Duration) time.Duration {
 	return min(leastWithin+slowest*duration, longest)
 }
 
-// ExecTranscode is the main function of the process: it confines the process and becomes ffmpeg. If that fails it
+// ExecTranscode is the main function of the process. It confines the process and becomes ffmpeg. If that fails, it
 // returns an exit code.
 func ExecTranscode(args []string) int { return execFFmpeg(transcodeLimits, args) }
 
-// FFmpegConverter runs the program in a separate process; see FFmpegRun.
+// FFmpegConverter runs ffmpeg in a separate process; see FFmpegRun.
 type FFmpegConverter struct {
-	// Path is the path of the program.
+	// Path is the path of ffmpeg.
 	Path string
-	// Threads is the number of encoding threads; two if zero. Each takes memory.
+	// Threads is the number of encoding threads, and defaults to two. Each takes memory.
 	Threads int
 }
 
@@ -60,29 +61,29 @@ type FFmpegConverter struct {
 type Conversion struct {
 	Source TranscodeSource
 	Target Profile
-	// HDR means that its colours exceed the range of ordinary screens.
+	// HDR means that the video's colours exceed the range of ordinary screens.
 	HDR bool
 }
 
-// TranscodeError is why a video cannot be converted.
+// TranscodeError is the reason a video cannot be converted.
 type TranscodeError struct {
-	// Message continues "the file …", with the remedy.
+	// Message is phrased to follow "the file", and includes the remedy.
 	Message string
 	// Final means that a retry would fail in the same way.
 	Final bool
-	// Err is the cause, for logs; may be nil.
+	// Err is the cause, for logs. It may be nil.
 	Err error
 }
 
 func (p *TranscodeError) Error() string { return p.Message }
 func (p *TranscodeError) Unwrap() error { return p.Err }
 
-// arguments returns the arguments of ffmpeg, for a video at an address.
+// arguments returns ffmpeg's arguments, given the video's address.
 func (c *Conversion) arguments(address string, threads int) []string {
 	width, height := c.Target.Width, c.Target.Height
 	filters := fmt.Sprintf("scale=%d:%d,setsar=1", width, height)
 	if c.HDR {
-		// The tone mapping is ffmpeg's own recommendation for screens of 100 candela.
+		// The tone mapping is the one that ffmpeg recommends for screens of 100 candela.
 		filters = fmt.Sprintf("zscale=w=%d:h=%d:t=linear:npl=100,format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv,setsar=1",
 			width, height)
 	}
@@ -95,7 +96,7 @@ func (c *Conversion) arguments(address string, threads int) []string {
 		// The input is the verified video, MP4 or QuickTime. Formats that refer to other addresses or files, such as
 		// playlists, are not accepted.
 		"-protocol_whitelist", "http,tcp,file,pipe", "-f", "mov",
-		// Each decoding thread holds frames of the full size.
+		// Each decoding thread holds full-size frames.
 		"-threads", "1", "-filter_threads", "1", "-i", address,
 		"-map", "0:V:0", "-map", "0:a:0?", "-map_metadata", "-1", "-map_chapters", "-1", "-fflags", "+bitexact",
 		"-vf", filters, "-pix_fmt", "yuv420p",
@@ -106,8 +107,8 @@ func (c *Conversion) arguments(address string, threads int) []string {
 	}
 }
 
-// Convert writes the conversion of a video into a file. It calls done from time to time with the converted share, from
-// 0 to 1. The error is a *TranscodeError, or from reading the video.
+// Convert writes the converted video to a file. From time to time, it calls done with the share converted so far, from
+// 0 to 1. The error is a *TranscodeError, or comes from reading the video.
 func (f FFmpegConverter) Convert(ctx context.Context, video VideoSource, c *Conversion, output *os.File, done func(share float64)) error {
 	within := TranscodeTimeout(c.Source.Duration)
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -135,8 +136,8 @@ func (f FFmpegConverter) Convert(ctx context.Context, video VideoSource, c *Conv
 	return transcodeProblemOf(ctx, err, within)
 }
 
-// readProgress reads the progress of ffmpeg from its output. One of the lines has the time in the video that is
-// converted so far, in microseconds.
+// readProgress reads ffmpeg's progress from its output. One of the lines has the position in the video that the
+// conversion has reached, in microseconds.
 func readProgress(from io.Reader, duration time.Duration, done func(share float64)) {
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
@@ -148,12 +149,12 @@ func readProgress(from io.Reader, duration time.Duration, done func(share float6
 	_, _ = io.Copy(io.Discard, from) // A line that is too long ends the scan, and must not block ffmpeg.
 }
 
-// tooMuch is the error of a video that exceeded the limits of a conversion.
+// tooMuch returns the error for a video that exceeded the limits of a conversion.
 func tooMuch(err error) *TranscodeError {
 	return &TranscodeError{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
 }
 
-// transcodeProblemOf converts the error of a run into a *TranscodeError.
+// transcodeProblemOf converts a run's error into a *TranscodeError.
 func transcodeProblemOf(ctx context.Context, err error, within time.Duration) error {
 	failed := new(FFmpegExitError)
 	exhausted := new(ExhaustedError)

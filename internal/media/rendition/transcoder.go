@@ -29,18 +29,18 @@ type Transcoder struct {
 	store     FileStore
 	converter Converter
 	cache     *Cache
-	// failed are the final problems of videos that cannot be converted, by key.
+	// failed holds the final problems of videos that cannot be converted, by key.
 	failed *lru.Cache
 
 	mu sync.Mutex
-	// progress is the finished share of each conversion in progress, by key.
+	// progress is how much of each conversion in progress is finished, by key.
 	progress map[string]float64
 }
 
 // rememberedTranscodeProblems is the number of problems that a process remembers.
 const rememberedTranscodeProblems = 1024
 
-// NewTranscoder returns a Transcoder whose work takes these slots.
+// NewTranscoder returns a Transcoder whose work takes the given slots.
 func NewTranscoder(store FileStore, converter Converter, turns Slots) *Transcoder {
 	return &Transcoder{
 		store: store, converter: converter, cache: NewCache(store, turns), failed: lru.New(rememberedTranscodeProblems),
@@ -57,7 +57,7 @@ func (m *Transcoder) Find(ctx context.Context, source Source, t Profile) (Rendit
 // Forget makes Find read from the store again.
 func (m *Transcoder) Forget(r Rendition) { m.cache.Forget(r) }
 
-// Progress returns the finished share of a conversion, from 0 to 1, and whether it is in progress.
+// Progress returns how much of a conversion is finished, from 0 to 1, and whether it is in progress.
 func (m *Transcoder) Progress(source Source, t Profile) (share float64, underWay bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,10 +65,10 @@ func (m *Transcoder) Progress(source Source, t Profile) (share float64, underWay
 	return share, underWay
 }
 
-// Make returns the conversion of a source for a target, and makes it if the store has none. It calls done, unless that
-// is nil, from time to time with the finished share, from 0 to 1. The error is a *TranscodeError if the video cannot be
-// converted, ErrBusy if it got no slot, store.ErrChanged or store.ErrNotFound if the source is gone; any
-// other is the store's or the system's.
+// Make returns the conversion of a source for a target, and makes it if the store has none. From time to time, it calls
+// done, unless that is nil, with the share finished so far, from 0 to 1. The error is a *TranscodeError if the video
+// cannot be converted, ErrBusy if it got no slot, and store.ErrChanged or store.ErrNotFound if the source is gone; any
+// other comes from the store or the system.
 func (m *Transcoder) Make(ctx context.Context, source TranscodeSource, t Profile, done func(share float64)) (Rendition, error) {
 	key := TranscodeKey(source.Source, t)
 	if known, ok := m.failed.Get(key); ok {
@@ -107,7 +107,7 @@ func (m *Transcoder) clearProgress(key string) {
 	delete(m.progress, key)
 }
 
-// convert converts a video into a temporary file without a name, which ends with the body of the result.
+// convert converts a video into an unnamed temporary file, which is removed when the result's body is closed.
 func (m *Transcoder) convert(ctx context.Context, source *TranscodeSource, t Profile, done func(share float64)) (made Output, err error) {
 	file := m.store.ReaderAt(ctx, source.Key, source.ETag, source.Size)
 	facts, err := probe.Probe(file, source.Size, source.MIMEType)

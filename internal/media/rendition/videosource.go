@@ -20,39 +20,39 @@ import (
 type VideoSource struct {
 	// Size is its length in bytes.
 	Size int64
-	// Open streams length bytes from an offset.
+	// Open streams length bytes, starting at offset.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 }
 
-// StoredVideo returns a video in the store, which open reads.
+// StoredVideo returns a video in the store that is read through open.
 func StoredVideo(open store.Open, source Source) VideoSource {
 	return VideoSource{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 		return open(ctx, source.Key, source.ETag, offset, length)
 	}}
 }
 
-// servedVideo serves one video to one child by HTTP, for one run. A presigned address of the store would contain a
-// signature that every process of the machine could read in the child's command line, and serve bytes that may not be
-// the verified ones.
+// servedVideo serves one video to one child over HTTP, for one run. A presigned store URL would contain a signature
+// that every process on the machine could read in the child's command line, and the bytes it serves may not be the
+// verified ones.
 type servedVideo struct {
 	// address leads nowhere: the child gets its connections from isolate.
 	address string
 
 	server *http.Server
 	served sync.WaitGroup
-	// reads is the context of all reads; its cause is the error of the first failed one.
+	// reads is the context of all reads. Its cause is the error of the first one that failed.
 	reads context.Context //nolint:containedctx // it ends with the source
 	end   context.CancelCauseFunc
 }
 
-// longestHeader is the maximum size of a request's header, in bytes: ffmpeg's have about two hundred, and the child may
+// longestHeader is the maximum size of a request header in bytes: ffmpeg's have about two hundred, and the child may
 // have as many connections as files.
 const longestHeader = 8 << 10
 
-// headerWithin is the timeout for the header of a request.
+// headerWithin is the timeout for reading a request header.
 const headerWithin = 10 * time.Second
 
-// newServedVideo returns a source; it serves nothing before serve is called.
+// newServedVideo returns a source. It serves nothing until serve is called.
 func newServedVideo(ctx context.Context, video VideoSource) *servedVideo {
 	ctx, end := context.WithCancelCause(ctx)
 	s := &servedVideo{address: "http://127.0.0.1/video", reads: ctx, end: end}
@@ -78,11 +78,11 @@ func (s *servedVideo) serve(from net.Listener) {
 // close ends all reads and connections.
 func (s *servedVideo) close() {
 	s.end(nil)
-	_ = s.server.Close() // The connections are the child's, which has ended.
+	_ = s.server.Close() // The connections belong to the child, which has exited.
 	s.served.Wait()
 }
 
-// failure returns why the video could not be read; nil if it could, or the run ended before.
+// failure returns why the video could not be read, or nil if it could be or the run ended before.
 func (s *servedVideo) failure() error {
 	if err := context.Cause(s.reads); err != nil && !ffmpegEnded(err) {
 		return fmt.Errorf("cannot read the video: %w", err)
@@ -90,12 +90,12 @@ func (s *servedVideo) failure() error {
 	return nil
 }
 
-// ffmpegEnded reports whether an error is a context's.
+// ffmpegEnded reports whether an error comes from a context.
 func ffmpegEnded(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// videoReader reads a video from its offset, by one stream until Seek changes the offset.
+// videoReader reads a video from its offset on, through one stream until Seek changes the offset.
 type videoReader struct {
 	ctx    context.Context //nolint:containedctx // io.ReadSeeker has no context parameter
 	video  VideoSource
@@ -144,7 +144,7 @@ func (r *videoReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// report passes on the error of a read, unless the child has closed the connection.
+// report passes on a read error, unless the child has closed the connection.
 func (r *videoReader) report(err error) {
 	if r.ctx.Err() == nil && !ffmpegEnded(err) {
 		r.failed(err)
@@ -153,7 +153,7 @@ func (r *videoReader) report(err error) {
 
 func (r *videoReader) close() {
 	if r.body != nil {
-		_ = r.body.Close() // Errors of Close do not affect the read bytes.
+		_ = r.body.Close() // Errors from Close do not affect what was read.
 		r.body = nil
 	}
 }
