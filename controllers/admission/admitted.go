@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// recordTTL is the TTL of a record that no count has replaced. There is no new count while the team's usage is
-	// unchanged or while no apiserver runs.
+	// recordTTL is how long a record lasts that no count has replaced. There is no new count while the team's usage is
+	// unchanged or no apiserver is running.
 	recordTTL = 2 * time.Minute
 	// seenLate is how late a count may be: a watch event takes a moment, and the clocks of two processes differ.
 	seenLate = 2 * time.Second
@@ -35,7 +35,7 @@ type recent struct {
 	rest growing
 }
 
-// growing is a post that has grown: its bytes at the last count, its bytes now, and 1 if it is a new post.
+// growing is a post that has grown: its size in bytes at the last count and now, and 1 if it is a new post.
 type growing struct {
 	was, is, created int64
 	at               time.Time
@@ -46,7 +46,7 @@ func (g *growing) counted(countedAt, now time.Time) bool {
 	return g.at.Before(countedAt.Add(-seenLate)) || now.Sub(g.at) >= recordTTL
 }
 
-// reserve records a change of a post unless fits rejects it. fits receives the other posts and bytes admitted since the
+// reserve records a change to a post unless fits rejects it. fits is given the other posts and bytes admitted since the
 // last count. undo removes the record if another check rejects the post.
 func (a *admitted) reserve(namespace, name string, change growing, countedAt time.Time, fits func(posts, bytes int64) bool) (undo func()) {
 	a.mu.Lock()
@@ -60,7 +60,7 @@ func (a *admitted) reserve(namespace, name string, change growing, countedAt tim
 	before, again := r.posts[name]
 	record := change
 	if again {
-		// The stored size of this post is the size before this change.
+		// The post's stored size is its size before this change.
 		bytes += change.was - before.was
 		posts += before.created - change.created
 		record.was, record.created = before.was, before.created
@@ -88,7 +88,7 @@ func (a *admitted) reserve(namespace, name string, change growing, countedAt tim
 	})
 }
 
-// since returns the sum of the uncounted records, except for the post but. It deletes the counted records.
+// since returns the sum of the uncounted records, excluding the post named but. It deletes the counted records.
 func (r *recent) since(but string, countedAt, now time.Time) (posts, bytes int64) {
 	maps.DeleteFunc(r.posts, func(_ string, g growing) bool { return g.counted(countedAt, now) })
 	if r.rest.counted(countedAt, now) {

@@ -25,8 +25,8 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 
-// Budgets computes the teams' usage of their budgets: the last count of the apiserver, plus the posts that this process
-// has admitted since. It does not include recent admissions of other replicas. Kubernetes' own object count has no such
+// Budgets computes how much of their budgets teams use: the apiserver's last count, plus the posts that this process
+// has admitted since. It does not include recent admissions by other replicas. Kubernetes' own object count has no such
 // gap.
 type Budgets struct {
 	// Owner returns the team that owns a namespace, or nil.
@@ -41,9 +41,9 @@ type Budgets struct {
 	admitted admitted
 }
 
-// reserve returns an error if the budget has no room for a post, which is new if before is nil. A post that shrinks
-// always has room. An admitted post is counted immediately, except in a dry run; undo reverts that if another check
-// rejects the post.
+// reserve returns an error if the budget has no room for a post, which is new if before is nil. There is always room
+// for a post that shrinks. An admitted post is counted immediately, except in a dry run; undo reverts that if another
+// check rejects the post.
 func (b *Budgets) reserve(ctx context.Context, now time.Time, before, post *v1alpha1.Post) (full *field.Error, undo func(), err error) {
 	undo = func() {}
 	if b == nil {
@@ -82,7 +82,7 @@ func dryRun(ctx context.Context) bool {
 	return err == nil && req.DryRun != nil && *req.DryRun
 }
 
-// requirements returns the additional demand of a change on the budget.
+// requirements returns how much more of the budget a change needs.
 func requirements(before, post *v1alpha1.Post, change growing, used map[v1alpha1.BudgetItem]int64) (needs []plan.Demand) {
 	want := func(item v1alpha1.BudgetItem, more int64) {
 		needs = append(needs, plan.Demand{Item: item, Used: used[item], More: more})
@@ -104,11 +104,11 @@ func requirements(before, post *v1alpha1.Post, change growing, used map[v1alpha1
 	return needs
 }
 
-// cancelAllowance is how many bytes a cancel may add to a post without room in the budget, once in the post's life. It
-// covers the field and its author, and both again in the annotation of kubectl apply.
+// cancelAllowance is how many bytes a cancel may add to a post without room in the budget, once per post. It covers the
+// field and its author, and both again in the annotation of kubectl apply.
 const cancelAllowance = 1 << 10
 
-// growth returns the bytes that a change needs in the budget; 0 or less if it needs none.
+// growth returns the bytes that a change needs in the budget. It is 0 or less if the change needs none.
 func growth(before, post *v1alpha1.Post, more int64) int64 {
 	if post.Spec.Cancelled && !posting.Cancelled(before) && more <= cancelAllowance {
 		return 0
@@ -119,13 +119,13 @@ func growth(before, post *v1alpha1.Post, more int64) int64 {
 // budgetUse is a team's usage of its budget.
 type budgetUse struct {
 	of map[v1alpha1.BudgetItem]int64
-	// countedAt is the time of the apiserver's count. live is true if Kubernetes itself counted the posts, which
-	// includes every stored post.
+	// countedAt is when the apiserver counted. live is true if Kubernetes itself counted the posts, which includes every
+	// stored post.
 	countedAt time.Time
 	live      bool
 }
 
-// used returns the team's usage known to this process.
+// used returns the team's usage as far as this process knows it.
 func (b *Budgets) used(ctx context.Context, namespace string) (*budgetUse, error) {
 	used := &budgetUse{of: map[v1alpha1.BudgetItem]int64{}}
 	stored, err := b.Usage(ctx, namespace, plan.BudgetCounter())

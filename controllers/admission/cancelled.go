@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// cancelledWarning returns the warning about an update of a cancelled post. It names the time and the author of the
-// cancel.
+// cancelledWarning returns the warning about updating a cancelled post. It names when and by whom the post was
+// cancelled.
 func cancelledWarning(stored *v1alpha1.Post) string {
 	when := "" // The manager has not recorded it yet.
 	if at := stored.Status.CancelledAt; at != nil {

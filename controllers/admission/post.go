@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission is the webhook that rejects an invalid Post when it is applied, by the rules of the REST API and
-// the reconciler.
+// Package admission is the webhook that rejects an invalid Post when it is applied, by the same rules as the REST API
+// and the reconciler.
 //
 // The webhook is optional: if it is unavailable, the API server continues without it, and the reconciler rejects the
 // same posts.
@@ -44,7 +44,7 @@ import (
 // PostPath is the path of the webhook, or the parent of its secret path.
 const PostPath = "/validate-post"
 
-// answerWithin is the timeout of a check. It is shorter than the timeout in the webhook configuration, so that the
+// answerWithin is the timeout for a check. It is shorter than the timeout in the webhook configuration, so that the
 // client learns why the post was not checked.
 const answerWithin = 3 * time.Second
 
@@ -57,9 +57,9 @@ type Options struct {
 	// StartingDeadline is how late a scheduled post may still be published.
 	StartingDeadline time.Duration
 	Clock            clock.PassiveClock
-	// SecretPath returns the path below PostPath that only the API server knows; while it is empty, every request gets
-	// a 404. The path is secret because the responses reveal accounts and files of the namespace, and the API server
-	// presents no client certificate to webhooks. If SecretPath is nil, PostPath serves all clients.
+	// SecretPath returns the path below PostPath that only the API server knows. While it is empty, every request gets a
+	// 404. The path is secret because responses reveal the namespace's accounts and files, and the API server presents no
+	// client certificate to webhooks. If SecretPath is nil, PostPath serves all clients.
 	SecretPath func() string
 	// Budgets enforces the budgets of teams; nil enforces none.
 	Budgets *Budgets
@@ -118,8 +118,8 @@ func (p *PostValidator) ValidateDelete(context.Context, *v1alpha1.Post) (admissi
 }
 
 // validate rejects a post that contradicts existing objects, exceeds the size limits, or exceeds the team's budget.
-// Missing objects only cause a warning, because a GitOps tool applies a whole set at once. stored is the post before a
-// change; nil for a new post.
+// Missing objects only cause a warning, because a GitOps tool applies a whole set at once. stored is the post before
+// the change, or nil for a new post.
 func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
 	if !p.Namespaces.Include(post.Namespace) {
 		return nil, nil
@@ -148,7 +148,7 @@ func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Pos
 	return warnings, reject(post, append(refused, wrong...), undo)
 }
 
-// reject returns the rejection of a post and reverts its reservation in the budget. It returns nil if there are no
+// reject returns the rejection of a post and undoes its reservation in the budget. It returns nil if there are no
 // errors.
 func reject(post *v1alpha1.Post, errs field.ErrorList, undo func()) error {
 	if len(errs) == 0 {
@@ -163,9 +163,8 @@ func invalid(post *v1alpha1.Post, errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "Post"}, post.Name, errs)
 }
 
-// validateContents validates the contents of a post, and warns about missing objects. It skips a post that is
-// cancelled, being deleted, or started, because the schema then makes the spec immutable. It also skips a change of
-// metadata only.
+// validateContents validates a post's contents, and warns about missing objects. It skips a post that is cancelled,
+// being deleted, or started, since the schema then makes the spec immutable. It also skips changes to metadata only.
 func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1alpha1.Post) (warnings admission.Warnings, refused field.ErrorList) {
 	settled := posting.Cancelled(post) || !post.DeletionTimestamp.IsZero()
 	if settled || stored != nil && (posting.Started(post) || reflect.DeepEqual(stored.Spec, post.Spec)) {
@@ -191,8 +190,8 @@ func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1al
 	return warnings, refused
 }
 
-// lateness warns about a scheduled time in the past. That is no error: a repository may hold posts that were published
-// long ago.
+// lateness warns about a scheduled time in the past. That is not an error: a repository may contain posts that were
+// published long ago.
 func (p *PostValidator) lateness(post *v1alpha1.Post) admission.Warnings {
 	if at := post.Spec.ScheduledAt; at != nil && p.Clock.Since(at.Time) > p.StartingDeadline {
 		return admission.Warnings{fmt.Sprintf(
@@ -235,7 +234,7 @@ func (p *PostValidator) env(ctx context.Context, post *v1alpha1.Post) (rules.Env
 	}, nil
 }
 
-// converts reports whether the team of a namespace converts its videos.
+// converts reports whether a namespace's team has its videos converted.
 func (p *PostValidator) converts(ctx context.Context, namespace string) (bool, error) {
 	if p.Budgets == nil || p.Budgets.Owner == nil {
 		return false, nil

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package apikey activates API keys. It generates a token for each entry without a hash, stores it in a Secret, and
-// publishes the token's hash, which the apiserver compares.
+// publishes the token's hash, with which the apiserver compares.
 //
-// The token exists in its Secret only. The process may crash after each step: the Secret is created first and only
+// The token exists only in its Secret. The process may crash after each step: the Secret is created first and only
 // once, and the status is always computed from the Secret.
 package apikey
 
@@ -48,8 +48,8 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// forbiddenPause is the requeue delay after the manager was denied access to the Secrets of a namespace; its Team may
-// still be reconciling.
+// forbiddenPause is the requeue delay after the manager was denied access to a namespace's Secrets: its Team may still
+// be reconciling.
 const forbiddenPause = 15 * time.Second
 
 // Options configures the Reconciler. Client, APIReader, Owned and Clock are required.
@@ -161,7 +161,7 @@ func (r *Reconciler) activate(ctx context.Context, key *v1alpha1.APIKey, token v
 	}
 }
 
-// issue generates a token of a key, or finds the token of an earlier reconciliation.
+// issue generates one of a key's tokens, or finds the one that an earlier reconciliation generated.
 func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey, name string) (*refusal, error) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

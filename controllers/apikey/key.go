@@ -29,7 +29,7 @@ type refusal struct {
 	// noTeam is true if no team owns the namespace. A Team that acquires the namespace triggers a reconciliation.
 	noTeam  bool
 	message string
-	// retryAfter is the retry delay; zero if only a person can fix the problem.
+	// retryAfter is the retry delay, or zero if only a person can fix the problem.
 	retryAfter time.Duration
 }
 
@@ -109,7 +109,7 @@ func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions
 	}
 }
 
-// secretsOf names the Secrets with the generated tokens of a key.
+// secretsOf names the Secrets that hold a key's generated tokens.
 func secretsOf(key *v1alpha1.APIKey) string {
 	var names []string
 	for _, token := range key.Status.Tokens {
@@ -148,7 +148,7 @@ func lastExpiry(key *v1alpha1.APIKey) *v1alpha1.Time {
 	return last
 }
 
-// nextCheck returns how long the state of a key lasts; zero for ever.
+// nextCheck returns how long a key's state remains valid. Zero means forever.
 func nextCheck(key *v1alpha1.APIKey, trouble *refusal, now time.Time) time.Duration {
 	end := lastExpiry(key)
 	switch {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package connection maintains connected accounts: it checks with each platform that the account can be published to,
-// and renews the tokens. It is the only writer of credentials and of the status of Connections.
+// and renews the tokens. It is the only writer of credentials and of the Connections' status.
 //
-// An account is disconnected only by a fault that a user has to fix. An outage of a platform or of the API server is
-// reported in the status and retried.
+// Only a fault that a user has to fix disconnects an account. An outage of a platform or of the API server is reported
+// in the status and retried.
 package connection
 
 import (
@@ -51,9 +51,9 @@ import (
 const (
 	// reportWithin is the timeout for writing a status.
 	reportWithin = 10 * time.Second
-	// conflictPause is the requeue delay after a conflict, so that the cache can catch up.
+	// conflictPause is the requeue delay after a conflict. It lets the cache catch up.
 	conflictPause = time.Second
-	// mostReports limits the attempts to write a status that conflicts.
+	// mostReports limits how often a status write is attempted because of conflicts.
 	mostReports = 10
 )
 
@@ -67,14 +67,14 @@ type Options struct {
 	Platforms platforms.Registry
 	// Store reads and writes the tokens.
 	Store *credentials.Store
-	// Renewed is called after a token was replaced by its renewal. Optional.
+	// Renewed is called after a renewed token has replaced the old one. It is optional.
 	Renewed func(old, renewed credentials.Token)
 	// Events records the events of connections; nil emits none.
 	Events events.EventRecorder
 	// Owned reports whether a team owns a namespace. Accounts in other namespaces are not used.
 	Owned func(ctx context.Context, namespace string) (bool, error)
-	// Owner returns the team that owns a namespace, or nil. The team's plan may limit the number of accounts. A nil
-	// Owner sets no limit.
+	// Owner returns the team that owns a namespace, or nil. The team's plan may limit the number of accounts. If Owner is
+	// nil, there is no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics exposes the state of connections; nil exposes nothing.
 	Metrics *Metrics
@@ -86,8 +86,8 @@ type Options struct {
 	Spool *credentials.Spool
 	// Grace is the manager's shutdown timeout. Renewed tokens are still stored within it.
 	Grace time.Duration
-	// MaxConcurrentReconciles limits the connections examined concurrently (default 32). An examination mostly waits
-	// for its platform.
+	// MaxConcurrentReconciles limits the connections examined concurrently (default 32). An examination spends most of its
+	// time waiting for the platform.
 	MaxConcurrentReconciles int
 }
 
@@ -98,18 +98,17 @@ type Reconciler struct {
 	status conditions.Reporter
 	// unsaved holds renewed tokens that could not be stored yet, by the name of their working copy.
 	unsaved sync.Map
-	// inherited are the unsaved tokens of an earlier process. inheritedAll is false while some of them could not be
+	// inherited are the tokens that an earlier process left unsaved. inheritedAll is false while some of them could not be
 	// read.
 	inherited    []unsaved
 	inheritedAll bool
-	// locks serializes the examinations of one working copy. verdicts caches the platform's answers about inputs that
+	// locks serializes examinations that share a working copy. verdicts caches the platform's responses about inputs that
 	// were not adopted.
 	locks    keyedLock
 	verdicts *cache.LRUExpireCache
-	// registered holds the working copies that are in the register. deleted holds recently deleted connections, by
-	// name.
+	// registered holds the working copies that are in the register. deleted holds recently deleted connections, by name.
 	registered, deleted sync.Map
-	// stopping is set when the manager shuts down.
+	// stopping is set when the manager is shutting down.
 	stopping atomic.Bool
 }
 
@@ -207,7 +206,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: r.status.RequeueAfter(&conn, requeueForLimit(&conn, requeueAfterOutcome(&conn, o, declaredLead, now), now))}, nil
 }
 
-// reconcileIdle does the work that needs no platform call, for a connection that is not due.
+// reconcileIdle does what needs no call to the platform, for a connection that is not due.
 func (r *Reconciler) reconcileIdle(ctx context.Context, conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) (reconcile.Result, error) {
 	if isLimitStale(conn, now) {
 		if err := r.reportLimit(ctx, conn, now); apierrors.IsConflict(err) {
@@ -234,7 +233,7 @@ func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
 	return 0
 }
 
-// replaced reports whether the credentials of a disconnected account were replaced in place, as GitOps users do. Such a
+// replaced reports whether a disconnected account's credentials were replaced in place, as GitOps users do. Such a
 // change leaves the Connection's spec unchanged.
 func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bool {
 	if !needsReconnect(conditions.Reason(conn.Status.Conditions)) {
@@ -253,7 +252,7 @@ func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bo
 	return found.Input.Freshness == credentials.New && !told
 }
 
-// report writes the outcome of an examination into the status. After a conflict, it reads the object again and applies
+// report writes the outcome of an examination to the status. After a conflict, it reads the object again and applies
 // the outcome to it, unless the spec has changed. Conflicts are common: clients request the next examination while one
 // is running.
 func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o outcome, probe string) error {

@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	// tokenRetention is how long the tokens of an account are kept after its last connection was deleted. A tool that
-	// deletes and re-applies does so within minutes; a prune caused by a wrong path is noticed within a day.
+	// tokenRetention is how long an account's tokens are kept after its last connection was deleted. A tool that deletes
+	// and re-applies does so within minutes; a prune caused by a wrong path is noticed within a day.
 	tokenRetention = 24 * time.Hour
-	// disconnectWindow is the longest time between the timestamp of a disconnect and the deletion of the connection.
-	// The apiserver sends the delete as its next request; the rest allows for two clocks that are each off by at most
-	// half a minute while their process is ready.
+	// disconnectWindow is the longest time between the timestamp of a disconnect and the deletion of the connection. The
+	// apiserver sends the delete as its next request; the rest allows for two clocks that are each off by at most half a
+	// minute while their process is ready.
 	disconnectWindow = 2 * time.Minute
-	// sweepEvery is the interval of the sweep for copies without a connection. firstSweep delays the first sweep,
-	// because the manager is busy after its start.
+	// sweepEvery is the interval between sweeps for copies without a connection. firstSweep delays the first sweep,
+	// because the manager is busy after startup.
 	sweepEvery = time.Hour
 	firstSweep = 5 * time.Minute
 )
 
-// register records the working copy of an account, before the copy is created and once per process for an existing one.
+// register records an account's working copy: before the copy is created, and once per process for an existing one.
 func (r *Reconciler) register(ctx context.Context, conn *v1alpha1.Connection) error {
 	key := workingKey(conn)
 	if _, known := r.registered.Load(key); known {
@@ -48,15 +48,16 @@ func (r *Reconciler) register(ctx context.Context, conn *v1alpha1.Connection) er
 	return nil
 }
 
-// deletedConnection is a deleted connection. grace is how long the tokens of its account are kept if no other
-// connection uses the account.
+// deletedConnection is a deleted connection. grace is how long its account's tokens are kept if no other connection
+// uses the account.
 type deletedConnection struct {
 	conn  *v1alpha1.Connection
 	grace time.Duration
 }
 
-// gracePeriodOf returns how long the tokens of a connection deleted now are kept: zero if a person disconnected the
-// account. The annotation of a disconnect that failed stays on the object; after disconnectWindow it has no effect.
+// gracePeriodOf returns how long the tokens of a connection that is deleted now are kept: not at all if a person
+// disconnected the account. If a disconnect fails, its annotation stays on the object, and has no effect after
+// disconnectWindow.
 func gracePeriodOf(conn *v1alpha1.Connection, now time.Time) time.Duration {
 	if conn.DeletionTimestamp != nil {
 		now = conn.DeletionTimestamp.Time // a finalizer kept the object until now
@@ -79,9 +80,9 @@ func (r *Reconciler) recordDeleted() handler.EventHandler {
 	}}
 }
 
-// forget removes the tokens of a deleted connection: immediately if a person disconnected the account, otherwise after
-// tokenRetention unless the connection is applied again. It returns a requeue delay while another connection of the
-// account is being examined.
+// forget removes a deleted connection's tokens: immediately if a person disconnected the account, otherwise after
+// tokenRetention unless the connection is applied again. It returns a requeue delay while another of the account's
+// connections is being examined.
 func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (again time.Duration, err error) {
 	noted, _ := r.deleted.Load(key)
 	was, ok := noted.(deletedConnection)
@@ -111,7 +112,7 @@ func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (agai
 }
 
 // settle removes the working copy of an account that has had no connection for the grace period. Otherwise it records
-// when the last connection was deleted, or that one exists. The caller holds the lock of the copy.
+// when the last connection was deleted, or that there is one. The caller must hold the copy's lock.
 func (r *Reconciler) settle(ctx context.Context, namespace string, entry credentials.RegisterEntry, grace time.Duration) error {
 	// The cache may lack a connection that was just created.
 	var live v1alpha1.ConnectionList
@@ -182,7 +183,7 @@ func (r *Reconciler) sweepNamespace(ctx context.Context, namespace string) error
 	return errors.Join(problems...)
 }
 
-// settleLocked acquires the lock of a working copy and settles it.
+// settleLocked acquires a working copy's lock and settles the copy.
 func (r *Reconciler) settleLocked(ctx context.Context, namespace string, entry credentials.RegisterEntry) error {
 	done, err := r.locks.acquire(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()})
 	if err != nil {

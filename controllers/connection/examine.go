@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// probeWithin limits how long one examination waits for the platform. The apiserver waits five seconds for the
-	// result of its request, including the write and the watch event.
+	// probeWithin limits how long an examination waits for the platform. The apiserver waits five seconds for the result
+	// of its request, including the write and the watch event.
 	probeWithin = 4 * time.Second
 
-	// afterRenewal is the time left for the probe after a renewal that used up most of probeWithin.
+	// afterRenewal is how much time is left for the probe after a renewal that used up most of probeWithin.
 	afterRenewal = 2 * time.Second
 )
 
@@ -41,16 +41,16 @@ type examination struct {
 	platform platforms.Platform
 	started  time.Time
 	// input is the content of the connection's Secret. loaded is the version of the working copy at the start of the
-	// examination, or of the input if there was no copy.
+	// examination, or that of the input if there was no copy.
 	input  credentials.Input
 	loaded string
 	// read is the content of the working copy.
 	read    credentials.Credentials
 	renewed bool
-	// adopted is set once the working copy was made from another input than before.
+	// adopted is set once the working copy was made from a different input.
 	adopted bool
-	// replaced is set once the credentials differ from those at the start of the examination and Herald did not change
-	// them.
+	// replaced is set once the credentials differ from those at the start of the examination and it was not Herald that
+	// changed them.
 	replaced bool
 }
 
@@ -64,8 +64,8 @@ func (r *Reconciler) examineLocked(ctx context.Context, conn *v1alpha1.Connectio
 	return r.examine(ctx, conn), 0
 }
 
-// examine checks whether the account can be published to, and renews its token if needed. The caller holds the lock of
-// the working copy.
+// examine checks whether the account can be published to, and renews its token if needed. The caller must hold the
+// working copy's lock.
 func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) outcome {
 	if conn.Spec.Disabled {
 		return outcome{reason: v1alpha1.ReasonDisabled, message: msgDisabled}
@@ -94,8 +94,8 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	return o
 }
 
-// probe identifies the account of the token at the platform. It renews a token that is about to expire beforehand, and
-// a token that the platform refuses afterwards. It renews at most once per examination.
+// probe asks the platform which account the token belongs to. It first renews a token that is about to expire, and
+// afterwards one that the platform refused. It renews at most once per examination.
 func (e *examination) probe(ctx context.Context) outcome {
 	var early *outcome
 	limits := e.platform.Capabilities()
@@ -127,8 +127,8 @@ func (e *examination) probe(ctx context.Context) outcome {
 	}
 }
 
-// addInspection adds the platform's details about a working account. The platform may refuse this call although it has
-// identified the account.
+// addInspection adds the platform's details about a working account. The platform may refuse this call even though it
+// has identified the account.
 func (e *examination) addInspection(ctx context.Context, o outcome) outcome {
 	if o.reason != v1alpha1.ReasonConnected {
 		return o
@@ -170,7 +170,7 @@ func (e *examination) identify(ctx context.Context) (platforms.Identity, *platfo
 	return identity, nil
 }
 
-// countError converts the error of a call to a *platforms.Error and counts it if its code is unlisted.
+// countError converts a call's error to a *platforms.Error, and counts it if its code is unlisted.
 func (e *examination) countError(operation string, err error) *platforms.Error {
 	failure := platformError(err)
 	if failure.Unlisted {
@@ -188,18 +188,18 @@ func platformError(err error) *platforms.Error {
 }
 
 const (
-	// inspectEvery is how long known rate limits are used while plenty remains. An account with many posts is probed
+	// inspectEvery is how long known rate limits are relied on while plenty remains. An account with many posts is probed
 	// every minute.
 	inspectEvery = 10 * time.Minute
-	// inspectWithin is the minimum timeout of an inspection, whatever the rest of the examination took.
+	// inspectWithin is the minimum timeout for an inspection, however long the rest of the examination took.
 	inspectWithin = time.Second
-	// beforeBlockEnds is how long before the end of a block the account is inspected. If the limit is still exhausted,
-	// the account stays blocked and no call fails.
+	// beforeBlockEnds is how long before a block ends the account is inspected. If the limit is still exhausted, the
+	// account stays blocked and no call fails.
 	beforeBlockEnds = 10 * time.Second
 )
 
-// inspect returns the options and the remaining rate limits of the account. It returns nil if the platform does not
-// report them, the inspection is not due, or there is nothing new.
+// inspect returns the account's options and remaining rate limits. It returns nil if the platform does not report them,
+// the inspection is not due, or there is nothing new.
 func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *platforms.Error) {
 	inspector, ok := e.platform.(platforms.AccountInspector)
 	if !ok || !inspectDue(&e.conn.Status, e.Clock.Now()) {
@@ -217,7 +217,7 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 	failure := e.countError(unlisted.Inspect, err)
 	ctrl.LoggerFrom(ctx).Info("the platform did not say what the account may do", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 	if failure.Class == platforms.ClassRateLimited && e.conn.Status.TikTok != nil {
-		// The platform rate-limits this call; the previous answer is recent enough.
+		// The platform rate-limits this call, and its previous response is recent enough.
 		return nil, nil
 	}
 	return nil, failure

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 )
 
-// flusher stores the remaining renewed tokens during shutdown. Examinations have ended by then, and the Kubernetes API
-// may recover before the process is killed.
+// flusher stores the remaining renewed tokens during shutdown. Examinations have finished by then, and the Kubernetes
+// API may recover before the process is killed.
 type flusher struct{ *Reconciler }
 
 // Flusher returns the Runnable that stores unsaved tokens during shutdown. SetupWithManager adds it.
@@ -33,8 +33,8 @@ func (k flusher) Start(ctx context.Context) error {
 	return nil
 }
 
-// flush stores the unsaved tokens until ctx ends. An examination that is still finishing may store the same token,
-// which is no conflict.
+// flush stores the unsaved tokens until ctx is done. An examination that is still finishing may store the same token,
+// which is not a conflict.
 func (k flusher) flush(ctx context.Context) {
 	var saving sync.WaitGroup
 	k.unsaved.Range(func(key, value any) bool {

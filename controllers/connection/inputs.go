@@ -29,23 +29,23 @@ const (
 )
 
 const (
-	// verdictTTL is the TTL of the platform's answer about an input that was not adopted.
+	// verdictTTL is how long the platform's response about an input that was not adopted is cached.
 	verdictTTL = time.Hour
-	// mostVerdicts is the size of the cache of verdicts.
+	// mostVerdicts is the size of the verdict cache.
 	mostVerdicts = 10_000
 	// longestMessage keeps a condition's message readable and within the schema's limit of 32,768 bytes.
 	longestMessage = 2048
 )
 
-// ignored explains why an input is not in use; zero if it is.
+// ignored explains why an input is not in use. It is the zero value if the input is.
 type ignored struct{ condition, reason, message string }
 
-// refusedInput returns the ignored value for new tokens that were refused.
+// refusedInput returns the explanation for new tokens that were refused.
 func refusedInput(in *credentials.Input, reason, message string) ignored {
 	return ignored{v1alpha1.ConditionCredentialsRefused, reason, fmt.Sprintf(msgIgnored, in.Secret, message)}
 }
 
-// applyIgnored writes the fate of the input into the status, if it is known.
+// applyIgnored writes to the status what became of the input, if that is known.
 func applyIgnored(conn *v1alpha1.Connection, o outcome, now time.Time) {
 	if o.input == nil && o.reason != v1alpha1.ReasonCredentialsNotFound {
 		return
@@ -115,14 +115,14 @@ func (e *examination) adoptWith(ctx context.Context, how func(context.Context, *
 	return nil
 }
 
-// adopt replaces the tokens of the working copy with the input.
+// adopt replaces the working copy's tokens with the input's.
 func (e *examination) adopt(ctx context.Context, conn *v1alpha1.Connection, in credentials.Input) (credentials.Credentials, error) {
 	return e.Store.Adopt(ctx, conn, e.read, in)
 }
 
-// join examines a connection that does not use the account's working copy yet. It must bring valid tokens itself,
-// because the working copy of a deleted connection must not give access to the account. That copy is kept for a tool
-// that applies the same connection again.
+// join examines a connection that does not use the account's working copy yet. It must bring valid tokens of its own,
+// because a deleted connection's working copy must not give access to the account. That copy is kept for a tool that
+// applies the same connection again.
 //
 // A refresh token in the input is spent only if no other connection uses the copy and the copy's tokens no longer work;
 // see replace.
@@ -158,25 +158,25 @@ func (e *examination) join(ctx context.Context) outcome {
 	return o
 }
 
-// renewable reports whether a refresh token is left to try after a verdict.
+// renewable reports whether, after a verdict, there is still a refresh token to try.
 func (e *examination) renewable(verdict outcome) bool {
 	return verdict.reason == v1alpha1.ReasonTokenExpired && e.input.Token.Refresh != ""
 }
 
-// reprobe probes the tokens of the working copy, after the input was probed.
+// reprobe probes the working copy's tokens, after the input was probed.
 func (e *examination) reprobe(ctx context.Context) outcome {
 	e.started = e.Clock.Now()
 	return e.probe(ctx)
 }
 
-// adoptRefused adopts an input for its refresh token although the platform refuses its access token. It is used when
-// the tokens of the working copy do not work either.
+// adoptRefused adopts an input for its refresh token even though the platform refuses its access token. It is used when
+// the working copy's tokens do not work either.
 func (e *examination) adoptRefused(ctx context.Context) outcome {
 	e.started, e.renewed = e.Clock.Now(), false
 	return e.adoptAndProbe(ctx, e.adopt)
 }
 
-// contested returns the name of a connection of another account that refers to the same input by mistake, or "". Only
+// contested returns the name of a connection for another account that refers to the same input by mistake, or "". Only
 // spending the refresh token would show which account it belongs to, and would leave a spent token in the other
 // account's copy.
 func (e *examination) contested(ctx context.Context) (string, error) {
@@ -193,7 +193,7 @@ func (e *examination) contested(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// proven reports whether the platform has confirmed the tokens in the working copy.
+// proven reports whether the platform has confirmed the working copy's tokens.
 func (e *examination) proven() bool {
 	return e.conn.Status.Confirmed() && e.loaded == e.conn.Status.CredentialsVersion && !e.adopted && !e.replaced
 }
@@ -214,12 +214,12 @@ func (e *examination) shared(ctx context.Context) (bool, error) {
 }
 
 // replace examines an account that was given new tokens. They are adopted once the platform confirms that they belong
-// to the account; until then, the account keeps using its old tokens. The new refresh token is not spent for this
-// check: Herald may have spent it before it kept a copy, and a platform that sees a refresh token twice may revoke all
-// access to the account.
+// to the account; until then, the account keeps using its old tokens. This check does not spend the new refresh token:
+// Herald may have spent it before it kept a copy, and a platform that sees a refresh token twice may revoke all access
+// to the account.
 //
-// If the old tokens do not work either, the status reports the problem of the new ones, and a refresh token among them
-// is tried as a last resort.
+// If the old tokens do not work either, the status reports the problem with the new ones, and a refresh token among
+// them is tried as a last resort.
 func (e *examination) replace(ctx context.Context) outcome {
 	copied := e.read
 	verdict := e.verdict(ctx)
@@ -248,12 +248,12 @@ func (e *examination) replace(ctx context.Context) outcome {
 	return o
 }
 
-// verdictKey returns the cache key of an account's input.
+// verdictKey returns the cache key for an account's input.
 func verdictKey(conn *v1alpha1.Connection, hash string) string {
 	return workingKey(conn).String() + " " + hash
 }
 
-// verdict probes the access token of the input, unless a recent probe refused it. It renews nothing.
+// verdict probes the input's access token, unless a recent probe refused it. It renews nothing.
 func (e *examination) verdict(ctx context.Context) outcome {
 	if e.input.Err != nil {
 		return credentialsOutcome(e.input.Err)
@@ -280,9 +280,9 @@ func (e *examination) verdict(ctx context.Context) outcome {
 	return o
 }
 
-// copyEarly creates the missing working copy of an account that is not due and that an older version of Herald
+// copyEarly creates the missing working copy for an account that is not due and that an older version of Herald
 // confirmed. Otherwise a tool could restore old tokens until the next examination. The platform is not called, because
-// the tokens are the confirmed ones. It returns a retry delay while another connection of the account is being
+// the tokens are the confirmed ones. It returns a retry delay while another of the account's connections is being
 // examined.
 func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) (again time.Duration, err error) {
 	if conn.Status.WorkingSecret != "" || !conn.Status.Confirmed() || withheldBy(conn) != "" || conn.Spec.Disabled {

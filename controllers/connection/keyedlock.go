@@ -14,12 +14,12 @@ import (
 )
 
 // lockRetryPause is the requeue delay for a connection whose account is being examined for another connection,
-// multiplied by the number of connections requeued meanwhile. The second connection is examined within the few seconds
-// that a user waits, and hundreds of connections do not retry all at once.
+// multiplied by the number of connections requeued in the meantime. The second connection is examined within the few
+// seconds that a user waits, and hundreds of connections do not all retry at once.
 const lockRetryPause = 250 * time.Millisecond
 
-// keyedLock is a mutex per working copy. Without it, two connections of one account would renew the same token, since a
-// claim excludes other processes only. The zero value is ready for use.
+// keyedLock is a mutex per working copy. Without it, two of an account's connections would renew the same token, since
+// a claim only excludes other processes. The zero value is ready for use.
 type keyedLock struct {
 	mu      sync.Mutex
 	holders map[types.NamespacedName]*lockHolder
@@ -32,7 +32,7 @@ type lockHolder struct {
 	refused int
 }
 
-// acquire waits for the lock of a working copy and returns its release function. The error is ctx.Err().
+// acquire waits for a working copy's lock and returns its release function. The error is ctx.Err().
 func (t *keyedLock) acquire(ctx context.Context, key types.NamespacedName) (done func(), err error) {
 	for {
 		done, other := t.acquireOrHolder(key)
@@ -47,8 +47,8 @@ func (t *keyedLock) acquire(ctx context.Context, key types.NamespacedName) (done
 	}
 }
 
-// tryAcquire returns the release function of the lock, or a retry delay if the lock is held. Workers of the controller
-// do not wait for the lock: a team with many connections of one account would block them all.
+// tryAcquire returns the lock's release function, or a retry delay if the lock is held. The controller's workers do not
+// wait for the lock: a team with many connections for one account would block them all.
 func (t *keyedLock) tryAcquire(key types.NamespacedName) (done func(), again time.Duration) {
 	done, other := t.acquireOrHolder(key)
 	if other == nil {

@@ -27,7 +27,7 @@ func limitChanged() predicate.Predicate {
 	}}
 }
 
-// isLimitStale reports whether the condition RateLimited contradicts the status: it may be missing, outdated, or name
+// isLimitStale reports whether the condition RateLimited contradicts the status: it may be missing or outdated, or give
 // another end or limit.
 func isLimitStale(conn *v1alpha1.Connection, now time.Time) bool {
 	described := conn.DeepCopy()
@@ -40,8 +40,8 @@ func limitOf(conn *v1alpha1.Connection) *metav1.Condition {
 	return meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionRateLimited)
 }
 
-// requeueForLimit shortens the requeue delay rest to the end of the rate limit, if one is in force. Zero means no
-// requeue.
+// requeueForLimit shortens the requeue delay rest so that it ends with the rate limit, if one is in force. Zero means
+// no requeue.
 func requeueForLimit(conn *v1alpha1.Connection, rest time.Duration, now time.Time) time.Duration {
 	until := ratelimit.BlockedUntil(&conn.Status, now)
 	if until.IsZero() {

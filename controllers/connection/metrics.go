@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-// Metrics exposes the state of connections. It is a prometheus.Collector, because the remaining lifetime of a token is
-// computed at the scrape.
+// Metrics exposes the state of connections. It is a prometheus.Collector, because a token's remaining lifetime is
+// computed at scrape time.
 type Metrics struct {
 	clock     clock.PassiveClock
 	ready     *prometheus.Desc
@@ -37,7 +37,7 @@ type connectionMetrics struct {
 	expires  time.Time
 	// reconnectBy is when the token can no longer be renewed.
 	reconnectBy time.Time
-	// ignores is the label value for why the user's Secret is not used; empty if it is used.
+	// ignores is the label value for why the user's Secret is not used. It is empty if the Secret is used.
 	ignores string
 }
 

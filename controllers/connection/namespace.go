@@ -14,9 +14,9 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
-// isNamespaceTerminating reports whether an error of a working copy only means that the namespace is gone or
-// terminating. The deletion removes Herald's role binding before the Secrets, so that reading them is forbidden instead
-// of not found.
+// isNamespaceTerminating reports whether an error about a working copy only means that the namespace is gone or
+// terminating. The deletion removes Herald's role binding before the Secrets, so reading them is forbidden rather than
+// not found.
 func (r *Reconciler) isNamespaceTerminating(ctx context.Context, namespace string, err error) (bool, error) {
 	switch {
 	case err == nil:
@@ -29,8 +29,8 @@ func (r *Reconciler) isNamespaceTerminating(ctx context.Context, namespace strin
 	return kubeclient.IsNamespaceTerminating(ctx, r.APIReader, namespace) //nolint:wrapcheck // the error has its context
 }
 
-// dropIfNamespaceGone drops a token that could not be stored, if the namespace of its account is gone, and reports
-// whether it did. A terminating namespace is not enough: its Secrets may still exist, and the cause of the error is
+// dropIfNamespaceGone drops a token that could not be stored if its account's namespace is gone, and reports whether it
+// did. It is not enough that the namespace is terminating: its Secrets may still exist, and the cause of the error is
 // unknown.
 func (r *Reconciler) dropIfNamespaceGone(ctx context.Context, pending unsaved, problem error) bool {
 	if !apierrors.IsForbidden(problem) {

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// Limits of the schema for account details from a platform, and for the echo of a probe request.
+// The schema's limits for account details from a platform, and for the echo of a probe request.
 const (
 	longestName  = 512
 	longestURL   = 2048
@@ -32,10 +32,10 @@ type outcome struct {
 	// probed is true if the platform was called.
 	probed bool
 	// loaded is the version of the working copy at the start of the examination. read is its content at the end, after
-	// claims and renewals. They are empty and nil if the copy could not be read.
+	// claims and renewals. If the copy could not be read, they are empty and nil.
 	loaded string
 	read   *credentials.Credentials
-	// input is the content of the connection's Secret; nil if it could not be read. ignored explains why the account
+	// input is the content of the connection's Secret, or nil if it could not be read. ignored explains why the account
 	// does not use it. adopted is true if the account has started to use it.
 	input   *credentials.Input
 	ignored ignored
@@ -43,11 +43,11 @@ type outcome struct {
 	// known is true if the credentials have not changed since the previous examination, apart from Herald's own
 	// renewals.
 	known bool
-	// identity is the account that the token belongs to; nil if unknown.
+	// identity is the account that the token belongs to, or nil if unknown.
 	identity *platforms.Identity
-	// account holds further details from the platform; nil if nothing new is known.
+	// account holds further details from the platform, or nil if there is nothing new.
 	account *platforms.AccountInfo
-	// retryAt is when the platform allows the next call, if it reported a time.
+	// retryAt is when the platform allows the next call, if it reported that.
 	retryAt time.Time
 }
 
@@ -68,7 +68,7 @@ func needsReconnect(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonRevoked, v1alpha1.ReasonTokenExpired, v1alpha1.ReasonAccountMismatch}, reason)
 }
 
-// credentialsOutcome maps an error of the credentials to an outcome.
+// credentialsOutcome maps an error about the credentials to an outcome.
 func credentialsOutcome(err error) outcome {
 	o := outcome{message: err.Error()}
 	switch credentials.ReasonOf(err) {
@@ -82,7 +82,7 @@ func credentialsOutcome(err error) outcome {
 	return o
 }
 
-// workingCopyOutcome maps an error of the working copy to an outcome. A missing copy is created again.
+// workingCopyOutcome maps an error about the working copy to an outcome. A missing copy is created again.
 func workingCopyOutcome(err error) outcome {
 	o := credentialsOutcome(err)
 	if o.reason == v1alpha1.ReasonCredentialsNotFound {
@@ -122,7 +122,7 @@ func nameOf(identity platforms.Identity) string {
 const triesAgain = "; Herald tries again"
 
 // failureOutcome maps a platform's error to an outcome. Only a fault that a user can fix disconnects the account; all
-// others are transient. An unlisted code has no meaning for the account.
+// others are transient. An unlisted code says nothing about the account.
 func failureOutcome(failure *platforms.Error) outcome {
 	o := outcome{probed: true, message: failure.Error()}
 	class := failure.Class
@@ -146,7 +146,7 @@ func failureOutcome(failure *platforms.Error) outcome {
 	return o
 }
 
-// apply writes an outcome into the status of the examined connection. probe is the probe request at the start of the
+// apply writes an outcome to the examined connection's status. probe is the probe request as it was at the start of the
 // examination.
 func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	status := &conn.Status

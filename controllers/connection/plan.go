@@ -19,8 +19,9 @@ import (
 const msgBeyondPlan = "the starter plan allows %d connected accounts, and this connection is beyond them: the oldest ones that are not disabled count; " +
 	"disable or delete another connection, or change the plan"
 
-// withheld returns the outcome of a connection that may not be used, whatever its platform answers; the zero outcome if
-// it may. It calls no platform, so that a manager applies a changed configuration right after its start.
+// withheld returns the outcome for a connection that may not be used, whatever its platform responds, or the zero
+// outcome if it may be used. It calls no platform, so that a manager applies a changed configuration right after
+// startup.
 func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (outcome, error) {
 	owned, err := r.Owned(ctx, conn.Namespace)
 	if err != nil {
@@ -39,7 +40,7 @@ func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (o
 	return outcome{reason: v1alpha1.ReasonPlanLimit, message: fmt.Sprintf(msgBeyondPlan, allowed)}, nil
 }
 
-// withheldBy returns the reason in the status if it means that the connection may not be used; otherwise "".
+// withheldBy returns the reason in the status if it means that the connection may not be used, and otherwise "".
 func withheldBy(conn *v1alpha1.Connection) string {
 	switch reason := conditions.Reason(conn.Status.Conditions); reason {
 	case v1alpha1.ReasonNoTeam, v1alpha1.ReasonPlatformNotSupported, v1alpha1.ReasonPlanLimit:
@@ -49,7 +50,7 @@ func withheldBy(conn *v1alpha1.Connection) string {
 	}
 }
 
-// beyondPlan returns the plan's limit of accounts if this connection exceeds it; otherwise zero.
+// beyondPlan returns the plan's account limit if this connection exceeds it, and otherwise zero.
 func (r *Reconciler) beyondPlan(ctx context.Context, conn *v1alpha1.Connection) (int, error) {
 	if r.Owner == nil {
 		return 0, nil
@@ -84,13 +85,13 @@ func (r *Reconciler) connectionsOf(ctx context.Context, namespace string) ([]*v1
 	return all, nil
 }
 
-// neighbours returns the connections that a change of one may move within or beyond the plan: all of the team, if its
-// plan limits them.
+// neighbours returns the connections that a change to one of them may move within or beyond the plan: all of the
+// team's, if its plan limits them.
 func (r *Reconciler) neighbours(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.affected(ctx, obj.GetNamespace(), false)
 }
 
-// connectionsOfTeam returns the connections that a change of the team's plan may affect.
+// connectionsOfTeam returns the connections that a change to the team's plan may affect.
 func (r *Reconciler) connectionsOfTeam(ctx context.Context, obj client.Object) []reconcile.Request {
 	if team, ok := obj.(*v1alpha1.Team); ok {
 		return r.affected(ctx, team.Spec.Namespace, true)

@@ -19,7 +19,7 @@ import (
 
 // Intervals of examinations.
 const (
-	// probeEvery is the interval between probes of an account, plus or minus a tenth.
+	// probeEvery is the interval between probes of an account, give or take a tenth.
 	probeEvery = time.Hour
 
 	// Backoff while a platform is unavailable: each pause equals the time since the outage started, within these
@@ -32,23 +32,23 @@ const (
 	secretMinBackoff = 2 * time.Second
 	secretMaxBackoff = time.Minute
 
-	// renewRetryPause is the minimum delay before a failed renewal is retried, minRenewPause the minimum delay before a
-	// new token is renewed.
+	// renewRetryPause is the minimum delay before a failed renewal is retried, and minRenewPause the minimum delay before
+	// a new token is renewed.
 	renewRetryPause = 15 * time.Second
 	minRenewPause   = 2 * time.Second
 
 	// minRequestedPause is the minimum pause between a failed examination and the next one that a client requests. A
-	// failed result is not reused, so each post to a broken account requests an examination; requests within the pause
+	// failed result is not reused, so each post to a broken account requests an examination; requests during the pause
 	// share the next result. The pause fits into a request's timeout of five seconds.
 	minRequestedPause = 2 * time.Second
 )
 
-// spreadLead returns how long before its expiry a token is renewed: the platform's lead plus up to a quarter.
+// spreadLead returns how long before it expires a token is renewed: the platform's lead plus up to a quarter.
 func spreadLead(declared time.Duration, uid types.UID) time.Duration {
 	return declared + pacing.Spread(declared/4, uid)
 }
 
-// lead is spreadLead, but at most a quarter of the token's lifetime.
+// lead is like spreadLead, but at most a quarter of the token's lifetime.
 func lead(declared time.Duration, read credentials.Credentials, uid types.UID) time.Duration {
 	d := spreadLead(declared, uid)
 	if life := read.Lifetime(); life > 0 {
@@ -57,8 +57,8 @@ func lead(declared time.Duration, read credentials.Credentials, uid types.UID) t
 	return d
 }
 
-// renewable sets the refresh token to the access token on a platform without refresh tokens, for scheduling the
-// renewal.
+// renewable sets the refresh token to the access token on a platform without refresh tokens, so that the renewal is
+// scheduled.
 func renewable(read credentials.Credentials, limits platforms.Capabilities) credentials.Credentials {
 	if limits.RenewsItself && read.Token.Refresh == "" {
 		read.Token.Refresh = read.Token.Access
@@ -72,8 +72,8 @@ func renewalDue(declared time.Duration, read credentials.Credentials, uid types.
 	return token.Refresh != "" && !token.ExpiresAt.IsZero() && !now.Before(token.ExpiresAt.Add(-lead(declared, read, uid)))
 }
 
-// due reports whether a connection is to be examined now: it has never been examined, it changed, a client requested
-// it, or its scheduled time has come.
+// due reports whether to examine a connection now: it has never been examined, it changed, a client requested it, or
+// its scheduled time has come.
 func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) bool {
 	status := &conn.Status
 	switch {
@@ -86,7 +86,7 @@ func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) b
 	}
 }
 
-// isProbeRequested reports whether a client waits for an examination.
+// isProbeRequested reports whether a client is waiting for an examination.
 func isProbeRequested(conn *v1alpha1.Connection) bool {
 	asked := conn.Annotations[v1alpha1.ProbeAnnotation]
 	return asked != "" && text.First(asked, longestProbe) != conn.Status.LastHandledProbe
@@ -154,7 +154,7 @@ func backoff(since, now time.Time, shortest, longest time.Duration) time.Duratio
 	return min(max(now.Sub(since), shortest), longest)
 }
 
-// requeueAfterOutcome returns the requeue delay of an examined connection; zero for none.
+// requeueAfterOutcome returns the requeue delay of a connection that was just examined, or zero for none.
 func requeueAfterOutcome(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	since := conditions.Since(conn.Status.Conditions)
 	switch reason := conditions.Reason(conn.Status.Conditions); {
@@ -174,8 +174,8 @@ func requeueAfterOutcome(conn *v1alpha1.Connection, o outcome, declaredLead time
 	}
 }
 
-// untilRenewal returns the time until a token is renewed. A failed renewal is retried soon; a token that cannot be
-// renewed is examined when it expires.
+// untilRenewal returns how long it is until a token is renewed. A failed renewal is retried soon; a token that cannot
+// be renewed is examined when it expires.
 func untilRenewal(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	switch {
 	case o.read == nil || !o.read.Token.ExpiresAt.After(now):

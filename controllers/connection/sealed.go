@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/internal/pacing"
 )
 
-// seal writes a renewed token to the spool before the first attempt to store it, in case the process ends in between.
+// seal writes a renewed token to the spool before the first attempt to store it, in case the process exits in between.
 // Only a renewal that spent a refresh token needs this; other tokens can be renewed again.
 func (r *Reconciler) seal(ctx context.Context, pending unsaved) {
 	before, renewed := pending.renewal.Before.Token, pending.renewal.Token
@@ -56,12 +56,12 @@ func (r *Reconciler) loadSpooled() (found []unsaved, all bool) {
 	return found, all
 }
 
-// Recover stores the renewed tokens that an earlier process left, and retries until all are stored or ctx ends. It
-// waits neither for the lease nor for the cache. This is safe: while the claim of the renewal is valid, another leader
-// does not spend the previous token, and the write is conditional on a working copy that still holds that token.
+// Recover stores the renewed tokens that an earlier process left, and retries until all are stored or ctx is done. It
+// waits neither for the lease nor for the cache. This is safe: while the renewal's claim is valid, another leader does
+// not spend the previous token, and the write requires a working copy that still holds that token.
 //
-// The tokens are stored concurrently, because their claims expire at the same time. The timeout of a request is a
-// fraction of that time.
+// The tokens are stored concurrently, because their claims expire at the same time. A request's timeout is a fraction
+// of that time.
 func (r *Reconciler) Recover(ctx context.Context) {
 	var storing sync.WaitGroup
 	defer storing.Wait()
@@ -78,14 +78,14 @@ func (r *Reconciler) Recover(ctx context.Context) {
 	}
 }
 
-// storeInherited stores one token and retries until it is stored or ctx ends.
+// storeInherited stores one token and retries until it is stored or ctx is done.
 func (r *Reconciler) storeInherited(ctx context.Context, pending unsaved) {
 	for pause := pacing.FirstRetry; !r.tryRecover(ctx, pending) && r.sleep(ctx, pause); {
 		pause = min(2*pause, pacing.MaxRetry)
 	}
 }
 
-// sleep waits for the pause and returns false if ctx ended first.
+// sleep waits for the pause. It returns false if ctx was done first.
 func (r *Reconciler) sleep(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -22,7 +22,7 @@ import (
 const adoptionTimeout = 10 * time.Minute
 
 // sweepSecrets deletes the unused Secrets that the apiserver created for a connection. They hold earlier credentials,
-// or were left by an apiserver that ended too early. An annotation of the connection records each, because Secrets
+// or were left by an apiserver that exited too early. An annotation on the connection records each, because Secrets
 // cannot be listed. It runs once the credentials in use are known to work. The next examination retries failures.
 func (r *Reconciler) sweepSecrets(ctx context.Context, conn *v1alpha1.Connection) {
 	gone := map[string]any{}

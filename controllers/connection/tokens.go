@@ -21,15 +21,15 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Limits of a renewal. The caller's context does not cancel a renewal that has started, because the refresh token may
-// already be spent.
+// Limits of a renewal. Cancelling the caller's context does not cancel a renewal that has started, because the refresh
+// token may already be spent.
 const (
-	// refreshWithin is the timeout of the call to the platform.
+	// refreshWithin is the timeout for the call to the platform.
 	refreshWithin = 15 * time.Second
-	// saveWithin limits how long one examination tries to store a renewed token. Later examinations retry, and the
-	// flusher does during shutdown, for up to Grace.
+	// saveWithin bounds how long one examination keeps trying to store a renewed token. Later examinations retry, as does
+	// the flusher for up to Grace during shutdown.
 	saveWithin = 60 * time.Second
-	// claimPatience is how long to wait for the renewal of another manager: longer than both timeouts together.
+	// claimPatience is how long to wait for another manager's renewal: longer than both timeouts together.
 	claimPatience = 90 * time.Second
 	// mostConflicts limits the retries after conflicts with clients that change something else in the Secret.
 	mostConflicts = 5
@@ -48,7 +48,7 @@ type unsaved struct {
 	renewal credentials.Renewal
 	// from is the fingerprint of the token that was exchanged.
 	from string
-	// inherited is true for a token of an earlier process. Only the sealed token is known then.
+	// inherited is true for a token from an earlier process, of which only the sealed token is known.
 	inherited bool
 }
 
@@ -138,7 +138,7 @@ func (e *examination) claim(ctx context.Context) *outcome {
 	return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgContended}
 }
 
-// workingKey returns the name of the working copy of a connection's account.
+// workingKey returns the name of the working copy for a connection's account.
 func workingKey(conn *v1alpha1.Connection) types.NamespacedName {
 	return types.NamespacedName{Namespace: conn.Namespace, Name: credentials.WorkingName(conn)}
 }
@@ -167,7 +167,7 @@ func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Cre
 }
 
 // store writes a renewed token. After a conflict it writes again, unless the working copy now holds another token,
-// which then takes precedence. A token of an earlier process is not stored if the copy is gone.
+// which then takes precedence. A token from an earlier process is not stored if the copy is gone.
 func (r *Reconciler) store(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
 	renewal := pending.renewal
 	var err error
@@ -204,7 +204,7 @@ func (r *Reconciler) store(ctx context.Context, pending unsaved) (credentials.Cr
 	return credentials.Credentials{}, &credentials.Error{Reason: credentials.Unavailable, Message: err.Error(), Err: err}
 }
 
-// asStored reads the stored token back with its time of renewal. If that fails, it returns the token as written.
+// asStored reads the stored token back, with its renewal time. If that fails, it returns the token as written.
 func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, token credentials.Token, version string) credentials.Credentials {
 	if found, err := r.Store.Working(ctx, conn); err == nil && found.Token.Access == token.Access {
 		return found
@@ -212,9 +212,9 @@ func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, to
 	return credentials.Credentials{Token: token, Version: version, RenewedAt: r.Clock.Now()}
 }
 
-// rescue stores a token that could not be stored earlier: by an examination of this connection or of another one of the
-// account, or by an earlier process. It returns the version of the working copy that holds the token, or "" if there
-// was none or the copy holds another one.
+// rescue stores a token that could not be stored earlier, by an examination of this connection or of another of the
+// account's connections, or by an earlier process. It returns the version of the working copy that holds the token, or
+// "" if there was none or the copy holds another one.
 func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (version string, err error) {
 	v, ok := r.unsaved.Load(workingKey(conn))
 	pending, isOne := v.(unsaved)
@@ -228,11 +228,11 @@ func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (ver
 	return stored.Version, nil
 }
 
-// secretAnnotation holds the name of the last used Secret, if the Connection controls it. Once the Connection uses
-// another Secret, the old one is deleted. Herald does not delete Secrets that users created.
+// secretAnnotation holds the name of the Secret that was used last, if the Connection controls it. Once the Connection
+// uses another Secret, the old one is deleted. Herald does not delete Secrets that users created.
 const secretAnnotation = "social.herald.dev/credentials-secret"
 
-// deleteOldSecret deletes the Secret that an earlier connection of the account left. It runs once the new credentials
+// deleteOldSecret deletes the Secret that an earlier connection to the account left. It runs once the new credentials
 // are known to work and the connection refers to them. The next examination retries failures.
 func (r *Reconciler) deleteOldSecret(ctx context.Context, conn *v1alpha1.Connection, input *credentials.Input) {
 	if input == nil || input.Freshness != credentials.Current {

@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// checkUpload verifies an uploaded file. If there is no file yet, it offers an upload address or ends the wait.
+// checkUpload verifies an uploaded file. If there is no file yet, it offers an upload URL or stops waiting.
 func (r *Reconciler) checkUpload(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	switch err := r.verify(ctx, m); {
@@ -61,7 +61,7 @@ func (r *Reconciler) checkUpload(ctx context.Context, m *v1alpha1.Media) (time.D
 	return w.recheckAfter, r.write(ctx, m, before)
 }
 
-// reportUnowned reports that no team owns the namespace of a pending file, and removes its upload address. A Team that
+// reportUnowned reports that no team owns a pending file's namespace, and removes the file's upload URL. A Team that
 // acquires the namespace triggers a reconciliation.
 func (r *Reconciler) reportUnowned(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
@@ -73,7 +73,7 @@ func (r *Reconciler) reportUnowned(ctx context.Context, m *v1alpha1.Media) (time
 }
 
 // reportOverwritten reports that the file keeps being overwritten, and returns when to check it again. It issues no new
-// upload address, so that the uploads end.
+// upload URL, so that the uploads end.
 func (r *Reconciler) reportOverwritten(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) (time.Duration, error) {
 	state := probe.Overwritten()
 	r.describe(m, v1alpha1.MediaPending, state.Progress, state.Reason, state.Message)
@@ -139,8 +139,8 @@ func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// fetch downloads the file of a Media from its source and verifies it like an upload. It does not download a file that
-// is already in the store because an earlier process ended before it wrote the status.
+// fetch downloads a Media's file from its source and verifies it like an upload. It does not download a file that is
+// already in the store because an earlier process exited before it wrote the status.
 func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	switch err := r.verify(ctx, m); {
@@ -178,7 +178,7 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case err != nil:
 		return 0, fmt.Errorf("cannot put the fetched file into the store: %w", err)
 	}
-	if err := r.verify(ctx, m); err != nil { // No client has an upload address.
+	if err := r.verify(ctx, m); err != nil { // No client has an upload URL.
 		return 0, fmt.Errorf("cannot verify the fetched file: %w", err)
 	}
 	return 0, r.conclude(ctx, m, before)
@@ -246,12 +246,12 @@ func (r *Reconciler) reportFetchFailed(ctx context.Context, m *v1alpha1.Media, b
 	}
 }
 
-// longestAddress limits the source's address in a message, in bytes. The rest of the sentence has to fit into an event
-// as well.
+// longestAddress limits the source's URL in a message, in bytes. The rest of the sentence has to fit into an event as
+// well.
 const longestAddress = 256
 
-// cannotFetch returns the message about a source that cannot be fetched. It omits the query and fragment of the
-// address, which may hold signatures and tokens.
+// cannotFetch returns the message about a source that cannot be fetched. It omits the URL's query and fragment, which
+// may contain signatures and tokens.
 func cannotFetch(address, problem string) string {
 	if i := strings.IndexAny(address, "?#"); i >= 0 {
 		address = address[:i]

@@ -18,9 +18,9 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// The team's budget limits the pending and fetching files. Beyond it, a Media gets no upload address and is not
-// fetched. It proceeds when other files have arrived or expired. The REST API enforces the budget when it creates a
-// Media; such Media count, and never wait.
+// The team's budget limits the pending and fetching files. Beyond it, a Media gets no upload URL and is not fetched. It
+// proceeds when other files have arrived or expired. The REST API enforces the budget when it creates a Media; such
+// Media count, and never wait.
 
 const (
 	// pendingIndex is the index of the Media that count towards the budget.
@@ -30,12 +30,12 @@ const (
 	// the time waited, up to maxBudgetPause: a team may have a hundred thousand waiting Media, which must not delay
 	// other teams.
 	minBudgetPause, maxBudgetPause = 30 * time.Second, 10 * time.Minute
-	// reservationTTL is the TTL of a reservation that the cache does not show yet. The cache normally shows it within
+	// reservationTTL is how long a reservation lasts that the cache does not show yet. The cache normally shows it within
 	// about a second.
 	reservationTTL = time.Minute
 )
 
-// pending is the index function for Media whose file may arrive at any time: they have an upload address or are being
+// pending is the index function for Media whose file may arrive at any time: they have an upload URL or are being
 // fetched.
 func pending(obj client.Object) []string {
 	if m, ok := obj.(*v1alpha1.Media); ok && hasReservation(m) {
@@ -67,8 +67,8 @@ type reservation struct {
 	at    time.Time
 }
 
-// reserveBudget reserves room for a Media in its team's budget, unless it has a reservation. If there is no room,
-// message names the exceeded limit.
+// reserveBudget reserves room for a Media in its team's budget, unless it has a reservation already. If there is no
+// room, message names the exceeded limit.
 func (r *Reconciler) reserveBudget(ctx context.Context, m *v1alpha1.Media) (message string, err error) {
 	if r.Owner == nil || hasReservation(m) {
 		return "", nil
@@ -106,8 +106,8 @@ func (r *Reconciler) reserveBudget(ctx context.Context, m *v1alpha1.Media) (mess
 	return "", nil
 }
 
-// uncached returns the number and bytes of a namespace's reservations that shown lacks, except for the Media but. It
-// deletes the reservations that shown contains. The caller holds the lock.
+// uncached returns the number and bytes of a namespace's reservations that are not in shown, excluding the Media named
+// but. It deletes the reservations that are in shown. The caller must hold the lock.
 func (p *reservations) uncached(but types.NamespacedName, shown *v1alpha1.MediaList, now time.Time) (files, bytes int64) {
 	for i := range shown.Items {
 		delete(p.byMedia, client.ObjectKeyFromObject(&shown.Items[i]))

@@ -4,8 +4,8 @@
 // Package media maintains media files. It verifies uploads, fetches files that have a source, expires files that never
 // arrive, deletes Media that no post uses, and makes sure that no file outlives its Media.
 //
-// A Media has a finalizer, so that its file is deleted first. The sweep finds a file that arrives after its Media is
-// gone.
+// A Media has a finalizer, so that its file is deleted first. If a file arrives after its Media is gone, the sweep
+// finds it.
 package media
 
 import (
@@ -49,9 +49,9 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// conflictPause is the requeue delay after a conflict. The watch delivers the other change meanwhile.
+	// conflictPause is the requeue delay after a conflict. In the meantime, the watch delivers the other change.
 	conflictPause = time.Second
-	// writeWithin is the timeout of a status write, which completes even during shutdown.
+	// writeWithin is the timeout for a status write, which completes even during shutdown.
 	writeWithin = 10 * time.Second
 )
 
@@ -89,13 +89,13 @@ type Options struct {
 	Verify func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Source downloads the files of Media that have a source.
 	Source Source
-	// UnusedAfter is how long an unused file is kept. An upload address in the status is renewed for the same time.
+	// UnusedAfter is how long an unused file is kept. An upload URL in the status is renewed for the same time.
 	UnusedAfter time.Duration
 	// Retention returns how long a rejected Media is kept: as long as a finished post.
 	Retention retention.Policy
-	// MayDelete returns an error if files that another cluster may have stored must not be deleted,
-	// *installation.ForeignBucketError if the bucket belongs to another cluster. A file stored for a Media of this
-	// cluster is deleted with the Media regardless. If nil, everything may be deleted.
+	// MayDelete returns an error if files that another cluster may have stored must not be deleted, and
+	// *installation.ForeignBucketError if the bucket belongs to another cluster. A file stored for one of this cluster's
+	// Media is deleted with the Media regardless. If nil, everything may be deleted.
 	MayDelete func(ctx context.Context) error
 	// Namespaces are the namespaces that this installation serves. Files of other namespaces stay in the store.
 	Namespaces configv1alpha1.Namespaces
@@ -112,7 +112,7 @@ type Options struct {
 	Events events.EventRecorder
 	// Metrics counts uploads, fetches and removals; nil counts nothing.
 	Metrics *Metrics
-	// MaxConcurrentReconciles limits the Media reconciled concurrently; mostly they wait for the store (default 16).
+	// MaxConcurrentReconciles limits the Media reconciled concurrently, which mostly wait for the store (default 16).
 	// MaxFetches limits concurrent fetches (default 8), so that workers remain for uploads.
 	MaxConcurrentReconciles int
 	MaxFetches              int
@@ -197,7 +197,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// sync performs the next step, depending on the status. It returns the requeue delay; zero means to wait for a change.
+// sync performs the next step, depending on the status. It returns the requeue delay. Zero means to wait for a change.
 func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	if !m.DeletionTimestamp.IsZero() {
 		return r.finalize(ctx, m)
@@ -243,7 +243,8 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, m *v1alpha1.Media) err
 }
 
 // syncUploaded handles a verified file. It notices new posts that use the file, and checks once whether the file was
-// overwritten. A store that was removed from or returned to the configuration is noticed after the manager's restart.
+// overwritten. If a store was removed from or returned to the configuration, this is noticed after the manager
+// restarts.
 func (r *Reconciler) syncUploaded(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	if r.Store.Absent() {
@@ -270,7 +271,7 @@ func (r *Reconciler) cleanUpEnded(ctx context.Context, m *v1alpha1.Media) error 
 	return r.pruneStatus(ctx, m, m.Status.DeepCopy())
 }
 
-// pruneStatus removes outdated fields from the status: the upload address, and unusedSince if a post uses the Media. It
+// pruneStatus removes outdated fields from the status: the upload URL, and unusedSince if a post uses the Media. It
 // does not set unusedSince, because a finished post may use the Media; the sweep reads finished posts and sets it.
 func (r *Reconciler) pruneStatus(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil

@@ -16,8 +16,7 @@ import (
 const (
 	// maxFetchesPerNamespace limits the concurrent fetches of one namespace.
 	maxFetchesPerNamespace = 2
-	// waiterTTL is how long a waiting namespace is remembered after its last request. It repeats its request every
-	// fetchSoonest.
+	// waiterTTL is how long a waiting namespace is remembered after its last request, which it repeats every fetchSoonest.
 	waiterTTL = 6 * fetchSoonest
 )
 
@@ -55,7 +54,7 @@ func newFetchSlots(most int, c clock.PassiveClock) *fetchSlots {
 }
 
 // acquire reports whether a fetch may start for a namespace. If so, the returned context is cancelled with the cause
-// errPreempted when the slot is preempted, and the caller calls give to release the slot.
+// errPreempted when the slot is preempted, and the caller must call give to release the slot.
 func (t *fetchSlots) acquire(ctx context.Context, namespace string) (_ context.Context, give func(), ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,14 +17,14 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// A Media that was restored from a backup has another UID than the original. An annotation holds the key of its file.
+// A Media that was restored from a backup has a different UID than the original. An annotation holds its file's key.
 // Users who may write Media may also write this annotation, so several Media may refer to one file. The file is deleted
 // with the last of them, and no file is ever stored under a key from an annotation.
 
-// fileIndex is the index of Media by the keys of their files.
+// fileIndex is the index of Media by their files' keys.
 const fileIndex = "file"
 
-// fileKeys returns the keys that a Media may have a file under: its own, and the key from its annotation.
+// fileKeys returns the keys under which a Media may have a file: its own, and the key in its annotation.
 func fileKeys(obj client.Object) []string {
 	m, ok := obj.(*v1alpha1.Media)
 	switch {
@@ -37,9 +37,9 @@ func fileKeys(obj client.Object) []string {
 	}
 }
 
-// discard deletes the files of a Media and their renditions. It keeps a file that another Media refers to, and, in a
-// bucket of another cluster, a file under a key from a backup. The sweep deletes those once no Media refers to them and
-// this cluster may delete.
+// discard deletes a Media's files and their renditions. It keeps a file that another Media refers to and, in another
+// cluster's bucket, a file under a key from a backup. The sweep deletes those once no Media refers to them and this
+// cluster may delete.
 func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 	var problems []error
 	for _, key := range fileKeys(m) {

@@ -26,8 +26,8 @@ import (
 // finalize deletes the file of a Media that is being deleted, and then removes the finalizer. It returns the retry
 // delay.
 //
-// If the store does not delete the file, the Media is kept for abandonAfter, but not in a terminating namespace or
-// after the store was removed from the configuration. The sweep deletes files that have no Media.
+// If the store does not delete the file, the Media is kept for abandonAfter, unless its namespace is terminating or the
+// store was removed from the configuration. The sweep deletes files that have no Media.
 func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	if !controllerutil.ContainsFinalizer(m, v1alpha1.MediaFileFinalizer) {
 		return 0, nil
@@ -72,7 +72,7 @@ func (r *Reconciler) tryDrop(ctx context.Context, m *v1alpha1.Media) error {
 }
 
 // recordRequest stores the request that created the Media until its Idempotency-Key expires, so that the key is not
-// reused for another file. Without a bucket or a team, the key ends with the Media.
+// reused for another file. Without a bucket or a team, the key expires with the Media.
 func (r *Reconciler) recordRequest(ctx context.Context, m *v1alpha1.Media) error {
 	if r.Requests == nil || r.Owner == nil || !r.Clock.Now().Before(posting.KeyExpiresAt(m)) {
 		return nil

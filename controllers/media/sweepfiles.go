@@ -25,8 +25,8 @@ import (
 const maxOrphans = 1000
 
 // sweepFiles compares the files in the store with the Media. It deletes files only in namespaces that belong to a Team
-// or hold Media, so that a manager with another installation's bucket does no harm. It skips a bucket that is marked by
-// another cluster; installation.Watch reports this.
+// or contain Media, so that a manager with another installation's bucket does no harm. It skips a bucket that is marked
+// by another cluster; installation.Watch reports this.
 func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1alpha1.Media) error {
 	var others *installation.ForeignBucketError
 	if err := s.MayDelete(ctx); errors.As(err, &others) {
@@ -72,8 +72,8 @@ type findings struct {
 	// mediaByFile holds all Media by the keys of their files. suspects holds the Media whose file does not match.
 	mediaByFile map[string][]*v1alpha1.Media
 	suspects    map[*v1alpha1.Media]bool
-	// orphans holds UIDs without a Media, by namespace, with the time of the newest file of each; count is their number
-	// of files. A file newer than oldest may still get its Media.
+	// orphans holds UIDs without a Media, by namespace, with the time of each one's newest file; count is how many files
+	// they have. A file newer than oldest may still get its Media.
 	orphans map[string]map[string]time.Time
 	count   int
 	oldest  time.Time
@@ -118,7 +118,7 @@ func (f *findings) classify(object store.Object, namespace, uid string, renditio
 }
 
 // suspicious reports whether a stored file does not match its Media: it was changed, has reappeared, or arrived after
-// the wait had ended. In those phases there must be no renditions either.
+// the wait was over. In those phases there must be no renditions either.
 func suspicious(m *v1alpha1.Media, etag string, rendition bool) bool {
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded:

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// uploadGrace is how long to wait for a file after its upload address has expired. An upload that started before
-	// may still be running.
+	// uploadGrace is how long to wait for a file after its upload URL has expired. An upload that started before may still
+	// be running.
 	uploadGrace = store.LateUploads
 	// fetchWithin is how long a failing source is retried.
 	fetchWithin = time.Hour
@@ -28,8 +28,8 @@ const (
 	// to start, check and complete a restore.
 	restoreWithin = 7 * 24 * time.Hour
 
-	// dropWithin is the timeout of one attempt to delete the file of a Media, abandonAfter the limit of all attempts.
-	// Each pause is a quarter of the time since the deletion, within finalizeSoonest and finalizeLatest.
+	// dropWithin is the timeout for one attempt to delete a Media's file, and abandonAfter limits all attempts. Each pause
+	// is a quarter of the time since the deletion, between finalizeSoonest and finalizeLatest.
 	dropWithin                      = time.Minute
 	abandonAfter                    = time.Hour
 	finalizeSoonest, finalizeLatest = 5 * time.Second, 5 * time.Minute
@@ -40,13 +40,13 @@ const (
 	// The pause before a failing source is retried is a quarter of the time since the creation, within these bounds.
 	fetchSoonest, fetchLatest = 5 * time.Second, 10 * time.Minute
 
-	// renewAhead is the minimum remaining lifetime of an upload address.
+	// renewAhead is the minimum remaining lifetime of an upload URL.
 	renewAhead = v1alpha1.UploadURLLifetime / 3
 
-	// recheckAfterEnd is how long after the expiry of the last upload address a verified file is checked once again. It
-	// allows for clock skew.
+	// recheckAfterEnd is how long after the last upload URL expires a verified file is checked once more. It allows for
+	// clock skew.
 	recheckAfterEnd = time.Minute
-	// recheckWindow is the latest time for that check; afterwards it is left to the next sweep.
+	// recheckWindow is the latest time for that check. After that, it is left to the next sweep.
 	recheckWindow = time.Hour
 )
 
@@ -60,10 +60,10 @@ func fetchPause(tried time.Duration, uid types.UID) time.Duration {
 	return pacing.Jitter(min(max(tried/4, fetchSoonest), fetchLatest), uid)
 }
 
-// fromAPI reports whether the REST API created a Media; its client already has an upload address.
+// fromAPI reports whether the REST API created a Media, whose client then already has an upload URL.
 func fromAPI(m *v1alpha1.Media) bool { return m.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginAPI }
 
-// addressUntil returns when the last upload address expires: the one that the REST API issued, or the last one that the
+// addressUntil returns when the last upload URL expires: the one that the REST API issued, or the last one that the
 // status offers.
 func addressUntil(m *v1alpha1.Media, unusedAfter time.Duration) time.Time {
 	if !fromAPI(m) {
@@ -76,7 +76,7 @@ func addressUntil(m *v1alpha1.Media, unusedAfter time.Duration) time.Time {
 type uploadPlan struct {
 	// expired: the wait is over.
 	expired bool
-	// offer: issue a new upload address.
+	// offer: issue a new upload URL.
 	offer bool
 	// recheckAfter is the delay before the next check.
 	recheckAfter time.Duration
@@ -104,7 +104,7 @@ func recheckDue(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	if m.Spec.Source != nil || since.IsZero() {
 		return false, 0
 	}
-	// The status has offered no new address since the file was verified.
+	// The status has offered no new URL since the file was verified.
 	until := since.Add(v1alpha1.UploadURLLifetime)
 	if fromAPI(m) {
 		until = store.UploadExpiry(m)

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// execute runs the actions in order, and stops after the first that has stored something.
+// execute runs the actions in order, and stops after the first one that has stored something.
 func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery.Facts, actions []delivery.Action) error {
 	for _, action := range actions {
 		var err error
@@ -67,7 +67,8 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 	return nil
 }
 
-// findEarlier adds the outcome of an earlier post of the same name to the facts. The archive is asked until it answers.
+// findEarlier adds the outcome of an earlier post with the same name to the facts. It keeps asking the archive until
+// the archive responds.
 func (r *Reconciler) findEarlier(ctx context.Context, p *reconciliation, f *delivery.Facts) {
 	if p.state.earlier != nil {
 		f.Earlier = *p.state.earlier
@@ -81,14 +82,14 @@ func (r *Reconciler) findEarlier(ctx context.Context, p *reconciliation, f *deli
 	f.Earlier = found
 }
 
-// decideAgain runs delivery.Decide on the stored status and on the facts that this reconciliation has added.
+// decideAgain runs delivery.Decide on the stored status and the facts that this reconciliation has added.
 func (r *Reconciler) decideAgain(ctx context.Context, p *reconciliation, f *delivery.Facts) error {
 	p.post.Status = *p.stored.DeepCopy()
 	return r.execute(ctx, p, f, delivery.Decide(f))
 }
 
-// write stores the status. If it changed, write emits the event of the decision, and the final event of each target that the
-// decision failed. decided is nil where no decision was made: the caller emits its own events.
+// write stores the status. If it changed, write emits the decision's event, and the final event of each target that the
+// decision failed. decided is nil if no decision was made: the caller then emits its own events.
 func (r *Reconciler) write(ctx context.Context, p *reconciliation, decided *delivery.Write) error {
 	before := p.stored
 	if err := r.finalizers.EnsureAtEnd(ctx, p.post); err != nil {
@@ -130,8 +131,8 @@ func (r *Reconciler) announce(p *reconciliation, before *v1alpha1.PostStatus, e 
 	}
 }
 
-// resolve applies the resolutions of a person to targets with an unknown outcome, and then removes the annotation.
-// Nothing is claimed before the annotation is removed, so a resolution never applies to a later attempt.
+// resolve applies a person's resolutions to targets with an unknown outcome, and then removes the annotation. Nothing
+// is claimed before the annotation is removed, so a resolution never applies to a later attempt.
 func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery.Facts, value string) error {
 	asking, cancel := context.WithTimeout(ctx, confirmWithin)
 	defer cancel()
@@ -148,7 +149,7 @@ func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery
 	return removeAnnotation(ctx, r.o.Client, p, v1alpha1.SettleAnnotation)
 }
 
-// lookup looks up open attempts and records the answers. It never publishes.
+// lookup looks up open attempts and records the responses. It never publishes.
 func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before looking up: %w", err)
@@ -321,11 +322,11 @@ func (r *Reconciler) newDelivery(p *reconciliation, i int) *publish.Delivery {
 }
 
 // usageBackoff is the retry backoff for counting plan usage: one second for transient errors, and at most one minute,
-// which bounds the delay of a post after the count works again.
+// which bounds how late a post is once counting works again.
 var usageBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
 
-// deferForQuota blocks targets whose plan usage cannot be counted, since nothing is sent uncounted. The time of the
-// retry stays in memory: storing it would write every post of the team at each retry.
+// deferForQuota blocks targets whose plan usage cannot be counted, since nothing is sent uncounted. The retry time
+// stays in memory: storing it would write every one of the team's posts at each retry.
 func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, why error) error {
 	p.log.Error(why, "cannot count what the team's plan limits; trying again", "uid", p.post.UID)
 	for _, d := range deliveries {

@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// confirmWithin limits the time for checking the ids of one post's resolutions with the platforms. A post has up to 100
-// targets, each call may take the platform's CallTimeout, and the answers must be stored before the reconciliation
+// confirmWithin limits the time for checking the ids in one post's resolutions with the platforms. A post has up to 100
+// targets, each call may take the platform's CallTimeout, and the responses must be stored before the reconciliation
 // ends. An id that is not confirmed by then is stored as the person entered it.
 const confirmWithin = time.Minute
 
@@ -45,7 +45,7 @@ func listCandidates(ctx context.Context, lookups *lookup.Lookups, p *reconciliat
 	}
 }
 
-// removeAnnotation removes an annotation after its request was answered.
+// removeAnnotation removes an annotation once its request has been handled.
 func removeAnnotation(ctx context.Context, c client.Client, p *reconciliation, name string) error {
 	base := p.post.DeepCopy()
 	delete(p.post.Annotations, name)

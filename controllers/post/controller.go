@@ -3,7 +3,7 @@
 
 // Package post delivers Posts. A reconciliation (reconcile.go) reads the objects that a post refers to, calls
 // delivery.Decide, and runs the returned actions (actions.go). Only package internal/publish can make anything public;
-// internal/prepare does the preparation, and internal/lookup finds the outcome of calls whose answer was lost.
+// internal/prepare does the preparation, and internal/lookup finds the outcome of calls whose response was lost.
 package post
 
 import (
@@ -64,7 +64,7 @@ type Reconciler struct {
 	recorder   *recorder
 	reporter   *reporter
 
-	// startedAt is the time of the first reconciliation: the reconciler exists before this process leads.
+	// startedAt is when the first reconciliation ran: the reconciler exists before this process leads.
 	startedAt time.Time
 	startOnce sync.Once
 }
@@ -110,8 +110,8 @@ func New(o Options) (*Reconciler, error) {
 	return r, nil
 }
 
-// SetupWithManager registers the reconciler and its watches. A reconciliation is triggered by changes of unfinished
-// posts, by changes of inputs that posts wait for, by the loss of an input, by a Team that becomes the owner of the
+// SetupWithManager registers the reconciler and its watches. A reconciliation is triggered by changes to unfinished
+// posts, by changes to inputs that posts wait for, by the loss of an input, by a Team that becomes the owner of the
 // namespace, by clock jumps, and by gates that become free.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.objects.Watch(mgr); err != nil {

@@ -26,8 +26,8 @@ import (
 )
 
 // Each event is a write to the API server. In a burst, warnings about waiting posts are dropped, since their conditions
-// report the same. The final event of a post or a target is never dropped, only delayed. Each team has its own limits,
-// so that a noisy team does not silence others.
+// report the same. The final event of a post or target is never dropped, only delayed. Each team has its own limits, so
+// that a noisy team does not silence others.
 const (
 	warningsPerSecond = 5
 	warningsBurst     = 50
@@ -35,14 +35,14 @@ const (
 	// writes of posts.
 	allWarningsPerSecond = 20
 	allWarningsBurst     = 500
-	// Each team has finalBurst final events at once, and then finalPerSecond. All teams together have 40 per second, a
-	// sixth of the 250 writes per second of the benchmark B2: 3.4 million targets per day. The last of B2's 10,000
-	// final events is written four minutes after the posts were due.
+	// Each team may emit finalBurst final events at once, and then finalPerSecond. All teams together may emit 40 per
+	// second, a sixth of the 250 writes per second in the benchmark B2: 3.4 million targets per day. The last of B2's
+	// 10,000 final events is written four minutes after the posts were due.
 	finalPerSecond    = 20
 	finalBurst        = 100
 	allFinalPerSecond = 40
 	allFinalBurst     = 500
-	// Beyond manyTeams teams, the limits of teams without an event for quietFor are dropped. They are full again by
+	// Beyond manyTeams teams, the limits of teams that have had no event for quietFor are dropped. They are full again by
 	// then.
 	manyTeams = 1000
 	quietFor  = time.Minute
@@ -198,7 +198,7 @@ func (r *recorder) emitFinal(s subject, e delivery.Event) {
 	r.emit(s, e)
 }
 
-// emitAfter emits an event after a pause, and after the pauses of the remaining limits.
+// emitAfter emits an event after a pause, and after the pauses that the remaining limits require.
 func (r *recorder) emitAfter(s subject, e delivery.Event, pause time.Duration, paces []*rate.Limiter) {
 	<-r.clock.After(pause)
 	for _, pace := range paces {
@@ -298,7 +298,7 @@ func (r *recorder) RecordAbandoned(post *v1alpha1.Post, namespaceEnds bool) {
 	})
 }
 
-// limited emits an event about a connection whose platform started or stopped to reject calls.
+// limited emits an event about a connection whose platform has started or stopped rejecting calls.
 func (r *recorder) limited(conn *v1alpha1.Connection, change ratelimit.Change) {
 	switch {
 	case !change.Begun:

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// cardPatience is how long the record of a card waits for the preparation of the next one, so that one write records
-// the first and claims the second. It is short, since only the platform knows about the published card until then.
+// cardPatience is how long recording a card waits for the preparation of the next one, so that one write records the
+// first and claims the second. It is short, since only the platform knows about the published card until then.
 const cardPatience = time.Second
 
 // publishHooks implements publish.Hooks for a reconciliation.
@@ -31,7 +31,7 @@ func (u *publishHooks) Job(post *v1alpha1.Post, d *publish.Delivery) platforms.J
 	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts})
 }
 
-// Withheld implements publish.Hooks: a team may be suspended while a claim waits to be written.
+// Withheld implements publish.Hooks. A team may be suspended while a claim waits to be written.
 func (u *publishHooks) Withheld(ctx context.Context) bool {
 	return u.r.suspensions.now(ctx, u.p.key.Namespace)
 }
@@ -100,6 +100,6 @@ func (u *publishHooks) canContinue(ctx context.Context, recorded *v1alpha1.Post,
 	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted || u.r.suspensions.now(ctx, u.p.key.Namespace) {
 		return false
 	}
-	// The answer to this card may have contained a rate limit.
+	// The response to this card may have contained a rate limit.
 	return u.p.limits.BlockedUntil(d.Conn, now).IsZero() && delivery.FileProblem(recorded, d.Target, u.p.media) == ""
 }

@@ -89,7 +89,7 @@ func (r *inputReader) read(ctx context.Context, p *reconciliation) (err error) {
 	return r.readNamespace(ctx, p)
 }
 
-// readRollback reads the rollback state of the cluster. It drops an answer of the archive that is older than the
+// readRollback reads the cluster's rollback state. It drops a response from the archive that is older than the
 // detection of the rollback, since it may be outdated.
 func (r *inputReader) readRollback(ctx context.Context, p *reconciliation) error {
 	if r.o.Rollback == nil {
@@ -109,8 +109,8 @@ func (r *inputReader) readRollback(ctx context.Context, p *reconciliation) error
 	return nil
 }
 
-// readNamespace reads the owner of the namespace and the team's setting for video conversion. For a post that is
-// deleted while its last call has no outcome, it also reads whether the namespace is being deleted.
+// readNamespace reads who owns the namespace, and the team's setting for video conversion. For a post that is deleted
+// while its last call has no outcome, it also reads whether the namespace is being deleted.
 func (r *inputReader) readNamespace(ctx context.Context, p *reconciliation) error {
 	owned, err := r.o.Owned(ctx, p.key.Namespace)
 	if err != nil {

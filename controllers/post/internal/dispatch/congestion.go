@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// firstWindow limits concurrent writes until the speed of the API server is measured. At 30 writes per second, the
+	// firstWindow limits concurrent writes until the API server's speed has been measured. At 30 writes per second, the
 	// slowest rate that Herald is tested with, 32 writes take 1.1 seconds.
 	firstWindow = 32
 	// leastWindow keeps some writes running, so that the measurement continues.
@@ -37,21 +37,21 @@ type CongestionWindow struct {
 	underway int
 	// searching is true until the first slow write: the window grows fast.
 	searching bool
-	// shrunk is the time of the last halving. Writes that started earlier are not a measure of the smaller window.
+	// shrunk is when the window was last halved. Writes that started earlier say nothing about the smaller window.
 	shrunk time.Time
 	queue  []chan struct{}
 }
 
-// NewCongestionWindow returns a window of no more than most concurrent writes. Each write must be stored within the given
+// NewCongestionWindow returns a window of at most most concurrent writes. Each write must be stored within the given
 // time; a write that takes more than a fifth of it is slow.
 func NewCongestionWindow(most int, within time.Duration, c clock.PassiveClock) *CongestionWindow {
 	slow := within / 5
 	return &CongestionWindow{clock: c, most: float64(most), slow: slow, fast: slow * 3 / 10, size: min(firstWindow, float64(most)), searching: true}
 }
 
-// Acquire waits, first come, first served, until a write may start. The caller calls ended when the write was answered
-// or abandoned, and passes whether the API server processed it: a write that was rejected at once or never sent is no
-// measure of the server's speed. The error is the context's.
+// Acquire waits, first come, first served, until a write may start. The caller must call ended once the write has
+// finished or was abandoned, and pass whether the API server processed it: a write that was rejected immediately or
+// never sent says nothing about the server's speed. The error is the context's.
 func (w *CongestionWindow) Acquire(ctx context.Context) (ended func(written bool), err error) {
 	w.mu.Lock()
 	if w.underway < int(w.size) && len(w.queue) == 0 {
@@ -95,7 +95,7 @@ func (w *CongestionWindow) start() func(written bool) {
 	}
 }
 
-// adjust resizes the window by the duration of a write that started at from and ends now.
+// adjust resizes the window, given that a write that started at from ends now.
 func (w *CongestionWindow) adjust(from time.Time) {
 	switch took := w.clock.Since(from); {
 	case took > w.slow && !from.Before(w.shrunk):

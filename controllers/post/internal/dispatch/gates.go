@@ -50,8 +50,8 @@ type Gates struct {
 
 	width int
 	gates map[string]*gate
-	// woken holds, by waiter, the gates that it was woken for and has not tried since. An unused wake passes to the
-	// next waiter.
+	// woken holds, by waiter, the gates that it was woken for and has not tried since. An unused wake passes to the next
+	// waiter.
 	woken map[string]map[string]struct{}
 }
 
@@ -105,7 +105,7 @@ func (g *Gates) Release(key string) {
 	}
 }
 
-// ReturnWake passes the unused wakes of a waiter to the next waiters. Call it after the waiter's turn.
+// ReturnWake passes a waiter's unused wakes to the next waiters. Call it after the waiter's turn.
 func (g *Gates) ReturnWake(id string) {
 	g.mu.Lock()
 	defer g.unlock()

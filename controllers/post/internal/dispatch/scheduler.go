@@ -16,15 +16,15 @@ const (
 	maxOvertaken = 32
 )
 
-// Scheduler grants a post its turn when both are free at once:
+// Scheduler gives a post its turn when both are free at once:
 //
 //   - A place. Places, such as workers for calls, are divided between teams: with n active teams each gets one part in
 //     n+1, which leaves a place for the next team. Each active team may have one place, up to twice the configured
 //     number in total.
 //   - The gates of its accounts. At most one call that could publish runs per account. That keeps posts in order and
-//     paces them, and a lookup is not confused by another post of the account. A post takes all its gates together, so
-//     that one write claims its targets and another records them. A gate with a slow call is left out, so that one
-//     account does not delay the others.
+//     paces them, and no other post of the account confuses a lookup. A post takes all its gates together, so that one
+//     write claims its targets and another records them. A gate with a slow call is left out, so that one account does
+//     not delay the others.
 //
 // A post holds nothing while it waits, so there is no deadlock. When its turn comes, its place and gates are reserved
 // and it is woken.
@@ -79,8 +79,8 @@ func NewScheduler(places int) *Scheduler {
 	return &Scheduler{places: max(places, 1), tickets: map[string]*ticket{}, gates: map[string]*accountGate{}, teams: map[string]*team{}}
 }
 
-// TryAcquire requests a place and the gates of keys, which must be distinct. It returns the acquired gates; the caller
-// then calls Done. If it returns none, the waiter is woken when its turn comes.
+// TryAcquire requests a place and the gates for keys, which must be distinct. It returns the gates it acquired; the
+// caller must then call Done. If it returns none, the waiter is woken when its turn comes.
 func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 	s.mu.Lock()
 	defer s.unlock()
@@ -124,7 +124,7 @@ func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 	return slices.Clone(t.acquired)
 }
 
-// Release opens a gate that the waiter holds, after its call has ended.
+// Release opens a gate that the waiter holds, once its call has returned.
 func (s *Scheduler) Release(id, key string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -254,7 +254,7 @@ func (s *Scheduler) offer(key string) {
 	}
 }
 
-// releaseTicket ends a ticket and offers its place and gates to others.
+// releaseTicket removes a ticket and offers its place and gates to others.
 func (s *Scheduler) releaseTicket(t *ticket) {
 	delete(s.tickets, t.ID)
 	s.used--

@@ -15,14 +15,14 @@ import (
 
 // appLimit is the state of one platform's rate limit on the app, as known to this process.
 type appLimit struct {
-	// pending holds limits from answers that are not visible in the cache yet, by account.
+	// pending holds limits from responses that the cache does not show yet, by account.
 	pending map[string]pendingLimit
 	// endByAccount holds the last known ends, and refuted the ends that a post of another account has refuted, by
 	// account.
 	endByAccount, refuted map[string]time.Time
 	// latest is the latest known end.
 	latest time.Time
-	// clearedAt is the time of the last answer that proved the absence of a limit.
+	// clearedAt is when a response last proved that there is no limit.
 	clearedAt time.Time
 	// probing holds the posts that probe the platform, at most maxProbing. The other posts wait for them until
 	// probingUntil.
@@ -31,11 +31,11 @@ type appLimit struct {
 	probingUntil time.Time
 }
 
-// pendingLimit is a limit from an answer, and the Connection that records it.
+// pendingLimit is a limit from a response, and the Connection that records it.
 type pendingLimit struct {
 	until time.Time
-	// connection and uid identify the Connection. version is its resourceVersion after the limit was stored; empty
-	// before.
+	// connection and uid identify the Connection. version is its resourceVersion once the limit has been stored, and empty
+	// before that.
 	connection types.NamespacedName
 	uid        types.UID
 	version    string
@@ -82,8 +82,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// currentEnd returns the current end: read, or the latest known end, which is newer if another account has received a
-// limit or a post has refuted one since.
+// currentEnd returns the current end: the one read, or the latest known end, which is newer if another account has
+// received a limit or a post has refuted one since.
 func (l *appLimit) currentEnd(read, now time.Time) time.Time {
 	if l == nil {
 		return read
@@ -102,7 +102,7 @@ func (l *appLimit) latestEnd() (end time.Time) {
 	return end
 }
 
-// needsProbe reports whether no answer since the end has shown that the limit is over.
+// needsProbe reports whether no response since the end has shown that the limit is over.
 func (l *appLimit) needsProbe(end time.Time) bool { return end.After(l.clearedAt) }
 
 // isProbing reports whether the posts still wait for a probe. It ignores a probingUntil that is further away than
@@ -134,7 +134,7 @@ func (l *appLimit) cancelProbe(post types.NamespacedName) bool {
 	return asked
 }
 
-// record stores a limit from the answer to a call of an account.
+// record stores a limit from the response to an account's call.
 func (l *appLimit) record(conn *v1alpha1.Connection, until, now time.Time) {
 	account := conn.Spec.AccountID
 	if !until.After(l.pending[account].until) || !until.After(l.refuted[account]) {

@@ -20,18 +20,18 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// appLimits holds the rate limits of platforms on the installation's own apps. A limit is stored in the Connection
-// whose account received it. A limit on another app, which a team brought along, applies only to the accounts that use
-// it: see ratelimit.Sanitize.
+// appLimits holds the rate limits that platforms place on the installation's own apps. A limit is stored in the
+// Connection whose account received it. A limit on another app, which a team brought along, applies only to the
+// accounts that use it: see ratelimit.Sanitize.
 //
-// A limit may outlast its announced end. Then one post probes the platform, and the others wait for its answer: a
-// thousand waiting posts cost one call instead of a thousand. If the probe has no answer within probeTimeout, twice as
-// many posts may probe, so that posts with large uploads cannot delay the others for long, however many they are.
+// A limit may outlast its announced end. Then one post probes the platform, and the others wait for its result: a
+// thousand waiting posts cost one call instead of a thousand. If the probe has no response within probeTimeout, twice
+// as many posts may probe, so that posts with large uploads cannot delay the others for long, however many they are.
 //
 // An app-wide limit may in fact apply to one account only, or not exist: the meaning of a platform's error code may be
-// wrong, and an answer may come from a proxy. So while only one account has received the limit, a post of another
-// account probes at once. If that post succeeds, the limit applies to the first account only; if it receives the limit
-// too, all posts wait.
+// wrong, and a response may come from a proxy. So while only one account has received the limit, a post for another
+// account probes immediately. If that post succeeds, the limit applies to the first account only; if it receives the
+// limit too, all posts wait.
 type appLimits struct {
 	client client.Reader
 	apps   credentials.Apps
@@ -40,8 +40,8 @@ type appLimits struct {
 	limits map[v1alpha1.Platform]*appLimit
 }
 
-// probeTimeout limits the wait of an app's posts for a probing post, which may have to wait for its gate, upload its
-// files and be answered. After the timeout twice as many posts may probe, up to maxProbes.
+// probeTimeout limits how long an app's posts wait for a probing post, which may have to wait for its gate, upload its
+// files and get a response. After the timeout twice as many posts may probe, up to maxProbes.
 const (
 	probeTimeout = 2 * time.Minute
 	maxProbes    = 1 << 20
@@ -73,8 +73,8 @@ func (l *appLimits) isInstallationApp(conn *v1alpha1.Connection) bool {
 	return conn.Status.App != "" && conn.Status.App == l.apps.ID(conn.Spec.Platform)
 }
 
-// read returns the ends of the app-wide rate limits of the connections' platforms: the latest end that any connection
-// has received, which may have passed; zero for none.
+// read returns when the app-wide rate limits of the connections' platforms end: the latest end that any connection has
+// received, which may have passed, or zero for none.
 func (l *appLimits) read(ctx context.Context, connections map[string]*v1alpha1.Connection, now time.Time) (map[v1alpha1.Platform]time.Time, error) {
 	ends := map[v1alpha1.Platform]time.Time{}
 	for _, conn := range connections {
@@ -160,7 +160,7 @@ func (l *appLimits) isCached(ctx context.Context, t *pendingLimit) bool {
 	return err != nil || conn.UID != t.uid || notOlder(conn.ResourceVersion, t.version)
 }
 
-// blockedUntil returns the end of the app's rate limit on a connection's platform, or of the wait for a probing post;
+// blockedUntil returns when the app's rate limit on a connection's platform, or the wait for a probing post, ends, or
 // zero if the post may call the platform. end is the result of read.
 func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) (until time.Time) {
 	if !l.isInstallationApp(conn) {
@@ -199,7 +199,7 @@ func (l *appLimits) acquireProbe(conn *v1alpha1.Connection, end time.Time, post 
 		if len(limit.probing) == 0 {
 			limit.maxProbing = 1
 		} else {
-			// None of the probing posts was answered, so slow posts hold all places.
+			// None of the probing posts got a response, so slow posts hold all places.
 			limit.maxProbing = min(2*limit.maxProbing, maxProbes)
 		}
 		limit.probing, limit.probingUntil = map[types.NamespacedName]struct{}{}, now.Add(probeTimeout)
@@ -211,8 +211,8 @@ func (l *appLimits) acquireProbe(conn *v1alpha1.Connection, end time.Time, post 
 	return true
 }
 
-// The number of posts that are woken after an answer. The end of a wait wakes all posts. A free probe place wakes a
-// few, since the first one may not need it; waking thousands whenever a platform does not answer would cost more than
+// The number of posts that are woken after a response. The end of a wait wakes all posts. A free probe place wakes a
+// few, since the first one may not need it; waking thousands whenever a platform does not respond would cost more than
 // the probes. The other posts are requeued by time.
 const (
 	wakeNone = 0
@@ -220,7 +220,7 @@ const (
 	wakeAll  = math.MaxInt
 )
 
-// observe applies the answer to a post's call to the app's limit. It returns the number of waiting posts to wake, which
+// observe applies the response to a post's call to the app's limit. It returns how many waiting posts to wake, which
 // may then proceed or wait again.
 func (l *appLimits) observe(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (wake int) {
 	platform := conn.Spec.Platform
@@ -237,7 +237,7 @@ func (l *appLimits) observe(conn *v1alpha1.Connection, post types.NamespacedName
 	case limit == nil:
 		return wakeNone
 	case result.Err != nil && result.Err.AppWide:
-		// A limit that has already ended, since the answer was recorded late.
+		// The limit has already ended, since the response was recorded late.
 		return limit.releaseProbe(post)
 	case result.Outcome == platforms.Refused && limit.latest.After(now):
 		// The platform may check the post or the account before the app's limit.

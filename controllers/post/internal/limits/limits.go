@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limits holds the rate limits of platforms on accounts and on the installation's own apps. A reconciliation
-// reads the limits that apply to a post (Limits.Read), and a Recorder applies the answers of the platforms. Limits are
-// stored in the status of the Connections; the package neither publishes nor wakes posts.
+// Package limits holds the rate limits that platforms place on accounts and on the installation's own apps. A
+// reconciliation reads the limits that apply to a post (Limits.Read), and a Recorder applies the platforms' responses.
+// Limits are stored in the status of the Connections; the package neither publishes nor wakes posts.
 package limits
 
 import (
@@ -46,13 +46,13 @@ type Limits struct {
 
 // accountLimit is the state of one account in this process, by the UID of its Connection.
 type accountLimit struct {
-	// until is the end of the limit from the last answer. version is the resourceVersion of the Connection that holds
-	// it; empty until it is stored.
+	// until is when the limit from the last response ends. version is the resourceVersion of the Connection that holds it,
+	// or empty until it is stored.
 	until   time.Time
 	version string
 	// published counts the posts since the platform last reported the remaining quota.
 	published publications
-	// refused is set if the platform refused to publish for the account in its latest answer.
+	// refused is set if the platform refused to publish for the account in its latest response.
 	refused bool
 }
 
@@ -62,7 +62,7 @@ type publications struct {
 	n     int
 }
 
-// New returns the limits without any state of its own: they are read from the Connections.
+// New returns limits without any state of their own: they are read from the Connections.
 func New(o *Options) *Limits {
 	return &Limits{apps: newAppLimits(o), accounts: map[types.UID]*accountLimit{}}
 }
@@ -97,8 +97,8 @@ func (l *Limits) Forget(uid types.UID) {
 	delete(l.accounts, uid)
 }
 
-// accountBlockedUntil returns the end of the rate limit of a connection's account: the later one of the connection's
-// and of the process's, or zero.
+// accountBlockedUntil returns when the rate limit on a connection's account ends: the later one of the connection's and
+// the process's, or zero.
 func (l *Limits) accountBlockedUntil(conn *v1alpha1.Connection, now time.Time) time.Time {
 	latest := ratelimit.BlockedUntil(&conn.Status, now)
 	l.mu.Lock()

@@ -22,17 +22,17 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// Recorder applies the rate limits in the answers of platforms, and stores them in the Connections.
+// Recorder applies the rate limits in platforms' responses, and stores them in the Connections.
 type Recorder struct {
 	o      *Options
 	limits *Limits
 }
 
-// NewRecorder returns a Recorder that applies answers to the limits.
+// NewRecorder returns a Recorder that applies responses to limits.
 func NewRecorder(o *Options, limits *Limits) *Recorder { return &Recorder{o: o, limits: limits} }
 
-// Observe applies the rate limits of an answer before another post gets the account's gate. It returns the number of
-// posts to wake that wait for the app.
+// Observe applies the rate limits in a response before another post gets the account's gate. It returns how many posts
+// to wake that wait for the app.
 func (r *Recorder) Observe(post types.NamespacedName, d *publish.Delivery) (wake int) {
 	now := r.o.Clock.Now()
 	var told v1alpha1.ConnectionStatus
@@ -90,9 +90,9 @@ func (r *Recorder) CountLow(conn *v1alpha1.Connection) bool {
 // maxRefusal limits the message of a refusal, in bytes, to keep the object small.
 const maxRefusal = 2000
 
-// Record stores the rate limits of an answer in the delivery's connection. The other posts of the connection then wait
-// without a call, and all posts of the app if the limit is app-wide. It writes nothing while the quota is not low.
-// limited is the connection if its limit has changed, as described by change; otherwise nil.
+// Record stores the rate limits from a response in the delivery's connection. The other posts for the connection then
+// wait without a call, as do all of the app's posts if the limit is app-wide. It writes nothing while the quota is not
+// low. limited is the connection if its limit has changed, as described by change, and otherwise nil.
 func (r *Recorder) Record(ctx context.Context, d *publish.Delivery) (limited *v1alpha1.Connection, change ratelimit.Change, err error) {
 	again := r.allowedAgain(d)
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
@@ -151,8 +151,9 @@ func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result
 	return false
 }
 
-// describeLimit updates the condition of a connection if a result has changed its limits; longer is the result of
-// applyRateLimits. The connection controller removes the condition when the limit ends, so that a published post needs no write.
+// describeLimit updates a connection's condition if a result has changed its limits; longer is the result of
+// applyRateLimits. The connection controller removes the condition when the limit ends, so that a published post needs
+// no write.
 func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, longer bool, now time.Time) {
 	if v1alpha1.SemanticEqual(base.Status, conn.Status) {
 		return
