@@ -29,8 +29,8 @@ const (
 	logUnknown   = "nobody knows whether a target was published; a person has to look"
 )
 
-// logTargets logs each target whose stored reason for waiting or failing has changed: one line for each change, at
-// info, however many reconciliations follow. Published targets are logged with the answer of the platform.
+// logTargets logs each target whose stored reason for waiting or failing has changed: one line per change, at info,
+// however many reconciliations follow. Published targets are logged with the platform's response.
 func logTargets(log logr.Logger, post *v1alpha1.Post, before *v1alpha1.PostStatus, now time.Time) {
 	was := &v1alpha1.Post{Status: *before}
 	for i := range post.Status.Targets {
@@ -112,8 +112,7 @@ func lateness(post *v1alpha1.Post, now time.Time) time.Duration {
 	return max(now.Sub(posting.Due(post)).Round(time.Second), 0)
 }
 
-// logResult logs the answer to a call after it is recorded. logTargets logs the reason of a target that is not
-// published.
+// logResult logs the response to a call after it is recorded. logTargets logs why a target is not published.
 func logResult(p *reconciliation, d *publish.Delivery, now time.Time) {
 	log := p.log.WithValues("uid", p.post.UID, "target", d.Target, "attempt", d.Attempt, "platform", d.Conn.Spec.Platform, "connection", d.Conn.Name)
 	switch d.Result.Outcome {
@@ -144,8 +143,8 @@ func problem(err *platforms.Error) string {
 // reasonTurn is the reason of a late target that nothing blocked: other posts came first, or no manager was running.
 const reasonTurn = "Turn"
 
-// late returns the lateness of a published target, and the reason that blocked it before this reconciliation. The
-// upload of an immediate post does not count as lateness, nor do the earlier cards of a tree.
+// late returns how late a target was published, and the reason that blocked it before this reconciliation. An immediate
+// post's upload does not count as lateness, nor do the earlier cards of a tree.
 func (p *reconciliation) late(target int, now time.Time) (late time.Duration, reason string) {
 	if t := posting.Target(p.post, target); t != nil && len(t.Cards) > 1 {
 		return 0, ""

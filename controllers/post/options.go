@@ -127,23 +127,22 @@ type Options struct {
 	Tracer *tracing.Tracer
 	// MaxConcurrentReconciles is the number of posts that are reconciled concurrently (default 256).
 	MaxConcurrentReconciles int
-	// MaxUploads is the number of targets with files that are prepared concurrently (default 32).
+	// MaxUploads is how many targets with files are prepared concurrently (default 32).
 	MaxUploads int
 	// PrepareAhead is the lead time for the preparation of a scheduled post with files (default 30 min). It includes
 	// uploads that are not visible. Large files start earlier, and content that a platform keeps only for a short time
 	// starts later.
 	PrepareAhead time.Duration
-	// StartingDeadline is the longest lateness of a scheduled post, and limits the retries of temporary refusals
-	// (default 1 h).
+	// StartingDeadline is how late a scheduled post may be, and limits how long temporary refusals are retried (default 1
+	// h).
 	StartingDeadline time.Duration
-	// LongestDelay is the longest lateness of a post whose platform announced pauses (default 6 h, at least
-	// StartingDeadline).
+	// LongestDelay is how late a post may be whose platform announced pauses (default 6 h, at least StartingDeadline).
 	LongestDelay time.Duration
 	// SendWindow is the time after a claim within which its call must start (default 5 s).
 	SendWindow time.Duration
 	// ClockMargin is the largest expected difference between two clocks (default 2 s).
 	ClockMargin time.Duration
-	// RecordFor limits the retries of a reconciliation to record the result of its call (default DefaultRecordFor).
+	// RecordFor limits how long a reconciliation retries to record the result of its call (default DefaultRecordFor).
 	// Later reconciliations continue after that.
 	RecordFor time.Duration
 	// Namespaces are the namespaces that this installation serves.

@@ -24,7 +24,7 @@ type postState struct {
 	publish publish.WriteCache
 	// prepare holds the preparations of the targets.
 	prepare prepare.Preparations
-	// earlier is the answer of the archive about an earlier post of the same name; nil before the lookup.
+	// earlier is the archive's response about an earlier post with the same name, or nil before the lookup.
 	earlier *delivery.Earlier
 	// rollbackSeenAt is the detection time of the last rollback before the archive lookup; zero without a rollback.
 	rollbackSeenAt time.Time

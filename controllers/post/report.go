@@ -117,8 +117,8 @@ func (r *reporter) lookup(ctx context.Context, p *reconciliation, a *delivery.Lo
 	r.reportConnection(ctx, p, a, t)
 }
 
-// reportConnection updates the Connection after a lookup returned the outcome of an accepted call, as the answer to the
-// call would have done.
+// reportConnection updates the Connection after a lookup returned the outcome of an accepted call, as the response to
+// the call would have done.
 func (r *reporter) reportConnection(ctx context.Context, p *reconciliation, a *delivery.LookupAnswer, t *v1alpha1.TargetStatus) {
 	d := &publish.Delivery{Target: a.Target, Conn: p.conn(a.Target), Token: platforms.Token{App: a.App}, Attempt: t.Attempt.ID}
 	switch {
@@ -151,12 +151,12 @@ func (r *reporter) reportRefusedToken(ctx context.Context, conn *v1alpha1.Connec
 	r.requestProbe(ctx, conn, attempt)
 }
 
-// limit records the rate limits of an answer in the Connection.
+// limit records the rate limits from a response in the Connection.
 func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	r.observeLimits(p, d)
 	limited, change, err := r.limits.Record(ctx, d)
 	if err != nil {
-		// This process keeps the limit in memory; another one learns it from the platform's next answer.
+		// This process keeps the limit in memory; another one learns it from the platform's next response.
 		p.log.Error(err, "cannot record what the platform said of the connection", "connection", d.Conn.Name)
 	}
 	if limited != nil {
@@ -166,7 +166,7 @@ func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Deli
 	}
 }
 
-// observeLimits applies the rate limits of an answer before they are recorded, and enqueues the posts that wait for
+// observeLimits applies the rate limits in a response before they are recorded, and enqueues the posts that wait for
 // them.
 func (r *reporter) observeLimits(p *reconciliation, d *publish.Delivery) {
 	r.queue.wakeApp(d.Conn.Spec.Platform, r.limits.Observe(p.key, d))

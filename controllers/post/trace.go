@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/internal/tracing"
 )
 
-// traceNear is how long after the creation of an immediate post its delivery belongs to the trace of the request.
-// Collectors with tail sampling wait for seconds to minutes, and a trace of hours shows only the wait.
+// traceNear is how long after an immediate post's creation its delivery belongs to the request's trace. Collectors with
+// tail sampling wait for seconds to minutes, and a trace of hours shows only the wait.
 const traceNear = 10 * time.Minute
 
 // startTrace starts the span of a reconciliation. The span of an immediate post belongs to the trace of its request. Any
@@ -40,7 +40,7 @@ func endTrace(span tracing.Span, p *reconciliation, err error) {
 	span.Text(tracing.Phase, string(p.post.Status.Phase))
 	switch {
 	case apierrors.IsConflict(err):
-		span.Text(tracing.Outcome, "conflict") // a conflict is no failure
+		span.Text(tracing.Outcome, "conflict") // a conflict is not a failure
 	case err != nil:
 		span.Fail("internal")
 	}

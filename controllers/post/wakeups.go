@@ -117,9 +117,8 @@ func (q *postQueue) enqueueDependents() handler.EventHandler {
 	})
 }
 
-// becameUnusable passes the changes that may make a connection or a file unusable for a post: deletion, replacement,
-// other TikTok settings, or a missing file. Both kinds are written often, and other changes only matter when a post is
-// due.
+// becameUnusable passes changes that may make a connection or a file unusable for a post: deletion, replacement, other
+// TikTok settings, or a missing file. Both kinds are written often, and other changes only matter when a post is due.
 func becameUnusable() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

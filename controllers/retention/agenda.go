@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// latecomers is how late a finished post may be stored after its finish time: the write of a result is retried for
-	// a minute (delivery.recordFor in the configuration), and clocks differ.
+	// latecomers is how long after its finish time a finished post may be stored: writing a result is retried for a minute
+	// (delivery.recordFor in the configuration), and clocks differ.
 	latecomers = 5 * time.Minute
-	// reviewEvery is the interval between reviews of all days that should have no posts left in the cluster. A review
-	// finds posts of an older version, which have no day, and posts that were missed.
+	// reviewEvery is the interval between reviews of all days whose posts should all have left the cluster. A review finds
+	// posts from an older version, which have no day, and posts that were missed.
 	reviewEvery = time.Hour
 	oneDay      = 24 * time.Hour
 	// retryAfter is the retry delay for a post that could not leave.
@@ -29,9 +29,9 @@ type entry struct {
 	at   time.Time
 }
 
-// agenda lists the finished posts of one team by the time when they leave. The posts of a day are read when the day
-// becomes due, and again while more posts may be added to it. The cost of a sweep depends on the posts that are due,
-// not on those that are stored.
+// agenda lists a team's finished posts by the time at which they leave. The posts of a day are read when the day
+// becomes due, and again while more posts may be added to it. The cost of a sweep depends on how many posts are due,
+// not on how many are stored.
 type agenda struct {
 	team  string
 	times retention.Times
@@ -42,8 +42,8 @@ type agenda struct {
 	unread time.Time
 	// reviewAt is the time of the next review of earlier days.
 	reviewAt time.Time
-	// overdueSince holds the original time of posts that could not leave. Their entries have a later time for the
-	// retry, but late counts from the original one.
+	// overdueSince holds the original time of posts that could not leave. Their entries have a later time, for the retry,
+	// but late counts from the original one.
 	overdueSince map[string]time.Time
 }
 
@@ -56,7 +56,7 @@ func newAgenda(team string, times retention.Times) *agenda {
 func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // daysToRead returns the days to read now: the day whose posts become due and, if posts leave within minutes, also the
-// day before while some of its posts may not have been stored at the last read.
+// day before while some of its posts may not have been stored when it was last read.
 func (a *agenda) daysToRead(now time.Time) (days []string) {
 	if now.Before(a.covered) {
 		return nil
@@ -66,7 +66,7 @@ func (a *agenda) daysToRead(now time.Time) (days []string) {
 	if first.IsZero() {
 		first = startOf(now.Add(-max(a.times.InCluster, latecomers)))
 	}
-	// The review handles days that were missed while the process was stopped.
+	// The review handles days that were missed while the process was not running.
 	for day := later(first, last.Add(-oneDay)); day.Before(last); day = day.Add(oneDay) {
 		days = append(days, dayOf(day))
 	}
@@ -78,7 +78,7 @@ func (a *agenda) merge(read []entry, now time.Time) {
 	a.add(read)
 	last := startOf(now.Add(-a.times.InCluster))
 	ends := last.Add(oneDay)
-	// A day is complete some time after its end.
+	// A day is complete only some time after it ends.
 	a.unread = startOf(now.Add(-latecomers))
 	if ends.Before(a.unread) {
 		a.unread = ends
@@ -121,8 +121,8 @@ func (a *agenda) add(read []entry) {
 	slices.SortFunc(a.due, func(x, y entry) int { return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.name, y.name)) })
 }
 
-// requeue adds posts that could not leave, to be retried at a time. It skips posts that are on the agenda already:
-// their time in the cluster is not over.
+// requeue adds posts that could not leave, to be retried at the given time. It skips posts that are on the agenda
+// already: their time in the cluster is not over.
 func (a *agenda) requeue(failed []entry, at time.Time) {
 	before := map[string]bool{}
 	for i := range a.due {

@@ -30,7 +30,7 @@ import (
 const (
 	// maxConcurrentSaves limits the records written concurrently.
 	maxConcurrentSaves = 8
-	// expireMost limits the posts that leave the archive of a team in one step.
+	// expireMost limits how many posts leave a team's archive in one step.
 	expireMost = 500
 	// maxTitle and maxAgent limit both fields in characters, as in the lists of posts in the cluster.
 	maxTitle = 256
@@ -44,12 +44,12 @@ type ArchiverOptions struct {
 	APIReader client.Reader
 	Clock     clock.Clock
 	Policy    retention.Policy
-	// Record stores the record of a finished post in its current state.
+	// Record stores a finished post's record in its current state.
 	Record func(ctx context.Context, post *v1alpha1.Post) error
 	// Archive stores the records. Lists writes the lists of posts that have left the cluster.
 	Archive *archive.Archive
 	Lists   *lists.Writer
-	// MayDelete returns an error unless the bucket belongs to this cluster. Data of another cluster is not removed.
+	// MayDelete returns an error unless the bucket belongs to this cluster. Another cluster's data is not removed.
 	MayDelete func(ctx context.Context) error
 }
 
@@ -113,7 +113,7 @@ func (s *Archiver) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1al
 }
 
 // removeOrphaned removes the lists of a Team that was deleted before or while they were written. The cleanup of its
-// archive may have missed them, and only a new Team of the same name would find them. It reads the Team from the same
+// archive may have missed them, and only a new Team with the same name would find them. It reads the Team from the same
 // cache as the cleanup. It reports whether the Team is gone or being deleted.
 func (s *Archiver) removeOrphaned(ctx context.Context, of archive.Team) (gone bool, err error) {
 	var team v1alpha1.Team
@@ -154,8 +154,8 @@ func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha
 	return entry, nil
 }
 
-// platforms returns the platforms of a post's targets: from the status, or else from the connections; empty for a
-// connection that never existed.
+// platforms returns the platforms of a post's targets: from the status, or else from the connections. A platform is
+// empty if its connection never existed.
 func (s *Archiver) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.Platform, error) {
 	found := make([]v1alpha1.Platform, len(post.Spec.Targets))
 	for i := range post.Spec.Targets {
@@ -201,14 +201,14 @@ func (s *Archiver) Expire(ctx context.Context, team *v1alpha1.Team, times retent
 			return false, err
 		}
 	}
-	s.markChanged(of) // Also after a start, when the Team's status may be outdated.
+	s.markChanged(of) // This is also needed after startup, when the Team's status may be outdated.
 	if n == expireMost {
 		return true, nil
 	}
 	return s.sweepRecords(ctx, team, now, times)
 }
 
-// readRecord returns the record of a post; nil if there is none or the document is no valid record.
+// readRecord returns a post's record, or nil if there is none or the document is not a valid record.
 func (s *Archiver) readRecord(ctx context.Context, of archive.Team, name string) (*record.Record, error) {
 	data, err := s.Archive.Get(ctx, of, name)
 	if errors.Is(err, archive.ErrNotFound) {
@@ -225,7 +225,7 @@ func (s *Archiver) readRecord(ctx context.Context, of archive.Team, name string)
 	return kept, nil
 }
 
-// inCluster reports whether the API server has a post of a name.
+// inCluster reports whether the API server has a post with the given name.
 func (s *Archiver) inCluster(ctx context.Context, namespace, name string) (bool, error) {
 	post := metav1.PartialObjectMetadata{}
 	post.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))

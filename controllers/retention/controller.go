@@ -1,14 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retention removes finished posts from the cluster, and later from the archive, when their retention times are
-// over. The leader processes one team at a time. An agenda (agenda.go) lists the due posts, so that a sweep does not
+// Package retention removes finished posts from the cluster, and later from the archive, when their retention periods
+// expire. The leader processes one team at a time. An agenda (agenda.go) lists the due posts, so that a sweep does not
 // read all posts.
 //
 // A post leaves in four idempotent steps: its record is stored in the archive, it is added to its team's lists, its
 // finalizer is removed, and it is deleted. After a crash in between, the next sweep continues with the post.
 //
-// Without a bucket there is no archive. Posts then stay in the cluster for both retention times.
+// Without a bucket there is no archive. Posts then stay in the cluster for both retention periods.
 package retention
 
 import (
@@ -76,7 +76,7 @@ const (
 	PointAfterDelete   = "retention-after-delete"
 )
 
-// Sweeper removes posts whose retention time is over.
+// Sweeper removes posts whose retention period has expired.
 type Sweeper struct {
 	Options
 
@@ -106,7 +106,7 @@ func New(o Options) (*Sweeper, error) {
 }
 
 const (
-	// firstSweep delays the first sweep, because the manager has posts to send after its start.
+	// firstSweep delays the first sweep, because the manager has posts to send after startup.
 	firstSweep = 15 * time.Second
 	// sweepEvery is the pause between two sweeps. Due posts leave within this time, as far as PostsPerSecond allows.
 	sweepEvery = 30 * time.Second

@@ -20,13 +20,13 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// evictDue removes due posts of a team from the cluster, and reports whether there are more.
+// evictDue removes a team's due posts from the cluster, and reports whether there are more.
 func (s *Sweeper) evictDue(ctx context.Context, team *v1alpha1.Team) (more bool, err error) {
 	a := s.teams[team.Spec.Namespace]
 	if a == nil {
 		return false, nil // Reading its posts failed.
 	}
-	// A sweep takes up to an hour, and the Team may be deleted meanwhile.
+	// A sweep takes up to an hour, and the Team may be deleted in the meantime.
 	if owns, err := s.owns(ctx, team); !owns {
 		return false, err
 	}
@@ -88,8 +88,8 @@ type outcome struct {
 	archived, refused []*v1alpha1.Post
 }
 
-// mostRefused limits the consecutive failures of the archive, not counting errors of a record itself. One bad record
-// must not keep the team's other posts in the cluster; after two failures, the archive counts as unavailable.
+// mostRefused limits the archive's consecutive failures, not counting errors about a record itself. One bad record must
+// not keep the team's other posts in the cluster; after two failures, the archive counts as unavailable.
 const mostRefused = 2
 
 // saveRecords stores the records of all posts at once. If that fails, it stores them one by one.
@@ -137,8 +137,8 @@ func (s *Sweeper) requeue(a *agenda, posts []*v1alpha1.Post, kept outcome) {
 }
 
 // overdue reads posts from the API server, within the rate limit. It returns the posts whose time in the cluster is
-// over and that no lookup needs. Other posts return to the agenda, or are skipped: package post releases a post that is
-// being deleted.
+// over and that no lookup needs. Other posts return to the agenda or, if they are being deleted, are skipped: package
+// post releases those.
 func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, entries []entry) ([]*v1alpha1.Post, error) {
 	doubt, err := s.oldestOpenCall(ctx, team.Spec.Namespace, a.times)
 	if err != nil {
@@ -173,8 +173,8 @@ func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, e
 	return posts, nil
 }
 
-// remove removes the finalizer and deletes a post with the archived resourceVersion. A post that was changed since is
-// archived again first.
+// remove removes a post's finalizer and deletes it at the archived resourceVersion. If the post has changed since, it
+// is archived again first.
 func (s *Sweeper) remove(ctx context.Context, post *v1alpha1.Post) error {
 	before := post.DeepCopy()
 	if controllerutil.RemoveFinalizer(post, v1alpha1.DeliveryFinalizer) {

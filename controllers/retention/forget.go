@@ -27,7 +27,7 @@ const (
 	// unusedRecordTTL is how long an unused record is kept: longer than any rule that needs it, such as the TTL of
 	// idempotency keys, and longer than it takes to restore the posts of a re-created cluster.
 	unusedRecordTTL = 48 * time.Hour
-	// mostFaults limits the failures of the store in one call; errors of a single record do not count.
+	// mostFaults limits store failures in one call. Errors about a single record do not count.
 	mostFaults = 16
 )
 

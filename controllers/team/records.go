@@ -23,8 +23,8 @@ type Records interface {
 }
 
 const (
-	// clearWithin is the timeout of one attempt, because other teams wait. clearAgain is the pause after a failed
-	// attempt, abandonAfter the limit for all attempts.
+	// clearWithin is the timeout for one attempt, because other teams wait. clearAgain is the pause after a failed
+	// attempt, and abandonAfter limits all attempts.
 	clearWithin  = time.Minute
 	clearAgain   = 30 * time.Second
 	abandonAfter = time.Hour
@@ -43,8 +43,8 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, team *v1alpha1.Team) e
 }
 
 // finalize removes the records of a team that is being deleted, and then the finalizer. It returns the requeue delay.
-// If the store fails, the Team is kept for abandonAfter; a new Team of the same name and namespace finds the remaining
-// records.
+// If the store fails, the Team is kept for abandonAfter; a new Team with the same name and namespace then finds the
+// remaining records.
 func (r *Reconciler) finalize(ctx context.Context, team *v1alpha1.Team) (time.Duration, error) {
 	if !controllerutil.ContainsFinalizer(team, v1alpha1.RecordsFinalizer) {
 		return 0, nil

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// sweepEvery is the interval between sweeps of a team's Usages, showEvery the interval at most between updates of
-	// the usage in a team's status.
+	// sweepEvery is the interval between sweeps of a team's Usages, and showEvery is the longest interval between updates
+	// of the usage in a team's status.
 	sweepEvery = 10 * time.Minute
 	showEvery  = 5 * time.Minute
 	// showWithin is the delay before counted posts to X appear in the status. It limits the writes for a team that

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// Candidates holds the candidates for one target, or the error of the listing.
+// Candidates holds the candidates for one target, or the error from listing them.
 type Candidates struct {
 	Target int
 	Posts  []v1alpha1.Candidate
@@ -27,8 +27,8 @@ type Candidates struct {
 // listLimit is the number of posts to list: twice the number of candidates, since some belong to other posts.
 const listLimit = 2 * v1alpha1.MostCandidates
 
-// Candidates lists concurrently the posts that the accounts of targets have published since the calls in doubt. It
-// omits posts that are known to belong to other targets.
+// Candidates concurrently lists the posts that the targets' accounts have published since the calls in doubt. It omits
+// posts that are known to belong to other targets.
 func (l *Lookups) Candidates(ctx context.Context, f *delivery.Facts, targets []int) []Candidates {
 	found := make([]Candidates, len(targets))
 	var asked sync.WaitGroup
@@ -69,8 +69,8 @@ func (l *Lookups) ownedByOther(post *v1alpha1.Post, t *v1alpha1.TargetStatus, ac
 		l.Owners.ownedByOther(t.Platform, account, externalID, self) || l.Owners.unconfirmedByOther(post.Namespace, t.Platform, externalID, self)
 }
 
-// candidate converts a listed post for the status. It reports false if the schema rejects the id, and omits an address
-// that the schema rejects.
+// candidate converts a listed post for the status. It reports false if the schema rejects the id, and omits a URL that
+// the schema rejects.
 func candidate(p *platforms.ListedPost) (c v1alpha1.Candidate, fits bool) {
 	c = v1alpha1.Candidate{ExternalID: p.ID, Text: text.Truncate(text.Fold(strings.ToValidUTF8(p.Text, "")), v1alpha1.MaxCandidateText)}
 	if utf8.RuneCountInString(p.URL) <= v1alpha1.MaxCandidateURL {

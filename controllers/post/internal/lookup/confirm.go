@@ -17,9 +17,9 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// Confirm checks with the platform the post that a person named for a target: a person may name any post, even one of
-// another team. The platform package parses an address. If the address has no id, Confirm searches the posts of the
-// account. Only a connection with a verified account can confirm posts of that account. Without an answer nothing is
+// Confirm asks the platform about the post that a person named for a target: a person may name any post, even one of
+// another team. The platform package parses a URL. If the URL has no id, Confirm searches the account's posts. Only a
+// connection with a verified account can confirm that account's posts. If the platform does not respond, nothing is
 // confirmed.
 func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, r attempt.Resolution) delivery.Confirmation {
 	found := delivery.Confirmation{ExternalID: r.ExternalID}
@@ -56,8 +56,8 @@ type accountQuery struct {
 	timeout time.Duration
 }
 
-// newAccountQuery prepares a query as the account of a target. The error explains to a person why the platform cannot
-// be queried; the query then has the facts that are known without it.
+// newAccountQuery prepares a query as a target's account. The error explains to a person why the platform cannot be
+// queried; the query then has the facts that are known without it.
 func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus) (accountQuery, error) {
 	var name string
 	if int(t.Index) < len(f.Post.Spec.Targets) {
@@ -89,8 +89,8 @@ func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1a
 	return q, nil
 }
 
-// since returns the earliest time when the post in doubt can have been published. For a copy from a backup, whose call
-// is unknown, it is one minute before the post was due.
+// since returns the earliest time at which the post in doubt can have been published. For a copy from a backup, whose
+// call is unknown, it is one minute before the post was due.
 func (q *accountQuery) since() time.Time {
 	if q.target.Attempt != nil {
 		return attempt.SearchFrom(q.target.Attempt)
@@ -99,18 +99,17 @@ func (q *accountQuery) since() time.Time {
 }
 
 const (
-	// lookback extends the search for a post by its address: Meta does not document whether it lists the creation time
-	// of the container, which may be a day older.
+	// lookback extends the search for a post by its URL: Meta does not document whether it lists the creation time of the
+	// container, which may be a day older.
 	lookback = 24 * time.Hour
-	// mostByAddress is the number of posts that are searched for an address: one page of any platform's listing.
+	// mostByAddress is how many posts are searched for a URL: one page of any platform's listing.
 	mostByAddress = 100
-	// longestShown is the maximum length of an address in a message, in characters, so that the remedy after it stays
-	// readable.
+	// longestShown is the maximum length of a URL in a message, in characters, so that the remedy after it stays readable.
 	longestShown = 200
 )
 
-// read finds the post of an address. unreachable is the reason why the platform cannot be queried, or nil. The error is
-// for the person who entered the address.
+// read finds the post at a URL. unreachable is the reason why the platform cannot be queried, or nil. The error is for
+// the person who entered the URL.
 func (q *accountQuery) read(ctx context.Context, address string, unreachable error) (found delivery.Confirmation, _ error) {
 	shown := text.Truncate(address, longestShown)
 	reader, reads := q.facts.Platforms[q.target.Platform].(platforms.PostParser)
@@ -137,10 +136,10 @@ func (q *accountQuery) read(ctx context.Context, address string, unreachable err
 		shown, err, q.target.Index)
 }
 
-// errUnlisted is returned if no recent post of the account has the address.
+// errUnlisted is returned if none of the account's recent posts has the URL.
 var errUnlisted = errors.New("the account's latest posts have no such address")
 
-// byCode searches the account's posts for a code in their addresses.
+// byCode searches the account's posts for a code in their URLs.
 func (q *accountQuery) byCode(ctx context.Context, reader platforms.PostParser, code string, unreachable error) (none platforms.ListedPost, _ error) {
 	if unreachable != nil {
 		return none, unreachable
@@ -157,7 +156,7 @@ func (q *accountQuery) byCode(ctx context.Context, reader platforms.PostParser, 
 	return none, errUnlisted
 }
 
-// list lists posts of the account, or only replies if the first card of a tree is already published.
+// list lists the account's posts, or only replies if the first card of a tree is already published.
 func (q *accountQuery) list(ctx context.Context, which platforms.Recent) ([]platforms.ListedPost, error) {
 	lister, lists := q.facts.Platforms[q.target.Platform].(platforms.Lister)
 	if !lists {

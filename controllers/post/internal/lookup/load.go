@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
-// The fields of posts that the API server can select by.
+// The post fields that the API server can select by.
 const (
 	fieldFinished   = "status.finished"
 	fieldFinishedOn = "status.finishedOn"
@@ -26,27 +26,27 @@ const (
 const (
 	// loadWithin limits one read of a namespace's posts: a hundred thousand take ten seconds.
 	loadWithin = 5 * time.Minute
-	// mostDays limits the days that are selected by status.finishedOn. A longer search, after a time without a manager,
-	// reads all finished posts.
+	// mostDays limits the days that are selected by status.finishedOn. A longer search, after no manager was running for a
+	// while, reads all finished posts.
 	mostDays = 7
 	// loadAtOnce limits the namespaces that one lookup reads concurrently. Nearly every account is connected by one or
 	// two teams.
 	loadAtOnce = 4
 )
 
-// flight is the running read of a namespace's posts, and the next one. A caller joins a read that starts after its
-// call, since a running read may miss posts that are recorded meanwhile: a hundred concurrent lookups wait for two
-// reads.
+// flight is the current read of a namespace's posts, and the next one. A caller joins a read that starts after its
+// call, since the current one may miss posts that are recorded in the meantime: a hundred concurrent lookups wait for
+// two reads.
 type flight struct{ current, next *reading }
 
-// reading is one read of the posts that were published since a time.
+// reading is one read of the posts published since a given time.
 type reading struct {
 	since time.Time
 	done  chan struct{}
 	err   error
 }
 
-// load ensures that all publications recorded since a time are known, including publications by earlier processes.
+// load ensures that all publications recorded since the given time are known, including those by earlier processes.
 func (o *Owners) load(ctx context.Context, namespace string, since time.Time) error {
 	oldest := o.Start()
 	if horizon := o.clock.Now().Add(-ownershipTTL); horizon.After(oldest) {
@@ -70,7 +70,7 @@ func (o *Owners) load(ctx context.Context, namespace string, since time.Time) er
 	}
 }
 
-// join returns a read that has not started, or starts one. The caller holds the lock.
+// join returns a read that has not started yet, or starts one. The caller must hold the lock.
 func (o *Owners) join(ctx context.Context, namespace string, since time.Time) *reading {
 	under := o.flights[namespace]
 	switch {
@@ -105,7 +105,7 @@ func (o *Owners) runFlight(ctx context.Context, namespace string, under *flight)
 	}
 }
 
-// read reads the posts that may have been published since a time.
+// read reads the posts that may have been published since the given time.
 func (o *Owners) read(ctx context.Context, namespace string, since time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
@@ -127,7 +127,7 @@ func (o *Owners) read(ctx context.Context, namespace string, since time.Time) er
 	return nil
 }
 
-// addPublishedSince adds the ids of posts that were published since a time.
+// addPublishedSince adds the ids of posts published since the given time.
 func (o *Owners) addPublishedSince(posts []v1alpha1.Post, since time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,9 +140,9 @@ func (o *Owners) addPublishedSince(posts []v1alpha1.Post, since time.Time) {
 	}
 }
 
-// selectors returns the selectors of posts that may have been published since a time: unfinished posts, and posts that
-// were finished since. Unfinished posts come first, so that a post that becomes finished in between is found by the
-// later selectors. The last selector finds posts of a version without status.finishedOn, which the sweep has not
+// selectors returns selectors for posts that may have been published since the given time: unfinished posts, and posts
+// finished since then. Unfinished posts come first, so that a post that becomes finished in between is found by the
+// later selectors. The last selector finds posts from a version without status.finishedOn that the sweep has not
 // updated yet.
 func selectors(since, now time.Time) []fields.Selector {
 	finished := fields.OneTermEqualSelector(fieldFinished, "true")
@@ -185,8 +185,8 @@ func connectedAccount(obj client.Object) []string {
 	return []string{accountName(conn.Spec.Platform, conn.Spec.AccountID)}
 }
 
-// load ensures that all posts published on the account of a connection since a time are known, of any team: several may
-// connect one account.
+// load ensures that all posts published on a connection's account since the given time are known, of any team: several
+// may have connected the account.
 func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since time.Time) error {
 	var all v1alpha1.ConnectionList
 	of := client.MatchingFields{accountIndex: accountName(conn.Spec.Platform, conn.Spec.AccountID)}
@@ -208,9 +208,9 @@ func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since tim
 	return group.Wait() //nolint:wrapcheck // the error names the namespace
 }
 
-// wasVerified reports whether the platform has ever confirmed the account of a connection. Anyone may name any account
-// in a Connection. Nothing was published through a connection with an unconfirmed account, and its namespace must not
-// delay the lookups of the account's owner. A connection that was refused later may have published before.
+// wasVerified reports whether the platform has ever confirmed a connection's account. Anyone may name any account in a
+// Connection. Nothing was published through a connection with an unconfirmed account, and its namespace must not delay
+// lookups by the account's owner. A connection that was refused later may have published before.
 func wasVerified(conn *v1alpha1.Connection) bool {
 	return conn.Status.ConnectedAt != nil || conn.Status.Confirmed()
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lookup queries platforms for the outcome of calls whose answer was lost or did not contain it. It never
+// Package lookup asks platforms for the outcome of calls whose response was lost or did not contain it. It never
 // publishes.
 package lookup
 
@@ -41,7 +41,7 @@ type Lookups struct {
 	Refused func(ctx context.Context, conn *v1alpha1.Connection, attempt string)
 }
 
-// Lookup looks up the open attempts of targets concurrently, and returns the answers in the order of the targets.
+// Lookup looks up the targets' open attempts concurrently, and returns the answers in the order of the targets.
 func (l *Lookups) Lookup(ctx context.Context, f *delivery.Facts, targets []int) []*delivery.LookupAnswer {
 	answers := make([]*delivery.LookupAnswer, len(targets))
 	var asked sync.WaitGroup
@@ -60,7 +60,7 @@ func (l *Lookups) Lookup(ctx context.Context, f *delivery.Facts, targets []int) 
 	return answers
 }
 
-// trace adds the attempt and the outcome of a lookup to its span.
+// trace adds a lookup's attempt and outcome to its span.
 func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer) {
 	span.Number(tracing.Target, a.Target)
 	span.Text(tracing.Platform, string(t.Platform))
@@ -77,8 +77,8 @@ func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer
 	}
 }
 
-// errNoAccess is the cause of an error that further lookups cannot resolve: the account of the call has no connection,
-// or its credentials are deleted.
+// errNoAccess is the cause of an error that further lookups cannot resolve: the call's account has no connection, or
+// its credentials are deleted.
 var errNoAccess = errors.New("gone")
 
 // noAccess returns an error caused by errNoAccess.
@@ -136,8 +136,8 @@ func (l *Lookups) lookupTarget(ctx context.Context, f *delivery.Facts, a *delive
 	return none, ratelimit.Sanitize(problem, job.Account.Token, l.Clock.Now())
 }
 
-// finish runs the remaining work of a platform for a post that it has identified, before the outcome is recorded. After
-// a crash the post is found and finished again.
+// finish does the platform's remaining work for a post that it has identified, before the outcome is recorded. After a
+// crash, the post is found and finished again.
 func (l *Lookups) finish(ctx context.Context, to platforms.Publisher, job platforms.Job, found *platforms.LookupResult) {
 	finisher, ok := to.(platforms.Finisher)
 	if !ok {
@@ -151,7 +151,7 @@ func (l *Lookups) finish(ctx context.Context, to platforms.Publisher, job platfo
 	found.Note = cmp.Or(note, found.Note)
 }
 
-// job returns the job for the lookup of a target.
+// job returns the job for looking up a target.
 func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, conn *v1alpha1.Connection, to platforms.Publisher) (job platforms.Job, _ *platforms.Error) {
 	token, err := l.Token(ctx, conn)
 	if apierrors.IsNotFound(err) {
@@ -188,8 +188,8 @@ func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.Target
 	return job, nil
 }
 
-// Claim assigns the post that a lookup has found to the target. If another target got it since the lookup, Claim clears
-// the answer, unless the platform itself has identified the post.
+// Claim assigns the post that a lookup has found to the target. If another target has been given it since the lookup,
+// Claim clears the answer, unless the platform itself has identified the post.
 func (l *Lookups) Claim(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 	t := posting.Target(post, a.Target)
 	self := owner{post.UID, t.Index}
@@ -203,7 +203,7 @@ func (l *Lookups) Claim(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 }
 
 // ambiguous returns an error while the post that a lookup has found for a target may belong to another target: a call
-// with equal text to the same account is in progress, or was accepted by the platform, and its id is unknown.
+// with equal text to the same account is in progress, or the platform has accepted one whose id is unknown.
 func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alpha1.TargetStatus) *platforms.Error {
 	var posts v1alpha1.PostList
 	// Finished posts, whose ids are known, are not in the cache.
@@ -230,7 +230,7 @@ func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alph
 	return nil
 }
 
-// sameWords reports whether another target of a cached post has the same text as self, and may have published the post
+// sameWords reports whether another target in a cached post has the same text as self, and may have published the post
 // that was found.
 func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alpha1.Post, self *v1alpha1.TargetStatus, said string) (bool, error) {
 	// The texts of a partly cached post are read only if they are needed.
@@ -254,7 +254,7 @@ func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alph
 	return false, nil
 }
 
-// fetchFull reads a post from the API server whose texts are not in the cache. It returns nil if the post was deleted
+// fetchFull reads a post whose texts are not in the cache from the API server. It returns nil if the post was deleted
 // or replaced.
 func (l *Lookups) fetchFull(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	var live v1alpha1.Post
@@ -281,7 +281,7 @@ func openAccounts(obj client.Object) (keys []string) {
 	return keys
 }
 
-// accountKey returns the key of the account that the attempt of a target called.
+// accountKey returns the key of the account that a target's attempt called.
 func accountKey(t *v1alpha1.TargetStatus) string {
 	return accountName(t.Platform, t.Attempt.AccountID)
 }
@@ -289,8 +289,8 @@ func accountKey(t *v1alpha1.TargetStatus) string {
 // accountName returns the key of an account in the indexes.
 func accountName(platform v1alpha1.Platform, id string) string { return string(platform) + "/" + id }
 
-// mayMatch reports whether the call of another target to the same account may have published the post that was found,
-// and does not have its own outcome yet.
+// mayMatch reports whether another target's call to the same account may have published the post that was found, and
+// has no outcome of its own yet.
 func (l *Lookups) mayMatch(f *delivery.Facts, t, self *v1alpha1.TargetStatus) bool {
 	if t.Platform != self.Platform || !attempt.IsOpen(t.Attempt) || t.Attempt.AccountID != self.Attempt.AccountID {
 		return false

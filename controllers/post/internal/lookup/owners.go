@@ -15,8 +15,8 @@ import (
 )
 
 // Owners maps platform ids to the posts that own them, so that a lookup does not mistake another post's publication for
-// its own. It holds the ids that this process has recorded. When a lookup needs the ids that earlier processes
-// recorded, it reads them from the API server (see load).
+// its own. It holds the ids that this process has recorded. When a lookup needs ids that earlier processes recorded, it
+// reads them from the API server (see load).
 type Owners struct {
 	reader client.Reader
 	clock  clock.Clock
@@ -31,14 +31,14 @@ type Owners struct {
 	flights map[string]*flight
 }
 
-// externalKey identifies a post of an account. The account is part of the key: otherwise one team could take over the
+// externalKey identifies an account's post. The account is part of the key: otherwise one team could take over the
 // publications of another team's account.
 type externalKey struct {
 	platform    v1alpha1.Platform
 	account, id string
 }
 
-// unconfirmedKey is an id that a person entered for a post of a namespace, and that the platform did not confirm. It
+// unconfirmedKey is an id that a person entered for a post in a namespace, and that the platform did not confirm. It
 // does not affect other namespaces. Within the namespace the id may be correct, so a lookup for another post that finds
 // it is uncertain.
 type unconfirmedKey struct {
@@ -53,19 +53,18 @@ type owner struct {
 	target int32
 }
 
-// ownership is the owner of a platform id, with the time of the publication or the assignment.
+// ownership is the owner of a platform id, and when the post was published or assigned.
 type ownership struct {
 	owner
 	at time.Time
 }
 
-// Limits of the entries in memory and of the reads.
+// Limits on the entries in memory and on reads.
 const (
 	ownershipTTL = 24 * time.Hour
 	pruneEvery   = 10 * time.Minute
 
-	// successionTime covers the call (60 s at most) and the retries of its record (60 s) by a process that was
-	// replaced.
+	// successionTime covers the call (60 s at most) and the retries to record it (60 s) by a process that was replaced.
 	successionTime = 150 * time.Second
 )
 
@@ -77,8 +76,8 @@ func NewOwners(reader client.Reader, clk clock.Clock) *Owners {
 	}
 }
 
-// Start returns the time of its first call, which is the time when this process started to reconcile posts. The start
-// of the process is too early, since it may have been on standby while another one published.
+// Start returns when it was first called, which is when this process started to reconcile posts. The process's own
+// start is too early, since it may have been on standby while another one published.
 func (o *Owners) Start() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -98,7 +97,7 @@ func (o *Owners) Record(post *v1alpha1.Post) {
 		for key, known := range o.byID {
 			if now.Sub(known.at) > ownershipTTL {
 				delete(o.byID, key)
-				// The read ids may be incomplete from here on.
+				// From here on, the ids that were read may be incomplete.
 				clear(o.loaded)
 			}
 		}
@@ -129,7 +128,7 @@ func (o *Owners) add(post *v1alpha1.Post) {
 	}
 }
 
-// addID adds one id of a target. The caller holds the lock.
+// addID adds one of a target's ids. The caller must hold the lock.
 func (o *Owners) addID(post *v1alpha1.Post, target *v1alpha1.TargetStatus, id string, unconfirmed bool, self ownership) {
 	switch {
 	case unconfirmed:
@@ -140,7 +139,7 @@ func (o *Owners) addID(post *v1alpha1.Post, target *v1alpha1.TargetStatus, id st
 	}
 }
 
-// recordOwner assigns a post to a target, unless another target owns it. The caller holds the lock.
+// recordOwner assigns a post to a target, unless another target owns it. The caller must hold the lock.
 func (o *Owners) recordOwner(key externalKey, self ownership) {
 	if known, ok := o.byID[key]; ok && known.owner != self.owner {
 		return
@@ -148,7 +147,7 @@ func (o *Owners) recordOwner(key externalKey, self ownership) {
 	o.byID[key] = self
 }
 
-// ownedByOther reports whether a platform id of an account belongs to another target.
+// ownedByOther reports whether a platform id on an account belongs to another target.
 func (o *Owners) ownedByOther(platform v1alpha1.Platform, account, externalID string, self owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -156,8 +155,8 @@ func (o *Owners) ownedByOther(platform v1alpha1.Platform, account, externalID st
 	return ok && known.owner != self
 }
 
-// unconfirmedByOther reports whether a person entered a platform id for another target of the namespace, without a
-// confirmation by the platform.
+// unconfirmedByOther reports whether a person entered a platform id for another target in the namespace without the
+// platform confirming it.
 func (o *Owners) unconfirmedByOther(namespace string, platform v1alpha1.Platform, externalID string, self owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -165,8 +164,8 @@ func (o *Owners) unconfirmedByOther(namespace string, platform v1alpha1.Platform
 	return ok && known.owner != self
 }
 
-// Reserve assigns a platform id of an account to a target before any status has it, so that only one of two targets
-// that find the id at once gets it. It returns false if another target owns the id.
+// Reserve assigns a platform id on an account to a target before any status has it, so that if two targets find the id
+// at once only one gets it. It returns false if another target owns the id.
 func (o *Owners) Reserve(platform v1alpha1.Platform, account, externalID string, post types.UID, target int32) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -26,8 +26,8 @@ type Renditions interface {
 	Forget(r rendition.Rendition)
 }
 
-// converter wraps the preparation of a platform. It replaces images that the platform does not accept by renditions,
-// and extracts the thumbnail of a video, before it calls the platform's own preparation.
+// converter wraps a platform's preparation. Before it calls the platform's own preparation, it replaces images that the
+// platform does not accept with renditions, and extracts a video's thumbnail.
 type converter struct {
 	to         platforms.Publisher
 	files      Files
@@ -38,7 +38,7 @@ type converter struct {
 	unconverted string
 	// converts is set if the team's videos are converted.
 	converts bool
-	// converting is called with the completed share of a conversion; may be nil.
+	// converting is called with how much of a conversion is finished. It may be nil.
 	converting func(share float64)
 }
 
@@ -93,7 +93,7 @@ func (c converter) Prepare(ctx context.Context, job platforms.Job) (checkpoint s
 	return checkpoint, nil
 }
 
-// ready adds the prepared files to a job. Files that were removed meanwhile are created again.
+// ready adds the prepared files to a job. Files that were removed in the meantime are created again.
 func (c converter) ready(ctx context.Context, job *platforms.Job) *platforms.Error {
 	err := c.convert(ctx, &job.Content, func(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error) {
 		r, err := c.renditions.Find(ctx, source, t)
@@ -109,7 +109,7 @@ func (c converter) ready(ctx context.Context, job *platforms.Job) *platforms.Err
 	return nil
 }
 
-// convert replaces the images and videos that the platform does not accept by their renditions and conversions.
+// convert replaces images and videos that the platform does not accept with their renditions and conversions.
 func (c converter) convert(ctx context.Context, content *platforms.Content, get func(context.Context, rendition.Source, rendition.Target) (rendition.Rendition, error)) *platforms.Error {
 	images := c.to.Capabilities().Images
 	for i := range content.Media {
@@ -137,7 +137,7 @@ func (c converter) convert(ctx context.Context, content *platforms.Content, get 
 	return nil
 }
 
-// ensureVerified verifies the files in advance, so that Publish gets their addresses without delay.
+// ensureVerified verifies the files in advance, so that Publish gets their URLs without delay.
 func ensureVerified(ctx context.Context, content *platforms.Content) *platforms.Error {
 	for i := range content.Media {
 		file := &content.Media[i]
@@ -152,7 +152,7 @@ func ensureVerified(ctx context.Context, content *platforms.Content) *platforms.
 	return nil
 }
 
-// renditionTarget returns the requirements of a platform for renditions.
+// renditionTarget returns a platform's requirements for renditions.
 func renditionTarget(l platforms.ImageLimits) rendition.Target {
 	t := rendition.Target{MaxBytes: l.MaxBytes, MaxWidth: l.MaxWidth, MaxHeight: l.MaxHeight, MinAspect: l.MinAspect, MaxAspect: l.MaxAspect}
 	for _, mimeType := range l.Types {

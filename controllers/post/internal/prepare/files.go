@@ -21,18 +21,18 @@ type Sent interface{ Add(bytes float64) }
 
 // Files gives access to the bytes of media files; see store.Store.
 type Files interface {
-	// Open reads a part of the file with a key and an ETag.
+	// Open reads a part of the file with the given key and ETag.
 	Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
-	// Verified returns a stable key of the file with an ETag: the same key, or the key of a copy if the file may still
-	// be overwritten.
+	// Verified returns a stable key for the file with the given ETag: the same key, or that of a copy if the file may
+	// still be overwritten.
 	Verified(ctx context.Context, key, etag string, overwritable bool) (string, error)
-	// Rewritten returns the key of a rewritten copy of the file with an ETag.
+	// Rewritten returns the key of a rewritten copy of the file with the given ETag.
 	Rewritten(ctx context.Context, key, etag string, how store.Rewriting) (string, error)
-	// PresignGet returns an address of the file that is valid for the given time.
+	// PresignGet returns a URL for the file that is valid for the given time.
 	PresignGet(ctx context.Context, key string, valid time.Duration) (string, error)
 }
 
-// stored is the source of the bytes of a stored file.
+// stored is the source of a stored file's bytes.
 type stored struct {
 	files     Files
 	key, etag string
@@ -49,7 +49,7 @@ type stored struct {
 // sent counts the file bytes that one call or preparation reads.
 type sent struct {
 	bytes atomic.Int64
-	// all is the counter of the platform; nil without one.
+	// all is the platform's counter, or nil if there is none.
 	all Sent
 }
 
@@ -90,7 +90,7 @@ func (s stored) Open(ctx context.Context, offset, length int64) (io.ReadCloser, 
 	return patches.Reader(body, offset), nil
 }
 
-// Address implements platforms.Bytes. The address serves the verified content even if it is fetched later.
+// Address implements platforms.Bytes. The URL serves the verified content even if it is fetched later.
 func (s stored) Address(ctx context.Context, valid time.Duration) (string, error) {
 	key, err := s.verified(ctx)
 	if err != nil {

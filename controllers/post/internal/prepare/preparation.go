@@ -22,8 +22,8 @@ type Prepared struct {
 // progressEvery is the interval for recording the progress of an upload.
 const progressEvery = 15 * time.Second
 
-// preparation is the preparation of one target before its visible call. It holds no gate, so it may take long without
-// blocking other posts.
+// preparation is the preparation of one target before its visible call. It holds no gate, so it may take a long time
+// without blocking other posts.
 type preparation struct {
 	uid       types.UID
 	hash      string
@@ -48,7 +48,7 @@ type preparation struct {
 	savedAt time.Time
 }
 
-// adopted returns a finished preparation of another process, from the status of the post.
+// adopted returns another process's finished preparation, from the post's status.
 func adopted(uid types.UID, hash string, result Prepared, at time.Time) *preparation {
 	p := &preparation{
 		uid: uid, hash: hash, startedAt: at, endedAt: at, ahead: true, result: result, stop: func() {}, done: make(chan struct{}),
@@ -99,9 +99,9 @@ func (p *preparation) recordProgress(part Prepared, now time.Time) (due bool) {
 	return due
 }
 
-// Preparations holds the preparations of one post in this process, by target. Slow ones are also recorded in the post.
-// The others are lost with the process, and leave an orphan on the platform that is never visible. Preparations needs
-// no lock, since the reconciliations of one post never overlap.
+// Preparations holds the preparations for one post in this process, by target. Slow ones are also recorded in the post.
+// The others are lost with the process, and leave an orphan on the platform that never becomes visible. Preparations
+// needs no lock, since a post's reconciliations never overlap.
 type Preparations struct{ byTarget map[int]*preparation }
 
 // Empty reports whether there are no preparations.

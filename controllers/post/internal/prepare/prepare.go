@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prepare runs the preparation of visible calls: uploads, containers, and renditions of images. All of it is
+// Package prepare does what visible calls need beforehand: uploads, containers, and image renditions. All of it is
 // repeatable, and none of it is public.
 package prepare
 
@@ -43,8 +43,8 @@ type Options struct {
 	Renditions Renditions
 	// Thumbnails extracts pictures from videos; nil without ffmpeg.
 	Thumbnails Thumbnails
-	// Conversions converts videos for the teams that want it. It is nil if videos cannot be converted, for the reason
-	// in Unconverted, which is the end of a sentence.
+	// Conversions converts videos for the teams that want it. It is nil if videos cannot be converted, for the reason in
+	// Unconverted, which is phrased to end a sentence.
 	Conversions Conversions
 	Unconverted string
 	// TeamMedia returns the media settings of the team that owns a namespace; nil uses the defaults.
@@ -135,7 +135,7 @@ func (p *Preparer) converterFor(t *Target) (converter, bool) {
 	return c, ok && c.Prepares(delivery.Content(t.Post, t.Index, t.Media))
 }
 
-// State returns the state of a target's preparation. It drops a preparation for another content.
+// State returns the state of a target's preparation. It drops a preparation for different content.
 func (p *Preparer) State(m *Preparations, t *Target, now time.Time) delivery.Preparation {
 	c, needed := p.converterFor(t)
 	if !needed {
@@ -170,8 +170,8 @@ func (p *Preparer) State(m *Preparations, t *Target, now time.Time) delivery.Pre
 	return state
 }
 
-// reusableFor returns how long a preparation is used without a check by the platform. The remaining lifetime is enough
-// for the retries that follow.
+// reusableFor returns how long a preparation is used without the platform checking it. What remains of its lifetime is
+// enough for the retries that follow.
 func (c converter) reusableFor() time.Duration { return c.ttl() * 3 / 4 }
 
 // Result is the prepared content for the call of a target.
@@ -194,8 +194,8 @@ func (p *Preparer) Result(m *Preparations, t *Target) *Result {
 	return &Result{Prepared: known.result, SecretHash: hashOf(known.hash, known.result), Unverified: known.ahead && known.err == nil, Ambiguous: known.err}
 }
 
-// Cards starts the preparations of the next cards of targets, and waits for all of them until the timeout. It returns
-// the results, with nil for a card that is not ready. Slower preparations continue, and wake the post at their end.
+// Cards starts preparing the targets' next cards, and waits for all of them until the timeout. It returns the results,
+// with nil for a card that is not ready. Slower preparations continue, and wake the post when they finish.
 func (p *Preparer) Cards(ctx context.Context, m *Preparations, targets []*Target, wait time.Duration) []*Result {
 	ready := make([]*Result, len(targets))
 	timer := p.o.Clock.NewTimer(wait)

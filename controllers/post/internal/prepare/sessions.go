@@ -22,10 +22,10 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// sessions stores upload sessions, such as secret upload addresses, in a Secret that the post owns.
+// sessions stores upload sessions, such as secret upload URLs, in a Secret that the post owns.
 //
-// Anyone who may write Secrets in the team's namespace may write this one, too. So the status of the post, which only
-// Herald writes, has a hash of each session. A session that does not match its hash is not used, and counts as lost.
+// Anyone who may write Secrets in the team's namespace may write this one, too. So the post's status, which only Herald
+// writes, has a hash of each session. A session that does not match its hash is not used, and counts as lost.
 type sessions struct {
 	client client.Client
 	live   client.Reader
@@ -64,8 +64,8 @@ type sessionOwner struct {
 	hash   string
 	// recordedHash is the hash of the session in the post's status; empty without one.
 	recordedHash string
-	// foundCheckpoint is the checkpoint that this process found in the Secret. If another process has replaced it, the
-	// new one is kept.
+	// foundCheckpoint is the checkpoint that this process found in the Secret. If another process has replaced it, the new
+	// one is kept.
 	foundCheckpoint string
 }
 
@@ -110,7 +110,7 @@ func replacedKeyOf(target int) string { return strconv.Itoa(target) + "-replaced
 // sessionsName returns the name of the Secret for a post's uploads.
 func sessionsName(post types.UID) string { return "herald-uploads-" + string(post) }
 
-// errOtherSession is returned if another process has started an upload of the same target meanwhile.
+// errOtherSession is returned if another process has started uploading for the same target in the meantime.
 var errOtherSession = errors.New("another manager has begun this upload; going on with that one")
 
 // load returns the stored session of an upload, or an empty one. Its content is untrusted: anyone who may write Secrets
@@ -172,7 +172,7 @@ func (s sessions) store(ctx context.Context, owner sessionOwner, now Prepared) e
 				continue
 			}
 		}
-		// Another target's session may have been written meanwhile.
+		// Another target's session may have been written in the meantime.
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
 		}

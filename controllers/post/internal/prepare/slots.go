@@ -15,7 +15,7 @@ import (
 
 const (
 	// lanesPerAccount limits concurrent preparations of texts for one account. The calls are sequential, so more would
-	// only run ahead of them.
+	// only get ahead of them.
 	lanesPerAccount = 4
 	// maxTargets is the maximum number of targets of a post, from its schema.
 	maxTargets = 100

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// baseTimeout limits a preparation without files. minBytesPerSecond is the slowest accepted upload, and extends the
-	// limit by the size of the files.
+	// baseTimeout limits a preparation without files. minBytesPerSecond is the slowest acceptable upload, and extends the
+	// limit according to the size of the files.
 	baseTimeout       = time.Minute
 	minBytesPerSecond = 128 << 10
 )
 
-// Start adopts the preparation of a target from the post's status, or starts one. It does not wait: the end of a
-// preparation wakes the post. If no slot is free for the account or the team, Start does nothing, and the post is woken
-// when a slot becomes free.
+// Start adopts a target's preparation from the post's status, or starts one. It does not wait: a preparation wakes the
+// post when it finishes. If no slot is free for the account or the team, Start does nothing, and the post is woken when
+// a slot becomes free.
 func (p *Preparer) Start(ctx context.Context, m *Preparations, t Target, now time.Time) {
 	c, needed := p.converterFor(&t)
 	if !needed {
@@ -87,8 +87,8 @@ func trace(span tracing.Span, t *Target, err *platforms.Error) {
 	}
 }
 
-// adopt returns the preparation from the post's status. It returns nil without one, or if it is too old to be used
-// without a check by the platform.
+// adopt returns the preparation from the post's status. It returns nil if there is none, or if it is too old to be used
+// without the platform checking it.
 func (p *Preparer) adopt(ctx context.Context, t *Target, hash string, now time.Time, fresh time.Duration) *preparation {
 	noted := posting.Target(t.Post, t.Index).Prepared
 	if noted == nil || !noted.Complete || noted.ContentHash != hash || now.Sub(noted.MadeAt.Time) >= fresh {
@@ -136,8 +136,8 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 			part = Prepared{kept.Checkpoint, kept.Secret}
 			begun.restore(part)
 		case part != (Prepared{kept.Checkpoint, kept.Secret}):
-			// This session has published nothing, since its claim would have stored its hash. A claim in flight finds
-			// it as the replaced session.
+			// This session has published nothing, since its claim would have stored its hash. A claim in flight finds it as the
+			// replaced session.
 			ctrllog.FromContext(ctx).Info("the Secret of the post's uploads holds another upload than the post's status remembers; it is not used",
 				"secret", sessionsName(owner.post.UID), "target", owner.target)
 		}

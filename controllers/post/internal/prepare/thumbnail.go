@@ -95,9 +95,9 @@ const (
 	whyLostAnswer = "the answer to the upload was lost, and the video was found by its words alone, which may be another's"
 )
 
-// WithoutThumbnail returns the reason why the published video of a target lacks the chosen thumbnail; "" if it has it,
-// or none was chosen. uncertain is set if the video was found by its text after the answer to the upload was lost:
-// Herald then sets no thumbnail.
+// WithoutThumbnail returns the reason why a target's published video lacks the chosen thumbnail, or "" if it has it or
+// none was chosen. uncertain is set if the response to the upload was lost and the video was found by its text: Herald
+// then sets no thumbnail.
 func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, uncertain bool) (why string) {
 	to, ok := p.o.Platforms[t.Conn.Spec.Platform]
 	job := p.Job(t)

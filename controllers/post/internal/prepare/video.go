@@ -33,8 +33,8 @@ func (c converter) convertsVideo(file *platforms.File) bool {
 	return capabilities.ForConversion().Converts(file)
 }
 
-// convertVideo replaces a video by its conversion, and creates the conversion if necessary. done receives the progress;
-// nil if the conversion should already exist.
+// convertVideo replaces a video with its conversion, and creates the conversion if necessary. done receives the
+// progress. It is nil if the conversion should already exist.
 func (c converter) convertVideo(ctx context.Context, file *platforms.File, original stored, done func(share float64)) *platforms.Error {
 	if c.conversions == nil {
 		return &platforms.Error{Class: platforms.ClassPermanent, Problem: fmt.Sprintf(
@@ -75,7 +75,7 @@ func videoUnconverted(file *platforms.File, err error) *platforms.Error {
 	}
 }
 
-// conversionTime returns the additional timeout of a preparation for the conversion of videos: half for the queue, half
+// conversionTime returns how much a preparation's timeout is extended for converting videos: half for the queue, half
 // for its own conversions.
 func (c converter) conversionTime(content *platforms.Content) time.Duration {
 	var all time.Duration

@@ -49,7 +49,7 @@ type Publisher struct {
 	NewID func() string
 	// SendWindow is the time after a claim within which its call must start.
 	SendWindow time.Duration
-	// RecordFor limits the retries of a reconciliation to record a result.
+	// RecordFor limits how long a reconciliation retries to record a result.
 	RecordFor time.Duration
 	// Scheduler holds the gates of the accounts, and Claims limits concurrent writes of claims.
 	Scheduler *dispatch.Scheduler
@@ -115,7 +115,7 @@ func results(batch []*Delivery) []delivery.Result {
 
 // Hooks connects a publication to the reconciliation that runs it.
 type Hooks interface {
-	// Job returns the job for the next call of a delivery, from this version of the post.
+	// Job returns the job for a delivery's next call, given this version of the post.
 	Job(post *v1alpha1.Post, d *Delivery) platforms.Job
 	// ContentHash returns the content hash of that job.
 	ContentHash(post *v1alpha1.Post, d *Delivery) string
@@ -124,10 +124,10 @@ type Hooks interface {
 	// Withheld reports whether claims are suspended. It is called just before a claim is written, which may be seconds
 	// after the reconciliation started.
 	Withheld(ctx context.Context) bool
-	// Answered is called with the result of a call, before the account's gate is released. It must be safe for
-	// concurrent use.
+	// Answered is called with the result of a call, before the account's gate is released. It must be safe for concurrent
+	// use.
 	Answered(d *Delivery)
-	// Next returns the deliveries that can follow a batch at once: the next cards of trees. recorded is the post with
+	// Next returns the deliveries that can immediately follow a batch: the next cards of trees. recorded is the post with
 	// the results of the batch.
 	Next(ctx context.Context, recorded *v1alpha1.Post, batch []*Delivery) []*Delivery
 	// Claimed is called with deliveries whose claim is stored, and Recorded with deliveries whose result is stored.
@@ -159,8 +159,8 @@ func (p *Publisher) Publish(ctx context.Context, pass Hooks, post *v1alpha1.Post
 	return r.sendAndRecord(ctx, deliveries)
 }
 
-// secure adds the finalizer, so the post cannot vanish during a call, and removes the settle annotation, so a
-// resolution of an earlier attempt never applies to the next one. Posts from the apiserver need neither write.
+// secure adds the finalizer, so that the post cannot vanish during a call, and removes the settle annotation, so that a
+// resolution for an earlier attempt never applies to the next one. Posts from the apiserver need neither write.
 func (r *run) secure(ctx context.Context) error {
 	_, resolution := r.post.Annotations[v1alpha1.SettleAnnotation]
 	if controllerutil.ContainsFinalizer(r.post, v1alpha1.DeliveryFinalizer) && !resolution {
@@ -182,8 +182,8 @@ func (r *run) secure(ctx context.Context) error {
 // ErrWithheld is returned when a suspension prevented the claim before it was written.
 var ErrWithheld = errors.New("nothing may be claimed any more")
 
-// claim stores an attempt for each delivery in one write, under the resourceVersion that was read. It is never retried:
-// whatever the error, nothing is sent. It acquires a place in the congestion window first, since the send window counts
+// claim stores an attempt for each delivery in one write, at the resourceVersion that was read. It is never retried:
+// whatever the error, nothing is sent. It first acquires a place in the congestion window, since the send window counts
 // from the attempts.
 func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	ended, err := r.Claims.Acquire(ctx)
@@ -211,7 +211,7 @@ func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	return nil
 }
 
-// open enters an open attempt for each delivery into the post.
+// open adds an open attempt for each delivery to the post.
 func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
 	claims := make([]delivery.TargetClaim, len(deliveries))
 	for i, d := range deliveries {
@@ -223,8 +223,8 @@ func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
 	return delivery.RecordClaims(post, claims, r.Clock.Now())
 }
 
-// sendAndRecord makes the claimed calls concurrently and records each result as it arrives. It ignores cancellation of
-// ctx: it waits for a started call and records its result even during shutdown.
+// sendAndRecord makes the claimed calls concurrently and records each result as it arrives. It ignores the cancellation
+// of ctx: once a call has started, it waits for it and records its result even during shutdown.
 func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 	detached := context.WithoutCancel(ctx)
 	ended := make(chan *Delivery, len(deliveries))
@@ -270,10 +270,10 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 func (r *run) key() string { return client.ObjectKeyFromObject(r.post).String() }
 
 const (
-	// together is the time to wait for a further result before a write, so that close results share one.
+	// together is how long to wait for a further result before a write, so that results close together share one.
 	together = 100 * time.Millisecond
-	// slowAfter limits how long posts to several accounts wait for one account's call. Then they are sent to the other
-	// accounts first.
+	// slowAfter limits how long posts to several accounts wait for one account's call. After that, they are sent to the
+	// other accounts first.
 	slowAfter = 2 * time.Second
 )
 
@@ -307,7 +307,7 @@ func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time,
 	return batch
 }
 
-// traced calls send within a span.
+// traced is like send, within a span.
 func (r *run) traced(ctx context.Context, post *v1alpha1.Post, d *Delivery) platforms.Result {
 	ctx, span := tracing.Child(ctx, "publish")
 	defer span.End()

@@ -23,8 +23,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// WriteCache holds the last write of this process to one post, and the results that it could not write. It needs no
-// lock, since the reconciliations of one post never overlap.
+// WriteCache holds this process's last write to one post, and the results that it could not write. It needs no lock,
+// since a post's reconciliations never overlap.
 type WriteCache struct {
 	delivery.Unrecorded
 	// written is the resourceVersion of the last write.
@@ -51,10 +51,10 @@ func (m *WriteCache) Empty() bool {
 	return m.written == "" && len(m.Results) == 0 && len(m.Unsent) == 0
 }
 
-// storeClaim stores the attempts of deliveries: one write under the resourceVersion that was read, never retried. A
-// started write ignores cancellation of ctx: the API server may store a write that was cut off, and the next process
-// would look up a call that was never made. If the write may have landed in spite of an error, or was stored in part,
-// the attempts are kept as unsent.
+// storeClaim stores the deliveries' attempts in one write at the resourceVersion that was read, which is never retried.
+// Once started, the write ignores the cancellation of ctx: the API server may store a write that was cut off, and the
+// next process would look up a call that was never made. If the write may have taken effect in spite of an error, or
+// was stored in part, the attempts are kept as unsent.
 func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopped before claiming the delivery: %w", err)
@@ -89,7 +89,7 @@ var ErrDropped = errors.New("the Kubernetes API dropped part of the record of th
 	"posts.social.herald.dev that it serves is older than this program; apply that of this version")
 
 // verifyStored returns ErrDropped if the stored claim lacks a field that was written: an API server drops unknown
-// fields without an error. Without its full record a target would be sent again.
+// fields without an error. Without its full record, a target would be sent again.
 func verifyStored(written []byte, post *v1alpha1.Post) error {
 	stored, err := json.Marshal(post.Status.Targets)
 	if err != nil || bytes.Equal(stored, written) {
@@ -103,7 +103,7 @@ func verifyStored(written []byte, post *v1alpha1.Post) error {
 	if written, err = json.Marshal(sent); err != nil || bytes.Equal(stored, written) {
 		return err
 	}
-	// A newer resource definition may add default values.
+	// A newer CRD may add default values.
 	var asked, got any
 	if err := errors.Join(json.Unmarshal(written, &asked), json.Unmarshal(stored, &got)); err != nil {
 		return err
@@ -114,7 +114,7 @@ func verifyStored(written []byte, post *v1alpha1.Post) error {
 	return nil
 }
 
-// contains reports whether a JSON value has all fields of another one.
+// contains reports whether a JSON value has all fields of other.
 func contains(value, other any) bool {
 	switch other := other.(type) {
 	case map[string]any:
@@ -142,8 +142,8 @@ func mayHaveLanded(err error) bool {
 		!posting.TooLarge(err)
 }
 
-// record records a batch of results. For unfinished trees, the same write claims the next cards, which it returns. ctx
-// is the context of the reconciliation: results are recorded even after its cancellation.
+// record records a batch of results. The same write claims the next cards of unfinished trees, and record returns
+// those. ctx is the reconciliation's context: results are recorded even after its cancellation.
 func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, err error) {
 	detached := context.WithoutCancel(ctx)
 	if next = r.nextCards(ctx, batch); len(next) > 0 && !r.recordAndClaim(detached, batch, next) {
@@ -221,8 +221,8 @@ func (p *Publisher) log(ctx context.Context, post *v1alpha1.Post) logr.Logger {
 	return tracing.Logger(ctx, p.Log).WithValues("namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 }
 
-// Record stores results in a post, with retries for Options.RecordFor. Then it keeps the results in memory for the next
-// reconciliation. It updates post to the stored object.
+// Record stores results in a post, with retries for Options.RecordFor. After that, it keeps the results in memory for
+// the next reconciliation. It updates post to the stored object.
 func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result) error {
 	ctx, cancel := context.WithTimeout(ctx, p.RecordFor)
 	defer cancel()
@@ -300,7 +300,7 @@ func (p *Publisher) applyStored(ctx context.Context, post, next *v1alpha1.Post, 
 }
 
 // recordIDs is the last resort when the API server rejects the full status: it writes only the ids of published posts
-// and of accepted operations onto the current post. All other results are left to a lookup.
+// and accepted operations to the current post. All other results are left to a lookup.
 func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result, refused error) error {
 	p.log(ctx, post).Error(refused, "the status was refused; writing alone what only this process knows")
 	fresh, err := p.live(ctx, post)

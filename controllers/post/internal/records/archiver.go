@@ -24,26 +24,27 @@ import (
 )
 
 const (
-	// archivers is the number of records that are written concurrently. A write takes about 50 ms, most of it in the
-	// store, so the archiver saves 160 records per second.
+	// archivers is how many records are written concurrently. A write takes about 50 ms, most of it in the store, so the
+	// archiver saves 160 records per second.
 	archivers = 8
 	// defaultUnderway is the default of Config.Underway. Nearly all posts are finished by then, and need only one
 	// write to the store.
 	defaultUnderway = time.Minute
 	// maxRetryPause limits the backoff.
 	maxRetryPause = time.Minute
-	// recordsPerSecond and recordsBurst are the rate and the burst of records that are written as soon as their posts
-	// are finished. Records beyond that wait for burstDelay and a random time up to burstSpread, so that the deliveries
-	// have the processors and the store to themselves. Both are within the minute that a finished post may wait for its
-	// record. Bursts of more than some thousand posts take longer, as limited by archivers.
+	// recordsPerSecond and recordsBurst are the rate and the burst at which records are written as soon as their posts are
+	// finished. Records beyond that wait for burstDelay plus a random time up to burstSpread, so that deliveries have the
+	// processors and the store to themselves. Both are within the minute that a finished post may wait for its record.
+	// Bursts of more than a few thousand posts take longer, as limited by archivers.
 	recordsPerSecond = 10
 	recordsBurst     = 100
 	burstDelay       = 15 * time.Second
 	burstSpread      = 30 * time.Second
 )
 
-// Archiver saves the records of finished posts, and of posts that wait for a person or are under way for long. It works
-// apart from the reconciliations: only a deletion waits for its record. It runs on the leader, in its own goroutines.
+// Archiver saves the records of finished posts, and of posts that are waiting for a person or have been under way for
+// long. It works independently of the reconciliations: only a deletion waits for its record. It runs on the leader, in
+// its own goroutines.
 type Archiver struct {
 	o       *Options
 	records *Records
@@ -92,9 +93,9 @@ func (a *Archiver) SetupWithManager(mgr ctrl.Manager) error {
 	return mgr.Add(a)
 }
 
-// Enqueue enqueues the record of a post that a reconciliation has finished, or left to a person, who may take weeks:
-// its outcome must not be lost with its object. The record of a post that is under way, or was finished in a burst, is
-// delayed.
+// Enqueue enqueues the record of a post that a reconciliation has finished, or has left to a person, who may take
+// weeks: its outcome must not be lost together with the object. The record of a post that is under way, or was finished
+// in a burst, is delayed.
 func (a *Archiver) Enqueue(post *v1alpha1.Post) {
 	key := client.ObjectKeyFromObject(post)
 	switch {
@@ -108,7 +109,7 @@ func (a *Archiver) Enqueue(post *v1alpha1.Post) {
 	}
 }
 
-// Start runs the archiver until the context ends.
+// Start runs the archiver until ctx is done.
 func (a *Archiver) Start(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range archivers {
@@ -125,7 +126,7 @@ func (a *Archiver) Start(ctx context.Context) error {
 	return nil
 }
 
-// processNextItem saves the record of one post. It reports false after the shutdown of the queue.
+// processNextItem saves the record of one post. It returns false once the queue has shut down.
 func (a *Archiver) processNextItem(ctx context.Context) bool {
 	key, stopped := a.queue.Get()
 	if stopped {

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// recordSkew is the allowed age difference between a post and its own, older record: the clocks of the store and of
-	// the Kubernetes API differ. Writing an existing record again does not change it.
+	// recordSkew is by how much a record may be older than its own post, because the clocks of the store and of the
+	// Kubernetes API differ. Writing an existing record again does not change it.
 	recordSkew = time.Minute
 	// backfillBacklog is the queue length that pauses the backfill: six seconds of work for the archiver. backfillPause
 	// is the interval between checks of the queue.
@@ -34,8 +34,8 @@ const (
 )
 
 // backfill finds finished posts without a record: a version without records finished them, the previous manager was
-// killed, or no Team owned their namespace. For each team it compares the bucket with the metadata of the posts, and
-// retries after errors: first for all teams, then for each team that becomes the owner of its namespace.
+// killed, or no Team owned their namespace. For each team it compares the bucket with the posts' metadata, and retries
+// after errors: first for all teams, then for each team that becomes the owner of its namespace.
 func (a *Archiver) backfill(ctx context.Context) {
 	a.backfillAll(ctx)
 	for a.backfillNext(ctx) {
@@ -63,7 +63,7 @@ func (a *Archiver) backfillAll(ctx context.Context) {
 	}
 }
 
-// backfillNext backfills one team. It reports false after the shutdown of the queue.
+// backfillNext backfills one team. It returns false once the queue has shut down.
 func (a *Archiver) backfillNext(ctx context.Context) bool {
 	name, stopped := a.teamQueue.Get()
 	if stopped {
@@ -172,9 +172,9 @@ func finishedOf(m *metav1.PartialObjectMetadata) finishedPost {
 	return finishedPost{m.Name, wants}
 }
 
-// comparison compares posts with records while it reads both, so it holds neither list. Posts arrive in the order of
-// their names, records in the order of their keys. If that order is violated, a post may be reported although it has a
-// record, which costs another write of the record.
+// comparison compares posts with records while it reads both, so it never holds either list. Posts arrive in the order
+// of their names, records in the order of their keys. If that order is violated, a post may be reported although it has
+// a record, which costs another write of the record.
 type comparison struct {
 	next func() (archive.Entry, error, bool)
 	stop func()

@@ -90,9 +90,9 @@ func (d *deletions) Start(ctx context.Context) error {
 	return nil
 }
 
-// listAndWatch enqueues deleted finished posts until the context ends. It lists all finished posts once, to find the
-// ones that were deleted while no manager was watching, and then watches them. The API server ends each watch after
-// half an hour; the next one resumes at the last version.
+// listAndWatch enqueues deleted finished posts until ctx is done. It lists all finished posts once, to find those that
+// were deleted while no manager was watching, and then watches them. The API server ends each watch after half an hour;
+// the next one resumes at the last version.
 func (d *deletions) listAndWatch(ctx context.Context, posts metadata.ResourceInterface, namespace string) {
 	log := ctrl.Log.WithName("deletions")
 	version := ""
@@ -184,7 +184,7 @@ func (d *deletions) enqueue(post client.Object) {
 	d.queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(post)})
 }
 
-// releaseAll releases posts until the shutdown of the queue. A failed release is retried until the post is gone.
+// releaseAll releases posts until the queue shuts down. A failed release is retried until the post is gone.
 func (d *deletions) releaseAll(ctx context.Context) {
 	log := ctrl.Log.WithName("deletions")
 	for {

@@ -50,7 +50,7 @@ type Events interface {
 	RecordUnavailable(post *v1alpha1.Post, why error)
 	// RecordAbandoned warns that a post is deleted without a record. namespaceEnds is set if its namespace is deleted too.
 	RecordAbandoned(post *v1alpha1.Post, namespaceEnds bool)
-	// Reapplied warns that a cancelled post was applied again, in vain.
+	// Reapplied warns that a cancelled post was applied again, which has no effect.
 	Reapplied(post *v1alpha1.Post)
 }
 
@@ -70,8 +70,8 @@ type Config struct {
 	// Owner returns the Team of a namespace, or nil without one. A record belongs to its Team, so a namespace without
 	// one has no records.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// List adds a finished post to the lists of its team during its deletion, after its record was saved. The lists
-	// make it available until its retention ends. If List is nil, there are no lists.
+	// List adds a finished post to its team's lists while it is being deleted, after its record was saved. The lists make
+	// it available until its retention period expires. If List is nil, there are no lists.
 	List func(ctx context.Context, post *v1alpha1.Post) error
 	// RetryPause is the pause between attempts to save the record of a post that is being deleted (default 15 s).
 	RetryPause time.Duration
@@ -89,13 +89,13 @@ type Records struct {
 	breaker *storeBreaker
 
 	mu sync.Mutex
-	// writeFailures is the evidence that no record can be written, even if the store answers reads.
+	// writeFailures is the evidence that no record can be written, even if the store responds to reads.
 	writeFailures evidence
 	// unsaved holds the posts whose last save failed.
 	unsaved map[types.NamespacedName]bool
 }
 
-// New returns the records of an archive.
+// New returns the records in an archive.
 func New(o *Options) *Records {
 	return &Records{o: o, breaker: &storeBreaker{clock: o.Clock}, unsaved: map[types.NamespacedName]bool{}}
 }
@@ -204,15 +204,15 @@ func (rs *Records) save(ctx context.Context, post *v1alpha1.Post) (kept bool, er
 	return rs.removeOrphaned(ctx, team, post.Name)
 }
 
-// observeWrite updates writeFailures with the result of a write. Successful reads are no evidence: a full bucket still
-// answers them, and so does a bucket whose policy denies writes.
+// observeWrite updates writeFailures with the result of a write. Successful reads are not evidence: a full bucket still
+// serves them, and so does a bucket whose policy denies writes.
 func (rs *Records) observeWrite(post types.NamespacedName, err error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	switch {
 	case err == nil:
 		rs.writeFailures = evidence{}
-	case errors.Is(err, errStoreUnavailable), errors.Is(err, context.Canceled), isRecordError(err): // These errors are no evidence about other records.
+	case errors.Is(err, errStoreUnavailable), errors.Is(err, context.Canceled), isRecordError(err): // These errors say nothing about other records.
 	default:
 		rs.writeFailures.recordFailure(post, rs.o.Clock.Now())
 	}

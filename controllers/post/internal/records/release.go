@@ -32,10 +32,10 @@ func (w *WaitError) Error() string { return "waiting for the record to be kept: 
 
 func (w *WaitError) Unwrap() error { return w.why }
 
-// Release removes the finalizer of a post that is being deleted. Every deletion goes through it, since a post
-// that was, or may have been, published must leave a record first. It returns a WaitError while the record cannot be
-// saved, or while a post that is created again would not be looked up. The post goes without a record if its namespace
-// is being deleted too, or if the record could not be saved for an hour because the store is unavailable or rejects it.
+// Release removes the finalizer of a post that is being deleted. Every deletion goes through it, since a post that was,
+// or may have been, published must leave a record first. It returns a WaitError while the record cannot be saved, or
+// while a post that is created again would not be looked up. The post is released without a record if its namespace is
+// being deleted too, or if the record could not be saved for an hour because the store is unavailable or rejects it.
 func (f *Finalizers) Release(ctx context.Context, post *v1alpha1.Post) error {
 	if record.Required(post) || f.hasIdempotencyKey(post) {
 		if err := f.requireMinAge(ctx, post); err != nil {

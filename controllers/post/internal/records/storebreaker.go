@@ -26,9 +26,9 @@ const (
 // errStoreUnavailable is returned instead of a request while the breaker is open.
 var errStoreUnavailable = errors.New("the store did not answer a moment ago")
 
-// evidence collects failures of a store that many objects share. Failures of one object, however many, are no evidence
-// about the others: the cause may be its key, its stored content, or a rule about it. A failure of a second object
-// before any success is.
+// evidence collects failures of a store that many objects share. Failures for one object, however many, say nothing
+// about the others: the cause may be its key, its stored content, or a rule about it. A failure for a second object
+// before any success does.
 type evidence struct {
 	// suspect is the object of the last failure, if any.
 	suspect types.NamespacedName
@@ -52,14 +52,14 @@ func (e *evidence) duration(clock clock.PassiveClock) time.Duration {
 	return clock.Since(e.since)
 }
 
-// isRecordError reports whether an error concerns the record of one post only. The store itself has answered.
+// isRecordError reports whether an error concerns only the record of one post. The store itself has responded.
 func isRecordError(err error) bool {
 	return errors.As(err, new(*unreadable)) || archive.IsRecordError(err)
 }
 
-// storeBreaker is the circuit breaker for all requests about records. A hanging store answers each request only after
-// 15 seconds. While the breaker is open, one request at a time probes the store and all others fail at once; otherwise
-// thousands of deletions would take hours. It opens when the requests for two posts have failed without a success in
+// storeBreaker is the circuit breaker for all requests about records. A hanging store takes 15 seconds to fail each
+// request. While the breaker is open, one request at a time probes the store and all others fail immediately; otherwise
+// thousands of deletions would take hours. It opens when requests for two posts have failed without a success in
 // between.
 type storeBreaker struct {
 	clock clock.PassiveClock
@@ -83,7 +83,7 @@ func (o *storeBreaker) execute(post types.NamespacedName, request func() error) 
 	return err
 }
 
-// allow reports whether a request may be sent. first is set if the request is the probe that all others wait for.
+// allow reports whether a request may be sent. first is true if the request is the probe that all others wait for.
 func (o *storeBreaker) allow() (first, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,7 +118,7 @@ func (o *storeBreaker) recordResult(post types.NamespacedName, first bool, err e
 	switch {
 	case err == nil, isRecordError(err):
 		o.failures, o.failed = evidence{}, time.Time{}
-	case errors.Is(err, context.Canceled): // The process or the reconciliation ends.
+	case errors.Is(err, context.Canceled): // The process or the reconciliation is stopping.
 	default:
 		o.failed = o.clock.Now()
 		o.failures.recordFailure(post, o.failed)

@@ -115,8 +115,8 @@ func newDeliveries(register promauto.Factory) *Deliveries {
 // Watch sets the source whose posts each scrape counts, from its election until it stops.
 func (m *Metrics) Watch(source *Source) { m.source.Store(source) }
 
-// ObserveLateness counts the first call of a target of a scheduled post. due is the scheduled time, moved by the
-// suspensions of the tead.
+// ObserveLateness counts a target's first call in a scheduled post. due is the scheduled time, moved by the team's
+// suspensions.
 func (d *Deliveries) ObserveLateness(conn *v1alpha1.Connection, due, now time.Time) {
 	late := max(now.Sub(due), 0)
 	d.lateness.Observe(late.Seconds())
@@ -157,8 +157,8 @@ func (d *Deliveries) Changed(post *v1alpha1.Post, before *v1alpha1.PostStatus) {
 }
 
 // setAccounts updates the series to the connected accounts, by namespace and platform. New series start at zero, so
-// that the first late or refused post of a team is an increase. The series of removed teams are deleted, so that there
-// are no more than accounts.
+// that a team's first late or refused post is an increase. The series of removed teams are deleted, so that there are
+// never more series than accounts.
 func (m *Metrics) setAccounts(accounts map[account]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
