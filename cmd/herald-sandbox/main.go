@@ -25,7 +25,7 @@ import (
 const (
 	// headerTimeout is the timeout for a request's header. Bodies may take longer, because they may be videos.
 	headerTimeout = 10 * time.Second
-	// shutdownGrace is how long running requests may take after the sandbox was stopped.
+	// shutdownGrace is how long running requests may take after the sandbox was told to stop.
 	shutdownGrace = 3 * time.Second
 )
 
@@ -37,7 +37,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends the process immediately.
+	// A second signal kills the process immediately.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

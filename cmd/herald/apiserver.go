@@ -30,8 +30,8 @@ import (
 	"github.com/herald-social/herald/internal/tracing"
 )
 
-// apiserverHeadroom is the heap growth under load, in bytes, before a garbage collection. Listing 20 posts leaves about
-// 7 KB of garbage.
+// apiserverHeadroom is by how many bytes the heap grows under load before a garbage collection. Listing 20 posts leaves
+// about 7 KB of garbage.
 const apiserverHeadroom = 96 << 20
 
 // runAPIServer serves the REST API and the web application until ctx ends.
@@ -170,7 +170,7 @@ func serveTLS(ctx context.Context, c *configv1alpha1.TLS, log *slog.Logger) (*tl
 	return &tls.Config{GetCertificate: watcher.GetCertificate, MinVersion: tls.VersionTLS12}, nil
 }
 
-// serveMetrics serves the metrics until ctx ends, if they are enabled. As in the manager, the process ends if that
+// serveMetrics serves the metrics until ctx is done, if they are enabled. As in the manager, the process exits if that
 // fails, because no alert would work.
 func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.Metrics, cluster *rest.Config) error {
 	client, err := rest.HTTPClientFor(cluster)
@@ -192,8 +192,8 @@ func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	return nil
 }
 
-// tuneGC makes garbage collections less frequent, unless GOGC is set. It runs after the start, so that the garbage of
-// the start does not count.
+// tuneGC makes garbage collections less frequent, unless GOGC is set. It runs after startup, so that the garbage from
+// starting up does not count.
 func tuneGC() {
 	if os.Getenv("GOGC") == "" {
 		setMinHeapGrowth(apiserverHeadroom)

@@ -7,5 +7,5 @@ package main
 
 import "k8s.io/utils/clock"
 
-// baseClock returns the clock of this machine. Every released build uses it.
+// baseClock returns this machine's clock. Every released build uses it.
 func baseClock() clock.WithTickerAndDelayedExecution { return clock.RealClock{} }

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// apiPatience is how long a starting process waits for the Kubernetes API, alive and not ready. An upgrade of a
-	// control plane takes some minutes. A process that exits instead would wait up to five more minutes in Kubernetes'
-	// restart backoff.
+	// apiPatience is how long a starting process waits for the Kubernetes API, alive but not ready. Upgrading a control
+	// plane takes some minutes. A process that exited instead would wait up to five more minutes in Kubernetes' restart
+	// backoff.
 	apiPatience = 15 * time.Minute
 	// apiPause is the pause between two attempts.
 	apiPause = 2 * time.Second
@@ -29,8 +29,8 @@ const (
 	apiSilence = time.Minute
 )
 
-// waitForCluster waits until the Kubernetes API responds. It returns an error if the API or its resource definitions
-// are too old for this version.
+// waitForCluster waits until the Kubernetes API responds. It returns an error if the API or its CRDs are too old for
+// this version.
 func waitForCluster(ctx context.Context, health configv1alpha1.Endpoint, config *rest.Config, log *slog.Logger) error {
 	stop, err := serveWaiting(ctx, health, log)
 	if err != nil {
@@ -67,8 +67,8 @@ func waitForAPI(ctx context.Context, clk clock.Clock, log *slog.Logger, check fu
 	return nil
 }
 
-// checkCluster returns an error if the Kubernetes API or its resource definitions are too old for this version. It only
-// logs a warning if the process may not read the definitions.
+// checkCluster returns an error if the Kubernetes API or its CRDs are too old for this version. It only logs a warning
+// if the process is not allowed to read the CRDs.
 func checkCluster(ctx context.Context, config *rest.Config, log *slog.Logger) error {
 	err := preflight.Check(ctx, config, crd.Definitions)
 	if errors.Is(err, preflight.ErrUnread) {
@@ -78,7 +78,7 @@ func checkCluster(ctx context.Context, config *rest.Config, log *slog.Logger) er
 	return err
 }
 
-// watchCluster returns a watch of the resource definitions for the lifetime of a process.
+// watchCluster returns a watch of the CRDs for the lifetime of a process.
 func watchCluster(config *rest.Config, log *slog.Logger) *preflight.Watch {
 	return &preflight.Watch{Config: config, Definitions: crd.Definitions, Clock: clock.RealClock{}, Log: log}
 }

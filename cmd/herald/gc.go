@@ -16,14 +16,13 @@ const defaultGCPercent = 100
 // some microseconds.
 const minGCChange = 10
 
-// setMinHeapGrowth reduces the number of garbage collections of a server with a small heap. Go collects when the heap
+// setMinHeapGrowth reduces the number of garbage collections in a server with a small heap. Go collects when the heap
 // has doubled since the last collection: for a small heap, that is many times per second under load, and on one or two
 // processors each may delay a request by several milliseconds. A fixed percentage (GOGC) would also multiply a large
-// heap, and a memory limit (GOMEMLIMIT) is an upper limit only.
+// heap, and a memory limit (GOMEMLIMIT) is only an upper limit.
 //
-// It lets the heap grow by at least the given number of bytes before a collection, even if it is small,
-// until the process ends. A process that allocates little does not grow: Go collects at least every two minutes, and
-// returns free memory.
+// From now on, a heap of any size grows by at least the given number of bytes before a collection. A process that
+// allocates little does not grow: Go collects at least every two minutes, and returns free memory.
 func setMinHeapGrowth(bytes uint64) {
 	k := &gcTuner{
 		bytes: bytes, percent: defaultGCPercent,

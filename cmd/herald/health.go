@@ -23,12 +23,12 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 )
 
-// started is a readiness check. A manager is ready if it works or could take over the lease: its caches are filled and
-// it is not shutting down.
+// started is a readiness check. A manager is ready if it is working or could take over the lease: its caches are filled
+// and it is not shutting down.
 type started struct {
-	// synced waits until the caches are filled or the context ends.
+	// synced waits until the caches are filled or the context is done.
 	synced func(context.Context) bool
-	// clock is the clock of the process; nil is always right.
+	// clock is the process's clock. If nil, the time counts as known.
 	clock   *apiclock.Clock
 	running atomic.Bool
 }
@@ -79,8 +79,8 @@ func listenHealth(ctx context.Context, endpoint configv1alpha1.Endpoint) (net.Li
 	return listener, nil
 }
 
-// addProbes serves the probes of a manager, from before it fills its caches until after it has ended. The probes of
-// controller-runtime would expose the checks and their errors to every client (/readyz/NAME, ?verbose).
+// addProbes serves a manager's probes, from before it fills its caches until after it has stopped. controller-runtime's
+// own probes would expose the checks and their errors to every client (/readyz/NAME, ?verbose).
 func addProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.Endpoint, checks apiserver.ProbeChecks) error {
 	if endpoint.Off() {
 		return nil
@@ -95,7 +95,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.En
 	})
 }
 
-// serveWaiting serves the probes of a process that waits for a dependency: alive and not ready. stop frees the address.
+// serveWaiting serves the probes of a process that waits for a dependency: alive but not ready. stop frees the address.
 func serveWaiting(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) (stop func(), err error) {
 	if endpoint.Off() {
 		return func() {}, nil

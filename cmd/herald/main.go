@@ -37,7 +37,7 @@ const (
 type command struct {
 	name    string
 	summary string
-	// run returns nil when ctx ended it, a usageError for a wrong command line, and flag.ErrHelp after printing help.
+	// run returns nil when ctx stopped it, a usageError for a wrong command line, and flag.ErrHelp after printing help.
 	run func(ctx context.Context, args []string) error
 }
 
@@ -71,7 +71,7 @@ func main() {
 	}
 	runtime.MemProfileRate = profiledEvery
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// During the shutdown, a second signal ends the process immediately.
+	// During shutdown, a second signal kills the process immediately.
 	context.AfterFunc(ctx, stop)
 	os.Exit(dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -155,8 +155,8 @@ func runManager(ctx context.Context, args []string) error {
 	return work(ctx, mgr)
 }
 
-// stopOnError is a watch whose error starts a graceful shutdown. Returned to the manager, the error would keep the
-// lease until the running calls have ended.
+// stopOnError is a watch whose error starts a graceful shutdown. If it were returned to the manager, the manager would
+// keep the lease until the running calls have finished.
 type stopOnError struct {
 	*preflight.Watch
 
@@ -171,8 +171,8 @@ func (o stopOnError) Start(ctx context.Context) error {
 	return nil
 }
 
-// work runs a manager until ctx ends. It returns an error if the lease was lost, the resource definitions are older than
-// this program, or another namespace can be served.
+// work runs a manager until ctx is done. It returns an error if the lease was lost, the CRDs are older than this
+// program, or another namespace can be served.
 func work(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the manager stopped: %w", err)
@@ -187,8 +187,8 @@ func work(ctx context.Context, mgr ctrl.Manager) error {
 var errLeaseLost = errors.New("the lease could not be renewed in time, and another manager may lead now; " +
 	"see whether the Kubernetes API answers, and whether this account may still write its lease")
 
-// cacheSyncTimeout is how long a process may fill its caches, alive and not ready. A million posts take about ten
-// minutes. After controller-runtime's default of two minutes, the process would exit and start from scratch.
+// cacheSyncTimeout is how long a process may take to fill its caches, alive but not ready. A million posts take about
+// ten minutes. With controller-runtime's default of two minutes, the process would exit and start from scratch.
 const cacheSyncTimeout = time.Hour
 
 // managerOptions returns the options that the configuration determines.
@@ -210,8 +210,8 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	}
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))
-	// Finished posts are not cached, to save memory. Of large objects of teams, the cache keeps only the fields that
-	// are used.
+	// Finished posts are not cached, to save memory. Of teams' large objects, the cache keeps only the fields that are
+	// used.
 	options.Cache.DefaultTransform = kubeclient.TransformForCache
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
 		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
@@ -263,12 +263,12 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 	return mgr, nil
 }
 
-// requestTimeout is the timeout of a controller's request. The kernel detects a dead connection only after a quarter of
-// an hour, but claims and records must be retried sooner.
+// requestTimeout is the timeout for a controller's requests. The kernel detects a dead connection only after a quarter
+// of an hour, but claims and records must be retried sooner.
 const requestTimeout = 15 * time.Second
 
-// newClient returns the client of the controllers. The caches share one connection for all watches, which is enough for
-// them; claims and records use many.
+// newClient returns the controllers' client. The caches share one connection for all watches, which is enough for them;
+// claims and records use many.
 func newClient(config *rest.Config, options client.Options) (client.Client, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = requestTimeout

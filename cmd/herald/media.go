@@ -68,8 +68,8 @@ func openStore(c *configv1alpha1.Media) (*store.Store, error) {
 	return store.New(config)
 }
 
-// addBucket returns the bucket's ownership check. It adds a runnable to the manager that reports a bucket of another
-// cluster, unless there is no store.
+// addBucket returns the bucket's ownership check. Unless there is no store, it adds a runnable to the manager that
+// reports if the bucket belongs to another cluster.
 func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*installation.Bucket, error) {
 	from := ""
 	if c != nil {

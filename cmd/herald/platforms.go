@@ -71,11 +71,11 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 	return registry, nil
 }
 
-// addresses are the addresses of a simulated platform. They are empty without the sandbox.
+// addresses are the URLs of a simulated platform. They are empty without the sandbox.
 type addresses struct{ api, web, facebook, upload string }
 
-// sandboxed returns the addresses of a platform in the sandbox, which serves each platform at its name, and the hosts of
-// Facebook below Instagram.
+// sandboxed returns a platform's URLs in the sandbox, which serves each platform at its name, and Facebook's hosts
+// below Instagram.
 func sandboxed(sandbox *configv1alpha1.Sandbox, platform v1alpha1.Platform) addresses {
 	if sandbox.URL == "" {
 		return addresses{}
@@ -91,7 +91,7 @@ func sandboxed(sandbox *configv1alpha1.Sandbox, platform v1alpha1.Platform) addr
 // facebookGraph is the path of Facebook's graph below the sandbox's Instagram.
 const facebookGraph = "/graph.facebook.com"
 
-// instagramConsent returns the address of the consent page of a login.
+// instagramConsent returns the URL of a login's consent page.
 func (a addresses) instagramConsent(login string) string {
 	if a.web != "" && instagram.Login(login) == instagram.FacebookLogin {
 		return a.web + facebookGraph
@@ -116,9 +116,9 @@ func appsOf(config *configv1alpha1.Platforms, secrets *secrets) credentials.Apps
 // secrets opens the secrets of the platforms' apps; nil opens none.
 type secrets struct {
 	log *slog.Logger
-	// optional is true if an unreadable secret does not prevent the start.
+	// optional is true if an unreadable secret does not prevent startup.
 	optional bool
-	// err names the secrets that could not be read at the start.
+	// err names the secrets that could not be read at startup.
 	err error
 	// opened caches the functions that read opened secrets, by platform.
 	opened map[string]func() string

@@ -12,7 +12,7 @@ import (
 )
 
 // crashPoint returns a function that calls the test at HERALD_CRASH_HOOK at each failpoint and waits for its response.
-// Meanwhile, the test may kill this process or cut a connection. Only the build for the crash matrix has it.
+// In the meantime, the test may kill this process or cut a connection. Only the build for the crash matrix has it.
 func crashPoint() func(string) {
 	hook := os.Getenv("HERALD_CRASH_HOOK")
 	if hook == "" {

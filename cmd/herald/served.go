@@ -23,24 +23,26 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// absentEvery is the interval at which a manager checks whether it may work in a namespace that it left out at its start.
+// absentEvery is how often a manager checks whether it may now work in a namespace that it left out at startup.
 const absentEvery = time.Minute
 
-// errNamespaceServed ends a manager that may work in a namespace which it left out at its start. Its container starts again.
+// errNamespaceServed stops a manager that may now work in a namespace that it left out at startup. Its container starts
+// again.
 var errNamespaceServed = errors.New("a namespace of the configuration can be served now; the manager starts again with it")
 
-// servedNamespaces are the namespaces of the configuration that the manager has a Role in, and those that it leaves out. A namespace that
-// was deleted, or never created, has none: its caches would never fill, and the teams of the others would wait for them.
+// servedNamespaces are the configured namespaces in which the manager has a Role, and those that it leaves out. A
+// namespace that was deleted, or never created, has no Role: its caches would never fill, and teams in other namespaces
+// would wait for them.
 type servedNamespaces struct {
 	reviews authorizationclient.SelfSubjectAccessReviewInterface
 	clock   clock.WithTicker
 	absent  []string
-	// stop ends the process with a reason.
+	// stop stops the process with a reason.
 	stop context.CancelCauseFunc
 }
 
-// newServedNamespaces asks the Kubernetes API for each namespace of the configuration, and leaves those without rights out of it. The error
-// says so if none is left.
+// newServedNamespaces asks the Kubernetes API about each configured namespace, and leaves out those without rights. It
+// returns an error if none is left.
 func newServedNamespaces(ctx context.Context, cluster *rest.Config, c *configv1alpha1.ManagerConfiguration, clk clock.WithTicker,
 	stop context.CancelCauseFunc, log *slog.Logger,
 ) (*servedNamespaces, error) {
@@ -90,7 +92,7 @@ func (s *servedNamespaces) allowed(ctx context.Context, namespace string) (bool,
 
 var _ manager.LeaderElectionRunnable = (*servedNamespaces)(nil)
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: each replica has caches of its own.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. Each replica has its own caches.
 func (*servedNamespaces) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable. It stops the process once the account has rights in a namespace that was left out.

@@ -120,7 +120,7 @@ func add(mgr ctrl.Manager, c controller, err error) error {
 	return c.SetupWithManager(mgr)
 }
 
-// postOptions returns the options that only need the configuration, and those that need nothing.
+// postOptions returns the options that need only the configuration, or nothing at all.
 func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 	return post.Options{
 		MaxConcurrentReconciles: c.Concurrency.Posts, MaxUploads: c.Concurrency.Uploads,

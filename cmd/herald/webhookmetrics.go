@@ -33,7 +33,7 @@ func webhookServed(check func() error) prometheus.Collector {
 	})
 }
 
-// trustTimeout is the timeout of a scrape that reads the certificate and the configuration.
+// trustTimeout is the timeout for a scrape that reads the certificate and the configuration.
 const trustTimeout = 2 * time.Second
 
 var (
@@ -47,7 +47,7 @@ var (
 // called, because its certificate has expired or its configuration has another CA. It checks at each scrape, and logs a
 // change of the result.
 type webhookTrust struct {
-	// address is the address of the webhook, and configuration the name of its configuration.
+	// address is the webhook's address, and configuration is the name of its configuration.
 	address, configuration string
 	reader                 client.Reader
 	clock                  clock.PassiveClock

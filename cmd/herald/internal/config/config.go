@@ -22,7 +22,7 @@ import (
 
 // Mistake is one mistake in a file.
 type Mistake struct {
-	// Line is its line, starting at 1; the line of the section if a field is missing.
+	// Line is the mistake's line, starting at 1, or the section's line if a field is missing.
 	Line int
 	// Path is the field, such as media.endpoint; empty for the whole file.
 	Path string

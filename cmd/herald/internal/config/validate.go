@@ -250,7 +250,7 @@ func (j *validator) tracing(t *configv1alpha1.Tracing) {
 	}
 }
 
-// loginConfig validates the ID of a configuration of Facebook Login for Business.
+// loginConfig validates a configuration ID of Facebook Login for Business.
 func (j *validator) loginConfig(path string, p *configv1alpha1.Platform) {
 	if path != "platforms.facebook" && (path != "platforms.instagram" || p.Login != "facebook") {
 		j.report(path+".loginConfigID", "only Facebook's login has such configurations", "remove it")

@@ -1,11 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lease implements the lease of the leading manager.
+// Package lease implements the leading manager's lease.
 //
-// The claim of a post, not the lease, prevents two managers from publishing it twice. The lease only decides which
-// manager works, and has to change hands quickly. client-go's election polls the lease every few seconds, releases it
-// after the process has ended, and exits a process that cannot renew it, even during calls to platforms. This lock
+// A post's claim, not the lease, prevents two managers from publishing it twice. The lease only decides which manager
+// works, and has to change hands quickly. client-go's election polls the lease every few seconds, releases it after the
+// process has stopped working, and exits a process that cannot renew it, even during calls to platforms. This lock
 // releases the lease as soon as a shutdown starts, shuts down gracefully if the lease cannot be renewed, and watches
 // the lease while waiting for it.
 package lease
@@ -31,20 +31,20 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// overdue is how long a leader may outlive its lease. By then the election has ended a healthy process. client-go's own
-// check uses the same value.
+// overdue is how long a leader may outlive its lease. By then the election has stopped a healthy process. client-go's
+// own check uses the same value.
 const overdue = 20 * time.Second
 
 // tries is the number of requests that must fit into the renew deadline: a write, a read after it, and a margin that
 // lets the watchdog act first.
 const tries = 3
 
-// Lock is the lease of one process. Its check detects a leader that has outlived the lease: a process whose election
-// hangs would still consider itself leader, and the liveness probe restarts it.
+// Lock is one process's lease. Its check detects a leader that has outlived the lease: a process whose election hangs
+// would still consider itself the leader, and the liveness probe restarts it.
 type Lock struct {
 	resourcelock.Interface
 
-	// watch returns the changes of the lease, starting with its current state.
+	// watch returns the changes to the lease, starting with its current state.
 	watch    func(context.Context) (watch.Interface, error)
 	duration time.Duration
 	clock    clock.WithDelayedExecution
@@ -57,10 +57,10 @@ type Lock struct {
 	writing sync.Mutex
 
 	mu sync.Mutex
-	// renewed is the time of this process's last write as leader; zero if it does not lead.
+	// renewed is when this process last wrote the lease as leader, or zero if it does not lead.
 	renewed time.Time
-	// ended is set once the lease was released or lost. The lease is not renewed after that. The election still
-	// considers this process the leader until the process has ended.
+	// ended is set once the lease has been released or lost. After that, it is not renewed. The election still considers
+	// this process the leader until the process exits.
 	ended bool
 	// holds is true while the lease may name this process as holder.
 	holds    bool
@@ -79,12 +79,12 @@ type Options struct {
 	Role string
 	// Times configures the election.
 	Times configv1alpha1.LeaderElection
-	// Stop starts the shutdown of the process. It is called when the lease cannot be renewed.
+	// Stop starts shutting the process down. It is called when the lease cannot be renewed.
 	Stop  func()
 	Clock clock.WithDelayedExecution
 }
 
-// New returns the lock of a lease.
+// New returns a lock for the lease.
 func New(o Options) (*Lock, error) {
 	config := rest.CopyConfig(o.Config)
 	// Use separate connections: a broken shared HTTP/2 connection would be detected only after the lease has expired.
@@ -127,8 +127,8 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, l.Interface.Create)
 }
 
-// Update implements resourcelock.Interface. It does nothing once the lease was released or lost, because the election
-// is unaware of that and must not acquire the lease again.
+// Update implements resourcelock.Interface. It does nothing once the lease has been released or lost, because the
+// election is unaware of that and must not acquire the lease again.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -141,7 +141,8 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return nil
 }
 
-// write writes the record with the current time. The election sets its time before the request, which may take long.
+// write writes the record with the current time. The election sets its time before the request, which may take a long
+// time.
 func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, to func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	now := l.clock.Now()
 	record.RenewTime = metav1.NewTime(now)
@@ -259,8 +260,8 @@ func (l *Lock) mayHold() bool {
 
 func (l *Lock) leads() bool { return !l.lastRenewed().IsZero() }
 
-// set records the time of this process's last write as leader, zero if it does not lead, and whether the lease may name
-// it as holder.
+// set records when this process last wrote the lease as leader, or zero if it does not lead, and whether the lease may
+// name it as holder.
 func (l *Lock) set(renewed time.Time, holds bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -280,14 +281,14 @@ func (l *Lock) set(renewed time.Time, holds bool) {
 	l.watchdog = l.clock.AfterFunc(l.renewDeadline, func() { l.expire(renewed) })
 }
 
-// lastRenewed returns the time of this process's last write as leader; zero if it does not lead.
+// lastRenewed returns when this process last wrote the lease as leader, or zero if it does not lead.
 func (l *Lock) lastRenewed() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.renewed
 }
 
-// expire stops the process if it leads and has not renewed the lease since.
+// expire stops the process if it leads and has not renewed the lease since the given time.
 func (l *Lock) expire(since time.Time) {
 	l.mu.Lock()
 	current := !l.ended && !since.IsZero() && l.renewed.Equal(since)

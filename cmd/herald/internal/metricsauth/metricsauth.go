@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metricsauth restricts the metrics endpoint to accounts with permission in Kubernetes. It resolves the token
-// (TokenReview) and checks the account's access to the path (SubjectAccessReview), as kube-rbac-proxy does.
+// Package metricsauth restricts the metrics endpoint to accounts that have permission in Kubernetes. It resolves the
+// token (TokenReview) and checks the account's access to the path (SubjectAccessReview), as kube-rbac-proxy does.
 //
-// Every client in the cluster can reach the port, and each review is a request with the account of the process. Unknown
+// Every client in the cluster can reach the port, and each review is a request with the process's own account. Unknown
 // clients are therefore limited before any review: by the format of the token, by address, and by the number of
 // concurrent reviews. Accounts that were allowed before do not wait behind unknown clients.
 //
@@ -50,7 +50,7 @@ const (
 	// be many, and evict only one another.
 	rememberedAllowed = 128
 	rememberedDenied  = 1024
-	// reviewsPerMinute is the rate limit of one address for unknown tokens.
+	// reviewsPerMinute is the rate limit for unknown tokens from one address.
 	reviewsPerMinute = 30
 	// maxConcurrentReviews limits the concurrent reviews of unknown tokens. Known tokens have a separate limit of the
 	// same size.

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight checks at the start of a process whether the Kubernetes API supports this version of Herald. An API
-// that is too old drops unknown fields silently.
+// Package preflight checks at startup whether the Kubernetes API supports this version of Herald. An API that is too
+// old silently drops unknown fields.
 package preflight
 
 import (
@@ -29,21 +29,20 @@ const Oldest = "1.32"
 
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get,resourceNames=apikeys.social.herald.dev;connections.social.herald.dev;media.social.herald.dev;oauthgrants.social.herald.dev;posts.social.herald.dev;teams.social.herald.dev;usages.social.herald.dev
 
-// definitionsPath is the API path of resource definitions.
+// definitionsPath is the API path of CRDs.
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// apply is the remedy for outdated resource definitions.
+// apply is the remedy for outdated CRDs.
 const apply = "kubectl apply --server-side -f config/crd/bases, or the chart with crds.enabled"
 
-// ErrUnread means that the resource definitions could not be compared, because this account may not read them.
+// ErrUnread means that the CRDs could not be compared, because this account is not allowed to read them.
 var ErrUnread = errors.New("the resource definitions cannot be compared with this version")
 
-// ErrOlder means that a served resource definition lacks something that this program needs.
+// ErrOlder means that a served CRD lacks something that this program needs.
 var ErrOlder = errors.New("is older than this program")
 
-// Check returns an error with a remedy if the version of the Kubernetes API or its resource definitions are too old,
-// and ErrUnavailable if it does not serve the resources yet. definitions are the definitions that this program was
-// built with.
+// Check returns an error with a remedy if the Kubernetes API or its CRDs are too old, and ErrUnavailable if it does not
+// serve the resources yet. definitions are the CRDs that this program was built with.
 func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 	wanted, err := read(definitions)
 	if err != nil {
@@ -74,7 +73,7 @@ func connect(config *rest.Config) (*discovery.DiscoveryClient, error) {
 	return client, nil
 }
 
-// compare returns an error if the version of the Kubernetes API or its resource definitions are too old.
+// compare returns an error if the Kubernetes API or its CRDs are too old.
 func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*apiextensionsv1.CustomResourceDefinition) error {
 	serverVersion, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
@@ -131,7 +130,7 @@ func checkServed(ctx context.Context, client rest.Interface, definitions []*apie
 	return nil
 }
 
-// servedUnder returns the names of the resources that the Kubernetes API serves under a path; none if it does not know
+// servedUnder returns the names of the resources that the Kubernetes API serves under path, or none if it does not know
 // the path.
 func servedUnder(ctx context.Context, client rest.Interface, path string) (names []string, err error) {
 	data, err := client.Get().AbsPath(path).DoRaw(ctx)
@@ -185,8 +184,8 @@ func read(definitions fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error
 // mostMissing limits the fields that a message names.
 const mostMissing = 5
 
-// missing names the versions, fields and selectable fields that the served definition lacks. It ignores additional
-// ones, which come from a newer version.
+// missing names the versions, fields and selectable fields that the served CRD lacks. It ignores additional ones, which
+// come from a newer version.
 func missing(want, served *apiextensionsv1.CustomResourceDefinition) (lacks []string) {
 	for i := range want.Spec.Versions {
 		w := &want.Spec.Versions[i]

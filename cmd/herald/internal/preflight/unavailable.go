@@ -11,13 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// answerWithin is the timeout of one request of a check.
+// answerWithin is the timeout for one request in a check.
 const answerWithin = 10 * time.Second
 
 // ErrUnavailable means that the Kubernetes API did not respond, or failed in a way that may be transient.
 var ErrUnavailable = errors.New("the Kubernetes API does not answer")
 
-// asUnavailable wraps an error of a request with ErrUnavailable, unless it is a decision of the Kubernetes API.
+// asUnavailable wraps a request's error with ErrUnavailable, unless it is a decision by the Kubernetes API.
 func asUnavailable(err error) error {
 	var decided apierrors.APIStatus
 	passes := !errors.As(err, &decided) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||

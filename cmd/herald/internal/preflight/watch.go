@@ -18,14 +18,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// checkInterval is how often a Watch checks the resource definitions for changes.
+// checkInterval is how often a Watch checks the CRDs for changes.
 const checkInterval = 15 * time.Second
 
 // onlyMetadata is the Accept header for an object without its content.
 const onlyMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-// Watch checks the resource definitions while a process runs. Older definitions, such as after the rollback of another
-// release, drop the data that this program records.
+// Watch checks the CRDs while a process runs. Older CRDs, for example after another release was rolled back, drop data
+// that this program records.
 type Watch struct {
 	Config      *rest.Config
 	Definitions fs.FS
@@ -33,8 +33,8 @@ type Watch struct {
 	Log         *slog.Logger
 }
 
-// Start checks until ctx ends. It returns an error once a served definition is older than this program, so that the
-// process exits and reports the error at each start until it is fixed. It ignores all other problems.
+// Start checks until ctx is done. It returns an error once a served CRD is older than this program, so that the process
+// exits and reports the error at each start until it is fixed. It ignores all other problems.
 func (w *Watch) Start(ctx context.Context) error {
 	client, err := connect(w.Config)
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *Watch) Start(ctx context.Context) error {
 	}
 }
 
-// compare reads this program's definitions for each comparison, because they are large and rarely needed.
+// compare reads this program's CRDs for each comparison, because they are large and rarely needed.
 func (w *Watch) compare(ctx context.Context, client *discovery.DiscoveryClient) error {
 	wanted, err := read(w.Definitions)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *Watch) compare(ctx context.Context, client *discovery.DiscoveryClient) 
 	return compare(ctx, client, wanted)
 }
 
-// names returns the names of the definitions. It does not keep the definitions, because they are large.
+// names returns the names of the CRDs. It does not keep the CRDs, because they are large.
 func (w *Watch) names() (names []string, err error) {
 	definitions, err := read(w.Definitions)
 	for _, definition := range definitions {
@@ -91,7 +91,7 @@ func (w *Watch) names() (names []string, err error) {
 // NeedLeaderElection returns false: every replica checks.
 func (w *Watch) NeedLeaderElection() bool { return false }
 
-// resourceVersion returns the resourceVersion of a resource definition; "" if it cannot be read.
+// resourceVersion returns a CRD's resourceVersion, or "" if it cannot be read.
 func resourceVersion(ctx context.Context, client rest.Interface, name string) string {
 	data, err := client.Get().AbsPath(definitionsPath, name).SetHeader("Accept", onlyMetadata).DoRaw(ctx)
 	var object metav1.PartialObjectMetadata

@@ -52,7 +52,7 @@ func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []erro
 			// The list took longer than etcd keeps its revision. Released objects are not released again.
 			here, problems, err = r.releaseIn(ctx, k, namespace, wanted)
 		}
-		// If the definitions are gone, the objects are gone too.
+		// If the CRDs are gone, the objects are gone too.
 		if client.IgnoreNotFound(err) != nil {
 			return 0, nil, err
 		}
@@ -100,7 +100,7 @@ func (r *run) nameFilter(ctx context.Context, k kind) (func(name string) bool, e
 	return func(name string) bool { return ours[name] }, nil
 }
 
-// eachTeam calls f for each Team and its namespace. If the definitions are gone, there are no Teams.
+// eachTeam calls f for each Team and its namespace. If the CRDs are gone, there are no Teams.
 func (r *run) eachTeam(ctx context.Context, f func(team *unstructured.Unstructured, namespace string)) error {
 	objects := r.dynamic.Resource(v1alpha1.GroupVersion.WithResource(teams))
 	return client.IgnoreNotFound(kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {

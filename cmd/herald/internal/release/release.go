@@ -32,7 +32,7 @@ var prefix = v1alpha1.GroupVersion.Group + "/"
 
 const (
 	// rounds limits how often all objects are read. The first round removes finalizers and the last one finds none; the
-	// rounds in between handle objects that were created meanwhile.
+	// rounds in between handle objects that were created in the meantime.
 	rounds = 5
 	// maxNamed limits the object names in a message.
 	maxNamed = 10

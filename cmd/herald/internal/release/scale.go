@@ -33,8 +33,8 @@ type Scaler struct {
 	Out io.Writer
 }
 
-// Down scales Deployments to 0 and waits up to patience until their pods have ended. The manager's pod finishes its
-// running calls and records their outcomes. A Deployment that does not exist has no pods.
+// Down scales Deployments to 0 and waits up to patience until their pods have terminated. The manager's pod finishes
+// its running calls and records their outcomes. A Deployment that does not exist has no pods.
 func (s *Scaler) Down(ctx context.Context, names []string, patience time.Duration) error {
 	selectors := map[string]string{}
 	for _, name := range names {
@@ -53,7 +53,7 @@ func (s *Scaler) Down(ctx context.Context, names []string, patience time.Duratio
 	return nil
 }
 
-// waitPodsEnded waits until the pods of a Deployment have ended.
+// waitPodsEnded waits until a Deployment's pods have terminated.
 func (s *Scaler) waitPodsEnded(ctx context.Context, name, selector string, until time.Time) error {
 	for selector != "" {
 		left, err := s.pods(ctx, selector)
@@ -102,7 +102,7 @@ func (s *Scaler) toZero(ctx context.Context, name string) (selector string, err 
 	return selector, err
 }
 
-// pods returns the names of the pods that have not ended.
+// pods returns the names of the pods that have not terminated.
 func (s *Scaler) pods(ctx context.Context, selector string) (names []string, err error) {
 	found, err := s.Pods.Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
