@@ -52,9 +52,9 @@ type Options struct {
 	// Elapsed returns how long the machine has been running since a fixed moment, as timers count it. The default is its
 	// monotonic clock.
 	Elapsed func() time.Duration
-	// Registerer registers the metric; nil disables it.
+	// Registerer registers the metric. If nil, there is none.
 	Registerer prometheus.Registerer
-	// Log receives corrections; nil discards them.
+	// Log receives corrections. If nil, they are discarded.
 	Log *slog.Logger
 }
 

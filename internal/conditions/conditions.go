@@ -79,7 +79,7 @@ func IsReady(conditions []metav1.Condition) bool {
 	return meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady)
 }
 
-// Since returns when the Ready condition last changed its status; zero before there is one.
+// Since returns when the Ready condition last changed its status, or zero before there is one.
 func Since(conditions []metav1.Condition) time.Time {
 	if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); ready != nil {
 		return ready.LastTransitionTime.Time

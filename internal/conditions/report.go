@@ -36,7 +36,7 @@ type Status interface{ GetConditions() []metav1.Condition }
 type Reporter struct {
 	// Client writes the status.
 	Client client.Client
-	// Events receives the events. It must come from NewEventRecorder; nil emits none.
+	// Events receives the events. It must come from NewEventRecorder. If nil, none are emitted.
 	Events events.EventRecorder
 	// Action is the events' action.
 	Action string

@@ -71,7 +71,7 @@ type Options struct {
 	Lease types.NamespacedName
 	// Clock is the Kubernetes API's clock.
 	Clock clock.WithTicker
-	// Registerer registers the metric; nil disables it.
+	// Registerer registers the metric. If nil, there is none.
 	Registerer prometheus.Registerer
 }
 

@@ -41,13 +41,13 @@ const (
 
 // Options configure a Client. Outside of tests, use the zero value.
 type Options struct {
-	// Timeout is the timeout of one download as a whole; defaults to DefaultTimeout.
+	// Timeout is the timeout of one download as a whole. It defaults to DefaultTimeout.
 	Timeout time.Duration
-	// StallTimeout is how long a server may send fewer than MinSpeed bytes per second; defaults to DefaultStallTimeout.
+	// StallTimeout is how long a server may send fewer than MinSpeed bytes per second. It defaults to DefaultStallTimeout.
 	StallTimeout time.Duration
 	// Allow returns an error if an address is forbidden. It defaults to publicaddr.Check.
 	Allow func(netip.Addr) error
-	// Roots are the trusted certificate authorities; defaults to the system's.
+	// Roots are the trusted certificate authorities. They default to the system's.
 	Roots *x509.CertPool
 }
 
