@@ -61,7 +61,7 @@ type Options struct {
 	// 404. The path is secret because responses reveal the namespace's accounts and files, and the API server presents no
 	// client certificate to webhooks. If SecretPath is nil, PostPath serves all clients.
 	SecretPath func() string
-	// Budgets enforces the budgets of teams; nil enforces none.
+	// Budgets enforces the budgets of teams. If nil, none are enforced.
 	Budgets *Budgets
 	// Namespaces are the namespaces that this installation serves. Posts in other namespaces are admitted.
 	Namespaces configv1alpha1.Namespaces

@@ -62,7 +62,7 @@ type Options struct {
 	Owned func(ctx context.Context, namespace string) (bool, error)
 	// Namespaces are the watched namespaces; empty means all.
 	Namespaces configv1alpha1.Namespaces
-	// Events records the events of keys; nil emits none.
+	// Events records the events of keys. If nil, none are emitted.
 	Events events.EventRecorder
 	// MaxConcurrentReconciles limits the keys reconciled concurrently (default 1).
 	MaxConcurrentReconciles int

@@ -133,7 +133,7 @@ func expired(key *v1alpha1.APIKey, now time.Time) bool {
 	return end != nil && !now.Before(end.Time)
 }
 
-// lastExpiry returns when the last token of a key expires; nil if one never does.
+// lastExpiry returns when the last token of a key expires, or nil if one never does.
 func lastExpiry(key *v1alpha1.APIKey) *v1alpha1.Time {
 	var last *v1alpha1.Time
 	for _, token := range key.WantedTokens() {

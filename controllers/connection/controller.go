@@ -69,20 +69,20 @@ type Options struct {
 	Store *credentials.Store
 	// Renewed is called after a renewed token has replaced the old one. It is optional.
 	Renewed func(old, renewed credentials.Token)
-	// Events records the events of connections; nil emits none.
+	// Events records the events of connections. If nil, none are emitted.
 	Events events.EventRecorder
 	// Owned reports whether a team owns a namespace. Accounts in other namespaces are not used.
 	Owned func(ctx context.Context, namespace string) (bool, error)
 	// Owner returns the team that owns a namespace, or nil. The team's plan may limit the number of accounts. If Owner is
 	// nil, there is no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// Metrics exposes the state of connections; nil exposes nothing.
+	// Metrics exposes the state of connections. If nil, nothing is exposed.
 	Metrics *Metrics
-	// Unlisted counts platform errors whose code is in no table; nil counts nothing.
+	// Unlisted counts platform errors whose code is in no table. If nil, nothing is counted.
 	Unlisted *unlisted.Counter
 	// Namespaces are the watched namespaces; empty means all.
 	Namespaces configv1alpha1.Namespaces
-	// Spool persists renewed tokens across restarts until they are stored; nil persists none.
+	// Spool persists renewed tokens across restarts until they are stored. If nil, none are persisted.
 	Spool *credentials.Spool
 	// Grace is the manager's shutdown timeout. Renewed tokens are still stored within it.
 	Grace time.Duration

@@ -104,13 +104,13 @@ type Options struct {
 	// Owner returns the team that owns a namespace, or nil. The team's budget limits the pending files. If Owner is
 	// nil, there is no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// Requests stores the requests with an Idempotency-Key whose Media were deleted; nil stores none.
+	// Requests stores the requests with an Idempotency-Key whose Media were deleted. If nil, none are stored.
 	Requests Requests
 	// Clock is the clock of the process.
 	Clock clock.WithTicker
-	// Events records the events of Media; nil emits none.
+	// Events records the events of Media. If nil, none are emitted.
 	Events events.EventRecorder
-	// Metrics counts uploads, fetches and removals; nil counts nothing.
+	// Metrics counts uploads, fetches and removals. If nil, nothing is counted.
 	Metrics *Metrics
 	// MaxConcurrentReconciles limits the Media reconciled concurrently, which mostly wait for the store (default 16).
 	// MaxFetches limits concurrent fetches (default 8), so that workers remain for uploads.

@@ -124,7 +124,7 @@ func (r *Reconciler) reportAbandoned(m *v1alpha1.Media, ending bool) {
 	r.Events.Eventf(m, nil, corev1.EventTypeWarning, v1alpha1.ReasonFileAbandoned, "Reconcile", "%s", note)
 }
 
-// drop deletes the file and its renditions from the store; a missing file is no error.
+// drop deletes the file and its renditions from the store; a missing file is not an error.
 func (r *Reconciler) drop(ctx context.Context, m *v1alpha1.Media) error {
 	if err := r.discard(ctx, m); err != nil && !errors.Is(err, store.ErrNone) {
 		return fmt.Errorf("cannot delete the media file from the store: %w", err)

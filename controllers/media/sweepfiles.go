@@ -193,7 +193,7 @@ func awaitsRestore(stored, namespaceMade, now time.Time) bool {
 	return stored.Before(namespaceMade) && now.Before(namespaceMade.Add(restoreWithin))
 }
 
-// createdAt returns when a namespace was created; zero if it is gone.
+// createdAt returns when a namespace was created, or zero if it is gone.
 func (s *sweeper) createdAt(ctx context.Context, name string) (time.Time, error) {
 	namespace, err := kubeclient.ReadNamespace(ctx, s.APIReader, name)
 	if namespace == nil {

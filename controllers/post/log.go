@@ -53,7 +53,7 @@ func logTargets(log logr.Logger, post *v1alpha1.Post, before *v1alpha1.PostStatu
 	}
 }
 
-// logMessage returns the message about a target that waits or has failed; empty for any other.
+// logMessage returns the message about a target that waits or has failed, or empty for any other.
 func logMessage(t *v1alpha1.TargetStatus) string {
 	if t.Blocked == nil {
 		return ""
@@ -104,7 +104,7 @@ func targetFields(post *v1alpha1.Post, t *v1alpha1.TargetStatus) []any {
 	return fields
 }
 
-// lateness returns the time since a post was due, in whole seconds; zero if it is not due, or a draft.
+// lateness returns the time since a post was due, in whole seconds, or zero if it is not due, or a draft.
 func lateness(post *v1alpha1.Post, now time.Time) time.Duration {
 	if post.Spec.Draft {
 		return 0

@@ -80,8 +80,8 @@ type Options struct {
 	Platforms platforms.Registry
 	// Tokens returns access tokens of connections.
 	Tokens Tokens
-	// Apps holds the ids of the installation's own apps. App-wide rate limits are only accepted for these apps; nil
-	// accepts none.
+	// Apps holds the ids of the installation's own apps. App-wide rate limits are only accepted for these apps. If nil,
+	// none are accepted.
 	Apps credentials.Apps
 	// Files reads the media files of posts.
 	Files Files
@@ -93,7 +93,7 @@ type Options struct {
 	// end of a sentence.
 	Conversions Conversions
 	Unconverted string
-	// TeamMedia returns the media settings of the team that owns a namespace; nil uses the defaults.
+	// TeamMedia returns the media settings of the team that owns a namespace. If nil, the defaults apply.
 	TeamMedia func(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error)
 	// Owned reports whether a team owns a namespace. Nothing is sent from other namespaces.
 	Owned func(ctx context.Context, namespace string) (bool, error)
@@ -101,7 +101,7 @@ type Options struct {
 	// team. SuspendAll suspends all teams; nil never does.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
 	SuspendAll *installation.Suspension
-	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong; nil if the clock never jumps.
+	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong. It is nil if  the clock never jumps.
 	Clock clock.WithTicker
 	Jumps *apiclock.Jumps
 	// NewID returns a unique id for an attempt.
@@ -109,21 +109,21 @@ type Options struct {
 	// Records stores the outcomes of posts beyond their deletion. If it is nil, a post that is deleted and created
 	// again is published again.
 	Records *Records
-	// Rollback returns the rollback state of the cluster, and may block until it is known; nil if the cluster is never
+	// Rollback returns the rollback state of the cluster, and may block until it is known. It is nil if the cluster is never
 	// rolled back.
 	Rollback func(ctx context.Context) (rollback.Status, error)
-	// Plans counts the usage that the teams' plans limit; nil sets no limits.
+	// Plans counts the usage that the teams' plans limit. If nil, there is no limit.
 	Plans *Plans
-	// Events records events for the post's owner; nil records none.
+	// Events records events for the post's owner. If nil, none are recorded.
 	Events events.EventRecorder
-	// Metrics holds the metrics of the reconciler; nil exports none.
+	// Metrics holds the metrics of the reconciler. If nil, none are exported.
 	Metrics *Metrics
-	// Unlisted counts platform errors that are missing from the error tables; nil counts none.
+	// Unlisted counts platform errors that are missing from the error tables. If nil, none are counted.
 	Unlisted *unlisted.Counter
 	// Stopping is closed when the shutdown of this process starts; nil is never closed. After that another process may
 	// report the gauges.
 	Stopping <-chan struct{}
-	// Tracer traces reconciliations; nil traces none.
+	// Tracer traces reconciliations. If nil, none are traced.
 	Tracer *tracing.Tracer
 	// MaxConcurrentReconciles is the number of posts that are reconciled concurrently (default 256).
 	MaxConcurrentReconciles int
@@ -147,7 +147,7 @@ type Options struct {
 	RecordFor time.Duration
 	// Namespaces are the namespaces that this installation serves.
 	Namespaces configv1alpha1.Namespaces
-	// Failpoint is called at named points of the delivery, for tests that kill the process there; nil does nothing.
+	// Failpoint is called at named points of the delivery, for tests that kill the process there. If nil, nothing happens.
 	Failpoint func(point string)
 }
 

@@ -32,7 +32,7 @@ type postState struct {
 	recordRequested bool
 	// quotaBackoff is the backoff for counting plan usage; nil after a success.
 	quotaBackoff *wait.Backoff
-	// warnAt is the time of the delayed warning that the post has no Team; zero if there is none.
+	// warnAt is the time of the delayed warning that the post has no Team, or zero if there is none.
 	warnAt time.Time
 }
 

@@ -26,7 +26,7 @@ type postQueue struct {
 	states *postStates
 	// priorities orders the posts that are due at the same time.
 	priorities *dispatch.Sequencer
-	// queue is the queue of the controller; nil before its start.
+	// queue is the queue of the controller, or nil before its start.
 	queue atomic.Pointer[workqueue]
 }
 

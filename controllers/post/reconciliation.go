@@ -49,8 +49,8 @@ type reconciliation struct {
 	// wrote is set after a write to the post, whose watch event triggers the next reconciliation. calledPlatform is set
 	// after a call to a platform or to the archive.
 	wrote, calledPlatform bool
-	// wait holds the time of the next reconciliation if nothing was written, and quotaRetryAt the time of the next try
-	// to count plan usage; zero if no count has failed.
+	// wait holds the time of the next reconciliation if nothing was written, and quotaRetryAt the time of the next try to
+	// count plan usage, or zero if no count has failed.
 	wait         delivery.Wait
 	quotaRetryAt time.Time
 }

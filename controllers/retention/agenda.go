@@ -38,7 +38,7 @@ type agenda struct {
 	// due is sorted by time, and complete until covered.
 	due     []entry
 	covered time.Time
-	// unread is the first day whose posts may not all have been read; zero if no day was read.
+	// unread is the first day whose posts may not all have been read, or zero if no day was read.
 	unread time.Time
 	// reviewAt is the time of the next review of earlier days.
 	reviewAt time.Time
@@ -155,7 +155,7 @@ func (a *agenda) popDue(now time.Time, most int) []entry {
 	return taken
 }
 
-// late returns how long the first post has been due; zero if none is.
+// late returns how long the first post has been due, or zero if none is.
 func (a *agenda) late(now time.Time) (late time.Duration) {
 	for _, e := range a.due {
 		since, ok := a.overdueSince[e.name]

@@ -61,9 +61,9 @@ type Options struct {
 	PostsPerSecond int
 	// ClockMargin is the allowed clock skew (default 2 s).
 	ClockMargin time.Duration
-	// Metrics exposes the state of the sweeps; nil exposes nothing.
+	// Metrics exposes the state of the sweeps. If nil, nothing is exposed.
 	Metrics *Metrics
-	// Failpoint is called at named points of the removal, for tests that kill the process there; nil does nothing.
+	// Failpoint is called at named points of the removal, for tests that kill the process there. If nil, nothing happens.
 	Failpoint func(point string)
 }
 

@@ -24,7 +24,7 @@ const (
 	clocksDiffer = time.Minute
 )
 
-// openSince is the start of the oldest open call of a team's posts; zero if there is none.
+// openSince is the start of the oldest open call of a team's posts, or zero if there is none.
 type openSince time.Time
 
 // oldestOpenCall returns the start of the oldest open call of the posts in a namespace. It is only needed if posts

@@ -75,7 +75,7 @@ type Options struct {
 	Client    client.Client
 	APIReader client.Reader
 	Clock     clock.PassiveClock
-	// Events records the events of teams; nil emits none.
+	// Events records the events of teams. If nil, none are emitted.
 	Events events.EventRecorder
 	// Manager is the account of this process. It is granted access to the Secrets in teams' namespaces.
 	Manager rbacv1.Subject
@@ -102,7 +102,7 @@ type Options struct {
 	SuspensionRetention time.Duration
 	// Records is the archive with the records of teams; nil without a bucket.
 	Records Records
-	// Metrics counts teams that are near their budget or suspended; nil counts nothing.
+	// Metrics counts teams that are near their budget or suspended. If nil, nothing is counted.
 	Metrics *Metrics
 	// MaxConcurrentReconciles limits the teams reconciled concurrently (default 4).
 	MaxConcurrentReconciles int

@@ -28,7 +28,7 @@ type Metrics struct {
 	suspendedTeams map[string]bool
 }
 
-// NewMetrics creates the metrics and registers them; nil registers none.
+// NewMetrics creates the metrics and registers them with registry, unless that is nil.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{full: map[string][]v1alpha1.BudgetItem{}, teams: promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "herald_teams_near_budget",

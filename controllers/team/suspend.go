@@ -103,7 +103,7 @@ var suspensionsChanged = predicate.Funcs{
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// suspensionReason returns why a team is suspended; "" if it is not.
+// suspensionReason returns why a team is suspended, or "" if it is not.
 func (r *Reconciler) suspensionReason(team *v1alpha1.Team) (reason, message string) {
 	const what = "posts are accepted and prepared, and nothing is published; "
 	switch {

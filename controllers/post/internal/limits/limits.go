@@ -73,7 +73,7 @@ func notOlder(version, than string) bool {
 	return err != nil || order >= 0
 }
 
-// account returns the state of an account, and creates it if necessary. The caller holds the lock.
+// account returns the state of an account, and creates it if necessary. The caller must hold the lock.
 func (l *Limits) account(conn *v1alpha1.Connection) *accountLimit {
 	known := l.accounts[conn.UID]
 	if known == nil {
@@ -83,7 +83,7 @@ func (l *Limits) account(conn *v1alpha1.Connection) *accountLimit {
 	return known
 }
 
-// prune drops an empty state. The caller holds the lock.
+// prune drops an empty state. The caller must hold the lock.
 func (l *Limits) prune(uid types.UID) {
 	if known := l.accounts[uid]; known != nil && *known == (accountLimit{}) {
 		delete(l.accounts, uid)

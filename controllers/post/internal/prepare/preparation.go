@@ -32,7 +32,7 @@ type preparation struct {
 	ahead bool
 	// failures is the number of consecutive failures before it.
 	failures int
-	// upload is its upload; nil for a text.
+	// upload is its upload, or nil for a text.
 	upload *upload
 	// converted is the progress of a conversion.
 	converted tenths

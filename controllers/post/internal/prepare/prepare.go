@@ -47,7 +47,7 @@ type Options struct {
 	// Unconverted, which is phrased to end a sentence.
 	Conversions Conversions
 	Unconverted string
-	// TeamMedia returns the media settings of the team that owns a namespace; nil uses the defaults.
+	// TeamMedia returns the media settings of the team that owns a namespace. If nil, the defaults apply.
 	TeamMedia func(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error)
 	Clock     clock.WithTicker
 	// Failpoint is called at the failpoints of the package.
@@ -55,7 +55,7 @@ type Options struct {
 	// MaxUploads limits concurrent preparations with files. Each holds a few kilobytes of a file at a time. Teams share
 	// the slots fairly, like the workers.
 	MaxUploads int
-	// Sent returns the counter for the file bytes that are sent to a platform; nil counts none.
+	// Sent returns the counter for the file bytes that are sent to a platform. If nil, none are counted.
 	Sent func(v1alpha1.Platform) Sent
 }
 
@@ -96,7 +96,7 @@ type Target struct {
 	Wake func()
 }
 
-// converter returns the converter for a platform; false if this process cannot publish there.
+// converter returns the converter for a platform, or false if this process cannot publish there.
 func (p *Preparer) converter(name v1alpha1.Platform) (converter, bool) {
 	to, ok := p.o.Platforms[name].(platforms.Publisher)
 	return converter{
@@ -128,7 +128,7 @@ func (p *Preparer) Job(t *Target) platforms.Job {
 	}
 }
 
-// converterFor returns the converter for a target; false if the target needs no preparation.
+// converterFor returns the converter for a target, or false if the target needs no preparation.
 func (p *Preparer) converterFor(t *Target) (converter, bool) {
 	c, ok := p.converter(t.Conn.Spec.Platform)
 	c.converts = t.Converts
@@ -177,7 +177,7 @@ func (c converter) reusableFor() time.Duration { return c.ttl() * 3 / 4 }
 // Result is the prepared content for the call of a target.
 type Result struct {
 	Prepared
-	// SecretHash is the hash of the upload session in the Secret of the post's uploads; empty without one.
+	// SecretHash is the hash of the upload session in the Secret of the post's uploads, or empty if there is none.
 	SecretHash string
 	// Unverified is set if the preparation was made before the post was due.
 	Unverified bool

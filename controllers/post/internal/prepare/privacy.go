@@ -21,9 +21,9 @@ const withoutPlace = "without location " + location.Version
 // privacy determines whether the files of one job are sent with their location. It reads the setting only once, with
 // the first file, so that all parts of a file are sent under the same setting.
 type privacy struct {
-	// finder finds locations in files; nil for a file that does not exist.
+	// finder finds locations in files. It is nil for a file that does not exist.
 	finder *location.Finder
-	// media returns the team's settings; nil uses the defaults.
+	// media returns the team's settings. If nil, the defaults apply.
 	media func(ctx context.Context) (v1alpha1.TeamMedia, error)
 
 	mu           sync.Mutex

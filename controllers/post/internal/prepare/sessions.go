@@ -38,7 +38,7 @@ type Session struct {
 	Secret      string `json:"secret"`
 }
 
-// hash returns the hash of a session; empty for a session without a secret.
+// hash returns the hash of a session, or empty for a session without a secret.
 func (s *Session) hash() string {
 	if s.Secret == "" {
 		return ""
@@ -62,7 +62,7 @@ type sessionOwner struct {
 	// target is the index in spec.targets, and hash its content hash.
 	target int
 	hash   string
-	// recordedHash is the hash of the session in the post's status; empty without one.
+	// recordedHash is the hash of the session in the post's status, or empty if there is none.
 	recordedHash string
 	// foundCheckpoint is the checkpoint that this process found in the Secret. If another process has replaced it, the new
 	// one is kept.

@@ -28,7 +28,7 @@ type upload struct {
 	whole bool
 }
 
-// uploadOf returns the upload of a preparation; nil for a text.
+// uploadOf returns the upload of a preparation, or nil for a text.
 func uploadOf(t *Target, c *platforms.Content, begun *preparation) *upload {
 	if len(c.Media) == 0 {
 		return nil
@@ -200,7 +200,7 @@ func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platfo
 	l.of = append(l.of, pendingUpload{OutlookKey{post.Namespace, platform}, left, post.Spec.ScheduledAt != nil})
 }
 
-// running returns a running upload and the number of bytes sent; nil without one.
+// running returns a running upload and the number of bytes sent, or nil if there is none.
 func (p *Preparer) running(id string) (u *upload, sent int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

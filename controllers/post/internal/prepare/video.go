@@ -88,7 +88,7 @@ func (c converter) conversionTime(content *platforms.Content) time.Duration {
 	return all
 }
 
-// tenths is the progress of a conversion, in tenths; zero without one.
+// tenths is the progress of a conversion, in tenths, or zero if there is none.
 type tenths struct{ done atomic.Int32 }
 
 // update sets the share, from 0 to 1. It reports whether the tenth has changed, since each change is a write to the

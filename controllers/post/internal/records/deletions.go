@@ -65,7 +65,7 @@ func (f *Finalizers) SetupWithManager(mgr ctrl.Manager) error {
 	return mgr.Add(&deletions{o: f.o, finalizers: f, config: mgr.GetConfig(), client: mgr.GetHTTPClient(), waiting: map[types.NamespacedName]time.Time{}})
 }
 
-// Start watches until the context ends. It runs on the leader only.
+// Start watches until the context is done. It runs on the leader only.
 func (d *deletions) Start(ctx context.Context) error {
 	meta, err := metadata.NewForConfigAndClient(d.config, d.client)
 	if err != nil {
@@ -135,8 +135,8 @@ func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) 
 	return version, nil
 }
 
-// watch processes changes of finished posts after a resourceVersion, and returns the version to resume at; "" if that
-// version has expired.
+// watch processes changes of finished posts after a resourceVersion, and returns the version to resume at, or "" if
+// that version has expired.
 func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface, version string) (string, error) {
 	w, err := posts.Watch(ctx, metav1.ListOptions{FieldSelector: finishedPosts, ResourceVersion: version, AllowWatchBookmarks: true})
 	if err != nil {
@@ -165,7 +165,7 @@ func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface,
 	return version, errors.New("the watch ended")
 }
 
-// resumeVersion returns the version to resume a watch at after an error; "" if it has expired.
+// resumeVersion returns the version to resume a watch at after an error, or "" if it has expired.
 func resumeVersion(version string, err error) string {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return ""

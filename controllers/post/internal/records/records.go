@@ -125,8 +125,8 @@ func (rs *Records) Unsaved() map[string]int {
 	return count
 }
 
-// readableTeam returns the team whose archive is read for posts of a namespace; false if there is none. The records of
-// a Team that is being deleted remain readable until they are cleared.
+// readableTeam returns the team whose archive is read for posts of a namespace, or false if there is none. The records
+// of a Team that is being deleted remain readable until they are cleared.
 func (rs *Records) readableTeam(ctx context.Context, namespace string) (team archive.Team, kept bool, err error) {
 	owner, err := rs.owner(ctx, namespace)
 	if owner == nil {
@@ -143,7 +143,7 @@ func (rs *Records) owner(ctx context.Context, namespace string) (*v1alpha1.Team,
 	return rs.o.Records.Owner(ctx, namespace)
 }
 
-// writableTeam returns the team whose archive receives the record of a post; false if there is none. A Team that is
+// writableTeam returns the team whose archive receives the record of a post, or false if there is none. A Team that is
 // being deleted receives no records, since they are cleared with it.
 func (rs *Records) writableTeam(ctx context.Context, namespace string) (team archive.Team, kept bool, err error) {
 	owner, err := rs.owner(ctx, namespace)
@@ -218,7 +218,7 @@ func (rs *Records) observeWrite(post types.NamespacedName, err error) {
 	}
 }
 
-// unwritableFor returns how long record writes have been failing; zero if they succeed.
+// unwritableFor returns how long record writes have been failing, or zero if they succeed.
 func (rs *Records) unwritableFor() time.Duration {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -32,7 +32,7 @@ var errStoreUnavailable = errors.New("the store did not answer a moment ago")
 type evidence struct {
 	// suspect is the object of the last failure, if any.
 	suspect types.NamespacedName
-	// since is the time when a second object confirmed the failure; zero before that.
+	// since is the time when a second object confirmed the failure, or zero before that.
 	since time.Time
 }
 
@@ -44,7 +44,7 @@ func (e *evidence) recordFailure(object types.NamespacedName, now time.Time) {
 	e.suspect = object
 }
 
-// duration returns the time since a failure was confirmed; zero without one.
+// duration returns the time since a failure was confirmed, or zero if there is none.
 func (e *evidence) duration(clock clock.PassiveClock) time.Duration {
 	if e.since.IsZero() {
 		return 0
@@ -102,7 +102,7 @@ func (o *storeBreaker) isOpen() bool {
 	return o.openLocked()
 }
 
-// openLocked implements isOpen. The caller holds the lock.
+// openLocked implements isOpen. The caller must hold the lock.
 func (o *storeBreaker) openLocked() bool {
 	ago := o.clock.Since(o.failed)
 	return !o.failures.since.IsZero() && ago < breakerTTL && (o.probing || ago < breakerPause)
@@ -125,7 +125,7 @@ func (o *storeBreaker) recordResult(post types.NamespacedName, first bool, err e
 	}
 }
 
-// openFor returns how long the store has been unavailable; zero if it is available.
+// openFor returns how long the store has been unavailable, or zero if it is available.
 func (o *storeBreaker) openFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

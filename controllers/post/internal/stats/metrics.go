@@ -40,7 +40,7 @@ type Metrics struct {
 	abandoned *prometheus.CounterVec
 	expired   prometheus.Counter
 
-	// source provides what each scrape counts; nil before Watch.
+	// source provides what each scrape counts. It is nil before Watch.
 	source atomic.Pointer[Source]
 	gauges gauges
 
