@@ -48,7 +48,7 @@ type config struct {
 	options sandbox.Options
 }
 
-// run serves the sandbox until ctx ends and returns the exit code.
+// run serves the sandbox until ctx is done and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c, err := parse(args, stdout, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -119,7 +119,8 @@ func listenAndServe(ctx context.Context, c config) error {
 	return serve(ctx, listener, server, c.options.Logger)
 }
 
-// serve serves until ctx ends. It closes the sandbox before the HTTP server, which ends requests that a fault delays.
+// serve serves until ctx is done. It closes the sandbox before the HTTP server, which ends requests that a fault
+// delays.
 func serve(ctx context.Context, listener net.Listener, server *sandbox.Server, logger *slog.Logger) error {
 	httpServer := &http.Server{
 		Handler:           server,

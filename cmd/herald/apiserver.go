@@ -34,7 +34,7 @@ import (
 // about 7 KB of garbage.
 const apiserverHeadroom = 96 << 20
 
-// runAPIServer serves the REST API and the web application until ctx ends.
+// runAPIServer serves the REST API and the web application until ctx is done.
 func runAPIServer(ctx context.Context, args []string) error {
 	f := &commonFlags{}
 	flags := newFlagSet("apiserver")

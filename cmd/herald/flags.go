@@ -93,7 +93,7 @@ type kubernetes struct {
 }
 
 // syncClock makes the process follow the clock of the Kubernetes API from its first response on. Clients created from
-// the configuration after this call measure the offset, at least once a minute until ctx ends.
+// the configuration after this call measure the offset, at least once a minute until ctx is done.
 func (k *kubernetes) syncClock(ctx context.Context, log *slog.Logger) {
 	k.clock = apiclock.New(apiclock.Options{Base: baseClock(), Registerer: metrics.Registry, Log: log})
 	k.Wrap(k.clock.Wrap)

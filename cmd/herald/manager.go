@@ -65,7 +65,7 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	return f, parse(flags, args)
 }
 
-// findFFmpeg returns the path of the program; "" if the name is empty or the default program is not installed.
+// findFFmpeg returns the path of the program, or "" if the name is empty or the default program is not installed.
 func findFFmpeg(name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -96,7 +96,7 @@ func managerPlatforms(c *configv1alpha1.ManagerConfiguration, clk *apiclock.Cloc
 	return registry, appsOf(&c.Platforms, secrets), err
 }
 
-// runManager runs the reconcilers until ctx ends.
+// runManager runs the reconcilers until ctx is done.
 func runManager(ctx context.Context, args []string) error {
 	f, err := parseManagerFlags(args)
 	if err != nil {

@@ -40,8 +40,8 @@ type configWatcher[T any] struct {
 	waiting string
 }
 
-// watch applies changes of the file's reloadable fields until ctx ends. It logs a mistake in the file and ignores the
-// change.
+// watch applies changes of the file's reloadable fields until ctx is done. It logs a mistake in the file and ignores
+// the change.
 func (f *configWatcher[T]) watch(ctx context.Context, clk clock.WithTicker) {
 	ticker := clk.NewTicker(rereadEvery)
 	defer ticker.Stop()
@@ -108,7 +108,8 @@ func fieldsOf(c any) (fields map[string]json.RawMessage) {
 	return fields
 }
 
-// watchConfig returns the suspend switch of the configuration, and applies the file's reloadable fields until ctx ends.
+// watchConfig returns the suspend switch of the configuration, and applies the file's reloadable fields until ctx is
+// done.
 func watchConfig(ctx context.Context, f *managerFlags, c *configv1alpha1.ManagerConfiguration, process *processLog) *installation.Suspension {
 	suspend := &installation.Suspension{}
 	suspend.Set(c.Suspend)

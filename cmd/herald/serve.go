@@ -40,7 +40,7 @@ func bound(e configv1alpha1.Endpoint) string {
 // pprofHeaderTimeout is the timeout for a request's header.
 const pprofHeaderTimeout = 10 * time.Second
 
-// servePprof serves profiles until ctx ends, if they are enabled.
+// servePprof serves profiles until ctx is done, if they are enabled.
 func servePprof(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) error {
 	if endpoint.Off() {
 		return nil

@@ -97,8 +97,8 @@ func (env exporterEnv) of(name string) string {
 	return strings.TrimSpace(cmp.Or(env("OTEL_EXPORTER_OTLP_TRACES_"+name), env("OTEL_EXPORTER_OTLP_"+name)))
 }
 
-// tracesAddress returns the URL for spans; "" for none. The path is appended to a collector's URL, but not to a URL for
-// traces.
+// tracesAddress returns the URL for spans, or "" for none. The path is appended to a collector's URL, but not to a URL
+// for traces.
 func tracesAddress(endpoint string, env exporterEnv) (string, error) {
 	address := env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	if base := cmp.Or(endpoint, env("OTEL_EXPORTER_OTLP_ENDPOINT")); endpoint != "" || address == "" && base != "" {

@@ -26,7 +26,7 @@ import (
 // providerTimeout is the timeout of a call to an OpenID Connect provider.
 const providerTimeout = 10 * time.Second
 
-// webConfig returns the configuration of the web application; nil if it is disabled. config is the path of the
+// webConfig returns the configuration of the web application, or nil if it is disabled. config is the path of the
 // configuration file, and namespace the namespace of the installation.
 func webConfig(c *configv1alpha1.APIServerConfiguration, config, namespace string) (*apiserver.WebConfig, error) {
 	if !c.Web.Enabled {
@@ -52,7 +52,7 @@ func linkCommand(c *configv1alpha1.Web, config, namespace string) string {
 	return fmt.Sprintf("kubectl exec -n %s deploy/%s-apiserver -- /herald signin-link", namespace, release)
 }
 
-// oidcProvider returns the configured provider without connecting to it; nil if none is configured.
+// oidcProvider returns the configured provider without connecting to it, or nil if none is configured.
 func oidcProvider(c *configv1alpha1.OIDC) (*signin.OIDC, error) {
 	if c == nil {
 		return nil, nil //nolint:nilnil // without a provider there are one-time links

@@ -29,7 +29,7 @@ type admissionWebhook struct {
 
 	release, namespace string
 	clock              *apiclock.Clock
-	// keeper maintains the certificate; nil if CertDir contains one.
+	// keeper maintains the certificate. It is nil if CertDir contains one.
 	keeper *webhookcert.Rotator
 }
 

@@ -196,7 +196,7 @@ func (r *run) checkStopped(ctx context.Context) error {
 	return err
 }
 
-// where names the selected namespaces; "" if all are selected.
+// where names the selected namespaces, or "" if all are selected.
 func (r *run) where() string {
 	if len(r.Namespaces) == 0 {
 		return ""

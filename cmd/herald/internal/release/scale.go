@@ -75,7 +75,7 @@ func (s *Scaler) waitPodsEnded(ctx context.Context, name, selector string, until
 	return nil
 }
 
-// toZero scales a Deployment to 0 and returns the selector of its pods; "" if the Deployment does not exist.
+// toZero scales a Deployment to 0 and returns the selector of its pods, or "" if the Deployment does not exist.
 func (s *Scaler) toZero(ctx context.Context, name string) (selector string, err error) {
 	deployments := s.Deployments.Deployments(s.Namespace)
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
