@@ -40,7 +40,7 @@ type world struct {
 	*testing.T
 
 	machine *clocktesting.FakeClock
-	// ran is how long the machine has run.
+	// ran is how long the machine has been running.
 	ran     atomic.Int64
 	api     *api
 	clock   *Clock
@@ -80,7 +80,7 @@ func (w *world) asks(n int) {
 	}
 }
 
-// off is the distance of the corrected clock from the API's.
+// off returns how far the corrected clock is from the API's.
 func (w *world) off() time.Duration {
 	w.api.mu.Lock()
 	defer w.api.mu.Unlock()
@@ -171,7 +171,7 @@ func TestClockThatIsSet(t *testing.T) {
 	}
 }
 
-// A suspended machine does not run, and its clock is ahead of its running time: only the API has the right time.
+// A suspended machine does not run, and its clock is ahead of its running time: only the API has the correct time.
 func TestSuspendedMachine(t *testing.T) {
 	w := begin(t, 0)
 	w.asks(10)
@@ -250,7 +250,7 @@ func TestWatch(t *testing.T) {
 	})
 	defer watching.Wait()
 	defer cancel()
-	<-w.api.asked // at once
+	<-w.api.asked // immediately
 	for !w.machine.HasWaiters() {
 		runtime.Gosched()
 	}
@@ -263,7 +263,7 @@ func TestWatch(t *testing.T) {
 	<-w.api.asked // within a second, since its clock was set
 }
 
-// answers is the number of samples of the clock.
+// answers returns how many samples the clock has.
 func (w *world) answers() int {
 	w.clock.mu.Lock()
 	defer w.clock.mu.Unlock()

@@ -67,7 +67,7 @@ func TestLeaps(t *testing.T) {
 	}
 }
 
-// TestHeld interrupts the process between the readings of the two clocks, so that one is older than the other: that is
+// TestHeld interrupts the process between reading the two clocks, so that one reading is older than the other: that is
 // not a jump.
 func TestHeld(t *testing.T) {
 	l := newLeaper()

@@ -32,12 +32,12 @@ var (
 	next  = archive.Team{Namespace: "team-acme", Name: "acme-t"}
 )
 
-// to is a join that replaces any record by this text.
+// to returns a join that replaces any record with the given text.
 func to(text string) func([]byte) ([]byte, error) {
 	return func([]byte) ([]byte, error) { return []byte(text), nil }
 }
 
-// adding is a join that appends to the existing record.
+// adding returns a join that appends to the existing record.
 func adding(text string) func([]byte) ([]byte, error) {
 	return func(before []byte) ([]byte, error) { return append(before, text...), nil }
 }

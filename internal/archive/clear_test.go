@@ -30,8 +30,8 @@ func TestClearSome(t *testing.T) {
 	}
 }
 
-// TestClearWaits checks that Clear also removes records that were being written when it was called, without the help of
-// the writer: a process that dies in between could not remove them.
+// TestClearWaits checks that Clear also removes records that were being written when it was called, without the
+// writer's help: a process that dies in between could not remove them.
 func TestClearWaits(t *testing.T) {
 	a, _ := open(t)
 	others := a.TrackWrite(archive.Team{Namespace: acme.Namespace, Name: "another"})
@@ -57,13 +57,13 @@ func TestClearWaits(t *testing.T) {
 	}
 }
 
-// TestClearGoesOn checks that Clear continues after the writes in progress have ended, and does not wait for later
+// TestClearGoesOn checks that Clear continues once the writes in progress have finished, and does not wait for later
 // ones: their writers see that the Team is being deleted.
 func TestClearGoesOn(t *testing.T) {
 	for name, order := range map[string][2]int{"in their order": {0, 1}, "the last one first": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := archive.New(store.None()) // Nothing is to be removed there, and only the wait is left.
+				a := archive.New(store.None()) // There is nothing to remove, so only the wait is left.
 				writes := []func(){a.TrackWrite(acme), a.TrackWrite(acme)}
 				cleared := false
 				go func() {

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// keeps is a transport to a store that refuses to remove some documents, such as one with a retention rule.
+// keeps is a transport to a store that refuses to remove some documents, for example because of a retention rule.
 type keeps struct {
 	under http.Transport
 	names []string

@@ -67,8 +67,8 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestLongNameOfAnEarlierVersion: stores with long keys, such as Amazon S3, have records of such posts at the keys of
-// earlier versions. The store of the tests rejects such keys.
+// TestLongNameOfAnEarlierVersion covers stores that accept long keys, such as Amazon S3: there, records of such posts
+// are at the keys that earlier versions used. The store in the tests rejects such keys.
 func TestLongNameOfAnEarlierVersion(t *testing.T) {
 	bucket := longKeys(t)
 	a, name := archive.New(bucket), strings.Repeat("n", 253)

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// needs is an InUse for the given posts.
+// needs returns an InUse for the given posts.
 func needs(posts ...string) func(string) (bool, error) {
 	return func(post string) (bool, error) { return slices.Contains(posts, post), nil }
 }
@@ -32,7 +32,7 @@ func TestForget(t *testing.T) {
 	now := time.Now()
 	for _, step := range []struct {
 		reason string
-		// after is the time since the records were written.
+		// after is how long ago the records were written.
 		after  time.Duration
 		before time.Duration
 		doing  func() error
@@ -82,7 +82,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestForgetRewritten checks that a note about a record does not outlive it: the next record under its name was needed
+// TestForgetRewritten checks that a note about a record does not outlive it: the next record with its name was needed
 // when it was written.
 func TestForgetRewritten(t *testing.T) {
 	a, _ := open(t)
@@ -104,7 +104,7 @@ func TestForgetRewritten(t *testing.T) {
 	}
 }
 
-// TestForgetSome checks that a removal of many records reports that some are left.
+// TestForgetSome checks that when there are many records to remove, some are reported as left.
 func TestForgetSome(t *testing.T) {
 	a, bucket := open(t)
 	const many = 1005

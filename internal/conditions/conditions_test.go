@@ -68,7 +68,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// The schema counts characters, not bytes, and accepts valid UTF-8 only.
+// The schema counts characters, not bytes, and accepts only valid UTF-8.
 func TestApplyCutsMessages(t *testing.T) {
 	for name, tc := range map[string]struct {
 		message string

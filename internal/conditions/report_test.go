@@ -151,7 +151,7 @@ func TestWake(t *testing.T) {
 	if !next.shouldReport(key, v1alpha1.ReasonNoTeam, v1alpha1.ReasonNoTeam) {
 		t.Error("the warning of the process before is lost")
 	}
-	// A Team came in time: no warning is emitted.
+	// A Team arrived in time, so no warning is emitted.
 	now.SetTime(noon)
 	r.shouldReport(key, v1alpha1.ReasonNoTeam, "")
 	if !r.shouldReport(key, "Active", v1alpha1.ReasonNoTeam) || r.RequeueAfter(key, 0) != 0 {
@@ -159,7 +159,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// TestReportLogs checks the log lines about a reason that needs a person, and about its end.
+// TestReportLogs checks the log lines for a reason that needs a person, and for its end.
 func TestReportLogs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, was, is string

@@ -36,7 +36,7 @@ func (l *loader) Load(_ context.Context, conn *v1alpha1.Connection) (Credentials
 	return Credentials{Token: Token{Access: fmt.Sprint("a", n)}, Version: conn.Status.CredentialsVersion}, l.err
 }
 
-// verified is a connection whose credentials the platform confirmed in a version.
+// verified returns a connection whose credentials the platform confirmed in the given version.
 func verified(version string) *v1alpha1.Connection {
 	conn := connection()
 	conn.Status.CredentialsVersion, conn.Status.VerifiedVersion = version, version

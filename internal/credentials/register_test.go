@@ -15,8 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestRegisterOfPeople: people may use the register's name for their own Secrets, also for the input of a Connection.
-// These are only read.
+// People may use the register's name for their own Secrets, even for a Connection's input. These are only read.
 func TestRegisterOfPeople(t *testing.T) {
 	theirs := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: RegisterName},

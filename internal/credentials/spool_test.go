@@ -26,7 +26,7 @@ const spoolKey = "0123456789abcdef0123456789abcdef"
 
 func keyed(text string) func() string { return func() string { return text } }
 
-// unsaved is an entry of an account.
+// unsaved returns an entry for the account.
 func unsaved(accountID string) UnsavedToken {
 	return UnsavedToken{
 		Account: SpoolAccount{Namespace: "team-acme", Connection: "acme", UID: "1-2-3", Platform: v1alpha1.PlatformX, AccountID: accountID},
@@ -95,7 +95,7 @@ func TestWhatIsKept(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNoTokens checks that invalid files are ignored, and that the valid one is read nevertheless.
+// TestFilesThatAreNoTokens checks that invalid files are ignored, and that the valid one is still read.
 func TestFilesThatAreNoTokens(t *testing.T) {
 	name := spoolFileName(unsaved("1").Account)
 	other := spoolFileName(unsaved("2").Account)
@@ -164,10 +164,10 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 	}
 }
 
-// ailing is a disk that fails for some of its files.
+// ailing is a disk on which some files fail.
 type ailing struct {
 	fs.FS
-	// open is a file that cannot be opened, read a file whose read fails, and gone a file that disappears after it was
+	// open is a file that cannot be opened, read a file that cannot be read, and gone a file that disappears after it was
 	// listed.
 	open, read, gone string
 }
@@ -191,7 +191,7 @@ type tornFile struct{ fs.File }
 
 func (tornFile) Read([]byte) (int, error) { return 0, syscall.EIO }
 
-// TestFilesThatCannotBeReadNow checks that a token is not lost because the disk fails at the start.
+// TestFilesThatCannotBeReadNow checks that a token is not lost because the disk fails at startup.
 func TestFilesThatCannotBeReadNow(t *testing.T) {
 	name := spoolFileName(unsaved("1").Account)
 	for title, tc := range map[string]struct {
@@ -316,7 +316,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenOfAFullDisk checks that files in a folder that is not writable are read, and that the process continues.
+// TestOpenOfAFullDisk checks that files in a folder that is not writable are still read, and that the process
+// continues.
 func TestOpenOfAFullDisk(t *testing.T) {
 	path := t.TempDir()
 	f, err := OpenSpool(path, keyed(spoolKey), logr.Discard())

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// stored is a Secret: a token in a version, and the hash of a different input.
+// stored is a Secret: a token, its version, and the hash of a different input.
 type stored struct{ token, version, other string }
 
 func (s *stored) Load(context.Context, *v1alpha1.Connection) (Credentials, error) {
@@ -41,7 +41,7 @@ func TestCacheHandsOutWhatIsConfirmed(t *testing.T) {
 	none := func(*v1alpha1.Connection) {}
 	for _, tc := range []struct {
 		reason string
-		// replaced is the Secret after token a was read in version 1, and said changes the status then.
+		// replaced is the Secret after token a was read in version 1. said then changes the status.
 		replaced stored
 		said     func(*v1alpha1.Connection)
 		want     string
@@ -72,7 +72,7 @@ func TestCacheHandsOutWhatIsConfirmed(t *testing.T) {
 		*secret = tc.replaced
 		tc.said(conn)
 		now.SetTime(noon.Add(cacheFor + 1))
-		// It is requested once, however many posts need the token.
+		// It is requested only once, however many posts need the token.
 		for range 3 {
 			got, err := cache.Token(t.Context(), conn)
 			switch {
@@ -110,7 +110,7 @@ func TestCacheRemembersWhatIsConfirmed(t *testing.T) {
 	}
 }
 
-// A renewal is stored some seconds before the status has its version; posts do not wait for that.
+// A renewal is stored a few seconds before the status has its version; posts do not wait for that.
 func TestCacheFollowsARenewal(t *testing.T) {
 	for _, tc := range []struct {
 		reason, old, want string
@@ -152,7 +152,7 @@ func TestCacheAsksAgain(t *testing.T) {
 	}
 }
 
-// A caller that waits for the confirmation waits for the status, and not for the next minute.
+// A caller that waits for the confirmation waits for the status, not for the next minute.
 func TestCacheFollowsTheStatus(t *testing.T) {
 	secret := &stored{"b", "2", ""}
 	cache := NewCache(secret, clocktesting.NewFakePassiveClock(noon), nil)
@@ -169,7 +169,7 @@ func TestCacheFollowsTheStatus(t *testing.T) {
 	}
 }
 
-// An examination adopts new tokens of the input; the working copy is used meanwhile.
+// An examination adopts the input's new tokens; until then, the working copy is used.
 func TestCacheTellsOfAnotherInput(t *testing.T) {
 	now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1", ""}
 	asked := 0

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The name identifies the tokens after a restore, and the policies admit it.
+// The name identifies the tokens after a restore, and the policies allow it.
 func TestWorkingName(t *testing.T) {
 	named := func(edit func(*v1alpha1.Connection)) string {
 		conn := connection()
@@ -102,7 +102,7 @@ func TestUseOfMany(t *testing.T) {
 	}
 }
 
-// A rewrite of a Secret with the same tokens changes nothing.
+// Rewriting a Secret with the same tokens changes nothing.
 func TestHash(t *testing.T) {
 	base := hashOf(secretWith(map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s"}))
 	for reason, tc := range map[string]struct {
@@ -236,7 +236,7 @@ func TestSeedGivesWayToTheVersionBefore(t *testing.T) {
 	}
 }
 
-// A renewed token is not lost if its working copy is deleted meanwhile.
+// A renewed token is not lost if its working copy is deleted in the meantime.
 func TestSaveMakesTheCopyAnew(t *testing.T) {
 	store, api := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
 	copied := seeded(t, store)

@@ -81,7 +81,7 @@ func TestNoStore(t *testing.T) {
 	}
 }
 
-// raced is a store that another cluster writes to between each read and write.
+// raced is a store to which another cluster writes between each read and write.
 type raced struct {
 	installation.Documents
 	others int
@@ -97,7 +97,7 @@ func (r *raced) PutDocument(ctx context.Context, key, mimeType string, data []by
 	return r.Documents.PutDocument(ctx, key, mimeType, data, etag)
 }
 
-// TestRace checks that one of two clusters that claim a bucket at the same time gets it.
+// TestRace checks that if two clusters claim a bucket at the same time, only one gets it.
 func TestRace(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
 	if err != nil {

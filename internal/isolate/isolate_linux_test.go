@@ -28,14 +28,14 @@ import (
 	"github.com/herald-social/herald/internal/isolate"
 )
 
-// limits are the limits of the processes that try a call.
+// limits are the limits of processes that try a call.
 var limits = isolate.Limits{Data: 512 << 20, CPU: 2 * time.Second, Files: 32}
 
-// becoming are the limits of the processes that become another program.
+// becoming are the limits of processes that become another program.
 var becoming = isolate.Limits{AddressSpace: 1 << 30, CPU: 5 * time.Second, Files: 64}
 
-// TestMain makes this program the separate process that a test starts: "try" confines itself like a decoder of images,
-// and tries one call; "become" becomes another program.
+// TestMain makes this program the separate process that a test starts: "try" confines itself like an image decoder, and
+// tries one call; "become" becomes another program.
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 1 && args[0] == "try" {
@@ -73,7 +73,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// find returns the function with a name.
+// find returns the function with the given name.
 func find(name string, tried func() error) func() error {
 	if tried != nil {
 		return tried
@@ -93,7 +93,7 @@ func call(number uintptr, arguments ...uintptr) func() error {
 	}
 }
 
-// attempts are calls that a decoder must not make, with the expected error or end of the process.
+// attempts are calls that a decoder must not make, with the expected error or exit of the process.
 var attempts = map[string]struct {
 	do   func() error
 	want string
@@ -139,8 +139,8 @@ var attempts = map[string]struct {
 		return errors.Join(err, unix.Mprotect(page, unix.PROT_READ|unix.PROT_EXEC))
 	}, refused},
 	"a call by arguments of another": {func() error {
-		// The number of socket is the argument of a tested call: a filter that compares the wrong word would mistake
-		// one for the other.
+		// The number of socket is passed as the argument of the call under test: a filter that compares the wrong word would
+		// mistake one for the other.
 		_, _, errno := unix.RawSyscall(unix.SYS_CLONE, unix.SYS_READ, 0, 0)
 		return errno
 	}, refused},
@@ -190,7 +190,7 @@ func TestWhatAConfinedProcessCannotDo(t *testing.T) {
 	}
 }
 
-// try makes a separate process try something, and returns its error or its ending.
+// try makes a separate process try something, and returns its error or how it exited.
 func try(t *testing.T, name string) string {
 	t.Helper()
 	runtime.LockOSThread()
@@ -232,13 +232,13 @@ func TestAShortageIsNoFaultOfTheProcess(t *testing.T) {
 	}
 }
 
-// complain ends this process like a Go program that runs out of a resource.
+// complain makes this process exit like a Go program that runs out of a resource.
 func complain(words string) {
 	fmt.Fprintln(os.Stderr, words)
 	os.Exit(2)
 }
 
-// others are permitted actions of processes.
+// others are actions that processes are permitted to do.
 var others = map[string]func() error{"work": work, "read": readFilm, "tell": tell, "wait": wait}
 
 func wait() error {
@@ -348,7 +348,7 @@ func limitAnother() error {
 	return nil
 }
 
-// manyThreads requests a hundred threads, in a way that the kernel rejects but the listener decides on.
+// manyThreads requests a hundred threads, in a way that the kernel rejects but the listener decides about.
 func manyThreads() (err error) {
 	for range 100 {
 		_, _, errno := unix.RawSyscall(unix.SYS_CLONE, unix.CLONE_THREAD, 0, 0)
@@ -402,7 +402,7 @@ func TestWhatAnotherProgramCannotDo(t *testing.T) {
 	}
 }
 
-// accept serves the connections of a program until it has ended.
+// accept serves a program's connections until it has exited.
 func accept(from *isolate.Program, serve func(net.Conn)) *sync.WaitGroup {
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -578,7 +578,7 @@ func tell() error {
 	return errors.Join(err, failure)
 }
 
-// The end of the context ends the process.
+// When the context is done, the process is killed.
 func TestTheContextEndsIt(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -591,7 +591,7 @@ func TestTheContextEndsIt(t *testing.T) {
 	}
 }
 
-// writer is a function that is called when it is written to.
+// writer is a function that is called on each write.
 type writer func()
 
 func (w writer) Write(p []byte) (int, error) { w(); return len(p), nil }

@@ -5,5 +5,5 @@
 
 package isolate_test
 
-// raceEnabled is true if the processes of these tests cannot be confined.
+// raceEnabled is true if the processes in these tests cannot be confined.
 const raceEnabled = false

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
-// A server that offers HTTP/2 gets a connection for each concurrent request, and the next requests reuse these.
+// A server that offers HTTP/2 gets a connection for each concurrent request, and later requests reuse these.
 func TestRequestsShareNoConnection(t *testing.T) {
 	const atOnce = 40
 	var mu sync.Mutex

@@ -17,10 +17,10 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
-// server lists objects of these sizes in pages, like the Kubernetes API.
+// server lists objects with the given sizes in pages, like the Kubernetes API.
 type server struct {
 	sizes []int
-	// limits are the limits of the requested pages, and largest the size in bytes of the largest page that was read to
+	// limits are the limits of the requested pages, and largest is the size in bytes of the largest page that was read to
 	// its end.
 	limits  []int64
 	largest int
@@ -139,8 +139,8 @@ func TestEachFails(t *testing.T) {
 	}
 }
 
-// TestCountLeavesTheRestAlone reads a response that is not a page of EachPage: a watch, whose body has no end, must not
-// be read ahead.
+// TestCountLeavesTheRestAlone reads a response that is not one of EachPage's pages: a watch, whose body never ends,
+// must not be read ahead.
 func TestCountLeavesTheRestAlone(t *testing.T) {
 	release := make(chan struct{})
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "team", Name: name}}
 }
 
-// However long an operation failed, it is retried soon after it can succeed.
+// However long an operation has failed, it is retried soon after it can succeed.
 func TestPauses(t *testing.T) {
 	limiter, waited := NewRateLimiter(), time.Duration(0)
 	for n := range 1000 {

@@ -35,7 +35,7 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(envtest.Main(m, &env)) }
 
-// replica is the store of another process, with its own client.
+// replica returns another process's store, with its own client.
 func replica(t *testing.T) *quota.UsageStore {
 	t.Helper()
 	c, err := client.New(env.Config, client.Options{Scheme: env.Scheme})
@@ -56,7 +56,7 @@ func team(t *testing.T, name string) string {
 
 var uses = []usage.Use{{Count: 1, At: noon}}
 
-// take counts one for a post: a reservation, or with a UID a delivery. It reports whether that was granted.
+// take counts one for a post: a reservation or, with a UID, a delivery. It reports whether that was granted.
 func take(ctx context.Context, s *quota.UsageStore, namespace, post string, uid types.UID) (granted bool, err error) {
 	err = s.Amend(ctx, namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
 		if uid == "" {
@@ -78,7 +78,7 @@ func used(t *testing.T, s *quota.UsageStore, namespace string) int {
 	return int(u.Status.Used)
 }
 
-// Three processes, with many requests each, and a manager that delivers posts without a reservation: at no time is more
+// Three processes, with many requests each, and a manager that delivers posts without a reservation: never is more
 // granted than the limit.
 func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 				return
 			}
 			granted.Add(1)
-			if i%5 == 0 { // this post is cancelled at once
+			if i%5 == 0 { // this post is cancelled immediately
 				err := store.Amend(t.Context(), namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
 					usage.Settle(u, usage.PostUses{Name: post, UID: uid, Uses: []usage.Use{{Final: true}}})
 					return nil
@@ -302,7 +302,7 @@ func TestAmendEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Three replicas count the same usage at the same time: one of them writes.
+// Three replicas count the same usage at the same time, and only one of them writes.
 func TestCountOfABudget(t *testing.T) {
 	t.Parallel()
 	namespace := team(t, "budget")

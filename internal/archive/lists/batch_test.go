@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// gated is a store whose write of an index starts, and ends when the test permits.
+// gated is a store in which a write of an index starts, and finishes when the test permits.
 type gated struct {
 	*storetest.Memory
 
@@ -51,8 +51,8 @@ func awaitGathered(w *lists.Writer, want int) {
 	}
 }
 
-// TestGathers checks that a thousand posts that are entered concurrently, one by one, take two writes: the first
-// post's, and one for all that came meanwhile.
+// TestGathers checks that a thousand posts entered concurrently, one by one, take two writes: one for the first post,
+// and one for all that arrived in the meantime.
 func TestGathers(t *testing.T) {
 	g := newGated()
 	w := lists.NewWriter(g, clocktesting.NewFakePassiveClock(epoch))

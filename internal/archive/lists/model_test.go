@@ -45,7 +45,7 @@ type model struct {
 	view   *lists.View
 	want   map[string]lists.Entry
 	uids   int
-	// forgotten are the posts that the last expiry removed.
+	// forgotten are the posts that were removed last time posts expired.
 	forgotten []lists.Ref
 }
 
@@ -73,7 +73,7 @@ func (m *model) entry(t *rapid.T) lists.Entry {
 	return e
 }
 
-// entries are several entries with distinct names.
+// entries returns several entries with distinct names.
 func (m *model) entries(t *rapid.T) []lists.Entry {
 	some := map[string]lists.Entry{}
 	for range rapid.IntRange(1, 30).Draw(t, "entries") {
@@ -145,8 +145,8 @@ func (m *model) wait(t *rapid.T) {
 	m.clock.SetTime(m.clock.Now().Add(time.Duration(rapid.IntRange(1, 1500).Draw(t, "minutes")) * time.Minute))
 }
 
-// cut interrupts the connection to the store at some operation, with or without its effect. The process dies, and the
-// next one repeats the change. A failed change is complete or has no effect.
+// cut breaks the connection to the store at some operation, which may or may not take effect. The process dies, and the
+// next one repeats the change. A failed change takes effect completely or not at all.
 func (m *model) cut(t *rapid.T) {
 	entries := m.entries(t)
 	expiry := rapid.Bool().Draw(t, "expiry")
@@ -189,7 +189,7 @@ func (m *model) open(t *rapid.T) {
 	m.view = view
 }
 
-// listed are the names that a list should have, in order.
+// listed returns the names that a list should contain, in order.
 func (m *model) listed(f lists.Filter) []string {
 	var some []lists.Entry
 	for _, e := range m.want {
@@ -264,7 +264,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// settled checks that the store has only files in use, after the readers' grace period and a merge.
+// settled checks that the store contains only files in use, after the readers' grace period and a merge.
 func (m *model) settled(t *rapid.T) {
 	for range 2 {
 		m.clock.SetTime(m.clock.Now().Add(25 * time.Hour))
@@ -286,7 +286,7 @@ func (m *model) settled(t *rapid.T) {
 	}
 }
 
-// TestAgainstNaiveSort applies random changes to the lists, with processes that die at any operation of the store, and
+// TestAgainstNaiveSort applies random changes to the lists, with processes that die at any store operation, and
 // compares every list with a sorted slice.
 func TestAgainstNaiveSort(t *testing.T) {
 	t.Parallel()

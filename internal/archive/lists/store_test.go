@@ -38,7 +38,7 @@ func many(n int) []lists.Entry {
 	return out
 }
 
-// TestInTheRealStore has two writers for one team's lists. One of them has an outdated index, like a deposed leader.
+// TestInTheRealStore has two writers for one team's lists. One of them has an outdated index, as a deposed leader does.
 func TestInTheRealStore(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
 	if err != nil {

@@ -43,7 +43,7 @@ func trusting(s *httptest.Server, o Options) *Client {
 	return New(o)
 }
 
-// routes is a server's responses by path.
+// routes returns a server's responses by path.
 func routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/file", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "0123456789") })
@@ -197,7 +197,7 @@ func TestNothingReachesClosedAddresses(t *testing.T) {
 }
 
 // A user who chooses a URL learns nothing about internal names: a name that leads inside and one that leads nowhere get
-// the same response, and the same number of attempts.
+// the same response, after the same number of attempts.
 func TestNamesAreAnsweredAlike(t *testing.T) {
 	inside := control(publicaddr.Check)("tcp", "10.96.0.10:443", nil)
 	for name, err := range map[string]error{
@@ -253,7 +253,7 @@ func TestASlowServer(t *testing.T) {
 	wantProblem(t, err, "the server took too long", false)
 }
 
-// A shutdown of the manager is not the source's fault.
+// If the manager shuts down, that is not the source's fault.
 func TestCancelled(t *testing.T) {
 	s := serve(t, routes())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -265,7 +265,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// An error of the destination is not the source's fault.
+// An error at the destination is not the source's fault.
 func TestTheTakersError(t *testing.T) {
 	s := serve(t, routes())
 	boom := errors.New("boom")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// FuzzHead checks for any address and any response header that a file is fetched by https, without a name and a
+// FuzzHead checks, for any URL and any response header, that a file is fetched over HTTPS without a user name and
 // password, and that its size is known and within the limit.
 func FuzzHead(f *testing.F) {
 	f.Add("https://files.example/a.png", 200, int64(10), "", int64(10))

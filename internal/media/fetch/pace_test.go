@@ -43,7 +43,7 @@ func TestPace(t *testing.T) {
 		reason       string
 		pause, store time.Duration
 		size, whole  int
-		// ends is the time until the download is aborted; zero for never.
+		// ends is how long until the download is aborted, or zero for never.
 		ends time.Duration
 	}{
 		"quick":          {"ten megabytes in ten seconds", time.Second, 0, 1 << 20, 10 << 20, 0},

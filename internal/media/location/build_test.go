@@ -45,20 +45,20 @@ func number(to []byte, order binary.ByteOrder, value any) []byte {
 	return out
 }
 
-// Tags of the metadata that exif makes.
+// The tags of the metadata that exif makes.
 const (
 	tagMake, tagOrientation, tagTitle, tagMakerNote = 0x010f, 0x0112, 0x9c9b, 0x927c
 	camera, note, title                             = "A camera of Herald\x00", "a note of its maker", "T\x00i\x00t\x00l\x00e\x00\x00\x00"
 )
 
-// field is an entry of a directory.
+// field is an entry in a directory.
 type field struct {
 	tag, kind uint16
 	count     uint32
 	value     []byte
 }
 
-// directory returns a directory at an offset, followed by the values of its entries.
+// directory returns a directory at the given offset, followed by its entries' values.
 func directory(order binary.ByteOrder, at, next uint32, fields ...field) []byte {
 	head := number(nil, order, uint16(len(fields)))
 	behind := at + uint32(2+12*len(fields)+4)
@@ -77,7 +77,7 @@ func directory(order binary.ByteOrder, at, next uint32, fields ...field) []byte 
 	return append(number(head, order, next), values...)
 }
 
-// exif returns metadata as a camera writes it: with a location, in the middle of the first directory and of the data
+// exif returns metadata as a camera writes it: with a location in the middle of the first directory and of the data
 // after it.
 func exif(order binary.ByteOrder, fields ...field) []byte {
 	const first, places, exif, second = 8, 200, 400, 500
@@ -104,7 +104,7 @@ func exif(order binary.ByteOrder, fields ...field) []byte {
 	return data
 }
 
-// entries reads the values of the first directory of metadata and of the directories that it refers to.
+// entries reads the values in the metadata's first directory and in the directories that it refers to.
 func entries(tb testing.TB, data []byte) map[uint16]string {
 	tb.Helper()
 	var order binary.ByteOrder = binary.BigEndian
@@ -137,7 +137,7 @@ func entries(tb testing.TB, data []byte) map[uint16]string {
 	return found
 }
 
-// packet is XMP with properties as attributes and as elements.
+// packet returns XMP with properties as attributes and as elements.
 func packet(attributes, elements string) string {
 	return `<?xpacket begin="` + "\ufeff" + `" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
 <rdf:Description rdf:about="" xmlns:exif="http://ns.adobe.com/exif/1.0/" xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
@@ -145,7 +145,7 @@ func packet(attributes, elements string) string {
 ` + elements + `<xmp:Label>kept</xmp:Label></rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>`
 }
 
-// placedXMP has a location in every form.
+// placedXMP returns XMP with a location in every form.
 func placedXMP() string {
 	return packet(`exif:GPSLatitude="47,22.1" photoshop:City = 'Zurich'`,
 		`<exif:GPSLongitude>8,32.5</exif:GPSLongitude><e:LocationCreated><rdf:Bag><rdf:li e:City="Oerlikon"/></rdf:Bag></e:LocationCreated><c:Location>Bellevue</c:Location><photoshop:State/>`)
@@ -154,7 +154,7 @@ func placedXMP() string {
 // told are the locations in placedXMP.
 var told = []string{"47,22.1", "Zurich", "8,32.5", "Oerlikon", "Bellevue"}
 
-// iptc is IPTC metadata in Photoshop's resources: a city and a headline.
+// iptc returns IPTC metadata in Photoshop resources: a city and a headline.
 func iptc() []byte {
 	set := func(number byte, value string) []byte {
 		return join([]byte{0x1c, 2, number, 0, byte(len(value))}, value)
@@ -163,7 +163,7 @@ func iptc() []byte {
 	return join("8BIM", []byte{4, 4, 0, 0}, words(uint32(len(data))), data, make([]byte, len(data)%2), "8BIM", []byte{4, 0x25, 0, 0}, words(2), "ok")
 }
 
-// segment is a part of a JPEG.
+// segment returns a part of a JPEG.
 func segment(marker byte, parts ...any) []byte {
 	data := join(parts...)
 	return join([]byte{0xff, marker}, binary.BigEndian.AppendUint16(nil, uint16(len(data)+2)), data)
@@ -180,7 +180,7 @@ func picture() image.Image {
 	return img
 }
 
-// photo is a JPEG with segments.
+// photo returns a JPEG with segments.
 func photo(tb testing.TB, segments ...[]byte) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -190,13 +190,13 @@ func photo(tb testing.TB, segments ...[]byte) []byte {
 	return join(out.Bytes()[:2], bytes.Join(segments, nil), out.Bytes()[2:])
 }
 
-// placed is a JPEG with a location in EXIF.
+// placed returns a JPEG with a location in EXIF.
 func placed(tb testing.TB) []byte {
 	tb.Helper()
 	return photo(tb, segment(0xe1, "Exif\x00\x00", exif(binary.BigEndian)))
 }
 
-// drawing is a PNG with chunks before and after its pixels.
+// drawing returns a PNG with chunks before and after its pixels.
 func drawing(tb testing.TB, before, behind []byte) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -208,7 +208,7 @@ func drawing(tb testing.TB, before, behind []byte) []byte {
 	return join(data[:header], before, data[header:len(data)-end], behind, data[len(data)-end:])
 }
 
-// raw is metadata as ImageMagick writes it into a PNG.
+// raw returns metadata as ImageMagick writes it into a PNG.
 func raw(name string, data []byte) []byte {
 	digits := hex.EncodeToString(data)
 	text := fmt.Sprintf("\n%s\n%8d\n", name, len(data))
@@ -226,7 +226,7 @@ func compressed(data []byte) []byte {
 	return out.Bytes()
 }
 
-// web is a WebP with chunks after its pixels.
+// web returns a WebP with chunks after its pixels.
 func web(tb testing.TB, chunks ...[]byte) []byte {
 	tb.Helper()
 	plain, err := os.ReadFile("../probe/testdata/picture.webp")
@@ -238,7 +238,7 @@ func web(tb testing.TB, chunks ...[]byte) []byte {
 	return join("RIFF", binary.LittleEndian.AppendUint32(nil, uint32(len(body)+4)), "WEBP", body)
 }
 
-// webChunk is a part of a WebP.
+// webChunk returns a part of a WebP.
 func webChunk(kind string, parts ...any) []byte {
 	data := join(parts...)
 	return join(kind, binary.LittleEndian.AppendUint32(nil, uint32(len(data))), data, make([]byte, len(data)%2))
@@ -254,7 +254,7 @@ type samples struct {
 	id      uint32
 }
 
-// trak is a track with a sample in each chunk.
+// trak returns a track with one sample per chunk.
 func trak(s samples, more ...any) []byte {
 	return box("trak",
 		box("tkhd", words(0, 0, 0, s.id, 0, 0, 0, 0, 0, 0, 0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000, 64<<16, 48<<16)),
@@ -267,11 +267,11 @@ func trak(s samples, more ...any) []byte {
 		join(more...))
 }
 
-// movie is a film: media first, so that offsets are known, then its description.
+// movie returns a film: media first, so that offsets are known, then its description.
 func movie(media []byte, parts ...any) []byte {
 	return join(box("ftyp", "isom", words(0), "isom"), box("mdat", media),
 		box("moov", box("mvhd", words(0, 0, 0, 1000, 10_000), make([]byte, 80)), trak(samples{handler: "vide", id: 1, format: box("avc1", make([]byte, 78))}), join(parts...)))
 }
 
-// mediaAt is the offset of the media of a movie.
+// mediaAt is the offset of a movie's media.
 const mediaAt = 20 + 8

@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// mebx is the format of a track whose samples belong to a key.
+// mebx returns the format of a track whose samples belong to a key.
 func mebx(key string) []byte {
 	return box("mebx", make([]byte, 6), []byte{0, 1}, box("keys", join(words(uint32(8+8+12+len(key)), 1), box("keyd", "mdta", key))))
 }
 
-// keyed is metadata by keys in QuickTime's form.
+// keyed returns key-value metadata as QuickTime stores it.
 func keyed(values ...string) []byte {
 	var keys, items []byte
 	for i := 0; i < len(values); i += 2 {
@@ -61,8 +61,8 @@ func films(tb testing.TB) map[string]file {
 	}
 }
 
-// fragmented is a film with a track of frames and a track of locations in each of two fragments: one has the position
-// of its samples, and one follows the previous samples.
+// fragmented returns a film with a track of frames and a track of locations in each of two fragments: one has the
+// position of its samples, and one follows the previous samples.
 func fragmented(picture, place string) []byte {
 	length := func(s string) uint32 { return uint32(len(s)) }
 	fragment := func(flags uint32, parts ...any) []byte {
@@ -83,8 +83,8 @@ func fragmented(picture, place string) []byte {
 		fragment(0, words(0, 1)))
 }
 
-// TestRealFilm has ffmpeg write a location into films, and checks by ffprobe that it is removed and that every packet
-// of pictures and sound is the same.
+// TestRealFilm has ffmpeg write a location into films, and checks with ffprobe that it is removed and that every
+// picture and sound packet is the same.
 func TestRealFilm(t *testing.T) {
 	for _, program := range []string{"ffmpeg", "ffprobe"} {
 		if _, err := exec.LookPath(program); err != nil {

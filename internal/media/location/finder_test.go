@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/media/location"
 )
 
-// opened is a store of one file, and counts its reads.
+// opened is a store with one file, and counts its reads.
 type opened struct {
 	data  []byte
 	err   error
@@ -67,7 +67,7 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// TestFinderFails checks that an unavailable store is tried again, and its error returned.
+// TestFinderFails checks that an unavailable store is tried again, and that its error is returned.
 func TestFinderFails(t *testing.T) {
 	away := errors.New("the store is away")
 	from := &opened{data: placed(t), err: away}
@@ -114,7 +114,7 @@ func TestFinderForgets(t *testing.T) {
 	}
 }
 
-// dotted is a track with count locations, each apart from the next.
+// dotted returns a track with count locations, each apart from the next.
 func dotted(count int) samples {
 	s := samples{handler: "meta", id: 2, format: box("gpmd", make([]byte, 8))}
 	for i := range count {
@@ -123,7 +123,7 @@ func dotted(count int) samples {
 	return s
 }
 
-// TestTooManyPlaces checks that a film with too many locations is rejected, and not sent unchanged.
+// TestTooManyPlaces checks that a film with too many locations is rejected rather than sent unchanged.
 func TestTooManyPlaces(t *testing.T) {
 	data := movie(make([]byte, 400_000), trak(dotted(150_000)))
 	_, err := location.Find(bytes.NewReader(data), int64(len(data)), mp4Type)

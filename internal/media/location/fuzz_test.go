@@ -17,11 +17,11 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// mostAllocated limits the total bytes that the search of any one file may allocate, freed or not, in addition to an
-// amount proportional to the file.
+// mostAllocated limits the total bytes that searching any one file may allocate, freed or not, in addition to an amount
+// proportional to the file.
 const mostAllocated = 32 << 20
 
-// FuzzFind searches untrusted files. Patches are within the file, the patched file has no location, and the probe
+// FuzzFind searches untrusted files. Patches lie within the file, the patched file has no location, and the probe
 // returns the same facts for it.
 func FuzzFind(f *testing.F) {
 	types := []string{jpegType, pngType, webpType, mp4Type, movType}
@@ -64,7 +64,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// FuzzReader checks that a patched file is the same for any sizes of reads.
+// FuzzReader checks that a patched file is the same whatever the sizes of the reads.
 func FuzzReader(f *testing.F) {
 	f.Add(uint16(3), uint16(1))
 	f.Add(uint16(700), uint16(300))
@@ -84,7 +84,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// hostile are files with large claims, or a high cost of the search.
+// hostile returns files that make large claims or are expensive to search.
 func hostile(tb testing.TB) map[string]file {
 	tb.Helper()
 	const all = 0xffffffff
@@ -131,7 +131,7 @@ func hostile(tb testing.TB) map[string]file {
 	}
 }
 
-// TestHostile checks that no file exceeds the limits of memory and reads.
+// TestHostile checks that no file exceeds the limits on memory and reads.
 func TestHostile(t *testing.T) {
 	for name, f := range hostile(t) {
 		t.Run(name, func(t *testing.T) {

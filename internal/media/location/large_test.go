@@ -36,7 +36,8 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// gibibyte is a film of this size with a box of coordinates and a location among the frames every second of an hour.
+// gibibyte returns a film of this size with a box of coordinates and, every second for an hour, a location among the
+// frames.
 func gibibyte() *sparse {
 	const size, seconds, length, every = 1 << 30, 3600, 4 << 10, 256 << 10
 	describe := func(from uint32) []byte {
@@ -92,7 +93,7 @@ func TestGibibyte(t *testing.T) {
 	}
 }
 
-// zeros counts the bytes of frames that are left.
+// zeros counts how many bytes of frames are left.
 type zeros struct{ frames int64 }
 
 func (z *zeros) Write(p []byte) (int, error) {

@@ -152,7 +152,7 @@ func drawings(tb testing.TB) map[string]file {
 	}
 }
 
-// TestFind checks that the location of a file is removed, and nothing else.
+// TestFind checks that a file's location is removed, and nothing else.
 func TestFind(t *testing.T) {
 	for name, f := range files(t) {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestFindNothing(t *testing.T) {
 	}
 }
 
-// TestEXIFStays checks that all other entries of EXIF can be read as before.
+// TestEXIFStays checks that all other EXIF entries can still be read.
 func TestEXIFStays(t *testing.T) {
 	for name, order := range map[string]binary.ByteOrder{"big-endian": binary.BigEndian, "little-endian": binary.LittleEndian} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestEXIFStays(t *testing.T) {
 	}
 }
 
-// TestPixelsStay checks that a picture is the same, by independent decoders.
+// TestPixelsStay checks with independent decoders that a picture is the same.
 func TestPixelsStay(t *testing.T) {
 	for name, f := range files(t) {
 		if !strings.HasPrefix(f.mimeType, "image/") {
@@ -254,7 +254,7 @@ func TestPixelsStay(t *testing.T) {
 	}
 }
 
-// cleaned returns a file without its location, and checks the properties of every cleaned file.
+// cleaned returns a file without its location, and checks what holds for every cleaned file.
 func cleaned(tb testing.TB, data []byte, mimeType string) []byte {
 	tb.Helper()
 	size := int64(len(data))
@@ -301,7 +301,7 @@ func starts(p location.Patches) func(func(int64) bool) {
 	}
 }
 
-// apply reads a patched file from an offset, in small parts.
+// apply reads a patched file from the given offset, in small parts.
 func apply(tb testing.TB, p location.Patches, data []byte, from int) []byte {
 	tb.Helper()
 	body := p.Reader(io.NopCloser(&slow{data: data[from:]}), int64(from))

@@ -15,16 +15,16 @@ var (
 
 // movie is the content of the moov of a generated film. The film has one video track with number 1 and 64 by 48 pixels.
 type movie struct {
-	// duration is the duration in the header and whole the duration in the header of the fragments, in ms; zero leaves
-	// it open.
+	// duration is the duration in the header, and whole the one in the header of the fragments, in ms. Zero leaves it
+	// open.
 	duration, whole uint32
 	// handler is the name of the track's handler.
 	handler string
 	// table is the track's table of samples, if any.
 	table []byte
-	// standard is the default duration of a sample, in units of the track.
+	// standard is the default duration of a sample, in track units.
 	standard uint32
-	// scale is the number of units of the track per second; zero means a thousand.
+	// scale is the number of track units per second. Zero means a thousand.
 	scale uint32
 	// more are further parts.
 	more []byte
@@ -58,7 +58,7 @@ func trak(id uint32, kind, name string, scale uint32, table []byte) []byte {
 			box("minf", box("stbl", table, box("stsc", words(0, 0)), box("stco", words(0, 0))))))
 }
 
-// moof is a fragment of one track.
+// moof returns a fragment with one track.
 func moof(parts ...any) []byte {
 	return box("moof", box("mfhd", words(0, 1)), box("traf", parts...))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// TestDamagedChunks checks that a PNG is rejected early if the reference decoder rejects it, and otherwise decoded.
+// TestDamagedChunks checks that a PNG is rejected early if the reference decoder rejects it, and decoded otherwise.
 func TestDamagedChunks(t *testing.T) {
 	picture := file(t, "picture.png")
 	const header, end = 33, 12

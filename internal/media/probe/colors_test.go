@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// chromaticities is the content of cHRM.
+// chromaticities returns the content of cHRM.
 func chromaticities(values ...float64) []byte {
 	var out []byte
 	for _, value := range values {
@@ -22,7 +22,7 @@ func chromaticities(values ...float64) []byte {
 	return out
 }
 
-// TestColors checks the interpretation of a PNG's colour chunks.
+// TestColors checks how a PNG's colour chunks are interpreted.
 func TestColors(t *testing.T) {
 	png := file(t, "picture.png")
 	const header = 33
@@ -71,7 +71,7 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// TestProfileOfDisplayP3 compares the generated profile for Display P3 with the columns in Apple's.
+// TestProfileOfDisplayP3 compares the columns in the generated profile for Display P3 with those in Apple's.
 func TestProfileOfDisplayP3(t *testing.T) {
 	png := file(t, "picture.png")
 	const header = 33

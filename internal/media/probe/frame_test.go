@@ -13,15 +13,15 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// with returns data with other bytes at an offset.
+// with returns data with other bytes at the given offset.
 func with(data []byte, at int, b ...byte) []byte {
 	out := bytes.Clone(data)
 	copy(out[at:], b)
 	return out
 }
 
-// TestFormsThatHeraldCannotRead checks that a file that other programs can read is not reported as damaged: another
-// export of the same kind would not help.
+// TestFormsThatHeraldCannotRead checks that a file that other programs can read is not reported as damaged: exporting
+// it the same way again would not help.
 func TestFormsThatHeraldCannotRead(t *testing.T) {
 	jpeg := file(t, "picture.jpg")
 	frame := bytes.Index(jpeg, []byte{0xff, 0xc0, 0, 17, 8})
@@ -95,8 +95,8 @@ func TestJPEGsWithoutTheirEnd(t *testing.T) {
 	}
 }
 
-// TestSeveralPictures checks that a JPEG with more pictures after the first, as 3D cameras and telephones with HDR
-// write it, is recognized.
+// TestSeveralPictures checks that a JPEG with more pictures after the first, as 3D cameras and phones with HDR write
+// it, is recognized.
 func TestSeveralPictures(t *testing.T) {
 	jpeg := file(t, "picture.jpg")
 	for name, tc := range map[string]struct {

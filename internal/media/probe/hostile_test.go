@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// mostAllocated limits the total bytes that the examination of any one file may allocate, freed or not.
+// mostAllocated limits the total bytes that examining any one file may allocate, freed or not.
 const mostAllocated = 4 << 20
 
-// hostile returns files with large claims. The number of their repetitions is divided by a number.
+// hostile returns files that make large claims. The number of repetitions in them is divided by the given number.
 func hostile(tb testing.TB, by int) map[string]struct {
 	why, declared string
 	data          []byte
@@ -117,7 +117,7 @@ func hostile(tb testing.TB, by int) map[string]struct {
 	}
 }
 
-// ifdBomb is metadata whose first directory names thousands of others. They are all the same long one.
+// ifdBomb returns metadata whose first directory names thousands of others, all of which are the same long one.
 func ifdBomb(size int) []byte {
 	const others, start = 2400, 26
 	b := join("MM\x00*", words(8), []byte{0, 1, 0x01, 0x4a, 0, 4}, words(others, start, 0))
@@ -167,7 +167,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func TestProbeAsksSeldom(t *testing.T) {
-	// Many parts of a long film, with the size of a second of frames between them.
+	// Many parts of a long film, with a second's worth of frames between them.
 	const seconds, frame = 1200, 20 << 10
 	part := join(moof(box("tfhd", words(0x8, 1, 40)), box("trun", words(0, 25))), box("mdat", make([]byte, frame)))
 	data := join(box("ftyp", "isom", words(0), "isom"), moov(movie{}), bytes.Repeat(part, seconds))

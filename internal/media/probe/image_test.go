@@ -19,13 +19,13 @@ func withThumbnail(picture, thumbnail []byte) []byte {
 	return join(picture[:2], "\xff\xe1", binary.BigEndian.AppendUint16(nil, uint16(len(exif)+2)), exif, picture[2:])
 }
 
-// riff is a WebP of these chunks.
+// riff returns a WebP with the given chunks.
 func riff(chunks ...any) []byte {
 	body := join("WEBP", join(chunks...))
 	return join("RIFF", binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body)
 }
 
-// orientation is metadata with an orientation only.
+// orientation returns metadata that contains only an orientation.
 func orientation(order binary.AppendByteOrder, value uint16) []byte {
 	mark := map[bool]string{true: "MM", false: "II"}[order == binary.AppendByteOrder(binary.BigEndian)]
 	b := order.AppendUint16([]byte(mark), 42)
@@ -52,7 +52,7 @@ func TestProbeImages(t *testing.T) {
 		why      string
 		data     []byte
 		declared string
-		// width is the expected width; otherwise says is a part of the expected message.
+		// width is the expected width. If there is none, says is a part of the expected message.
 		width int32
 		says  string
 	}{
@@ -102,7 +102,7 @@ func TestProbeRefusesEveryCut(t *testing.T) {
 	for name, tc := range map[string]struct {
 		declared string
 		data     []byte
-		// mark is the number of bytes at the end that may be missing.
+		// mark is how many bytes at the end may be missing.
 		mark int
 	}{
 		"jpeg":                  {jpegType, file(t, "picture.jpg"), 2},

@@ -40,7 +40,7 @@ func turnedJPEG(picture []byte, orientation uint16) []byte {
 	return bytes.Join([][]byte{picture[:2], marker, exif, picture[2:]}, nil)
 }
 
-// replaced returns data with the first occurrence of a mark changed.
+// replaced returns data with the first occurrence of a mark replaced.
 func replaced(t *testing.T, data []byte, from, to string) []byte {
 	t.Helper()
 	if !bytes.Contains(data, []byte(from)) {
@@ -65,7 +65,7 @@ func TestProbe(t *testing.T) {
 	picture := func(mimeType string, width, height int32) probe.Facts {
 		return probe.Facts{MIMEType: mimeType, Width: width, Height: height}
 	}
-	// branded is a film with another major brand. Chunk offsets of a generated film are not read.
+	// branded returns a film with another major brand. A generated film's chunk offsets are not read.
 	branded := func(brand string) []byte {
 		data := file(t, "tail.mp4")
 		copy(data[8:], brand)
@@ -174,7 +174,7 @@ func TestProbeRefuses(t *testing.T) {
 	}
 }
 
-// sparse is a huge file with data at both ends only.
+// sparse is a huge file with data only at its ends.
 type sparse struct {
 	head, tail []byte
 	size, read int64
@@ -218,7 +218,7 @@ func TestProbeReadsLittle(t *testing.T) {
 }
 
 func TestProbeEndsWithWhatNeverEnds(t *testing.T) {
-	// A gigabyte of tiny boxes: each would have to be examined.
+	// A gigabyte of tiny boxes, each of which would have to be examined.
 	s := &sparse{head: file(t, "faststart.mp4"), size: 1 << 30}
 	endless := endlessBoxes{s}
 	_, err := probe.Probe(endless, s.size, mp4Type)
@@ -272,8 +272,8 @@ func (f failingLater) ReadAt(p []byte, off int64) (int, error) {
 	return f.ReaderAt.ReadAt(p, off)
 }
 
-// FuzzProbe checks that any upload is accepted or rejected, that an accepted one has the facts that the status of a
-// Media needs, and that no claim takes much memory.
+// FuzzProbe checks that any upload is either accepted or rejected, that an accepted one has the facts that a Media's
+// status needs, and that no claim takes much memory.
 func FuzzProbe(f *testing.F) {
 	types := []string{mp4Type, movType, jpegType, pngType, webpType}
 	for _, name := range []string{

@@ -22,7 +22,7 @@ func decoded(t *testing.T, data []byte) image.Image {
 	return picture
 }
 
-// sameRows counts the equal rows of two pictures, from the top or else from the bottom.
+// sameRows counts how many rows of two pictures are equal, from the top or else from the bottom.
 func sameRows(a, b image.Image, fromTop bool) (rows int) {
 	bounds := a.Bounds()
 	for ; rows < bounds.Dy(); rows++ {
@@ -99,7 +99,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// FuzzMend checks that a decodable JPEG is the same picture after the repair.
+// FuzzMend checks that repairing a decodable JPEG does not change its picture.
 func FuzzMend(f *testing.F) {
 	for _, name := range []string{"picture.jpg", "restarts.jpg", "channels.jpg", "progressive.jpg"} {
 		f.Add(file(f, name), 500)
@@ -108,7 +108,7 @@ func FuzzMend(f *testing.F) {
 		if decodable >= 0 && decodable <= len(data) {
 			_ = probe.Shorten(data, decodable)
 		}
-		// The caller has checked the size, by the header.
+		// The caller has checked the size by the header.
 		if config, err := jpeg.DecodeConfig(bytes.NewReader(data)); err != nil || config.Width*config.Height > 1<<16 {
 			return
 		}

@@ -47,7 +47,7 @@ func TestScans(t *testing.T) {
 	}
 }
 
-// FuzzScans checks that the data is unchanged, and that the count is the same for any sizes of reads.
+// FuzzScans checks that the data is unchanged, and that the count is the same whatever the sizes of the reads.
 func FuzzScans(f *testing.F) {
 	photo, err := os.ReadFile("testdata/picture.jpg")
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// TestStalledStore has a store respond for the files of one team, and then stall while their bytes are read, on
-// connections that stay open, like a proxy that loses its backend. As many files are examined at a time as the manager
-// has workers; the file of another team waits behind them, and gets its turn.
+// TestStalledStore has a store respond for one team's files, and then stall while their bytes are read, on connections
+// that stay open, like a proxy that loses its backend. As many files are examined at a time as the manager has workers;
+// another team's file waits behind them, and still gets its turn.
 func TestStalledStore(t *testing.T) {
 	const workers = 16
 	picture := file(t, "picture.png")
@@ -38,7 +38,7 @@ func TestStalledStore(t *testing.T) {
 		}
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(picture)-1, len(picture)))
 		w.WriteHeader(http.StatusPartialContent)
-		_, _ = w.Write(picture[:10]) // The client may have gone.
+		_, _ = w.Write(picture[:10]) // The client may be gone.
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))

@@ -17,30 +17,30 @@ import (
 
 // reel is the description of a generated film with one picture and one sound. All its timescales are 1000.
 type reel struct {
-	// header is the duration of mvhd, presented the one of tkhd, and length the one of mdhd.
+	// header is the duration in mvhd, presented the one in tkhd, and length the one in mdhd.
 	header, presented, length uint32
-	// width and height are from tkhd, and turned means that its matrix rotates.
+	// width and height are from tkhd. turned means that its matrix rotates.
 	width, height uint32
 	turned        bool
-	// entry is the sample entry of the picture, and sound the one of the sound; nil for none.
+	// entry is the picture's sample entry, and sound is the sound's. Each is nil if there is none.
 	entry, sound []byte
 	// times is the table of durations, in pairs of count and duration.
 	times []uint32
-	// edits is an edit list; nil for none.
+	// edits is an edit list, or nil for none.
 	edits []byte
 	// header parts of the moov.
 	more []byte
 }
 
-// frame is the sample entry of a picture with this size.
+// frame returns the sample entry for a picture with the given size.
 func frame(kind string, width, height uint32, parts ...any) []byte {
 	return box(kind, make([]byte, 24), words(width<<16|height), make([]byte, 50), join(parts...))
 }
 
-// tone is the sample entry of a sound.
+// tone returns the sample entry for a sound.
 func tone(kind string, parts ...any) []byte { return box(kind, make([]byte, 28), join(parts...)) }
 
-// decoder is the configuration of an MPEG-4 entry with an object type.
+// decoder returns the configuration of an MPEG-4 entry with the given object type.
 func decoder(object byte) []byte {
 	return box("esds", words(0), []byte{3, 0x80, 0x80, 0x80, 20, 0, 1, 0, 4, 0x80, 0x80, 0x80, 13, object, 0})
 }
@@ -183,7 +183,7 @@ func TestProbeTracks(t *testing.T) {
 	}
 }
 
-// A film with a compressed header may be intact: Herald cannot read it, and reports that.
+// A film with a compressed header may be intact: Herald cannot read it, and says so.
 func TestProbeCompressedHeader(t *testing.T) {
 	data := reel{header: 1000, width: 320, height: 240, more: box("cmov", box("dcom", "zlib"))}.bytes()
 	_, err := probe.Probe(bytes.NewReader(data), int64(len(data)), movType)

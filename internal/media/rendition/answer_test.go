@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// drawn is a picture of this size, as a JPEG or PNG.
+// drawn returns a picture with the given size, as a JPEG or PNG.
 func drawn(tb testing.TB, width, height int, mimeType string) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -40,7 +40,7 @@ func answered(tb testing.TB, a answer, data []byte) []byte {
 	return append(out.Bytes(), data...)
 }
 
-// A file may have taken the process over: its answer is untrusted.
+// A file may have taken over the process, so its answer is untrusted.
 func TestAnAnswerIsJudged(t *testing.T) {
 	j := job{MIMEType: pngType, Width: 40, Height: 30, Target: Target{Types: []string{jpegType}, MaxBytes: 4 << 10, MaxWidth: 20}}
 	good := answer{Outcome: outcomeMade, MIMEType: jpegType, Width: 20, Height: 15}

@@ -35,7 +35,7 @@ func marks(files *memory) (count int) {
 	return count
 }
 
-// A file that exhausts a resource always does: every process rejects it from then on.
+// A file that exhausts a resource always does, so every process rejects it from then on.
 func TestWhatRanOutIsRefusedForGood(t *testing.T) {
 	for resource, says := range map[rendition.Resource]string{
 		rendition.ResourceTime: "20 seconds", rendition.ResourceMemory: "memory", rendition.ResourceCrash: "crashes",
@@ -57,7 +57,7 @@ func TestWhatRanOutIsRefusedForGood(t *testing.T) {
 	}
 }
 
-// An end that is unrelated to the file leaves no marker.
+// A failure that has nothing to do with the file leaves no marker.
 func TestWhatFailedIsTriedAgain(t *testing.T) {
 	files := newMemory()
 	shelf := rendition.NewCache(files, rendition.NewSlots(1))
@@ -75,7 +75,7 @@ func TestWhatFailedIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A file that uses most of its time on a busy machine, or whose process is killed for lack of memory, is given up after
+// If a file uses most of its time on a busy machine, or its process is killed for lack of memory, it is given up after
 // several attempts: another process may be at fault.
 func TestWhatMayBeAnothersFaultIsTriedThreeTimes(t *testing.T) {
 	for name, failure := range map[string]error{"slow": rendition.ErrSlow, "killed": fmt.Errorf("memory was short: %w", rendition.ErrKilled)} {
@@ -94,7 +94,7 @@ func TestWhatMayBeAnothersFaultIsTriedThreeTimes(t *testing.T) {
 	}
 }
 
-// Caches with the same slots work in turn: they share memory.
+// Caches with the same slots take turns, because they share memory.
 func TestShelvesShareTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, files := rendition.NewSlots(1), newMemory()
@@ -123,7 +123,7 @@ func made() (rendition.Output, error) {
 	return rendition.Output{Data: []byte("picture"), MIMEType: jpegType, Width: 1, Height: 1}, nil
 }
 
-// undeletable is a store that accepts and removes nothing while it is down.
+// undeletable is a store that neither accepts nor removes anything while it is down.
 type undeletable struct {
 	*memory
 
@@ -137,7 +137,7 @@ func (u *undeletable) Delete(ctx context.Context, key string) error {
 	return u.memory.Delete(ctx, key)
 }
 
-// A store that fails in the middle, any number of times, does not cause a rejection of the file.
+// If the store fails in the middle, however often, the file is not rejected.
 func TestAnOutageOfTheStoreIsNotTheFile(t *testing.T) {
 	files := &undeletable{memory: newMemory()}
 	shelf := rendition.NewCache(files, rendition.NewSlots(1))
@@ -153,10 +153,10 @@ func TestAnOutageOfTheStoreIsNotTheFile(t *testing.T) {
 	}
 }
 
-// aStore is the variable with the store for the process that is killed.
+// aStore is the environment variable that holds the store for the process that is killed.
 const aStore = "HERALD_TEST_STORE"
 
-// begin is the main function of that process: it starts work, reports that, and does not end.
+// begin is the main function of that process: it starts work, reports that, and never finishes.
 func begin(config string) {
 	var c store.Config
 	err := json.Unmarshal([]byte(config), &c) //nolint:musttag // it goes to this program only
@@ -164,14 +164,14 @@ func begin(config string) {
 	if err = errors.Join(err, failure); err == nil {
 		_, err = rendition.NewCache(files, rendition.NewSlots(1)).GetOrCreate(context.Background(), begunKey, func() (rendition.Output, error) {
 			_, _ = os.Stdout.WriteString("begun\n")
-			_, _ = io.Copy(io.Discard, os.Stdin) // Its end never comes.
+			_, _ = io.Copy(io.Discard, os.Stdin) // It never ends.
 			return rendition.Output{}, errors.New("the process was not killed")
 		})
 	}
 	_, _ = os.Stdout.WriteString(err.Error() + "\n")
 }
 
-// A file that takes the manager down with it is tried three times, by any processes.
+// A file that takes down the manager is tried three times, by whichever processes.
 func TestWhatWasBegunThreeTimesIsGivenUp(t *testing.T) {
 	config := storetest.Start(t)
 	data, err := json.Marshal(config) //nolint:musttag // it goes to this program only

@@ -29,12 +29,12 @@ func withChunk(data []byte, kind string, content []byte) []byte {
 	return bytes.Join([][]byte{data[:header], chunk, data[header:]}, nil)
 }
 
-// gamma is the content of gAMA.
+// gamma returns the content of gAMA.
 func gamma(value float64) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(math.Round(value*100_000)))
 }
 
-// flat is a picture of one colour in the model of another picture.
+// flat returns a picture with one colour in the colour model of another picture.
 func flat[P interface {
 	image.Image
 	Set(x, y int, c color.Color)
@@ -47,7 +47,7 @@ func flat[P interface {
 	return picture
 }
 
-// TestGamma renders pictures whose values have another encoding of light than sRGB.
+// TestGamma renders pictures whose values encode light differently from sRGB.
 func TestGamma(t *testing.T) {
 	area := image.Rect(0, 0, 16, 16)
 	gray := func(v uint8) color.NRGBA { return color.NRGBA{v, v, v, 255} }
@@ -104,7 +104,7 @@ func TestGammaLeavesTransparency(t *testing.T) {
 	}
 }
 
-// rainbow is a smooth picture with every hue, black, white and the colours between them. If veiled, it has a
+// rainbow returns a smooth picture with every hue, black, white and the colours between them. If veiled, it has a
 // transparent end.
 func rainbow(veiled bool) *image.NRGBA {
 	const width, height = 192, 128
@@ -126,7 +126,7 @@ func rainbow(veiled bool) *image.NRGBA {
 	return picture
 }
 
-// painted is the middle row of the rainbow in colours of a palette. The lower half is veiled, and the left edge is
+// painted returns the middle row of the rainbow in palette colours. The lower half is veiled, and the left edge is
 // transparent.
 func painted() *image.Paletted {
 	from := rainbow(false)
@@ -147,7 +147,7 @@ func painted() *image.Paletted {
 	return picture
 }
 
-// TestDisplayP3 checks that a PNG that identifies its colours by cICP is shown in these colours.
+// TestDisplayP3 checks that a PNG that identifies its colours with cICP is shown in these colours.
 func TestDisplayP3(t *testing.T) {
 	// From Display P3 to sRGB, both as light (CSS Color 4, section 10.7).
 	m := [3][3]float64{{1.2249402, -0.2249402, 0}, {-0.0420569, 1.0420569, 0}, {-0.0196376, -0.0786361, 1.0982735}}
@@ -215,7 +215,7 @@ func TestColorsAgree(t *testing.T) {
 		}
 		return out
 	}
-	const most = 2 // of 255, on the mean
+	const most = 2 // of 255, on average
 	plain, veiled := asPNG(t, rainbow(false)), asPNG(t, rainbow(true))
 	asPNGOf := func(format string, more ...string) []string {
 		return slices.Concat([]string{"-pix_fmt", format}, more, []string{"-c:v", "png", "-f", "image2pipe"})
@@ -276,7 +276,7 @@ func TestColorsAgree(t *testing.T) {
 	}
 }
 
-// distance is the mean difference of two pictures on white, per channel.
+// distance returns the mean difference per channel between two pictures on white.
 func distance(got, want []byte) float64 {
 	if len(got) != len(want) || len(got) == 0 {
 		return math.MaxUint8

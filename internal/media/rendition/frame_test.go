@@ -26,7 +26,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// frameExtractor is the ffmpeg of this machine.
+// frameExtractor returns an extractor that uses this machine's ffmpeg.
 func frameExtractor(t *testing.T) rendition.FrameExtractor {
 	t.Helper()
 	path, err := exec.LookPath("ffmpeg")
@@ -125,7 +125,7 @@ func TestTakeShowsTheShape(t *testing.T) {
 	}
 }
 
-// The film has 15 frames, one each 100 ms.
+// The film has 15 frames, 100 ms apart.
 func TestTakeFindsTheMoment(t *testing.T) {
 	program, film := frameExtractor(t), videoOf(sampleVideo(t, "tail.mp4"))
 	at := func(moment time.Duration) string {
@@ -274,7 +274,7 @@ func TestTheChildIsKilled(t *testing.T) {
 	}
 }
 
-// A small film can request any number of large frames (here 17 of 50 MB, in a file of some kilobytes). The limit of a
+// A small film can request any number of large frames (here 17 of 50 MB, in a file of a few kilobytes). The limit per
 // process determines the size of the manager's pod.
 func TestTakeIsBoundedInMemory(t *testing.T) {
 	program := frameExtractor(t)
@@ -296,7 +296,7 @@ func TestTakeIsBoundedInMemory(t *testing.T) {
 	}
 }
 
-// When memory is short, the system kills a process that uses it, and not the one at fault.
+// When memory runs short, the system kills a process that uses a lot, not the one at fault.
 func TestTakeIsKilled(t *testing.T) {
 	program := frameExtractor(t)
 	film := videoOf(sampleVideo(t, "faststart.mp4"))
@@ -321,7 +321,7 @@ func killChildren(t *testing.T) {
 	for _, list := range lists {
 		data, err := os.ReadFile(list)
 		if err != nil {
-			continue // The thread has ended.
+			continue // The thread has exited.
 		}
 		for id := range strings.FieldsSeq(string(data)) {
 			if pid, err := strconv.Atoi(id); err == nil {

@@ -27,7 +27,7 @@ func (b *jpegParts) segment(marker byte, content []byte) {
 	b.Write(content)
 }
 
-// sampledJPEG is an empty progressive JPEG, whose sampling of colours takes much memory.
+// sampledJPEG returns an empty progressive JPEG whose colour sampling takes a lot of memory.
 func sampledJPEG(width, height int, brightness, colour byte) []byte {
 	var b jpegParts
 	b.Write([]byte{0xff, 0xd8})
@@ -44,7 +44,7 @@ func sampledJPEG(width, height int, brightness, colour byte) []byte {
 	return b.Bytes()
 }
 
-// bits writes numbers in the form of a lossless WebP.
+// bits writes numbers as a lossless WebP stores them.
 type bits struct {
 	out   []byte
 	value uint64
@@ -88,7 +88,7 @@ func reversed(value uint64, count uint) (result uint64) {
 	return result
 }
 
-// groupBomb is a lossless WebP with many groups of codes, all of full size. Its pixels are from the first.
+// groupBomb returns a lossless WebP with many groups of codes, all of full size. Its pixels use the first.
 func groupBomb(width, height, groups int) []byte {
 	b := &bits{}
 	b.put(0x2f, 8)
@@ -147,7 +147,7 @@ func groupBomb(width, height, groups int) []byte {
 	return out.Bytes()
 }
 
-// The process that decodes a file limits its cost, whatever the file claims, and the reason is reported.
+// The process that decodes a file limits what it costs, whatever the file claims, and the reason is reported.
 func TestHostileFilesAreRefused(t *testing.T) {
 	if !alone(t) {
 		return
@@ -189,11 +189,11 @@ func TestAProgressivePictureIsConverted(t *testing.T) {
 	}
 }
 
-// inOwnProcess is the variable with the name of the test that a process runs.
+// inOwnProcess is the environment variable that names the test that a process runs.
 const inOwnProcess = "HERALD_TEST_IN_OWN_PROCESS"
 
-// alone reports whether this process runs this test only, so that mostTaken is about its child processes. Otherwise it
-// runs the test in a process of its own.
+// alone reports whether this process runs only this test, so that mostTaken covers only its child processes. Otherwise
+// it runs the test in a process of its own.
 func alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inOwnProcess) == t.Name() {
@@ -207,7 +207,7 @@ func alone(t *testing.T) bool {
 	return false
 }
 
-// mostTaken is the peak memory of this program's child processes, in MiB.
+// mostTaken returns the peak memory of this program's child processes, in MiB.
 func mostTaken(t *testing.T) int64 {
 	t.Helper()
 	var used syscall.Rusage

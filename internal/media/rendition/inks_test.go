@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// inkProfile is a profile for print with white paper and gray inks of every colour (ICC.1, section 10.11: lut8Type).
-// kind is the type of its table, without the missing bytes at the end.
+// inkProfile returns a printing profile with white paper and gray inks for every colour (ICC.1, section 10.11:
+// lut8Type). kind is the type of its table, which lacks the missing bytes at the end.
 func inkProfile(space, kind string, missing int) []byte {
 	const inks, seen, header = 4, 3, 128 + 4 + 12
 	table := append([]byte(kind), 0, 0, 0, 0, inks, seen, 2, 0)
@@ -101,7 +101,7 @@ func TestInks(t *testing.T) {
 	}
 }
 
-// colorfulness is the largest difference between the channels of a point.
+// colorfulness returns the largest difference between a point's channels.
 func colorfulness(picture image.Image) (most int) {
 	for y := range picture.Bounds().Dy() {
 		for x := range picture.Bounds().Dx() {

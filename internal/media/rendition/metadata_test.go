@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// A rendition consists of pixels: it has no other metadata of the file, such as the location, also if it has a colour
-// profile.
+// A rendition consists of pixels: it has none of the file's other metadata, such as the location, even if it has a
+// colour profile.
 func TestNoMetadataStays(t *testing.T) {
 	const place = "47.2 N 8.5 E"
 	profile := make([]byte, 200)

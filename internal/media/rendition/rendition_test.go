@@ -64,7 +64,7 @@ func asJPEG(t *testing.T, picture image.Image) []byte {
 	return out.Bytes()
 }
 
-// quarters is a picture whose quarters are red, green, blue and black, from left to right and from top to bottom.
+// quarters returns a picture whose quarters are red, green, blue and black, from left to right and from top to bottom.
 func quarters(width, height int) *image.NRGBA {
 	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
 	colors := [2][2]color.NRGBA{{{255, 0, 0, 255}, {0, 255, 0, 255}}, {{0, 0, 255, 255}, {0, 0, 0, 255}}}
@@ -182,7 +182,7 @@ func shown(t *testing.T, data []byte, mimeType string, target rendition.Target) 
 	return picture
 }
 
-// name is the approximate name of a colour; compression blurs it.
+// name returns the approximate name of a colour, since compression blurs it.
 func name(c color.Color) string {
 	r, g, b, a := c.RGBA()
 	word := ""
@@ -286,7 +286,7 @@ func TestBytesFit(t *testing.T) {
 	}
 }
 
-// The meaning of colours must not be lost: a red of a wide profile is another red.
+// The meaning of colours must not be lost: a red in a wide-gamut profile is a different red.
 func TestTheColourProfileStays(t *testing.T) {
 	profile := make([]byte, 70_000)
 	copy(profile[16:], "RGB ")
@@ -452,7 +452,7 @@ func TestOneIsMadeOnce(t *testing.T) {
 	}
 }
 
-// The key of a rendition is a promise to other processes and later versions: after a change, everything is made again.
+// The key of a rendition is a promise to other processes and later versions: if it changes, everything is made again.
 func TestKeys(t *testing.T) {
 	source := rendition.Source{Key: "team/uid", ETag: "e1", MIMEType: pngType, Size: 5}
 	if got, want := rendition.Key(source, narrow), "team/uid.dd390af582efd9fce1a95fdc7a7b57d5"; got != want {

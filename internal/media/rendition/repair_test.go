@@ -14,7 +14,7 @@ import (
 // TestDamagedPixels checks that the intact part of a JPEG that viewers show is converted: the platforms that accept the
 // original show it, too.
 func TestDamagedPixels(t *testing.T) {
-	// broken has bytes that are not a code, at this distance from its end.
+	// broken returns data with bytes that are not a code, at the given distance from its end.
 	broken := func(data []byte, fromEnd int) []byte {
 		out := bytes.Clone(data)
 		copy(out[len(out)-fromEnd:], "\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00")

@@ -49,7 +49,7 @@ func (m *memory) PutTagged(_ context.Context, key, mimeType string, size int64, 
 	return object, nil
 }
 
-// Put stores the markers of the cache; it is not counted.
+// Put stores the cache's markers. It is not counted.
 func (m *memory) Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (store.Object, error) {
 	object, err := m.PutTagged(ctx, key, mimeType, size, body, nil)
 	m.mu.Lock()

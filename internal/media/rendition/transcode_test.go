@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// videoConverter is the ffmpeg of this machine.
+// videoConverter returns a converter that uses this machine's ffmpeg.
 func videoConverter(t *testing.T) rendition.FFmpegConverter {
 	t.Helper()
 	path, err := exec.LookPath("ffmpeg")
@@ -30,7 +30,7 @@ func videoConverter(t *testing.T) rendition.FFmpegConverter {
 	return rendition.FFmpegConverter{Path: path}
 }
 
-// film reads a film, or makes it with ffmpeg, from a test picture and a tone.
+// film reads a film, or makes it with ffmpeg from a test picture and a tone.
 func film(t *testing.T, program, arguments string) []byte {
 	t.Helper()
 	path := arguments
@@ -64,7 +64,7 @@ func transcodeVideo(data []byte) rendition.VideoSource {
 	}}
 }
 
-// facts are the facts of a film.
+// facts returns the facts about a film.
 func facts(t *testing.T, data []byte) probe.Facts {
 	t.Helper()
 	f, err := probe.Probe(bytes.NewReader(data), int64(len(data)), "video/mp4")
@@ -74,7 +74,7 @@ func facts(t *testing.T, data []byte) probe.Facts {
 	return f
 }
 
-// conversion is the conversion of a film for a platform with these limits.
+// conversion returns the conversion of a film for a platform with the given limits.
 func conversion(f *probe.Facts, limits platforms.VideoLimits) *rendition.Conversion {
 	c := limits.Conversion(&platforms.File{Width: int(f.Width), Height: int(f.Height), Duration: f.Duration, FrameRate: f.FrameRate, FrameRateVaries: f.FrameRateVaries})
 	return &rendition.Conversion{

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// TestDocuments checks that a document is written on its condition only, in the real store.
+// TestDocuments checks that a document is written only if its condition holds, in the real store.
 func TestDocuments(t *testing.T) {
 	files := open(t, storetest.Start(t))
 	const key, text = "_herald/archive/team/acme/index", "application/json"

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// answering returns a store that responds to each request with a status and a body.
+// answering returns a store that responds to each request with the given status and body.
 func answering(t *testing.T, status int, body string) *store.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func errorOf(code string) string {
 	return `<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + code + `</Code><Message>no</Message></Error>`
 }
 
-// TestOfOneFile has a store refuse a file, and checks whether the refusal concerns that file alone.
+// TestOfOneFile has a store refuse a file, and checks whether the refusal concerns only that file.
 func TestOfOneFile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -61,7 +61,7 @@ func TestOfOneFile(t *testing.T) {
 				t.Errorf("%s: read: of one file %v, want %v: %v", tc.reason, store.IsFileError(err), tc.one, err)
 			}
 			if tc.status == http.StatusNotFound || tc.status == http.StatusConflict {
-				return // For a write, these have other meanings.
+				return // For a write, these mean something else.
 			}
 			if _, err := files.PutDocument(t.Context(), "k", "text/plain", []byte("x"), store.Any); err == nil || store.IsFileError(err) != tc.one {
 				t.Errorf("%s: written: of one file %v, want %v: %v", tc.reason, store.IsFileError(err), tc.one, err)
@@ -80,8 +80,8 @@ func TestOfOneFile(t *testing.T) {
 	}
 }
 
-// TestWrittenAtOnce: Amazon S3 answers 409 to one of two simultaneous conditional writes, which is not a failure of the
-// store: the caller reads again.
+// TestWrittenAtOnce: Amazon S3 responds with 409 to one of two simultaneous conditional writes, which is not a failure
+// of the store: the caller reads again.
 func TestWrittenAtOnce(t *testing.T) {
 	files := answering(t, http.StatusConflict, errorOf("ConditionalRequestConflict"))
 	if _, err := files.PutDocument(t.Context(), "k", "text/plain", []byte("x"), ""); !errors.Is(err, store.ErrChanged) {

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// upper is how the tests rewrite a file: in capitals.
+// upper is how the tests rewrite a file: in upper case.
 type upper struct{ io.ReadCloser }
 
 func (u upper) Read(p []byte) (int, error) {
@@ -33,7 +33,7 @@ func rewriting(reads *atomic.Int64, size int) store.Rewriting {
 	}}
 }
 
-// An address serves the verified file, rewritten once.
+// A URL serves the verified file, rewritten once.
 func TestRewritten(t *testing.T) {
 	files := open(t, storetest.Start(t))
 	const content = "a picture"
@@ -72,7 +72,7 @@ func TestRewritten(t *testing.T) {
 	}
 }
 
-// Another process finds the rewritten copy, also of a file that was overwritten since.
+// Another process finds the rewritten copy, even if the file has been overwritten since.
 func TestRewrittenIsKept(t *testing.T) {
 	config := storetest.Start(t)
 	files := open(t, config)

@@ -15,12 +15,12 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// roundTrip is a transport without a network, so that its time is the bubble's.
+// roundTrip is a transport without a network, so that its time is that of the test's bubble.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// flow is a body that returns left bytes, each after a pause, and then its end. An endless pause is a stall.
+// flow is a body that returns left bytes, with a pause before each, and then ends. An endless pause is a stall.
 type flow struct {
 	ctx   context.Context
 	left  int
@@ -51,7 +51,7 @@ func (*flow) Close() error { return nil }
 
 const forever = -1
 
-// answer is the response of a store with this flow.
+// answer returns a store's response with this flow.
 func answer(r *http.Request, size int, pause time.Duration) *http.Response {
 	header := http.Header{"Etag": {`"e"`}, "Last-Modified": {"Fri, 20 Nov 2026 12:00:00 GMT"}}
 	return &http.Response{
@@ -60,7 +60,7 @@ func answer(r *http.Request, size int, pause time.Duration) *http.Response {
 	}
 }
 
-// take reads the body of a request, with a pause after each part.
+// take reads a request body, with a pause after each part.
 func take(r *http.Request, pause time.Duration) error {
 	part := make([]byte, 1)
 	for {
@@ -75,7 +75,7 @@ func take(r *http.Request, pause time.Duration) error {
 	}
 }
 
-// rest waits for the pause, or until ctx ends.
+// rest waits for the pause, or until ctx is done.
 func rest(ctx context.Context, pause time.Duration) error {
 	if pause < 0 {
 		<-ctx.Done()
@@ -91,7 +91,7 @@ func rest(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// TestPatience checks when a stalled store is aborted, and that a slow caller is not.
+// TestPatience checks when a request to a stalled store is aborted, and that one with a slow caller is not.
 func TestPatience(t *testing.T) {
 	read := func(pause time.Duration) func(context.Context, *store.Store) error {
 		return func(ctx context.Context, files *store.Store) error {
@@ -99,7 +99,7 @@ func TestPatience(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer func() { _ = body.Close() }() // Errors of Close do not affect the read bytes.
+			defer func() { _ = body.Close() }() // Errors from Close do not affect what was read.
 			for part := make([]byte, 1); ; {
 				if _, err := body.Read(part); errors.Is(err, io.EOF) {
 					return nil
@@ -147,7 +147,7 @@ func TestPatience(t *testing.T) {
 		reason string
 		way    roundTrip
 		do     func(context.Context, *store.Store) error
-		// after is the time until the abort; zero if there is none.
+		// after is the time until the abort, or zero if there is none.
 		after time.Duration
 	}{
 		"sends nothing":       {"the header came, and then the bytes stop", serves(64, forever), read(0), store.DefaultStall},

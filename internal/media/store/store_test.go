@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// put sends a body after the store accepts it: a rejected one would cut the connection in the middle, and the response
+// put sends a body once the store accepts it: a rejected body would cut the connection in the middle, and the response
 // with it.
 func put(t *testing.T, address, mimeType, body string) int {
 	t.Helper()
@@ -47,8 +47,8 @@ func put(t *testing.T, address, mimeType, body string) int {
 	return response.StatusCode
 }
 
-// cut is the status of a request whose connection ended before the response was read: a store need not read a body that
-// it rejects.
+// cut is the status of a request whose connection was closed before the response was read: a store need not read a body
+// that it rejects.
 const cut = 0
 
 // putUnsized sends a body in chunks, without its length.
@@ -250,7 +250,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A missing bucket must not look like missing files: media would be given up because of a typing error.
+// A missing bucket must not look like missing files: media would be given up because of a typo.
 func TestAMissingBucketIsNoMissingFile(t *testing.T) {
 	config := storetest.Start(t)
 	config.Bucket = "another"

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// counted counts the requests to the store, by method.
+// counted counts requests to the store, by method.
 type counted struct {
 	http.Transport
 
@@ -46,7 +46,7 @@ func (c *counted) taken() map[string]int {
 	return seen
 }
 
-// fetched reads a file through an address, as a platform does.
+// fetched reads a file through a URL, as a platform does.
 func fetched(t *testing.T, files *store.Store, key string) (body, mimeType string) {
 	t.Helper()
 	address, err := files.PresignGet(t.Context(), key, time.Hour)
@@ -61,7 +61,7 @@ func fetched(t *testing.T, files *store.Store, key string) (body, mimeType strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = response.Body.Close() }() // errors of Close do not affect the read bytes
+	defer func() { _ = response.Body.Close() }() // errors from Close do not affect what was read
 	data, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("fetched %q, status %d, %v", data, response.StatusCode, err)
@@ -82,7 +82,7 @@ func TestVerifiedInAMissingBucket(t *testing.T) {
 	}
 }
 
-// An address for a later fetch serves the verified file, whatever its client does meanwhile.
+// A URL for a later fetch serves the verified file, whatever its client does in the meantime.
 func TestVerified(t *testing.T) {
 	files := open(t, storetest.Start(t))
 	uploaded := func(t *testing.T, key, content string) store.Object {
@@ -167,8 +167,8 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// The store is called once for each file, however many posts show it at once, and again after a long time: the copy may
-// have been deleted.
+// The store is called only once for each file, however many posts show it at once, and again after a long time: the
+// copy may have been deleted.
 func TestVerifiedAsksOnce(t *testing.T) {
 	config := storetest.Start(t)
 	requests := &counted{seen: map[string]int{}}
@@ -216,8 +216,7 @@ func TestVerifiedAsksOnce(t *testing.T) {
 // otherStore responds like a store that copies without checking the condition, or that gives copies their own etags.
 type otherStore struct {
 	mu sync.Mutex
-	// source is the etag of the file, and copied the etag of its copy; empty if there is none. gives is the etag of a
-	// new copy.
+	// source is the file's etag, and copied is its copy's, or empty if there is none. gives is the etag of a new copy.
 	source, copied, gives string
 }
 
@@ -273,7 +272,7 @@ func TestVerifiedOnOtherStores(t *testing.T) {
 	}
 }
 
-// A caller that stops waiting for a copy gets an error, and the copy is made all the same.
+// A caller that stops waiting for a copy gets an error, but the copy is still made.
 func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	config := storetest.Start(t)
 	files := open(t, config)
