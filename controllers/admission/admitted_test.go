@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAdmitted admits changes of posts one after the other, and checks the counts of earlier changes that the next one
-// gets.
+// TestAdmitted admits changes to posts one after the other, and checks which counts of earlier changes the next one is
+// given.
 func TestAdmitted(t *testing.T) {
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	type step struct {

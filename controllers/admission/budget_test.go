@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// budgeted is a team with a budget. The usage of its namespace is known.
+// budgeted is a team with a budget, in a namespace whose usage is known.
 type budgeted struct{ name string }
 
 func newBudgeted(ctx context.Context, b v1alpha1.TeamBudget) *budgeted {
@@ -31,7 +31,7 @@ func newBudgeted(ctx context.Context, b v1alpha1.TeamBudget) *budgeted {
 	return t
 }
 
-// post returns a draft of the team, changed by edits.
+// post returns one of the team's drafts, changed by edits.
 func (t *budgeted) post(edits ...edit) *v1alpha1.Post {
 	p := post(append([]edit{draft}, edits...)...)
 	p.Namespace = t.name
@@ -52,7 +52,7 @@ func forThen(s *v1alpha1.PostSpec) {
 	s.ScheduledAt = v1alpha1.NewTimePtr(time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
-// change sends a change of a stored post to the webhook.
+// change sends a change to a stored post to the webhook.
 func change(ctx context.Context, p *v1alpha1.Post, edits ...edit) error {
 	changed := p.DeepCopy()
 	for _, e := range edits {

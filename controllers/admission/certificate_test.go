@@ -44,11 +44,10 @@ func trusted(ctx context.Context) *admissionregistrationv1.ValidatingWebhookConf
 	return c
 }
 
-// The Rotators of these specs have the manager's rights, and share its Secret and its webhook configuration.
+// The Rotators in these specs have the manager's rights, and share its Secret and its webhook configuration.
 var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 	AfterAll(func(ctx SpecContext) {
-		// Replace the certificates of other times by a valid one, and have the webhook serve it, whichever spec runs
-		// next.
+		// Replace certificates from other times with a valid one, and have the webhook serve it, whichever spec runs next.
 		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
 		Expect(serving.Check(ctx)).To(Succeed())
 	})
@@ -192,7 +191,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 })
 
 var _ = Describe("The webhook", func() {
-	// ask sends a review to any path, in the format of the API server.
+	// ask sends a review to any path, in the API server's format.
 	ask := func(ctx context.Context, path string) (status int, answer string) {
 		GinkgoHelper()
 		review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","namespace":"` + team + `","operation":"CREATE",

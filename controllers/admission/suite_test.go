@@ -71,7 +71,7 @@ var (
 	address  string
 	// asked counts the requests to the webhook.
 	asked atomic.Int64
-	// serving is the Rotator of the served certificate.
+	// serving is the Rotator whose certificate is served.
 	serving *webhookcert.Rotator
 	config  = filepath.Join("..", "..", "config")
 )
@@ -137,7 +137,7 @@ var _ = BeforeSuite(func() {
 	stock(ctx)
 })
 
-// keeper returns a Rotator with the manager's rights, for the address of the webhook and other hosts.
+// keeper returns a Rotator with the manager's rights, for the webhook's address and other hosts.
 func keeper(secret, webhook string, c clock.Clock, hosts ...string) *webhookcert.Rotator {
 	GinkgoHelper()
 	k, err := webhookcert.New(webhookcert.Options{

@@ -39,8 +39,8 @@ func TestAPIKeyController(t *testing.T) {
 	RunSpecs(t, "API key controller")
 }
 
-// The manager watches only the namespaces "managed" and "homeless", so that specs which call Reconcile step by step
-// have their namespace for themselves.
+// The manager watches only the namespaces "managed" and "homeless", so that specs that call Reconcile step by step have
+// a namespace to themselves.
 const (
 	managed = "managed"
 	byHand  = "by-hand"

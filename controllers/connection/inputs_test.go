@@ -45,7 +45,7 @@ func (a *account) examined(ctx context.Context, r *connection.Reconciler) string
 	return ready.Reason
 }
 
-// condition returns a condition as "reason: message"; "" if there is none.
+// condition returns a condition as "reason: message", or "" if there is none.
 func (a *account) condition(ctx context.Context, kind string) string {
 	GinkgoHelper()
 	if c := meta.FindStatusCondition(a.read(ctx).Status.Conditions, kind); c != nil {

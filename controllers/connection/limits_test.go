@@ -43,7 +43,7 @@ func newObserved(now *clocktesting.FakeClock, served platforms.Registry, owned f
 	return t
 }
 
-// pass reconciles the connection of an account once, and returns the requeue delay.
+// pass reconciles an account's connection once, and returns the requeue delay.
 func (t *observed) pass(ctx context.Context, a *account) time.Duration {
 	GinkgoHelper()
 	result, err := t.Reconcile(ctrl.LoggerInto(ctx, logr.FromSlogHandler(slog.NewJSONHandler(&t.log, nil))), a.request())
@@ -52,7 +52,7 @@ func (t *observed) pass(ctx context.Context, a *account) time.Duration {
 	return result.RequeueAfter
 }
 
-// event returns the next event; empty if there is none.
+// event returns the next event, or "" if there is none.
 func (t *observed) event() string {
 	select {
 	case e := <-t.events.Events:

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 )
 
-// The states of the namespaces of the specs.
+// The states of the specs' namespaces.
 const (
 	lives             = "lives"
 	ends              = "ends"
@@ -35,7 +35,7 @@ const (
 )
 
 var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, func() {
-	// bare is the API server from the manager's view, after the role binding for the team's Secrets was deleted.
+	// bare is the API server as the manager sees it after the role binding for the team's Secrets was deleted.
 	var bare client.WithWatch
 	// asked receives a value for each read of a Secret.
 	var asked chan struct{}
@@ -59,7 +59,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 
 	BeforeEach(func() { asked = make(chan struct{}, 100) })
 
-	// reached is the API server with a namespace in a state.
+	// reached returns the API server with a namespace in the given state.
 	reached := func(state string) client.Client {
 		return interceptor.NewClient(bare, interceptor.Funcs{
 			Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -76,7 +76,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		})
 	}
 
-	// connectionIn returns a connection in a namespace with a state.
+	// connectionIn returns a connection in a namespace with the given state.
 	connectionIn := func(ctx context.Context, state string) *v1alpha1.Connection {
 		GinkgoHelper()
 		id := fmt.Sprint(1000 + serial.Add(1))

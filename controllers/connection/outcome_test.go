@@ -25,7 +25,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// conn returns a connection whose last examination, an hour ago, had this reason.
+// conn returns a connection whose last examination, an hour ago, had the given reason.
 func conn(reason string) *v1alpha1.Connection {
 	c := &v1alpha1.Connection{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "acme", UID: "u1", Generation: 1},
@@ -181,7 +181,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// changed returns a connection whose spec was changed since its examination.
+// changed returns a connection whose spec has changed since its examination.
 func changed(c *v1alpha1.Connection) *v1alpha1.Connection {
 	c.Generation++
 	return c
@@ -194,7 +194,7 @@ func instant(t *v1alpha1.Time) time.Time {
 	return t.Time
 }
 
-// The schema rejects an invalid status as a whole; the connection would then have no status at all.
+// The schema rejects an invalid status as a whole, and the connection would then have no status at all.
 func TestApplyFitsTheSchema(t *testing.T) {
 	c := conn("")
 	read := readAs("8")

@@ -67,7 +67,7 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 	})
 
 	Describe("and that the disk does not give", func() {
-		// The folder is missing when the container starts, as a volume may be that is mounted late.
+		// The folder is missing when the container starts, like a volume that is mounted late.
 		var back func()
 		away := func(p pod) {
 			GinkgoHelper()

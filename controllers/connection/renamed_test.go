@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// renamed creates a connection with another name for the account, with its own tokens.
+// renamed creates a connection to the account under another name, with its own tokens.
 func (a *account) renamed(ctx context.Context, tokens map[string]string) *account {
 	GinkgoHelper()
 	meta := metav1.ObjectMeta{Namespace: a.conn.Namespace, Name: a.conn.Name + "-renamed"}
@@ -34,7 +34,7 @@ func (a *account) renamed(ctx context.Context, tokens map[string]string) *accoun
 	return b
 }
 
-// ended replaces the access token by one that the platform no longer accepts.
+// ended replaces the access token with one that the platform no longer accepts.
 func ended(tokens map[string]string) map[string]string {
 	tokens[v1alpha1.CredentialsAccessToken] = "ended-long-ago"
 	return tokens

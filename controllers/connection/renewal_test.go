@@ -42,7 +42,7 @@ func (w watched) Refresh(ctx context.Context, token platforms.Token) (platforms.
 	return renewed, err
 }
 
-// newManager returns the reconciler of another manager.
+// newManager returns another manager's reconciler.
 func newManager(name string, api client.Client, p platforms.Platform) *connection.Reconciler {
 	GinkgoHelper()
 	r, err := connection.New(connection.Options{
@@ -125,8 +125,8 @@ var _ = Describe("A renewal", func() {
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		a.create(ctx)
 		refreshed := calls(ctx, "refresh_token")
-		// The API server becomes unavailable as soon as the platform has responded. The end of the spec's context
-		// shortens the wait.
+		// The API server becomes unavailable as soon as the platform has responded. Cancelling the spec's context shortens
+		// the wait.
 		var down atomic.Bool
 		api := interceptor.NewClient(k8s, interceptor.Funcs{
 			Patch: func(ctx context.Context, api client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {

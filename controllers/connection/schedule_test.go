@@ -22,7 +22,7 @@ import (
 
 const quarter = 15 * time.Minute
 
-// probed sets the time since the last examination.
+// probed sets how long ago the last examination was.
 func probed(c *v1alpha1.Connection, ago time.Duration) *v1alpha1.Connection {
 	c.Status.LastProbedAt = v1alpha1.NewTimePtr(noon.Add(-ago))
 	return c

@@ -38,13 +38,13 @@ type pod struct {
 	folder   string
 }
 
-// start returns a reconciler of the pod's container with a client of the Kubernetes API.
+// start returns the reconciler of the pod's container, with a client of the Kubernetes API.
 func (p pod) start(api client.Client) *connection.Reconciler {
 	GinkgoHelper()
 	return p.startWith(api, p.open())
 }
 
-// open opens the folder, as a container does at its start.
+// open opens the folder, as a container does at startup.
 func (p pod) open() *credentials.Spool {
 	GinkgoHelper()
 	kept, err := credentials.OpenSpool(p.folder, func() string { return strings.Repeat("k", credentials.MinSpoolKey) }, GinkgoLogr)
@@ -107,7 +107,7 @@ func (p pod) renewals(ctx context.Context) int {
 	return counts["refresh_token"]
 }
 
-// killed renews the token of an account and ends the container before the Kubernetes API has stored the new token.
+// killed renews an account's token and stops the container before the Kubernetes API has stored the new one.
 func (p pod) killed(ctx context.Context, a *account) {
 	GinkgoHelper()
 	var away atomic.Bool
@@ -133,7 +133,7 @@ func (p pod) killed(ctx context.Context, a *account) {
 	Expect(p.kept()).To(Equal(kept + 1))
 }
 
-// works examines an account, which has to be connected then.
+// works examines an account, which must then be connected.
 func (p pod) works(ctx context.Context, r *connection.Reconciler, a *account) {
 	GinkgoHelper()
 	probe := a.probe(ctx)

@@ -38,8 +38,8 @@ func TestConnectionController(t *testing.T) {
 	RunSpecs(t, "Connection controller")
 }
 
-// The manager watches only the namespaces "managed", "limited-team" and "homeless", so that specs which call Reconcile
-// step by step have their namespace for themselves.
+// The manager watches only the namespaces "managed", "limited-team" and "homeless", so that specs that call Reconcile
+// step by step have a namespace to themselves.
 const (
 	managed = "managed"
 	byHand  = "by-hand"
@@ -108,7 +108,7 @@ var apps = credentials.Apps{
 	v1alpha1.PlatformThreads: {ID: "herald", Secret: func() string { return "the app's secret" }},
 }
 
-// account is an account of the sandbox with its Connection and Secret.
+// account is an account in the sandbox, with its Connection and Secret.
 type account struct {
 	sandboxtest.Account
 	conn   *v1alpha1.Connection
@@ -129,7 +129,7 @@ func newAccount(ctx context.Context, namespace string, settings map[string]any) 
 		}},
 		secret: &corev1.Secret{ObjectMeta: meta, StringData: tokensOf(made)},
 	}
-	// Remaining connections would continue to call the sandbox.
+	// Remaining connections would keep calling the sandbox.
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // the context of the spec has ended by then
 		Expect(client.IgnoreNotFound(k8s.Delete(ctx, a.conn))).To(Succeed())
 		Expect(site.ClearFaults(ctx)).To(Succeed())
@@ -188,7 +188,7 @@ func (a *account) copied(ctx context.Context) credentials.Credentials {
 	return made
 }
 
-// working reads the working copy of the account's tokens.
+// working reads the account's working copy.
 func (a *account) working(ctx context.Context) *corev1.Secret {
 	GinkgoHelper()
 	var secret corev1.Secret
@@ -204,7 +204,7 @@ func (a *account) stored(ctx context.Context) *corev1.Secret {
 	return &secret
 }
 
-// state returns a function that reads the Ready condition as "status reason", and the last handled request.
+// state returns a function that reads the Ready condition as "status reason", and the last request that was handled.
 func (a *account) state(ctx context.Context) func() string {
 	return func() string {
 		c := a.read(ctx)

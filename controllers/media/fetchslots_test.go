@@ -14,15 +14,15 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestFetchSlots requests slots, of four, for namespaces: "a" requests a slot, and "A" releases one.
+// TestFetchSlots requests slots, of which there are four, for namespaces: "a" requests a slot, and "A" releases one.
 func TestFetchSlots(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		asked  string
-		// after is the time before the last request.
+		// after is how much time passes before the last request.
 		after time.Duration
-		// last is whether the last request gets a slot, and yield the namespace that loses one.
+		// last is whether the last request gets a slot, and yield is the namespace that loses one.
 		last  bool
 		yield string
 	}{

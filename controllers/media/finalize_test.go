@@ -184,7 +184,7 @@ func (s *stalling) DeleteAll(ctx context.Context, _ string) error {
 	return context.DeadlineExceeded
 }
 
-// left returns the remaining time of a context; zero without a deadline.
+// left returns how much time a context has left, or zero if it has no deadline.
 func left(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {

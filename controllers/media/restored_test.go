@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// restored creates a Media with the spec, labels and annotations of another one, as a restore from a backup does.
+// restored creates a Media with the spec, labels and annotations of another one, as restoring a backup does.
 func restored(ctx context.Context, from *v1alpha1.Media) *v1alpha1.Media {
 	GinkgoHelper()
 	m := newMedia(from.Namespace, func(m *v1alpha1.Media) {
@@ -31,7 +31,7 @@ func restored(ctx context.Context, from *v1alpha1.Media) *v1alpha1.Media {
 	return m
 }
 
-// lose removes a Media like the loss of a cluster: its file stays.
+// lose removes a Media as if its cluster were lost: its file stays.
 func lose(ctx context.Context, m *v1alpha1.Media) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

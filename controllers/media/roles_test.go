@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A Media contains its upload address, which is a bearer token for writing the file. A user with view access to a
-// namespace must not be able to read it.
+// A Media contains its upload URL, which is a bearer token for writing the file. A user with view access to a namespace
+// must not be able to read it.
 func TestUploadAddressesAreNotForViewers(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "config", "rbac", "users", "*.yaml"))
 	if err != nil || len(files) == 0 {

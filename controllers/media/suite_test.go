@@ -50,7 +50,7 @@ const (
 	byHand  = "by-hand"
 	// homeless has no team until a spec creates one. The manager watches it too.
 	homeless = "homeless"
-	// bounded is the namespace of the specs about budgets, which count its objects.
+	// bounded is the namespace for specs about budgets, which count its objects.
 	bounded = "bounded"
 )
 
@@ -138,7 +138,7 @@ func files(contents map[string]string) string {
 	return folder
 }
 
-// options verifies files by size only, because their contents are not tested here.
+// options verifies files only by size, because their contents are not tested here.
 func options(mgr ctrl.Manager, source Source, now clock.WithTicker) Options {
 	o := Options{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-media"), Store: bucket, Source: source, UnusedAfter: 24 * time.Hour}
 	o.Owned = envtest.EveryNamespace

@@ -77,7 +77,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// A wait ends at its deadline, not a pause later.
+// Waiting ends at the deadline, not a pause later.
 func TestAwaitEndsInTime(t *testing.T) {
 	got := planUpload(made(fromTheAPI), 24*time.Hour, noon.Add(75*time.Minute-time.Second))
 	if got.recheckAfter != time.Second {

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// working is X as a platform that accepts a call with an operation id only, and processes the post afterwards.
+// working is X as a platform that accepts a call with only an operation id, and processes the post afterwards.
 type working struct {
 	fast
 	*work
@@ -29,7 +29,7 @@ type working struct {
 
 // work controls the processing.
 type work struct {
-	// done ends the processing. If loses is set, calls get lost before they arrive. If blocks is set, preparations fail
+	// done ends the processing. If loses is set, calls are lost before they arrive. If blocks is set, preparations fail
 	// permanently.
 	done, loses, blocks, asked atomic.Bool
 	refused                    *platforms.Error
@@ -71,7 +71,7 @@ func (w working) Lookup(ctx context.Context, job platforms.Job) (platforms.Looku
 	return platforms.LookupResult{Matches: 1, ExternalID: id, ExternalURL: "https://x.example/" + id, Certain: true}, nil
 }
 
-// says reports whether a post has this text. A manager also delivers the posts that other specs have left.
+// says reports whether a post has the given text. A manager also delivers posts that other specs have left.
 func says(post client.Object, text string) bool {
 	return post.(*v1alpha1.Post).Spec.Targets[0].Caption == text
 }
@@ -170,7 +170,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		t := newTeam(ctx)
 		p := t.post(ctx, "told late")
 		Eventually(func() []string { return t.published(ctx) }).Should(HaveLen(1))
-		// Another manager gives up meanwhile, since it has no operation id for a lookup.
+		// In the meantime, another manager gives up, since it has no operation id for a lookup.
 		now := read(ctx, p)
 		now.Status.Targets[0].State, now.Status.Targets[0].Attempt.Outcome = v1alpha1.TargetUndecided, v1alpha1.OutcomeUnknown
 		now.Status.Targets[0].Phase, now.Status.Targets[0].Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// preparedReason returns the status and the reason of a post's Prepared condition; "" without one.
+// preparedReason returns the status and the reason of a post's Prepared condition, or "" if there is none.
 func preparedReason(ctx context.Context, p *v1alpha1.Post) func() string {
 	return func() string {
 		c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionPrepared)
@@ -30,7 +30,7 @@ func preparedReason(ctx context.Context, p *v1alpha1.Post) func() string {
 	}
 }
 
-// arrivedAtX counts the calls for an operation of X.
+// arrivedAtX counts the calls to one of X's operations.
 func arrivedAtX(ctx context.Context, operation string) int {
 	GinkgoHelper()
 	calls, err := platform.Calls(ctx, "x")

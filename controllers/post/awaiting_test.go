@@ -68,7 +68,7 @@ var _ = Describe("A post about which a person is asked", func() {
 			ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{DisplayName: "Acme", Namespace: acme.namespace},
 		})).To(Succeed())
 	})
-	// lose deletes a post while no manager is running, like the loss of a cluster.
+	// lose deletes a post while no manager is running, as if its cluster were lost.
 	lose := func(ctx SpecContext, p *v1alpha1.Post) {
 		GinkgoHelper()
 		m.stop()

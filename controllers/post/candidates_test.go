@@ -35,7 +35,7 @@ func (t team) byHand(ctx context.Context, text string) string {
 	return published(ctx, t.account, "/x/2/tweets", "application/json", string(body))
 }
 
-// published makes a call to the sandbox as an account, and returns the id in the answer.
+// published makes a call to the sandbox as an account, and returns the id in the response.
 func published(ctx context.Context, account sandboxtest.Account, path, kind, body string) string {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, platform.URL+path, strings.NewReader(body))

@@ -197,7 +197,7 @@ var _ = Describe("A platform that publishes and refuses", Ordered, ContinueOnFai
 	}
 })
 
-// passPause ends the pause of an announced rate limit, which would last for minutes.
+// passPause ends the pause of an announced rate limit, which would otherwise last for minutes.
 func passPause(ctx context.Context, p *v1alpha1.Post) {
 	GinkgoHelper()
 	now := read(ctx, p)
@@ -224,7 +224,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// cardsOf returns the number of published posts that a Post becomes.
+// cardsOf returns how many published posts a Post becomes.
 func cardsOf(p *v1alpha1.Post) int {
 	if p.Spec.Tree == nil {
 		return 1

@@ -36,7 +36,7 @@ func received(ctx context.Context, hash string) []byte {
 }
 
 var _ = Describe("A video that its platform does not take", func() {
-	// begin starts a manager with the teams' setting, and with a converter or the reason why there is none.
+	// begin starts a manager with the teams' setting, and with a converter or the reason there is none.
 	begin := func(convert bool, films post.Conversions, unconverted string) {
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.TeamMedia = func(context.Context, string) (v1alpha1.TeamMedia, error) {

@@ -22,14 +22,14 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// finishedRequests is a RoundTripper that counts the lists and watches of finished posts, and ends watches like the API
-// server.
+// finishedRequests is a RoundTripper that counts the lists and watches of finished posts, and ends watches as the API
+// server does.
 type finishedRequests struct {
 	next http.RoundTripper
 
 	mu             sync.Mutex
 	lists, watches int
-	// If expired is set, the next watch is answered with an expired resourceVersion.
+	// If expired is set, the response to the next watch is that its resourceVersion has expired.
 	expired bool
 	current io.Closer
 }
@@ -70,7 +70,7 @@ func (f *finishedRequests) seen() (lists, watches int) {
 	return f.lists, f.watches
 }
 
-// end ends the watch. expired determines whether the next watch gets an expired resourceVersion.
+// end ends the watch. expired determines whether the next watch is told that its resourceVersion has expired.
 func (f *finishedRequests) end(expired bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

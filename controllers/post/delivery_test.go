@@ -23,14 +23,13 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// writeCount counts the writes of a manager in one namespace. The manager also works on the posts that other specs have
-// left.
+// writeCount counts a manager's writes in one namespace. The manager also works on posts that other specs have left.
 type writeCount struct {
 	namespace atomic.Value
 	n         atomic.Int32
 }
 
-// of starts the count for a namespace.
+// of starts counting for a namespace.
 func (w *writeCount) of(namespace string) {
 	w.namespace.Store(namespace)
 	w.n.Store(0)
@@ -334,7 +333,7 @@ func readyReason(ctx context.Context, p *v1alpha1.Post) string {
 	return c.Reason
 }
 
-// cancelPost cancels a post like DELETE of the REST API: it reads, decides, and writes under the resourceVersion that
+// cancelPost cancels a post as DELETE does in the REST API: it reads, decides, and writes at the resourceVersion that
 // was read.
 func cancelPost(ctx context.Context, p *v1alpha1.Post) error {
 	for {

@@ -16,8 +16,8 @@ import (
 )
 
 var _ = Describe("A claim that the API server does not store whole", func() {
-	// dropping removes the state of the targets from the response to the nth claim in a team's namespace, like an API
-	// server with a resource definition that does not have the field.
+	// dropping removes the targets' state from the response to the nth claim in a team's namespace, like an API server
+	// with a CRD that does not have the field.
 	dropping := func(nth int32, t team) interceptor.Funcs {
 		var claims atomic.Int32
 		return interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {

@@ -114,7 +114,7 @@ var _ = Describe("What is being prepared", func() {
 		start()
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
-		// The maximum of concurrent uploads of one team.
+		// The maximum number of one team's concurrent uploads.
 		const places = 16
 		times := func(n int) func(*v1alpha1.Post) {
 			return func(p *v1alpha1.Post) {

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// entries records the posts that were added to the lists of their teams.
+// entries records the posts that were added to their teams' lists.
 type entries struct {
 	mu    sync.Mutex
 	names []string

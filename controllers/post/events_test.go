@@ -23,7 +23,7 @@ import (
 
 var nine = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// heard counts the emitted events by their notes.
+// heard counts the emitted events by note.
 type heard struct {
 	mu sync.Mutex
 	of map[string]int
@@ -61,7 +61,7 @@ func TestEventsOfTeams(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		tell   func(r *recorder)
-		// atOnce is expected before any time passes. wait is the time that the final events take.
+		// atOnce is what is expected before any time passes. wait is how long the final events take.
 		atOnce map[string]int
 		wait   time.Duration
 		want   map[string]int

@@ -30,7 +30,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 	)
 	BeforeAll(func(ctx SpecContext) {
 		m = startManager(interceptor.Funcs{})
-		// The outcome takes a while; other specs run meanwhile.
+		// The outcome takes a while; in the meantime, other specs run.
 		repeating = newTeam(ctx)
 		first := repeating.post(ctx, "same words")
 		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
@@ -123,7 +123,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 var _ = Describe("Kubernetes faults", func() {
 	gr := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "posts"}
 
-	// disturb makes the n-th status write of posts return err. The write takes effect if landed is set.
+	// disturb makes the n-th status write for posts return err. The write takes effect if landed is set.
 	disturb := func(n int32, landed bool, err error) interceptor.Funcs {
 		var count atomic.Int32
 		return interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {

@@ -27,12 +27,12 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// meddling is a store whose files are overwritten, through the upload addresses of their clients, as soon as an address
-// for fetching one is issued.
+// meddling is a store whose files are overwritten, through their clients' upload URLs, as soon as a URL for fetching
+// one is issued.
 type meddling struct {
 	*store.Store
 
-	// uploads holds the upload addresses, by key.
+	// uploads holds the upload URLs, by key.
 	uploads atomic.Pointer[map[string]string]
 }
 
@@ -46,8 +46,8 @@ func (m *meddling) PresignGet(ctx context.Context, key string, valid time.Durati
 	return address, err
 }
 
-// another returns another picture. An upload address accepts only one file size; the specs use addresses for the size
-// of this picture.
+// another returns another picture. An upload URL accepts only one file size; the specs use URLs for the size of this
+// picture.
 func another() *bytes.Buffer {
 	GinkgoHelper()
 	var other bytes.Buffer
@@ -55,7 +55,7 @@ func another() *bytes.Buffer {
 	return &other
 }
 
-// overwrite uploads another picture to an upload address for JPEGs.
+// overwrite uploads another picture to an upload URL for JPEGs.
 func overwrite(ctx context.Context, address string) {
 	GinkgoHelper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, another())
@@ -79,8 +79,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 	})
 	AfterAll(func() { m.stop() })
 
-	// uploaded creates a picture that its client can still overwrite. It returns its hash, its key and its upload
-	// address.
+	// uploaded creates a picture that its client can still overwrite. It returns its hash, its key and its upload URL.
 	uploaded := func(ctx context.Context, t team, name string) (hash, key, address string) {
 		GinkgoHelper()
 		hash = file(ctx, t, name, "picture.jpg", v1alpha1.MimeJPEG)
@@ -126,7 +125,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 	})
 
 	Context("with the call that publishes", func() {
-		// onTikTok creates an account of TikTok and a ready connection to it.
+		// onTikTok creates a TikTok account and a ready connection to it.
 		onTikTok := func(ctx context.Context, t team) sandboxtest.Account {
 			GinkgoHelper()
 			return t.connectTo(ctx, v1alpha1.PlatformTikTok, "tiktok", fmt.Sprintf("tt%08d", serial.Add(1)), nil)

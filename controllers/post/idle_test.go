@@ -49,7 +49,7 @@ func (h *onePostCache) Get(_ context.Context, key client.ObjectKey, obj client.O
 
 func (h *onePostCache) Status() client.SubResourceWriter { return status{held: h} }
 
-// status stores the manager's writes like the API server.
+// status stores the manager's writes as the API server does.
 type status struct {
 	client.SubResourceWriter
 
@@ -66,8 +66,8 @@ func (s status) Update(_ context.Context, obj client.Object, _ ...client.SubReso
 // handedOut is the resync period of the cache: the default of controller-runtime.
 const handedOut = 10 * time.Hour
 
-// BenchmarkIdle measures the cost of a post per day while it waits for its distant time: ns/op and B/op are per day,
-// and passes/day is the number of reconciliations. The manager has as many of these as there are scheduled posts.
+// BenchmarkIdle measures what a post costs per day while it waits for a distant time: ns/op and B/op are per day, and
+// passes/day is the number of reconciliations. The manager has as many of these as there are scheduled posts.
 func BenchmarkIdle(b *testing.B) {
 	now := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
 	h := &onePostCache{

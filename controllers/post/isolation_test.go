@@ -20,8 +20,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// refusing answers the requests of a method for the record of the post "odd" with an error of the store; "" matches any
-// method.
+// refusing responds to requests for the record of the post "odd" with a store error, if they use the given method; ""
+// matches any method.
 func refusing(method string, status int, code string) func(*http.Request) (*http.Response, error) {
 	return func(req *http.Request) (*http.Response, error) {
 		if !strings.HasSuffix(req.URL.Path, "/posts/odd.json") || method != "" && req.Method != method {
@@ -43,7 +43,7 @@ func unreachable(req *http.Request) (*http.Response, error) {
 	return nil, nil
 }
 
-// acceptedReason returns the reason of a post's Accepted condition, or "" without one.
+// acceptedReason returns the reason of a post's Accepted condition, or "" if there is none.
 func acceptedReason(ctx context.Context, p *v1alpha1.Post) string {
 	if accepted := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted); accepted != nil {
 		return accepted.Reason

@@ -27,7 +27,7 @@ var _ = Describe("What is measured", Ordered, func() {
 	})
 	AfterAll(func() { m.stop() })
 
-	// value returns the value of the series with these labels, or -1 without one.
+	// value returns the value of the series with the given labels, or -1 if there is none.
 	value := func(name string, labels map[string]string) func() float64 {
 		return func() float64 {
 			GinkgoHelper()

@@ -102,7 +102,7 @@ var _ = Describe("A team beside another one", func() {
 	})
 })
 
-// claim waits for the first post of a team, and then resolves another team's post with its id.
+// claim waits for a team's first post, and then resolves another team's post with its id.
 func claim(ctx context.Context, of team, fake *v1alpha1.Post) {
 	var id string
 	Eventually(func() bool {

@@ -101,7 +101,7 @@ type Options struct {
 	// team. SuspendAll suspends all teams; nil never does.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
 	SuspendAll *installation.Suspension
-	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong. It is nil if  the clock never jumps.
+	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong. It is nil if the clock never jumps.
 	Clock clock.WithTicker
 	Jumps *apiclock.Jumps
 	// NewID returns a unique id for an attempt.

@@ -36,7 +36,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 			o.Plans = &post.Plans{Quota: quotas, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
 			}}
-			// X plays the part of a TikTok inbox that accepts texts.
+			// X stands in for a TikTok inbox that accepts texts.
 			o.Platforms[v1alpha1.PlatformTikTok] = o.Platforms[v1alpha1.PlatformX]
 		})
 	})
@@ -198,7 +198,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 			if p.Spec.ScheduledAt != nil {
 				at = p.Spec.ScheduledAt.Time
 			} else {
-				// The platform answers after the claim.
+				// The platform responds after the claim.
 				t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 403})
 			}
 			reserve(ctx, t, plan.XPosts(at), p.Name, 1)

@@ -40,8 +40,7 @@ func withThreads(o *post.Options) {
 	o.Platforms[v1alpha1.PlatformThreads] = fastPreparer{p, p}
 }
 
-// onThreads creates an account of Threads and a ready connection to it. processing is the time that its containers
-// take.
+// onThreads creates a Threads account and a ready connection to it. processing is how long its containers take.
 func (t team) onThreads(ctx context.Context, processing time.Duration) sandboxtest.Account {
 	GinkgoHelper()
 	settings := map[string]any{"processing_ms": processing.Milliseconds()}
@@ -56,7 +55,7 @@ func toBoth(p *v1alpha1.Post) {
 	p.Spec.Targets = append(p.Spec.Targets, second)
 }
 
-// shown returns the texts that an account of Threads has published.
+// shown returns the texts that a Threads account has published.
 func shown(ctx context.Context, account sandboxtest.Account) []string {
 	posts, err := platform.Posts(ctx, "threads", account.ID)
 	Expect(err).NotTo(HaveOccurred())
@@ -97,7 +96,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 	var (
 		m      *manager
 		writes writeCount
-		// One post takes long on Threads. Two specs check it, and others run in between.
+		// One post takes a long time on Threads. Two specs check it, and others run in between.
 		slow        *v1alpha1.Post
 		slowAccount sandboxtest.Account
 		slowMade    int
@@ -250,7 +249,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		start := v1alpha1.NewTime(time.Now())
 		checkpoint := publishByHand(ctx, account, text)
 
-		// The status after a lost answer and a person's resolution that nothing was published.
+		// The status after a response was lost and a person resolved that nothing was published.
 		p := t.post(ctx, text, toThreads, at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 		now := read(ctx, p)

@@ -26,7 +26,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 	var m *manager
 	AfterEach(func() { m.stop() })
 
-	// ffmpeg is the program that extracts pictures from videos; empty if it is not installed.
+	// ffmpeg is the program that extracts pictures from videos, or empty if it is not installed.
 	ffmpeg, _ := exec.LookPath("ffmpeg")
 	begin := func() {
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {

@@ -77,7 +77,7 @@ func (t team) probe(ctx context.Context, token string) {
 	Expect(k8s.Patch(ctx, conn, client.MergeFrom(base))).To(Succeed())
 }
 
-// condition returns a condition of the team's connection as "reason: message"; "" without one.
+// condition returns a condition of the team's connection as "reason: message", or "" if there is none.
 func (t team) condition(ctx context.Context, kind string) func() string {
 	return func() string {
 		var conn v1alpha1.Connection

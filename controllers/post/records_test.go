@@ -32,7 +32,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// keeping is an archive in a real store with a connection that can be cut.
+// keeping is an archive in a real store, whose connection can be cut.
 type keeping struct {
 	*archive.Archive
 	bucket *store.Store
@@ -40,16 +40,16 @@ type keeping struct {
 	cut    atomic.Bool
 	// If full is set, the store accepts no writes.
 	full atomic.Bool
-	// If stalls is set, the store does not answer requests until they are cancelled. asked counts requests.
+	// If stalls is set, the store does not respond to requests until they are cancelled. asked counts requests.
 	stalls atomic.Bool
 	asked  atomic.Int64
-	// refuses answers requests instead of the store, unless it returns neither a response nor an error.
+	// refuses responds to requests in place of the store, unless it returns neither a response nor an error.
 	refuses atomic.Pointer[func(*http.Request) (*http.Response, error)]
 	// ahead is the offset of the manager's clock.
 	ahead atomic.Int64
 }
 
-// errCut is the error of requests over a cut connection, and errFull the error of writes to a full store.
+// errCut is the error for requests over a cut connection, and errFull is the error for writes to a full store.
 var (
 	errCut  = errors.New("the link to the store is cut")
 	errFull = errors.New("the store is full")
@@ -107,7 +107,7 @@ func (k *keeping) options(o *post.Options) {
 	o.Clock = later{clock.RealClock{}, k}
 }
 
-// of returns the record of a post, or nil without one.
+// of returns a post's record, or nil if there is none.
 func (k *keeping) of(ctx context.Context, namespace, name string) *record.Record {
 	GinkgoHelper()
 	data, err := k.Get(ctx, archive.Team{Namespace: namespace, Name: "of-" + namespace}, name)
@@ -145,7 +145,7 @@ func gone(ctx context.Context, p *v1alpha1.Post) func() bool {
 	}
 }
 
-// warned returns the notes of the events with a reason about an object.
+// warned returns the notes of events with the given reason about an object.
 func warned(ctx context.Context, namespace, name, reason string) func() []string {
 	return func() (notes []string) {
 		var list eventsv1.EventList
@@ -388,7 +388,7 @@ var _ = Describe("A record outlives a post", func() {
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
 		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordUnavailable)).ShouldNot(BeEmpty())
 		k.ahead.Store(int64(62 * time.Minute))
-		other := acme.apply(ctx, "other", "hello, other one") // is looked up, and the store answers
+		other := acme.apply(ctx, "other", "hello, other one") // is looked up, and the store responds
 		// The store is probed every 15 seconds, unless a record of another spec has just failed.
 		Eventually(phase(ctx, other)).WithTimeout(2 * time.Minute).Should(Equal(v1alpha1.PhasePosted))
 		Eventually(gone(ctx, p)).Should(BeTrue())
@@ -503,7 +503,7 @@ var _ = Describe("A record outlives a post", func() {
 	})
 })
 
-// restore creates an object again like backup tools: with its metadata from people and from Herald, and without its
+// restore creates an object again as backup tools do: with the metadata from people and from Herald, but without its
 // status.
 func (t team) restore(ctx context.Context, was *v1alpha1.Post) *v1alpha1.Post {
 	GinkgoHelper()
@@ -517,7 +517,7 @@ func (t team) restore(ctx context.Context, was *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// rename replaces a connection by a connection to the same account with another name.
+// rename replaces a connection with one to the same account under another name.
 func (t team) rename(ctx context.Context, from, to string) {
 	GinkgoHelper()
 	var conn v1alpha1.Connection

@@ -34,7 +34,7 @@ func stranger(ctx context.Context, id string) sandboxtest.Account {
 	return account
 }
 
-// problem returns the reason and the problem of a post's first target; "" without any.
+// problem returns the reason and the problem of a post's first target, or "" if there is none.
 func problem(ctx context.Context, p *v1alpha1.Post) func() string {
 	return func() string {
 		if targets := read(ctx, p).Status.Targets; len(targets) > 0 && targets[0].Blocked != nil {

@@ -53,7 +53,7 @@ func onSecond(p *v1alpha1.Post) {
 	p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: p.Spec.Targets[0].Caption})
 }
 
-// saidWrong returns the problems with a post's resolutions from its events.
+// saidWrong returns the problems with a post's resolutions, according to its events.
 func saidWrong(ctx context.Context, p *v1alpha1.Post) func() string {
 	return func() string {
 		var found corev1.EventList
@@ -183,7 +183,7 @@ var _ = Describe("A person's resolution", Ordered, func() {
 	})
 })
 
-// withURL sets the address that a resolution does not contain.
+// withURL sets the URL that a resolution does not contain.
 func withURL(t v1alpha1.TargetStatus, url string) v1alpha1.TargetStatus {
 	t.ExternalURL = url
 	return t

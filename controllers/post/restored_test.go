@@ -80,7 +80,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		start()
 		DeferCleanup(func() { m.stop() })
 		acme = newTeam(ctx)
-		// The next leader searches for finished posts without a record in the namespaces of all Teams.
+		// The next leader searches the namespaces of all Teams for finished posts without a record.
 		Expect(k8s.Create(ctx, &v1alpha1.Team{
 			ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{DisplayName: "Acme", Namespace: acme.namespace},
 		})).To(Succeed())

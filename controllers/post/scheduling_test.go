@@ -37,7 +37,7 @@ func (c changed) Publish(ctx context.Context, job platforms.Job) platforms.Resul
 	return result
 }
 
-// appLimited returns the end of the app-wide rate limit in a team's connection.
+// appLimited returns when the app-wide rate limit in a team's connection ends.
 func appLimited(ctx context.Context, t team) func() *v1alpha1.Time {
 	return func() *v1alpha1.Time {
 		var conn v1alpha1.Connection
@@ -46,7 +46,7 @@ func appLimited(ctx context.Context, t team) func() *v1alpha1.Time {
 	}
 }
 
-// liftLimits removes the limits of a team's connection, as a person does.
+// liftLimits removes the limits from a team's connection, as a person does.
 func liftLimits(ctx context.Context, t team) {
 	GinkgoHelper()
 	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// bySession is X with an upload address that grants access. It records the secrets that it receives.
+// bySession is X with an upload URL that grants access. It records the secrets that it receives.
 type bySession struct {
 	fast
 	// words is the text of the spec's post, since other specs may have unfinished posts.
@@ -83,7 +83,7 @@ func (b *bySession) of(list *[]string) []string {
 	return append([]string{}, *list...)
 }
 
-// uploadsOf returns the Secret of a post's uploads, or nil without one.
+// uploadsOf returns the Secret for a post's uploads, or nil if there is none.
 func uploadsOf(ctx context.Context, p *v1alpha1.Post) *corev1.Secret {
 	var secret corev1.Secret
 	err := k8s.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: "herald-uploads-" + string(p.UID)}, &secret)
@@ -192,8 +192,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		Eventually(func() []string { return b.of(&b.prepared) }).Should(Equal([]string{"", ""}))
 	})
 
-	// planted writes another address into the Secret, as any user with write access to Secrets in the team's namespace
-	// can.
+	// planted writes another URL into the Secret, as any user with write access to Secrets in the team's namespace can.
 	planted := func(ctx context.Context, p *v1alpha1.Post) {
 		GinkgoHelper()
 		secret := uploadsOf(ctx, p)

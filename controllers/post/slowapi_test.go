@@ -21,8 +21,8 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 )
 
-// slowed passes status writes of posts one by one at a limited rate, like an API server with a long queue. Like an API
-// server, it also stores writes after the client's timeout.
+// slowed lets status writes for posts through one by one at a limited rate, like an API server with a long queue. Like
+// an API server, it also stores writes after the client's timeout.
 func slowed(perSecond rate.Limit) interceptor.Funcs {
 	turns := rate.NewLimiter(perSecond, 1)
 	return interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {

@@ -307,8 +307,8 @@ func (t team) share(ctx context.Context, to v1alpha1.Platform, name string, acco
 	t.setReady(ctx, name, metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
 }
 
-// byOAuth connects the account of a connection through Herald's app: its Secret has the app's signature, and the
-// Connection has the app's id.
+// byOAuth connects a connection's account through Herald's app: its Secret has the app's signature, and the Connection
+// has the app's id.
 func (t team) byOAuth(ctx context.Context, name string) {
 	GinkgoHelper()
 	var secret corev1.Secret
@@ -343,7 +343,7 @@ func (t team) setReady(ctx context.Context, name string, status metav1.Condition
 	})).To(Succeed())
 }
 
-// post creates a post like the apiserver.
+// post creates a post as the apiserver does.
 func (t team) post(ctx context.Context, text string, change ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -380,7 +380,7 @@ func edit(ctx context.Context, p *v1alpha1.Post, change func(*v1alpha1.Post)) *v
 	return stored
 }
 
-// tryEdit is edit for a change that the API server may reject.
+// tryEdit is like edit, for a change that the API server may reject.
 func tryEdit(ctx context.Context, p *v1alpha1.Post, change func(*v1alpha1.Post)) (*v1alpha1.Post, error) {
 	GinkgoHelper()
 	var stored *v1alpha1.Post
@@ -407,8 +407,8 @@ func (t team) published(ctx context.Context) []string {
 	return texts
 }
 
-// publishCalls returns the number of calls that could publish, of all accounts. The sandbox refuses equal texts, so the
-// published posts alone would not show a duplicate call.
+// publishCalls returns the number of calls that could publish, for all accounts. The sandbox refuses equal texts, so
+// the published posts alone would not reveal a duplicate call.
 func publishCalls(ctx context.Context) int {
 	calls, err := platform.Calls(ctx, "x")
 	Expect(err).NotTo(HaveOccurred())

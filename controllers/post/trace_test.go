@@ -34,7 +34,7 @@ func asked(by string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.TraceparentAnnotation: by} }
 }
 
-// valueOf returns the value of an attribute of a span; "" without one.
+// valueOf returns the value of an attribute of a span, or "" if there is none.
 func valueOf(span sdktrace.ReadOnlySpan, key tracing.Key) string {
 	for _, a := range span.Attributes() {
 		if string(a.Key) == string(key) {

@@ -90,7 +90,7 @@ var _ = Describe("A tree", Ordered, func() {
 			writes.of(t.namespace)
 			p := t.post(ctx, "", target, cards(words(5)...))
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-			// On a busy machine the preparation of the next card may end after the record of the last one.
+			// On a busy machine, preparing the next card may take longer than recording the last one.
 			Expect(writes.n.Load()).To(BeNumerically("~", 7, 1), "on %s: a claim, four cards that claim the next, a card; two writes for each would be 10", on)
 		}
 	})

@@ -134,7 +134,7 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 		silent          team
 		again           *v1alpha1.Post
 	)
-	// moveAway makes a call without an answer, and then gives the connection's name to another account.
+	// moveAway makes a call that gets no response, and then gives the connection's name to another account.
 	moveAway := func(ctx SpecContext) {
 		called = newTeam(ctx)
 		called.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 )
 
-// settable is the clock of a machine that is set while the machine is running. Its timers do not notice.
+// settable is a machine's clock that is set while the machine is running. Its timers do not notice.
 type settable struct {
 	clock.RealClock
 
@@ -43,8 +43,7 @@ func (s *settable) set(by time.Duration) {
 	s.by += by
 }
 
-// sleeper is a manager on a machine with a settable clock, with the number of its reconciliations of posts in a
-// namespace.
+// sleeper is a manager on a machine with a settable clock. It counts its reconciliations of posts in a namespace.
 type sleeper struct {
 	settable
 

@@ -12,14 +12,14 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// TestAgenda finishes posts continuously for days, and checks how late they leave and how often they are read. A read
-// of a day returns the posts that the API server has at that moment.
+// TestAgenda finishes posts continuously for days, and checks how late they leave and how often they are read. Reading
+// a day returns the posts that the API server has at that moment.
 func TestAgenda(t *testing.T) {
 	begin := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
 		reason    string
 		inCluster time.Duration
-		// stored is how long after its end a post is stored as finished.
+		// stored is how long after it finishes a post is stored as finished.
 		stored time.Duration
 		reads  int
 	}{

@@ -15,15 +15,14 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// long is longer than the posts of these specs stay in the cluster and in the archive, and than records are kept beyond
-// that.
+// long is longer than these specs' posts stay in the cluster and in the archive, and than records are kept beyond that.
 const long = 20 * day
 
 var _ = Describe("The record of an applied post that was finished long ago", func() {
 	var d *desk
 	var post *v1alpha1.Post
 
-	// old stores the record of a post when it is finished, and lets its time pass.
+	// old stores a post's record when it is finished, and lets its time pass.
 	old := func(ctx SpecContext) {
 		d = newDesk(ctx)
 		d.clock.SetTime(time.Now())
@@ -31,13 +30,13 @@ var _ = Describe("The record of an applied post that was finished long ago", fun
 		Expect(d.shelf.Record(ctx, post)).To(Succeed())
 		d.clock.Step(long)
 	}
-	// gone deletes the object as kubectl does. The reconciler of posts then adds it to the lists.
+	// gone deletes the object as kubectl does. The post reconciler then adds it to the lists.
 	gone := func(ctx SpecContext) {
 		Expect(d.shelf.Record(ctx, post)).To(Succeed())
 		Expect(d.shelf.List(ctx, d.team, post)).To(Succeed())
 		d.lose(ctx, post)
 	}
-	// hourly sweeps once an hour for a duration.
+	// hourly sweeps once an hour for the given duration.
 	hourly := func(ctx SpecContext, during time.Duration) {
 		for range int(during / hour) {
 			d.clock.Step(hour)

@@ -90,8 +90,8 @@ type desk struct {
 	foreign error
 }
 
-// started is the initial time of a desk's clock: noon of today, because the store has its own clock, and so that no day
-// ends while a spec covers hours.
+// started is the initial time of a desk's clock: noon today, because the store has its own clock, and so that no day
+// ends during a spec that covers hours.
 var started = time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 
 // newDesk creates a team whose posts stay in the cluster for two days and in the archive for ten.
@@ -145,7 +145,7 @@ func (d *desk) of() archive.Team {
 	return archive.Team{Namespace: d.team.Spec.Namespace, Name: d.team.Name}
 }
 
-// post stores a post that was finished the given time ago.
+// post stores a post that finished the given time ago.
 func (d *desk) post(ctx context.Context, name string, age time.Duration, edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	GinkgoHelper()
 	post := &v1alpha1.Post{
@@ -200,7 +200,7 @@ func cancelled(post *v1alpha1.Post) {
 	post.Status.Phase, post.Status.Targets = v1alpha1.PhaseCancelled, nil
 }
 
-// asking makes a post unfinished: the response to a call is lost that started the given time ago.
+// asking makes a post unfinished: the response to a call that started the given time ago is lost.
 func asking(now time.Time, ago time.Duration) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) {
 		at := v1alpha1.NewTime(now.Add(-ago))

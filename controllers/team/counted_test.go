@@ -34,7 +34,7 @@ func TestUsagesThatAreShown(t *testing.T) {
 	}
 }
 
-// All changes of a team's Usages within the pause lead to one reconciliation, and other teams to none.
+// All changes to a team's Usages during the pause lead to one reconciliation, and to none of other teams.
 func TestATeamIsShownOnceForManyCounts(t *testing.T) {
 	r := &Reconciler{Options: Options{Owner: func(_ context.Context, namespace string) (*v1alpha1.Team, error) {
 		switch namespace {

@@ -111,7 +111,7 @@ var _ = Describe("What a team uses", func() {
 	look := func(ctx context.Context) string {
 		GinkgoHelper()
 		var result ctrl.Result
-		// The suite's manager writes the same status; after a conflict, the reconciliation is repeated.
+		// The suite's manager writes the same status. After a conflict, the reconciliation is repeated.
 		Eventually(func() (time.Duration, error) {
 			var err error
 			result, err = r.Reconcile(ctx, request)

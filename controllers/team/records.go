@@ -18,7 +18,7 @@ import (
 
 // Records is the archive with the records of teams, by namespace and name.
 type Records interface {
-	// Clear removes the records of a team. It stops after some seconds and reports whether records are left.
+	// Clear removes the records of a team. It stops after a few seconds and reports whether records are left.
 	Clear(ctx context.Context, namespace, team string) (left bool, err error)
 }
 

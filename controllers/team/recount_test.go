@@ -46,7 +46,7 @@ func TestUncounted(t *testing.T) {
 	}
 }
 
-// A reconciliation is triggered when Kubernetes fails to count and when it has counted, but not by the counts in
+// A reconciliation is triggered when Kubernetes fails to count and once it has counted, but not by the counts in
 // between.
 func TestWhatIsCountedLeadsToNoPass(t *testing.T) {
 	with := func(used corev1.ResourceList) *corev1.ResourceQuota {

@@ -67,7 +67,7 @@ var _ = Describe("A budget that Kubernetes could not count", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return r
 		}
-		// look reconciles after a time, and repeats it if the suite's own manager, with the real clock, has written in
+		// look reconciles after the given time, and again if the suite's own manager, with the real clock, has written in
 		// between.
 		look := func(r *team.Reconciler, after, again time.Duration) {
 			GinkgoHelper()

@@ -14,10 +14,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// window is the time within which a write must be stored, as by default.
+// window is how long a write may take to be stored, as by default.
 const window = 5 * time.Second
 
-// server answers writes one at a time, each after the same time.
+// server handles writes one at a time, each taking the same time.
 type server struct {
 	mu   sync.Mutex
 	each time.Duration
@@ -42,7 +42,7 @@ func TestCongestionWindow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		each   time.Duration
-		// longest is the limit of one write, and within the limit of all.
+		// longest limits each write, and within limits all of them.
 		longest, within time.Duration
 		size            func(size int) bool
 	}{

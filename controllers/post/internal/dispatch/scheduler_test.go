@@ -104,8 +104,8 @@ func TestAdmissionShares(t *testing.T) {
 	}
 }
 
-// TestAdmissionIsBounded has a hundred teams request a place each: eight at a time get one, and all get theirs in the
-// end.
+// TestAdmissionIsBounded has a hundred teams request a place each: eight at a time get one, and in the end all get
+// theirs.
 func TestAdmissionIsBounded(t *testing.T) {
 	a := NewScheduler(4)
 	var inside, woken []string
@@ -142,7 +142,7 @@ func TestAdmissionOrder(t *testing.T) {
 	const first, second = "first", "second"
 	for _, tt := range []struct {
 		name string
-		// held are the gates of another post when a post requests both accounts.
+		// held are the gates that another post holds when a post requests both accounts.
 		held []string
 		// act is the next event.
 		act    func(a *Scheduler)

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// limitsWorld is a Limits with four connections of Herald's app, and one of another app.
+// limitsWorld is a Limits with four connections for Herald's app, and one for another app.
 type limitsWorld struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock
@@ -78,7 +78,7 @@ func post(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "team", Name: name}
 }
 
-// answered applies and records the answer to a post's call on a connection.
+// answered applies and records the response to a post's call on a connection.
 func (w *limitsWorld) answered(name, by, app string, result platforms.Result) {
 	w.t.Helper()
 	d := &publish.Delivery{Conn: w.conn(name), Token: platforms.Token{App: app}, Result: result}
@@ -88,7 +88,7 @@ func (w *limitsWorld) answered(name, by, app string, result platforms.Result) {
 	}
 }
 
-// limited returns an answer with an app-wide rate limit.
+// limited returns a response with an app-wide rate limit.
 func (w *limitsWorld) limited(d time.Duration) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
 		Class: platforms.ClassQuota, Problem: "used up", AppWide: true, RetryAt: w.clock.Now().Add(d),
@@ -102,7 +102,7 @@ func (w *limitsWorld) limitedTwice(d time.Duration) {
 	w.answered("four", "z", "herald", w.limited(d))
 }
 
-// may reports whether a post may call the platform of a connection now, by the same checks as a reconciliation.
+// may reports whether a post may call a connection's platform now, by the same checks as a reconciliation.
 func (w *limitsWorld) may(name, by string) bool {
 	w.t.Helper()
 	conn, now := w.conn(name), w.clock.Now()
@@ -224,7 +224,7 @@ func TestOneThatAsksMayTakeLong(t *testing.T) {
 	}
 }
 
-// TestWoken checks that a missing answer of the platform does not wake all of a thousand waiting posts.
+// TestWoken checks that not all of a thousand waiting posts are woken when the platform does not respond.
 func TestWoken(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Minute))
@@ -250,7 +250,7 @@ func TestWoken(t *testing.T) {
 	}
 }
 
-// TestClockSetBack checks that the wait for a probe ends although the clock is set back.
+// TestClockSetBack checks that waiting for a probe ends even if the clock is set back.
 func TestClockSetBack(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Minute))

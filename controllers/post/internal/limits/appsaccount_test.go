@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// oneAccountLimited is a world where one account has received an app-wide rate limit, and a post of another account
-// probes.
+// oneAccountLimited returns a world where one account has received an app-wide rate limit, and a post for another
+// account is probing.
 func oneAccountLimited(t *testing.T) *limitsWorld {
 	t.Helper()
 	w := newLimitsWorld(t)
@@ -35,8 +35,8 @@ func (w *limitsWorld) holdsApp() bool {
 // wentOut is the result of a call that published.
 var wentOut = platforms.Result{Outcome: platforms.Posted}
 
-// TestOneAccountLimited: an app-wide limit that one account receives blocks the other accounts until the answer to one
-// probe.
+// TestOneAccountLimited: an app-wide limit that one account receives blocks the other accounts until there is a
+// response to one probe.
 func TestOneAccountLimited(t *testing.T) {
 	w := oneAccountLimited(t)
 	if !w.holdsApp() {
@@ -67,7 +67,7 @@ func TestOneAccountLimited(t *testing.T) {
 	w.expect("for as long as one of them asks", "three", "i", false)
 }
 
-// TestTwoAccountsLimited: the same answer for two accounts is sufficient evidence.
+// TestTwoAccountsLimited: the same response for two accounts is sufficient evidence.
 func TestTwoAccountsLimited(t *testing.T) {
 	w := oneAccountLimited(t)
 	w.answered("two", "b", "herald", w.limited(24*time.Hour))
@@ -80,7 +80,7 @@ func TestTwoAccountsLimited(t *testing.T) {
 	w.expect("and no other", "four", "e", false)
 }
 
-// TestOneAccountLimitedNoAnswer: a call without an answer is no evidence.
+// TestOneAccountLimitedNoAnswer: a call without a response is not evidence.
 func TestOneAccountLimitedNoAnswer(t *testing.T) {
 	w := oneAccountLimited(t)
 	w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.Unknown})
@@ -90,7 +90,7 @@ func TestOneAccountLimitedNoAnswer(t *testing.T) {
 	w.expect("one that is not answered is not waited for", "two", "c", true)
 }
 
-// TestOneAccountLimitedCallBefore: a call that was made before the limit is no evidence.
+// TestOneAccountLimitedCallBefore: a call that was made before the limit is not evidence.
 func TestOneAccountLimitedCallBefore(t *testing.T) {
 	w := oneAccountLimited(t)
 	w.answered("three", "before", "herald", wentOut)

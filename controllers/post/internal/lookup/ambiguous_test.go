@@ -21,7 +21,7 @@ import (
 
 var started = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// working returns a post with one target per caption. The platform has accepted the calls and still processes them.
+// working returns a post with one target per caption. The platform has accepted the calls and is still processing them.
 func working(name string, captions ...string) *v1alpha1.Post {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
 	for i, caption := range captions {
@@ -49,7 +49,7 @@ func TestAmbiguous(t *testing.T) {
 		reason string
 		said   string
 		other  *v1alpha1.Post
-		// now is the other post in the API server; nil if it was deleted.
+		// now is the other post as it is in the API server, or nil if it was deleted.
 		now  *v1alpha1.Post
 		want bool
 	}{

@@ -29,14 +29,14 @@ type team struct {
 	client.Reader
 
 	posts []v1alpha1.Post
-	// read holds the selector of each list, in the namespaces, and passed counts the returned posts.
+	// read holds each list's selector, in the given namespaces, and passed counts the returned posts.
 	mu     sync.Mutex
 	read   []string
 	in     map[string]bool
 	passed int
 	// under is the number of running lists, and most its maximum.
 	under, most int
-	// slow is the duration of a list, and err its error.
+	// slow is how long a list takes, and err is its error.
 	slow time.Duration
 	err  error
 }
@@ -87,7 +87,7 @@ func posted(name string, at time.Time) v1alpha1.Post {
 	}
 }
 
-// TestLoad checks that a read finds the posts that may have been published since a time, and reads no others.
+// TestLoad checks that a read finds the posts that may have been published since the given time, and reads no others.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	change := func(p v1alpha1.Post, how func(*v1alpha1.Post)) v1alpha1.Post {

@@ -37,7 +37,7 @@ func (p finding) Lookup(_ context.Context, job platforms.Job) (platforms.LookupR
 	return platforms.LookupResult{Matches: 1, ExternalID: p.shows}, nil
 }
 
-// TestTold enters the id of one of two posts with equal text, and checks the lookup of the other one, which finds the
+// TestTold enters the id of one of two posts with equal text, and checks the lookup for the other one, which finds the
 // same id.
 func TestTold(t *testing.T) {
 	t.Parallel()

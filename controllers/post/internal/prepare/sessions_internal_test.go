@@ -14,8 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestMatches checks that a session is only used if its hash is in the post's status, regardless of the author of the
-// Secret.
+// TestMatches checks that a session is used only if its hash is in the post's status, whoever wrote the Secret.
 func TestMatches(t *testing.T) {
 	genuine := Session{ContentHash: "content", Checkpoint: "checkpoint", Secret: "https://upload.example/?id=1"}
 	noted := genuine.hash()
@@ -44,8 +43,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestReplacedSession replaces a session while the claim of another process is in flight. Whichever claim is stored,
-// its session must be found.
+// TestReplacedSession replaces a session while another process's claim is in flight. Whichever claim is stored, its
+// session must be found.
 func TestReplacedSession(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {

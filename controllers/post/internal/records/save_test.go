@@ -20,7 +20,7 @@ import (
 
 // TestSaveWithoutArchive checks that SaveRecord returns ErrNotRecorded. Otherwise its caller would delete a
 // post that has no record.
-// silentBucket returns a bucket of a store that does not answer.
+// silentBucket returns a bucket in a store that does not respond.
 func silentBucket(t *testing.T) *store.Store {
 	t.Helper()
 	bucket, err := store.New(store.Config{Endpoint: "127.0.0.1:1", Insecure: true, Bucket: "media", AccessKey: "a", SecretKey: "b"})
@@ -30,7 +30,7 @@ func silentBucket(t *testing.T) *store.Store {
 	return bucket
 }
 
-// someArchive configures an archive that is never asked.
+// someArchive configures an archive that is never used.
 func someArchive(t *testing.T) *Config {
 	t.Helper()
 	return &Config{Archive: archive.New(silentBucket(t))}

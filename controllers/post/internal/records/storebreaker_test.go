@@ -44,8 +44,7 @@ func TestStoreBreaker(t *testing.T) {
 		reason string
 		pause  time.Duration
 		answer error
-		// asked is set if the request after the failures is sent. away is how long the store counts as unavailable
-		// after it.
+		// asked is true if the request after the failures is sent. away is how long the store counts as unavailable after it.
 		asked bool
 		away  time.Duration
 	}{

@@ -274,7 +274,7 @@ func lookupTarget(p *v1alpha1.Post) {
 	p.Status.Targets[0].Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonRecordUnavailable}
 }
 
-// TestWaitingRecords: the records that could not be saved count by team, and the queues by what waits.
+// TestWaitingRecords: records that could not be saved are counted by team, and the queues by what waits.
 func TestWaitingRecords(t *testing.T) {
 	_, s, registry := measured(t, connected("acme"), connected("beta"))
 	s.Unsaved = func() map[string]int { return map[string]int{"acme": 2} }
