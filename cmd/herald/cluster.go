@@ -20,7 +20,7 @@ import (
 
 const (
 	// apiPatience is how long a starting process waits for the Kubernetes API, alive but not ready. Upgrading a control
-	// plane takes some minutes. A process that exited instead would wait up to five more minutes in Kubernetes' restart
+	// plane takes a few minutes. A process that exited instead would wait up to five more minutes in Kubernetes' restart
 	// backoff.
 	apiPatience = 15 * time.Minute
 	// apiPause is the pause between two attempts.

@@ -32,10 +32,10 @@ func TestAwait(t *testing.T) {
 	away := fmt.Errorf("%w: connection refused", preflight.ErrUnavailable)
 	for name, tc := range map[string]struct {
 		reason string
-		// until is when the API responds, and answer its response.
+		// until is when the API starts to respond, and answer is its response.
 		until  time.Duration
 		answer error
-		// ends is when the shutdown starts; zero for never.
+		// ends is when the shutdown starts, or zero for never.
 		ends  time.Duration
 		says  string
 		lines int

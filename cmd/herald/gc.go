@@ -12,8 +12,8 @@ import (
 // defaultGCPercent is Go's initial percentage, and the smallest that is set.
 const defaultGCPercent = 100
 
-// minGCChange is the smallest change of the percentage that is applied, in percent: setting it stops the process for
-// some microseconds.
+// minGCChange is the smallest change of the percentage that is applied, in percent: setting it stops the process for a
+// few microseconds.
 const minGCChange = 10
 
 // setMinHeapGrowth reduces the number of garbage collections in a server with a small heap. Go collects when the heap

@@ -79,7 +79,7 @@ func (l *leases) set(contentType string, lease []byte) {
 	l.contentType, l.held = contentType, lease
 }
 
-// give responds with the lease; it returns false if there is none.
+// give responds with the lease. It returns false if there is none.
 func (l *leases) give(w http.ResponseWriter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,8 +102,8 @@ func (c hungTimers) AfterFunc(time.Duration, func()) clock.Timer {
 	return c.NewTimer(365 * 24 * time.Hour)
 }
 
-// TestManagerProbes calls the probes of a manager before and after it becomes leader, when its election hangs past the
-// end of the lease, and during the shutdown.
+// TestManagerProbes calls a manager's probes before and after it becomes the leader, when its election hangs until
+// after the lease has expired, and during shutdown.
 func TestManagerProbes(t *testing.T) {
 	api := &leases{}
 	server := httptest.NewServer(api)
@@ -119,7 +119,7 @@ func TestManagerProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The leader's work ends only when the test allows it, like a running call.
+	// The leader's work finishes only when the test allows it, like a running call.
 	leading, finish := make(chan struct{}), make(chan struct{})
 	if err := mgr.Add(leader(func(context.Context) error {
 		close(leading)

@@ -47,7 +47,7 @@ var (
 	metricsTemplate string
 )
 
-// metric is the description of a metric by its collector.
+// metric describes a metric, as its collector does.
 type metric struct {
 	name, help string
 	labels     []string
@@ -128,8 +128,8 @@ func (c *collectors) metrics(t *testing.T) (all []metric) {
 	return all
 }
 
-// kindOf returns the type of a collector's metrics. Our own collectors, which compute their values at the scrape, are
-// gauges; the recorded run of test/monitoring proves it.
+// kindOf returns the type of a collector's metrics. Our own collectors, which compute their values at scrape time, are
+// gauges; the recorded run in test/monitoring proves it.
 func kindOf(c prometheus.Collector) dto.MetricType {
 	switch c.(type) {
 	case *prometheus.CounterVec:

@@ -26,8 +26,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestEgressTable compares the documented table of the hosts that a firewall has to allow with the hosts that the
-// platforms declare.
+// TestEgressTable compares the documented table of hosts that a firewall must allow with the hosts that the platforms
+// declare.
 func TestEgressTable(t *testing.T) {
 	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
 	if err != nil {
@@ -116,7 +116,7 @@ func TestLoadPlatforms(t *testing.T) {
 	}
 }
 
-// TestSandbox checks the addresses that are derived from the sandbox's.
+// TestSandbox checks the URLs that are derived from the sandbox's.
 func TestSandbox(t *testing.T) {
 	const inside, outside = "http://sandbox.demo.svc:9100", "https://sandbox.example.com"
 	for name, tc := range map[string]struct {
@@ -181,7 +181,7 @@ func TestConsentInTheSandbox(t *testing.T) {
 	}
 }
 
-// TestSecretIsReadAgain replaces the secret of an app while the process runs.
+// TestSecretIsReadAgain replaces an app's secret while the process runs.
 func TestSecretIsReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	put := func(text string) {

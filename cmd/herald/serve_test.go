@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/hack/local/ports"
 )
 
-// statusOf returns the status of a GET; 0 if there was no response.
+// statusOf returns the status of a GET, or 0 if there was no response.
 func statusOf(t *testing.T, url string) int {
 	t.Helper()
 	resp, err := http.Get(url)

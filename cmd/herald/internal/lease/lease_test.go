@@ -26,7 +26,7 @@ type memoryLock struct {
 	record resourcelock.LeaderElectionRecord
 	writes int
 	err    error
-	// slow is the duration of a write.
+	// slow is how long a write takes.
 	slow time.Duration
 }
 
@@ -51,7 +51,7 @@ func (l *memoryLock) Update(_ context.Context, record resourcelock.LeaderElectio
 	return l.err
 }
 
-// put simulates a write of the lease by another client.
+// put simulates another client writing the lease.
 func (l *memoryLock) put(by string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,8 +179,8 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// A leader that cannot renew the lease shuts down gracefully, so that running calls end and are recorded before the
-// election would end the process.
+// A leader that cannot renew the lease shuts down gracefully, so that running calls finish and are recorded before the
+// election would exit the process.
 func TestLost(t *testing.T) {
 	const patience = 8 * time.Second
 	for name, tc := range map[string]struct {
@@ -237,7 +237,7 @@ func TestLost(t *testing.T) {
 				if !tc.stopped {
 					return
 				}
-				// For the election, the lease stays renewed until the process has ended, and is never acquired from
+				// As far as the election can see, the lease stays renewed until the process has exited, and is never acquired from
 				// another process.
 				writes := memory.writes
 				memory.put("them", nil)
@@ -283,7 +283,7 @@ func TestRelease(t *testing.T) {
 		leads  bool
 		stored resourcelock.LeaderElectionRecord
 		err    error
-		// holder and writes are the expected results after a release and a following renewal.
+		// holder and writes are the expected results after a release and a subsequent renewal.
 		holder string
 		writes int
 	}{
@@ -304,7 +304,7 @@ func TestRelease(t *testing.T) {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
 			memory.err = nil
-			// The election renews until the process has ended.
+			// The election renews until the process has exited.
 			if err := lock.Update(t.Context(), held("us")); err != nil {
 				t.Fatal(err)
 			}

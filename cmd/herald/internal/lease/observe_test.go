@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// story returns the lease at a time since the start; nil if there is none.
+// story returns the lease at the given time since the start, or nil if there is none.
 type story struct {
 	typedcoordinationv1.LeaseInterface
 
@@ -36,7 +36,7 @@ func (s *story) Get(_ context.Context, name string, _ metav1.GetOptions) (*coord
 	return found, err
 }
 
-// by returns a lease of 15 seconds that was renewed at a time of the holder's clock.
+// by returns a lease of 15 seconds that was renewed at the given time by the holder's clock.
 func by(holder string, at time.Duration) *coordinationv1.Lease {
 	return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
 		HolderIdentity: &holder, LeaseDurationSeconds: new(int32(15)), RenewTime: &metav1.MicroTime{Time: time.Unix(0, 0).Add(at)},

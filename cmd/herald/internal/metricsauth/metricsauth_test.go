@@ -82,7 +82,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// token returns a header with a JSON Web Token of an account, and owner returns the account.
+// token returns a header with an account's JSON Web Token, and owner returns the account.
 func token(of string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return "Bearer " + encode([]byte(`{"alg":"RS256"}`)) + "." + encode([]byte(of)) + ".c2ln"
@@ -96,7 +96,7 @@ func owner(token string) string {
 	return string(name)
 }
 
-// reviewed counts the reviews of a Kubernetes API.
+// reviewed counts a Kubernetes API's reviews.
 type reviewed struct {
 	http.RoundTripper
 

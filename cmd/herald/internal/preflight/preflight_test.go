@@ -130,7 +130,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestServed checks an API with the definitions that serves none or only some of their resources.
+// TestServed checks an API that has the CRDs but serves none or only some of their resources.
 func TestServed(t *testing.T) {
 	definitions, err := read(crd.Definitions)
 	if err != nil || len(definitions) < 2 {
@@ -176,7 +176,7 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// resourcesOf returns the API's list of served resources for definitions.
+// resourcesOf returns the API's list of served resources for the given CRDs.
 func resourcesOf(definitions []*apiextensionsv1.CustomResourceDefinition) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{}
 	for _, d := range definitions {

@@ -21,15 +21,15 @@ import (
 	"github.com/herald-social/herald/config/crd"
 )
 
-// api responds like a Kubernetes API whose resource definitions change.
+// api responds like a Kubernetes API whose CRDs change.
 type api struct {
 	mu sync.Mutex
-	// version is the resourceVersion of every definition, status the status of an error, and older whether a definition
-	// is outdated.
+	// version is the resourceVersion of every CRD, status is the status of an error, and older is whether a CRD is
+	// outdated.
 	version string
 	status  int
 	older   bool
-	// compared counts the reads of whole definitions.
+	// compared counts how often whole CRDs are read.
 	compared int
 }
 
@@ -80,7 +80,7 @@ func TestWatch(t *testing.T) {
 	watch := &Watch{Config: &rest.Config{Host: site.URL}, Definitions: crd.Definitions, Clock: clock, Log: slog.New(slog.DiscardHandler)}
 	ended := make(chan error, 1)
 	go func() { ended <- watch.Start(ctx) }()
-	// looked waits for the next check; it returns false if the watch has ended.
+	// looked waits for the next check. It returns false if the watch has ended.
 	looked := func() bool {
 		for !clock.HasWaiters() {
 			select {
@@ -101,7 +101,7 @@ func TestWatch(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
 		change func(*api)
-		again  bool // it compares whole definitions again
+		again  bool // it compares whole CRDs again
 		ends   bool
 	}{
 		{"nothing has changed", func(*api) {}, false, false},
