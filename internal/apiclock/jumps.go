@@ -40,7 +40,7 @@ type Jumps struct {
 }
 
 // NewJumps returns a Jumps for clk. elapsed returns how long the machine has been running since a fixed moment, as
-// timers count it; nil means this machine's monotonic clock.
+// timers count it. Nil means this machine's monotonic clock.
 func NewJumps(clk clock.WithTicker, elapsed func() time.Duration) *Jumps {
 	if elapsed == nil {
 		elapsed = monotonic()

@@ -39,7 +39,7 @@ const (
 // not escaped here, and outcomes of earlier posts' targets add to that.
 const MaxRecord = 4 << 20
 
-// within is the timeout of one request. A request that times out is retried later.
+// within is the timeout for one request. A request that times out is retried later.
 const within = 15 * time.Second
 
 // tries limits how often Put calls join again because another writer changed the record.
@@ -82,7 +82,7 @@ func New(bucket *store.Store) *Archive { return &Archive{store: bucket} }
 // Absent reports whether there is no archive.
 func (a *Archive) Absent() bool { return a.store.Absent() }
 
-// Get returns the record of a post, or ErrNotFound.
+// Get returns a post's record, or ErrNotFound.
 func (a *Archive) Get(ctx context.Context, team Team, post string) ([]byte, error) {
 	data, _, err := a.get(ctx, team, post)
 	return data, err
@@ -148,7 +148,7 @@ func (a *Archive) write(ctx context.Context, key string, data []byte, etag strin
 
 // Entry describes one record in a listing.
 type Entry struct {
-	// Post is the name of the post.
+	// Post is the post's name.
 	Post string
 	// At is when the record was written, by the store's clock.
 	At time.Time

@@ -78,7 +78,7 @@ func (s *Store) Register(ctx context.Context, namespace string, entry RegisterEn
 	return nil
 }
 
-// patchRegister writes a single key of the register; nil content removes it. It leaves other keys alone, so that
+// patchRegister writes a single key of the register. Nil content removes it. It leaves other keys alone, so that
 // writers do not conflict.
 func (s *Store) patchRegister(ctx context.Context, namespace, key string, content any) error {
 	body, err := json.Marshal(map[string]any{"data": map[string]any{key: content}})

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Key is the key of the marker.
+// Key is the marker's key.
 const Key = store.Reserved + "installation.json"
 
 const (

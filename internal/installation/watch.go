@@ -18,7 +18,7 @@ const (
 	// checkInterval is how often a manager checks who owns the bucket: often enough that a mistake is visible before a
 	// sweep.
 	checkInterval = time.Minute
-	// checkTimeout is the timeout of one check.
+	// checkTimeout is the timeout for one check.
 	checkTimeout = 30 * time.Second
 )
 

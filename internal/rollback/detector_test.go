@@ -256,7 +256,7 @@ func TestLeap(t *testing.T) {
 func TestAway(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why string
-		// since is the age of the cluster's last count; zero for never.
+		// since is the age of the cluster's last count, or zero for never.
 		since  time.Duration
 		unsure bool
 	}{

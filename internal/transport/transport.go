@@ -71,7 +71,7 @@ var ErrReplayable = errors.New("a request must not carry an idempotency key: no 
 
 // Options configures a Client.
 type Options struct {
-	// Registerer registers the metrics; nil disables them.
+	// Registerer registers the metrics. Nil disables them.
 	Registerer prometheus.Registerer
 	// Clock measures how long calls take. It defaults to the real clock.
 	Clock clock.PassiveClock

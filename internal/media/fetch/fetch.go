@@ -41,7 +41,7 @@ const (
 
 // Options configure a Client. Outside of tests, use the zero value.
 type Options struct {
-	// Timeout is the timeout of one download as a whole. It defaults to DefaultTimeout.
+	// Timeout is the timeout for a whole download. It defaults to DefaultTimeout.
 	Timeout time.Duration
 	// StallTimeout is how long a server may send fewer than MinSpeed bytes per second. It defaults to DefaultStallTimeout.
 	StallTimeout time.Duration

@@ -59,7 +59,7 @@ type Config struct {
 	// Insecure uses HTTP for Endpoint, and PublicInsecure for PublicEndpoint. They are meant for a store on the same
 	// machine.
 	Insecure, PublicInsecure bool
-	// Transport carries the requests; nil uses minio-go's own.
+	// Transport carries the requests. Nil uses minio-go's own.
 	Transport http.RoundTripper
 	// Stall is how long the store may pause while sending or receiving a body before the request is aborted. It defaults
 	// to DefaultStall.
