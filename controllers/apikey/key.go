@@ -33,7 +33,7 @@ type refusal struct {
 	retryAfter time.Duration
 }
 
-// secretName returns the name of the Secret of one of a key's tokens. If the combined name is too long for a Secret,
+// secretName returns the name of the Secret for one of a key's tokens. If the combined name is too long for a Secret,
 // the key's name is truncated and followed by its hash.
 func secretName(key *v1alpha1.APIKey, token string) string {
 	name := key.Name + "-" + token
@@ -87,7 +87,7 @@ func adopt(key *v1alpha1.APIKey, name string, secret *corev1.Secret) *refusal {
 	return nil
 }
 
-// summarize returns the state of a key.
+// summarize returns a key's state.
 func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions.Summary {
 	switch {
 	case key.Spec.Revoked:

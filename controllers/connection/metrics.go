@@ -112,7 +112,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// set records the state of a connection.
+// set records a connection's state.
 func (m *Metrics) set(conn *v1alpha1.Connection) {
 	s := connectionMetrics{platform: string(conn.Spec.Platform), disabled: conn.Spec.Disabled, ready: conditions.IsReady(conn.Status.Conditions)}
 	if ends := conn.Status.TokenExpiresAt; ends != nil {

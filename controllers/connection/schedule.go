@@ -92,7 +92,7 @@ func isProbeRequested(conn *v1alpha1.Connection) bool {
 	return asked != "" && text.First(asked, longestProbe) != conn.Status.LastHandledProbe
 }
 
-// untilRequested returns the delay before an examination that a client requested; zero or less means now. A
+// untilRequested returns the delay before an examination that a client requested. Zero or less means now. A
 // LastProbedAt in the future, from a process whose clock is ahead, causes no delay.
 func untilRequested(status *v1alpha1.ConnectionStatus, now time.Time) time.Duration {
 	if status.LastProbedAt == nil || status.LastProbedAt.After(now) || conditions.Reason(status.Conditions) == v1alpha1.ReasonConnected {

@@ -308,5 +308,5 @@ func (t Tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms
 	return platforms.Token(token), err
 }
 
-// Forget drops the token of a connection after the platform refused it.
+// Forget drops a connection's token after the platform refused it.
 func (t Tokens) Forget(conn *v1alpha1.Connection) { t.Cache.Forget(conn) }

@@ -97,7 +97,7 @@ func planUpload(m *v1alpha1.Media, unusedAfter time.Duration, now time.Time) upl
 	return w
 }
 
-// recheckDue reports whether a verified file is due for its recheck. If not, in is the time until then; zero means
+// recheckDue reports whether a verified file is due for its recheck. If not, in is the time until then. Zero means
 // never.
 func recheckDue(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	since := conditions.Since(m.Status.Conditions)

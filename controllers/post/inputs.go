@@ -61,8 +61,8 @@ func (r *inputReader) fetchFull(ctx context.Context, post *v1alpha1.Post) (there
 	return true, nil
 }
 
-// read reads the connections and files of the post, the rate limits of the apps, and the state of the team, the
-// namespace and the cluster.
+// read reads the post's connections and files, the apps' rate limits, and the state of the team, the namespace and the
+// cluster.
 func (r *inputReader) read(ctx context.Context, p *reconciliation) (err error) {
 	var connections []string
 	for i := range p.post.Spec.Targets {

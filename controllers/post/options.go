@@ -97,8 +97,8 @@ type Options struct {
 	TeamMedia func(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error)
 	// Owned reports whether a team owns a namespace. Nothing is sent from other namespaces.
 	Owned func(ctx context.Context, namespace string) (bool, error)
-	// Suspension reports whether the team of a namespace is suspended, and its recent suspensions; nil suspends no
-	// team. SuspendAll suspends all teams; nil never does.
+	// Suspension reports whether the team of a namespace is suspended, and its recent suspensions; nil suspends no team.
+	// SuspendAll suspends all teams. If nil, it never does.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
 	SuspendAll *installation.Suspension
 	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong. It is nil if the clock never jumps.
@@ -120,8 +120,8 @@ type Options struct {
 	Metrics *Metrics
 	// Unlisted counts platform errors that are missing from the error tables. If nil, none are counted.
 	Unlisted *unlisted.Counter
-	// Stopping is closed when the shutdown of this process starts; nil is never closed. After that another process may
-	// report the gauges.
+	// Stopping is closed when the shutdown of this process starts. If nil, it is never closed. After that another process
+	// may report the gauges.
 	Stopping <-chan struct{}
 	// Tracer traces reconciliations. If nil, none are traced.
 	Tracer *tracing.Tracer

@@ -26,11 +26,11 @@ type postState struct {
 	prepare prepare.Preparations
 	// earlier is the archive's response about an earlier post with the same name, or nil before the lookup.
 	earlier *delivery.Earlier
-	// rollbackSeenAt is the detection time of the last rollback before the archive lookup; zero without a rollback.
+	// rollbackSeenAt is the detection time of the last rollback before the archive lookup, or zero without a rollback.
 	rollbackSeenAt time.Time
 	// recordRequested is set once the record of the unfinished post was requested.
 	recordRequested bool
-	// quotaBackoff is the backoff for counting plan usage; nil after a success.
+	// quotaBackoff is the backoff for counting plan usage. It is nil after a success.
 	quotaBackoff *wait.Backoff
 	// warnAt is the time of the delayed warning that the post has no Team, or zero if there is none.
 	warnAt time.Time

@@ -153,8 +153,8 @@ func validatedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 }
 
 // answerRequest lists the candidates again if the annotation social.herald.dev/list-candidates requests it, and removes
-// the annotation. Resolutions of a person and unrecorded results have precedence. It reports whether it has answered
-// the request.
+// the annotation. A person's resolutions and unrecorded results have precedence. It reports whether it has answered the
+// request.
 func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *delivery.Facts) (answered bool, err error) {
 	_, requested := p.post.Annotations[v1alpha1.ListCandidatesAnnotation]
 	_, settles := p.post.Annotations[v1alpha1.SettleAnnotation]

@@ -55,7 +55,7 @@ type Options struct {
 	Namespaces configv1alpha1.Namespaces
 	// Policy is the retention policy of the installation.
 	Policy retention.Policy
-	// Archive stores posts that leave the cluster; nil without a bucket.
+	// Archive stores posts that leave the cluster. It is nil without a bucket.
 	Archive Archive
 	// PostsPerSecond is the rate limit for posts that leave (default 20).
 	PostsPerSecond int

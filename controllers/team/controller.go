@@ -96,11 +96,11 @@ type Options struct {
 	// counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.UsageStore
-	// SuspendAll suspends all teams; nil never does. SuspensionRetention is how long a past suspension is kept, not
+	// SuspendAll suspends all teams. If nil, it never does. SuspensionRetention is how long a past suspension is kept, not
 	// counting suspended time, because deadlines of posts may depend on it: the starting deadline of posts.
 	SuspendAll          *installation.Suspension
 	SuspensionRetention time.Duration
-	// Records is the archive with the records of teams; nil without a bucket.
+	// Records is the archive with the records of teams, or nil without a bucket.
 	Records Records
 	// Metrics counts teams that are near their budget or suspended. If nil, nothing is counted.
 	Metrics *Metrics

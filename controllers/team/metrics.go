@@ -45,7 +45,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// record records a team's usage; nil removes the team.
+// record records a team's usage. Nil removes the team.
 func (m *Metrics) record(team string, uses []v1alpha1.BudgetUse) {
 	var full []v1alpha1.BudgetItem
 	for _, u := range uses {

@@ -73,7 +73,7 @@ func notOlder(version, than string) bool {
 	return err != nil || order >= 0
 }
 
-// account returns the state of an account, and creates it if necessary. The caller must hold the lock.
+// account returns an account's state, and creates it if necessary. The caller must hold the lock.
 func (l *Limits) account(conn *v1alpha1.Connection) *accountLimit {
 	known := l.accounts[conn.UID]
 	if known == nil {
@@ -90,7 +90,7 @@ func (l *Limits) prune(uid types.UID) {
 	}
 }
 
-// Forget drops the state of a deleted connection.
+// Forget drops a deleted connection's state.
 func (l *Limits) Forget(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +147,7 @@ func (l *Limits) Read(ctx context.Context, post types.NamespacedName, connection
 type View struct {
 	limits *Limits
 	post   types.NamespacedName
-	// appEnds holds the end of each app's last known rate limit, which may have passed.
+	// appEnds holds when each app's last known rate limit ends, which may have passed.
 	appEnds map[v1alpha1.Platform]time.Time
 }
 
@@ -161,8 +161,8 @@ func (v *View) LimitedPlatforms() (platforms []v1alpha1.Platform) {
 	return platforms
 }
 
-// BlockedUntil returns the end of the rate limits that apply to the post on a connection: the later one of the
-// account's and the app's, or zero.
+// BlockedUntil returns when the rate limits that apply to the post on a connection end: the later one of the account's
+// and the app's, or zero.
 func (v *View) BlockedUntil(conn *v1alpha1.Connection, now time.Time) time.Time {
 	latest := v.limits.accountBlockedUntil(conn, now)
 	if app := v.limits.apps.blockedUntil(conn, v.appEnds[conn.Spec.Platform], v.post, now); app.After(latest) {

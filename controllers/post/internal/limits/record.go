@@ -140,7 +140,7 @@ func (r *Recorder) read(ctx context.Context, known *v1alpha1.Connection) (*v1alp
 	return &conn, nil
 }
 
-// applyRateLimits records the limits of a result in a status. It reports whether an error of the result blocks the account
+// applyRateLimits records a result's limits in a status. It reports whether an error in the result blocks the account
 // for longer than was known.
 func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) (longer bool) {
 	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(r platforms.RateLimit) bool { return !r.Low() && r.BlockedUntil.IsZero() })

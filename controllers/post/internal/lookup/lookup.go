@@ -32,7 +32,7 @@ import (
 type Lookups struct {
 	// Client reads from the cache, and APIReader from the API server.
 	Client, APIReader client.Reader
-	// Token returns the current token of a connection.
+	// Token returns a connection's current token.
 	Token    func(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error)
 	Preparer *prepare.Preparer
 	Owners   *Owners
@@ -286,7 +286,7 @@ func accountKey(t *v1alpha1.TargetStatus) string {
 	return accountName(t.Platform, t.Attempt.AccountID)
 }
 
-// accountName returns the key of an account in the indexes.
+// accountName returns an account's key in the indexes.
 func accountName(platform v1alpha1.Platform, id string) string { return string(platform) + "/" + id }
 
 // mayMatch reports whether another target's call to the same account may have published the post that was found, and

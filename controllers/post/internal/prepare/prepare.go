@@ -41,7 +41,7 @@ type Options struct {
 	Files Files
 	// Renditions converts images that a platform does not accept.
 	Renditions Renditions
-	// Thumbnails extracts pictures from videos; nil without ffmpeg.
+	// Thumbnails extracts pictures from videos. It is nil without ffmpeg.
 	Thumbnails Thumbnails
 	// Conversions converts videos for the teams that want it. It is nil if videos cannot be converted, for the reason in
 	// Unconverted, which is phrased to end a sentence.

@@ -18,8 +18,6 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// TestSaveWithoutArchive checks that SaveRecord returns ErrNotRecorded. Otherwise its caller would delete a
-// post that has no record.
 // silentBucket returns a bucket in a store that does not respond.
 func silentBucket(t *testing.T) *store.Store {
 	t.Helper()
@@ -36,6 +34,8 @@ func someArchive(t *testing.T) *Config {
 	return &Config{Archive: archive.New(silentBucket(t))}
 }
 
+// TestSaveWithoutArchive checks that SaveRecord returns ErrNotRecorded. Otherwise its caller would delete a post that
+// has no record.
 func TestSaveWithoutArchive(t *testing.T) {
 	bucket := silentBucket(t)
 	deleted := metav1.Now()
