@@ -152,7 +152,7 @@ func proxiesOf(networks []string) request.Proxies {
 	return proxies
 }
 
-// serveTLS returns the TLS configuration for a certificate in two files, which is reloaded when they change; nil for
+// serveTLS returns the TLS configuration for a certificate in two files, which is reloaded when they change, or nil for
 // HTTP.
 func serveTLS(ctx context.Context, c *configv1alpha1.TLS, log *slog.Logger) (*tls.Config, error) {
 	if c == nil {

@@ -88,7 +88,7 @@ type kubernetes struct {
 	*rest.Config
 	// namespace is the namespace of this process: of its pod, or of the kubeconfig's context.
 	namespace string
-	// clock follows the clock of the Kubernetes API; nil in one-shot commands.
+	// clock follows the clock of the Kubernetes API. It is nil in one-shot commands.
 	clock *apiclock.Clock
 }
 

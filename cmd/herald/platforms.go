@@ -113,7 +113,7 @@ func appsOf(config *configv1alpha1.Platforms, secrets *secrets) credentials.Apps
 	return apps
 }
 
-// secrets opens the secrets of the platforms' apps; nil opens none.
+// secrets opens the secrets of the platforms' apps. If nil, none are opened.
 type secrets struct {
 	log *slog.Logger
 	// optional is true if an unreadable secret does not prevent startup.

@@ -65,7 +65,7 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *
 	return errors.Join(err, mgr.Add(posts.Jumps), reconciler.SetupWithManager(mgr), add(mgr, sweeper, wrong))
 }
 
-// recordsOf returns the archive with the records of teams; nil without a bucket. It is the same Archive that the
+// recordsOf returns the archive with the records of teams, or nil without a bucket. It is the same Archive that the
 // writers use, because clearing waits for running writes.
 func recordsOf(kept *archive.Archive, bucket *installation.Bucket) team.Records {
 	if kept.Absent() {

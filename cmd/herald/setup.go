@@ -131,7 +131,7 @@ func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 	}
 }
 
-// thumbnails returns the Thumbnails that extract images from videos with ffmpeg; nil without the program.
+// thumbnails returns the Thumbnails that extract images from videos with ffmpeg, or nil without the program.
 func thumbnails(log logr.Logger, files rendition.FileStore, program string, images *rendition.Renderer) post.Thumbnails {
 	if program == "" {
 		log.Info("videos on YouTube get no chosen thumbnails, and teams none that are converted: there is no ffmpeg (install it, or name it in thumbnails.ffmpeg)")

@@ -55,7 +55,7 @@ func startTracing(ctx context.Context, c *configv1alpha1.Tracing, service string
 }
 
 // tracingOptions returns the options from the file or else from OpenTelemetry's environment variables, as its
-// specification defines them; nil without an endpoint.
+// specification defines them, or nil without an endpoint.
 func tracingOptions(c *configv1alpha1.Tracing, service string, log *slog.Logger, getenv func(string) string) (*tracing.Options, error) {
 	env := exporterEnv(getenv)
 	address, err := tracesAddress(c.Endpoint, env)

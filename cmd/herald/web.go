@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 )
 
-// providerTimeout is the timeout of a call to an OpenID Connect provider.
+// providerTimeout is the timeout for a call to an OpenID Connect provider.
 const providerTimeout = 10 * time.Second
 
 // webConfig returns the configuration of the web application, or nil if it is disabled. config is the path of the

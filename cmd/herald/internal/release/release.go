@@ -66,7 +66,7 @@ type Options struct {
 	// Clock measures the time since posts were deleted.
 	Clock clock.PassiveClock
 	// ActiveManager returns the identity of a manager that has started again, or "". It is called before each page of
-	// objects; nil disables the check.
+	// objects. Nil disables the check.
 	ActiveManager func(ctx context.Context) (holder string, err error)
 	// Rate limits the requests per second; 0 means no limit.
 	Rate int
