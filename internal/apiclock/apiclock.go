@@ -59,9 +59,9 @@ type Options struct {
 }
 
 // Clock is the best known estimate of the Kubernetes API's clock. It equals this machine's clock until the two
-// certainly differ. Between responses it advances with elapsed time. When somebody sets the machine's clock, Clock
-// follows only after a comparison with the API, since a wrong clock would publish posts that are not due. Timers are
-// the machine's own.
+// certainly differ. Between responses it advances with elapsed time. When the machine's clock is set, Clock follows
+// only after a comparison with the API, since a wrong clock would publish posts that are not due. Timers are the
+// machine's own.
 //
 // A correction is a single step. It cannot break the send windows of claims, because the sender and the lookup both
 // read the corrected time from then on.

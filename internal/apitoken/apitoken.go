@@ -37,8 +37,7 @@ const (
 	secretBytes, secretLength     = 32, 43
 	checksumBytes, checksumLength = crc32.Size, 6
 
-	// shown is how many characters of the secret Shown includes, to tell two tokens of one key apart; 232 bits stay
-	// hidden.
+	// shown is how many characters of the secret Shown includes, to distinguish a key's tokens; 232 bits stay hidden.
 	shown = 4
 )
 

@@ -67,7 +67,7 @@ func (t Team) records() string { return prefix + t.Namespace + "/" + t.Name + fo
 
 func (t Team) key(post string) string { return t.records() + fileOf(post) }
 
-// flatKey is the key under which earlier versions stored a post with a long name, in stores that accept it.
+// flatKey returns the key that earlier versions used for a post with a long name, in stores that accept it.
 func (t Team) flatKey(post string) string { return t.records() + post + extension }
 
 // Archive is the archive of one installation. It is safe for concurrent use.

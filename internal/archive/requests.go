@@ -26,7 +26,7 @@ type Request struct {
 	Version int `json:"version"`
 	// UID is the UID of the object.
 	UID types.UID `json:"uid"`
-	// Fingerprint tells requests with the same key but different content apart.
+	// Fingerprint distinguishes requests that have the same key but different content.
 	Fingerprint string `json:"fingerprint"`
 }
 

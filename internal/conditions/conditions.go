@@ -32,7 +32,7 @@ const (
 	Stuck Progress = "stuck"
 )
 
-// Summary is an object's state, from which its conditions are derived.
+// Summary is an object's state. Its conditions are derived from it.
 type Summary struct {
 	Ready    bool
 	Reason   string

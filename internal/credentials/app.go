@@ -15,8 +15,8 @@ import (
 
 // AppMarkAnnotation marks a Secret whose credentials are known to belong to the installation's own app: the apiserver
 // obtained them through the app's OAuth flow, or the manager renewed them with the app's secret. People may write
-// Secrets with the tokens of any app. What a platform says about "the app" applies only to tokens of the installation's
-// own.
+// Secrets with the tokens of any app. A platform's statements about "the app" applies only to tokens of the
+// installation's own.
 //
 // The mark cannot be forged: it is a message authentication code over the platform, the app and the tokens. Its key is
 // derived from the app's secret, which only those two processes have; that secret is what identifies the app.

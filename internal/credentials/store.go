@@ -142,7 +142,7 @@ func (s *Store) Seed(ctx context.Context, conn *v1alpha1.Connection, in Input) (
 	return s.createWorking(ctx, conn, secret)
 }
 
-// versionBefore is the claim holder that stands for a process that may still renew tokens in the input.
+// versionBefore is the claim holder for a process that may still renew tokens in the input.
 const versionBefore = "the-version-before"
 
 // createWorking creates a working copy.

@@ -39,7 +39,7 @@ type Token struct {
 	Refresh string
 	// ExpiresAt is when Access expires, or zero if it does not.
 	ExpiresAt time.Time
-	// RefreshExpiresAt is when Refresh expires, or zero if it does not or the platform does not say.
+	// RefreshExpiresAt is when Refresh expires, or zero if it does not or that is unknown.
 	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string

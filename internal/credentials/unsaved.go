@@ -35,7 +35,7 @@ func SpoolAccountOf(conn *v1alpha1.Connection) SpoolAccount {
 	return SpoolAccount{conn.Namespace, conn.Name, conn.UID, conn.Spec.Platform, conn.Spec.AccountID}
 }
 
-// bytes returns the additional data with which a token is sealed.
+// bytes returns the additional data of the encryption.
 func (a SpoolAccount) bytes() []byte {
 	var out bytes.Buffer
 	for _, part := range []string{spoolPurpose, a.Namespace, a.Connection, string(a.UID), string(a.Platform), a.AccountID} {

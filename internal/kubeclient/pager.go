@@ -23,8 +23,8 @@ const (
 	// MaxPageBytes is the maximum size of a page in bytes of JSON. A larger page is requested again with fewer objects. A
 	// page with a single object is always read completely.
 	MaxPageBytes = 8 << 20
-	// pageStep is the largest factor between the sizes of consecutive pages. After a page that was too large, pages grow
-	// by at most half, until the end of the list.
+	// pageStep is the largest factor between the sizes of consecutive pages. After a page that was too large, each page
+	// grows by at most half, until the end of the list.
 	pageStep = 4
 )
 

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publicaddr tells addresses on the public internet from internal ones: an address from an untrusted source
-// must not lead Herald to servers that only Herald can reach.
+// Package publicaddr distinguishes addresses on the public internet from internal ones: an address from an untrusted
+// source must not lead Herald to servers that only Herald can reach.
 package publicaddr
 
 import (
@@ -42,8 +42,7 @@ var closed = prefixes(
 	"240.0.0.0/4",      // reserved, broadcast
 )
 
-// All of IPv6 is closed except for global unicast, from which special blocks and blocks that embed an IPv4 address for
-// a tunnel are excluded.
+// IPv6 is closed except for global unicast, minus special blocks and blocks that embed an IPv4 address for a tunnel.
 var (
 	global6 = netip.MustParsePrefix("2000::/3")
 	closed6 = prefixes(

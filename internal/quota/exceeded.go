@@ -66,8 +66,7 @@ func isQuotaUnknown(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "status unknown for quota: ")
 }
 
-// quotaBackoff is the backoff for a create until Kubernetes has counted: 5 seconds in total, of which it usually needs
-// one.
+// quotaBackoff is the backoff for a create until Kubernetes has counted: 5 seconds in total. It usually takes one.
 var quotaBackoff = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: 800 * time.Millisecond, Steps: 10}
 
 // CreateWithRetry creates an object in a namespace, and retries until Kubernetes has counted the existing ones. A

@@ -47,7 +47,7 @@ type Documents interface {
 	PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error)
 }
 
-// Status is what is known about rollbacks.
+// Status describes the last rollback, and whether another one can be ruled out.
 type Status struct {
 	// LastRollback is the last rollback, or nil if there was none.
 	LastRollback *Rollback
@@ -87,8 +87,8 @@ type Detector struct {
 	// confirmed is true once the bucket has been read successfully. trusted is true if only the cluster's count is used
 	// until then.
 	confirmed, trusted bool
-	// last is the count that this manager last wrote to the Lease or read from it. It stands in for the bucket's count
-	// while the bucket is unavailable: the cluster's count does not decrease by itself.
+	// last is the count that this manager last wrote to the Lease or read from it. It replaces the bucket's count while
+	// the bucket is unavailable: the cluster's count does not decrease by itself.
 	last Count
 }
 
@@ -104,7 +104,7 @@ func New(o Options) *Detector {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Detector) NeedLeaderElection() bool { return true }
 
-// Start counts immediately, every minute, and once more when ctx is done. It retries a failed count sooner.
+// Start counts immediately, every minute, and a last time when ctx is done. It retries a failed count sooner.
 func (c *Detector) Start(ctx context.Context) error {
 	began, again := c.o.Clock.Now(), tryEvery
 	for {
@@ -147,7 +147,7 @@ func (c *Detector) within(ctx context.Context, most time.Duration) error {
 	return c.Count(ctx)
 }
 
-// Status returns what is known about rollbacks. It waits until the status has been set. The error is ctx's.
+// Status returns the rollback status. It waits until the status has been set. The error is ctx's.
 func (c *Detector) Status(ctx context.Context) (Status, error) {
 	select {
 	case <-c.first:

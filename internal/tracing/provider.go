@@ -23,8 +23,8 @@ import (
 type Options struct {
 	// Collector is the destination.
 	Collector Collector
-	// Service is the name of the process in the collector, Version is its version, and Instance tells it from the others.
-	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
+	// Service is the name of the process in the collector, Version is its version, and Instance identifies it among the
+	// others. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
 	Service, Version, Instance string
 	// SamplingRatio is the share of traces that are recorded, from 0 to 1, among those that no request has decided about.
 	// Nil leaves the decision to OTEL_TRACES_SAMPLER.

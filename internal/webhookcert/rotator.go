@@ -49,7 +49,7 @@ const (
 	// retryAfter is the pause after an error, and between the first checks: the installer applies the configuration while
 	// the manager is starting.
 	retryAfter = 5 * time.Second
-	// firstChecks is how many checks are the first ones.
+	// firstChecks is how many checks after startup are only retryAfter apart.
 	firstChecks = 12
 	// pathTokenLength is the minimum length of the path's last segment, in characters of 5 bits each: rand.Text has at
 	// least 128 bits.

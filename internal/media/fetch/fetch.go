@@ -159,7 +159,7 @@ func (c *Client) Get(ctx context.Context, address string, want Expected, take fu
 	if err != nil {
 		return explain(err)
 	}
-	defer func() { _ = response.Body.Close() }() // Errors from Close do not affect what was read.
+	defer func() { _ = response.Body.Close() }() // Close errors do not affect the data read.
 	size, err := sizeOf(response, want)
 	if err != nil {
 		return err

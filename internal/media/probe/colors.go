@@ -71,7 +71,7 @@ func codedColorSpace(code [4]byte) (m colorSpace, ok bool) {
 		return colorSpace{}, false
 	}
 	switch code[1] {
-	case transferSRGB, transfer709, transfer601, transfer2020, transfer2020Deep, transfer470M: // Screens show them the same way.
+	case transferSRGB, transfer709, transfer601, transfer2020, transfer2020Deep, transfer470M: // Screens show them alike.
 	case transfer470BG:
 		m.gamma = 1 / 2.8
 	case transferLinear:

@@ -190,7 +190,7 @@ func (p *primaries) iccProfile() []byte {
 	// Zeros stand for the preferred program, flags, maker, device and intent (perceptual).
 	head := binary.BigEndian.AppendUint32(nil, uint32(start+len(contents))) //nolint:gosec // a profile has a few hundred bytes
 	head = append(head, "\x00\x00\x00\x00\x04\x30\x00\x00mntrRGB XYZ "...)
-	head = append(head, 0x07, 0xe8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0) // A fixed date, so that the same picture gives the same file.
+	head = append(head, 0x07, 0xe8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0) // A fixed date: the same picture gives the same file.
 	head = append(append(head, "acsp"...), make([]byte, 28)...)
 	head = fixed(head, d50[0], d50[1], d50[2])
 	head = append(head, make([]byte, iccCountAt-len(head))...)

@@ -137,7 +137,7 @@ func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Outp
 	}
 	body, size := made.body()
 	object, err := s.store.PutTagged(ctx, key, made.MIMEType, size, body, made.tags())
-	_ = body.Close() // Errors from Close do not affect what was read.
+	_ = body.Close() // Close errors do not affect the data read.
 	s.recordEnd(ctx, key, m, err)
 	if err != nil {
 		return Rendition{}, err

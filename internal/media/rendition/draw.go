@@ -53,7 +53,7 @@ func compose(src *image.RGBA, orientation int, l layout, ground color.Color) *im
 	return canvas
 }
 
-// white reports whether a picture is white except for a few points, which nobody sees.
+// white reports whether a picture is white except for a few points, which are too few to be seen.
 func white(picture *image.RGBA) bool {
 	const bright, few = 240, 1000 // one in a thousand
 	left := len(picture.Pix) / 4 / few

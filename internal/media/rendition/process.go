@@ -54,7 +54,7 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.MultiReader(&head, input), output, complaint
 	err = start(cmd)
-	_ = file.Close() // Errors from Close do not affect what was read.
+	_ = file.Close() // Close errors do not affect the data read.
 	switch cause := input.failure(); {
 	case cause != nil:
 		return Output{}, fmt.Errorf("cannot read the image: %w", cause)

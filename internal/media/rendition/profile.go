@@ -30,7 +30,7 @@ type Profile struct {
 // transcodeVersion is part of every key. Change it whenever the same source and target give a different result.
 const transcodeVersion = "1"
 
-// TranscodeKey returns the key under which the conversion of a source for a target is stored.
+// TranscodeKey returns the store's key for the conversion of a source for a target.
 func TranscodeKey(source Source, t Profile) string {
 	return store.Derived(source.Key, store.Digest(fmt.Sprintf("video %s\n%q\n%d %d %g %d", transcodeVersion, source.ETag, t.Width, t.Height, t.FrameRate, t.BitRate)))
 }

@@ -76,14 +76,14 @@ func problemf(format string, args ...any) *ConversionError {
 // formatVersion is part of every key. Change it whenever the same source and target give a different result.
 const formatVersion = "2"
 
-// Key returns the key under which the rendition of a source for a target is stored.
+// Key returns the store's key for the rendition of a source for a target.
 func Key(source Source, t Target) string {
 	return store.Derived(source.Key, store.Digest(fmt.Sprintf("%s\n%q\n%q\n%d %d %d\n%g %g",
 		formatVersion, source.ETag, t.Types, t.MaxBytes, t.MaxWidth, t.MaxHeight, t.MinAspect, t.MaxAspect)))
 }
 
 // Unconvertible returns the reason an image cannot be converted, phrased to follow "the file", or "" if it can be. Only
-// the header is checked, for the largest rendition. A non-nil error means that reading failed.
+// the header is checked, with no limits on the target. A non-nil error means that reading failed.
 func Unconvertible(r io.ReaderAt, size int64, mimeType string) (string, error) {
 	_, err := plan(Source{MIMEType: mimeType, Size: size}, Target{}, r)
 	if problem, ok := errors.AsType[*ConversionError](err); ok {

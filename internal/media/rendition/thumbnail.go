@@ -40,7 +40,7 @@ func NewThumbnailer(store FileStore, taker Extractor, turns Slots) *Thumbnailer 
 // thumbnailVersion is part of every key. Change it whenever the same video and moment give a different picture.
 const thumbnailVersion = "2"
 
-// ThumbnailKey returns the key under which the picture at the given moment of a video is stored.
+// ThumbnailKey returns the store's key for the picture at the given moment of a video.
 func ThumbnailKey(source Source, at time.Duration) string {
 	return store.Derived(source.Key, store.Digest(fmt.Sprintf("frame %s\n%q\n%d\n%d %d", thumbnailVersion, source.ETag, at.Milliseconds(), maxWidth, maxHeight)))
 }

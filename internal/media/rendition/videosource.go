@@ -153,7 +153,7 @@ func (r *videoReader) report(err error) {
 
 func (r *videoReader) close() {
 	if r.body != nil {
-		_ = r.body.Close() // Errors from Close do not affect what was read.
+		_ = r.body.Close() // Close errors do not affect the data read.
 		r.body = nil
 	}
 }

@@ -46,7 +46,7 @@ func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64)
 		}
 		return nil, "", readError(err)
 	}
-	defer func() { _ = body.Close() }() // Errors from Close do not affect what was read.
+	defer func() { _ = body.Close() }() // Close errors do not affect the data read.
 	if info.Size > most {
 		return nil, "", fmt.Errorf("%w: %s has %d bytes, and at most %d are read", ErrTooLarge, key, info.Size, most)
 	}

@@ -25,7 +25,7 @@ func ParseKey(key string) (namespace, uid string, derived, ok bool) {
 	return parts[1], parts[2], parts[3] != "", true
 }
 
-// UIDKey returns the key under which a Media's file is stored: namespace/UID. It is never stored under another key.
+// UIDKey returns a Media's own key, namespace/UID. Its file is never stored under another key.
 func UIDKey(m metav1.Object) string { return m.GetNamespace() + "/" + string(m.GetUID()) }
 
 // Key returns the key of the file of a Media, given the Media or its metadata: the key in its annotation, if it may

@@ -71,7 +71,7 @@ func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = body.Close() }() // Errors from Close do not affect what was read.
+	defer func() { _ = body.Close() }() // Close errors do not affect the data read.
 	n, err := io.ReadFull(body, want)
 	if err != nil {
 		return n, fmt.Errorf("cannot read the file in the store: %w", err)

@@ -55,7 +55,7 @@ func (s *Store) ensureRewritten(ctx context.Context, key, etag, to string, how R
 			return err
 		}
 		body = how.Through(body)
-		defer func() { _ = body.Close() }() // Errors from Close do not affect what was read.
+		defer func() { _ = body.Close() }() // Close errors do not affect the data read.
 		if _, err := s.Put(ctx, to, how.MIMEType, how.Size, body); err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func TestPatience(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer func() { _ = body.Close() }() // Errors from Close do not affect what was read.
+			defer func() { _ = body.Close() }() // Close errors do not affect the data read.
 			for part := make([]byte, 1); ; {
 				if _, err := body.Read(part); errors.Is(err, io.EOF) {
 					return nil

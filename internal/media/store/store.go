@@ -233,8 +233,8 @@ func (s *Store) stat(ctx context.Context, key string) (Object, error) {
 	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: info.ContentType, ModifiedAt: info.LastModified, Tags: tagsOf(info)}, nil
 }
 
-// missing tells a missing file from a missing bucket: the response to HEAD has no body with the code, the response to
-// GET has one.
+// missing distinguishes a missing file from a missing bucket: the response to HEAD has no body with the code, the
+// response to GET has one.
 func (s *Store) missing(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()

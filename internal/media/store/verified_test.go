@@ -61,7 +61,7 @@ func fetched(t *testing.T, files *store.Store, key string) (body, mimeType strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = response.Body.Close() }() // errors from Close do not affect what was read
+	defer func() { _ = response.Body.Close() }() // close errors do not affect the data read
 	data, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("fetched %q, status %d, %v", data, response.StatusCode, err)
