@@ -14,8 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// cancelledWarning returns the warning about updating a cancelled post. It names when and by whom the post was
-// cancelled.
+// cancelledWarning returns the warning about updating a cancelled post, including the time and author of the cancel.
 func cancelledWarning(stored *v1alpha1.Post) string {
 	when := "" // The manager has not recorded it yet.
 	if at := stored.Status.CancelledAt; at != nil {

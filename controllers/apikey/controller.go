@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package apikey activates API keys. It generates a token for each entry without a hash, stores it in a Secret, and
-// publishes the token's hash, with which the apiserver compares.
+// publishes the token's hash for the apiserver.
 //
 // The token exists only in its Secret. The process may crash after each step: the Secret is created first and only
 // once, and the status is always computed from the Secret.

@@ -45,7 +45,7 @@ func refusedInput(in *credentials.Input, reason, message string) ignored {
 	return ignored{v1alpha1.ConditionCredentialsRefused, reason, fmt.Sprintf(msgIgnored, in.Secret, message)}
 }
 
-// applyIgnored writes to the status what became of the input, if that is known.
+// applyIgnored writes to the status why the input is not in use, if that is known.
 func applyIgnored(conn *v1alpha1.Connection, o outcome, now time.Time) {
 	if o.input == nil && o.reason != v1alpha1.ReasonCredentialsNotFound {
 		return

@@ -48,7 +48,7 @@ type unsaved struct {
 	renewal credentials.Renewal
 	// from is the fingerprint of the token that was exchanged.
 	from string
-	// inherited is true for a token from an earlier process, of which only the sealed token is known.
+	// inherited is true for a token from an earlier process. Only its sealed form is known.
 	inherited bool
 }
 

@@ -101,7 +101,8 @@ type Options struct {
 	// SuspendAll suspends all teams. If nil, it never does.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
 	SuspendAll *installation.Suspension
-	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong. It is nil if the clock never jumps.
+	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong. It is nil if the clock never
+	// jumps.
 	Clock clock.WithTicker
 	Jumps *apiclock.Jumps
 	// NewID returns a unique id for an attempt.
@@ -109,8 +110,8 @@ type Options struct {
 	// Records stores the outcomes of posts beyond their deletion. If it is nil, a post that is deleted and created
 	// again is published again.
 	Records *Records
-	// Rollback returns the rollback state of the cluster, and may block until it is known. It is nil if the cluster is never
-	// rolled back.
+	// Rollback returns the rollback state of the cluster, and may block until it is known. It is nil if the cluster is
+	// never rolled back.
 	Rollback func(ctx context.Context) (rollback.Status, error)
 	// Plans counts the usage that the teams' plans limit. If nil, there is no limit.
 	Plans *Plans

@@ -212,7 +212,7 @@ func (rs *Records) observeWrite(post types.NamespacedName, err error) {
 	switch {
 	case err == nil:
 		rs.writeFailures = evidence{}
-	case errors.Is(err, errStoreUnavailable), errors.Is(err, context.Canceled), isRecordError(err): // These errors say nothing about other records.
+	case errors.Is(err, errStoreUnavailable), errors.Is(err, context.Canceled), isRecordError(err): // no evidence about others
 	default:
 		rs.writeFailures.recordFailure(post, rs.o.Clock.Now())
 	}
