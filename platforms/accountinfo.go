@@ -12,22 +12,21 @@ import (
 
 // AccountInspector is a Platform that also reports an account's options and rate limits.
 type AccountInspector interface {
-	// Inspect queries the platform as part of the account check. Its errors are *Error, with the same meaning as in
-	// Identify. Unreadable limits are no error: the result then omits them.
+	// Inspect queries the platform as part of the account check. Its errors are *Error, as in Identify. Limits that
+	// cannot be read are not an error; they are left out of the result.
 	Inspect(ctx context.Context, account Account) (AccountInfo, error)
 }
 
 // AccountInfo is a platform's report on an account.
 type AccountInfo struct {
-	// TikTok holds the options of a TikTok account; nil on other platforms and where the platform did not return them.
-	// An inspection that returns them is repeated with each account check, and one that returns only rate limits less
-	// often.
+	// TikTok holds the options of a TikTok account. It is nil on other platforms, or if TikTok did not return them. An
+	// inspection that returns options runs with every account check; one that returns only rate limits runs less often.
 	TikTok *v1alpha1.TikTokAccount
-	// RateLimits are the limits of the account and their remainders.
+	// RateLimits are the account's limits and what remains of them.
 	RateLimits []RateLimit
 }
 
-// Names of rate limits; see the field name of v1alpha1.RateLimit.
+// Names of rate limits, as in v1alpha1.RateLimit.Name.
 const (
 	PostsPerDay    = "postsPerDay"
 	PostsPerWindow = "postsPerWindow"
@@ -36,23 +35,23 @@ const (
 	AppUsage       = "appUsage"
 )
 
-// RateLimit is one limit of a platform and its remainder, as reported by the platform.
+// RateLimit is one of a platform's limits, as the platform reports it.
 type RateLimit struct {
 	// Name identifies the limit within the platform.
 	Name string
-	// Limit is the maximum, zero if unknown. Remaining is the unused part of it.
+	// Limit is the maximum, or zero if unknown. Remaining is the unused part.
 	Limit, Remaining int
-	// ResetsAt is the limit's next reset; zero if unknown.
+	// ResetsAt is when the limit next resets, or zero if unknown.
 	ResetsAt time.Time
-	// BlockedUntil is set if the limit is reached: nothing may be sent earlier.
+	// BlockedUntil is set once the limit is reached: nothing may be sent before then.
 	BlockedUntil time.Time
-	// AppWide reports whether all accounts of the token's app share the limit. At zero remaining, all of them are
+	// AppWide reports whether all accounts of the token's app share the limit. When nothing remains, all of them are
 	// blocked.
 	AppWide bool
 }
 
-// Low reports whether a tenth of the limit or less remains.
+// Low reports whether at most a tenth of the limit remains.
 func (a RateLimit) Low() bool { return Low(a.Limit, a.Remaining) }
 
-// Low reports whether a tenth of a limit or less remains.
+// Low reports whether at most a tenth of the limit remains.
 func Low(limit, remaining int) bool { return remaining <= limit/10 }

@@ -10,22 +10,22 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Config configures the access to a platform, and its app. A platform with more settings embeds it.
+// Config holds a platform's addresses and app credentials. Platforms with more settings embed it.
 type Config struct {
-	// APIURL, WebURL and AuthorizeURL are the addresses of the API, of the website with the posts and of the consent
-	// page. They default to the platform's DefaultAPIURL, DefaultWebURL and DefaultAuthorizeURL.
+	// APIURL, WebURL and AuthorizeURL are the addresses of the API, the website that shows posts and the consent page.
+	// They default to the platform's DefaultAPIURL, DefaultWebURL and DefaultAuthorizeURL.
 	APIURL, WebURL, AuthorizeURL string
-	// ClientID and ClientSecret belong to the app and are needed for connecting accounts and renewing tokens.
+	// ClientID and ClientSecret identify the app. They are needed to connect accounts and to renew tokens.
 	ClientID string
-	// ClientSecret is called for each of these requests; nil for none.
+	// ClientSecret is called for each request that needs the secret; nil means that there is none.
 	ClientSecret func() string
 	// ListingLag defaults to the platform's DefaultListingLag.
 	ListingLag time.Duration
-	// Clock is the clock for expiry times, rate limits and polling. Defaults to the real one.
+	// Clock is used for expiry times, rate limits and polling. Defaults to the real clock.
 	Clock clock.Clock
 }
 
-// SetDefaults sets the listing lag and the clock if they are not configured.
+// SetDefaults sets the listing lag and the clock if they are unset.
 func (c *Config) SetDefaults(lag time.Duration) {
 	c.ListingLag = cmp.Or(max(c.ListingLag, 0), lag)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})

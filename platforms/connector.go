@@ -5,21 +5,22 @@ package platforms
 
 import "context"
 
-// Connector is a Platform whose accounts can be connected by OAuth: the user consents on a page of the platform and
-// returns with an authorization code (RFC 6749, section 4.1).
+// Connector is a Platform whose accounts can be connected by OAuth: the user consents on one of the platform's pages
+// and returns with an authorization code (RFC 6749, section 4.1).
 //
-// Errors are *Error. They contain no code, token or secret. No call is retried.
+// Errors are *Error and never contain a code, token or secret. No call is retried.
 type Connector interface {
 	Platform
 
 	// ConsentURL returns the address of the consent page. It returns an error if no app is configured.
 	ConsentURL(consent Consent) (string, error)
 
-	// Exchange exchanges the authorization code for a long-lived token and checks the granted scopes: ClassReconnect
-	// names the missing ones. A code is valid for one exchange.
+	// Exchange exchanges the authorization code for a long-lived token and checks the granted scopes. ClassReconnect
+	// names the missing ones. A code can be exchanged only once.
 	Exchange(ctx context.Context, code Code) (Token, error)
 
-	// Choices returns the accounts that a token from Exchange can access, at least one, each with its own token.
+	// Choices returns the accounts that a token from Exchange can access, each with its own token. There is at least
+	// one.
 	Choices(ctx context.Context, token Token) ([]Choice, error)
 }
 
@@ -29,14 +30,14 @@ type Consent struct {
 	RedirectURI string
 	// State is returned unchanged. X allows up to 500 characters.
 	State string
-	// Verifier is the PKCE code verifier (RFC 7636): 43 to 128 letters, digits and "-._~". A platform with PKCE
-	// receives its hash.
+	// Verifier is the PKCE code verifier (RFC 7636): 43 to 128 letters, digits and "-._~". Platforms that support PKCE
+	// receive its hash.
 	Verifier string
 }
 
 // Code is the result of a consent.
 type Code struct {
-	// Value is the parameter "code". Never logged.
+	// Value is the "code" parameter. It is never logged.
 	Value string
 	// RedirectURI and Verifier are copied from the Consent.
 	RedirectURI, Verifier string
@@ -48,7 +49,7 @@ type Choice struct {
 	Token    Token
 }
 
-// OneChoice implements Choices for a platform whose tokens belong to one account.
+// OneChoice implements Choices for platforms whose tokens belong to a single account.
 func OneChoice(ctx context.Context, accounts Accounts, token Token) ([]Choice, error) {
 	identity, err := accounts.Identify(ctx, token)
 	if err != nil {

@@ -5,27 +5,27 @@ package platforms
 
 import "math"
 
-// Conversion holds the parameters of a video conversion, for a platform that does not accept the original. The result
-// is an MP4 with H.264 and AAC.
+// Conversion holds the parameters for converting a video that the platform does not accept as it is. The result is an
+// MP4 with H.264 and AAC.
 type Conversion struct {
-	// Width and Height are in pixels, both even.
+	// Width and Height are in pixels, and even.
 	Width, Height int
-	// FrameRate is in frames per second; zero keeps the frame rate of the original.
+	// FrameRate is in frames per second; zero keeps the original frame rate.
 	FrameRate float64
 	// BitRate is the maximum bit rate of the video track, in bits per second.
 	BitRate int64
 }
 
-// bitRates are the maximum bit rates by pixel count. They follow the platforms' recommendations for uploads and exceed
-// what most videos need.
+// bitRates are the maximum bit rates by pixel count. They follow the platforms' upload recommendations and are higher
+// than most videos need.
 var bitRates = []struct{ pixels, bits int64 }{{640 * 480, 4_000_000}, {1280 * 720, 8_000_000}, {1920 * 1200, 12_000_000}}
 
-// mostBits is the bit rate of larger videos, in bits per second. leastBits is the minimum, even if the file size limit
-// would require less.
+// mostBits is the maximum bit rate of larger videos, in bits per second. leastBits is the minimum, even if the file
+// size limit calls for less.
 const mostBits, leastBits = 40_000_000, 200_000
 
-// ForConversion returns the limits for teams with video conversion: a video that the platform might refuse is converted
-// as well.
+// ForConversion returns the limits for teams that have videos converted: DoubtfulVideos are applied too, so that a
+// video that the platform might refuse is converted.
 func (c Capabilities) ForConversion() VideoLimits {
 	l := c.Videos
 	l.MaxBytes = c.MaxVideoBytes
@@ -38,8 +38,7 @@ func (c Capabilities) ForConversion() VideoLimits {
 	return l
 }
 
-// Converts reports whether a video is to be converted: it is outside a limit, and the converted file is within all of
-// them.
+// Converts reports whether a video should be converted: it exceeds a limit, and the converted file would not.
 func (l VideoLimits) Converts(f *File) bool {
 	if !f.IsVideo() || l.accepts(f) {
 		return false
@@ -52,8 +51,8 @@ func (l VideoLimits) accepts(f *File) bool {
 	return len(l.Problems(f, "")) == 0 && (l.MaxBytes == 0 || f.Size <= l.MaxBytes)
 }
 
-// Conversion returns the conversion for a video. Aspect ratio and duration do not change, so a video outside their
-// limits stays outside.
+// Conversion returns the parameters for converting a video. The aspect ratio and the duration do not change, so a video
+// that exceeds their limits still does.
 func (l VideoLimits) Conversion(f *File) Conversion {
 	width, height := l.size(f.Width, f.Height)
 	c := Conversion{Width: width, Height: height, FrameRate: l.rate(f), BitRate: mostBits}
@@ -73,7 +72,7 @@ func (l VideoLimits) Conversion(f *File) Conversion {
 	return c
 }
 
-// After returns the properties of a video after the conversion; the size is an estimate.
+// After returns a video's properties after the conversion. The size is an estimate.
 func (c Conversion) After(f *File) File {
 	after := *f
 	after.Width, after.Height = c.Width, c.Height
@@ -88,7 +87,7 @@ func (c Conversion) After(f *File) File {
 	return after
 }
 
-// size returns the target size: the same aspect ratio within the limits, with even sides, as H.264 requires.
+// size returns the size to convert to: the same aspect ratio, within the limits, with even sides, as H.264 requires.
 func (l VideoLimits) size(width, height int) (int, int) {
 	w, h := float64(width), float64(height)
 	scale := 1.0
@@ -107,11 +106,11 @@ func (l VideoLimits) size(width, height int) (int, int) {
 // even rounds to an even number of pixels, at least 2.
 func even(n float64) int { return max(2*int(math.Round(n/2)), 2) }
 
-// usualRate is the frame rate of a conversion if the original's is too low, variable or unknown, because platforms
+// usualRate is the frame rate to convert to if the original one is too low, variable or unknown, because platforms
 // check for a constant rate. mostRate is the maximum.
 const usualRate, mostRate = 30, 60
 
-// rate returns the target frame rate; zero keeps the original's.
+// rate returns the frame rate to convert to; zero keeps the original one.
 func (l VideoLimits) rate(f *File) float64 {
 	most := l.MaxFrameRate
 	if most == 0 {

@@ -12,7 +12,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestConversion tests the conversion parameters by a platform's limits.
 func TestConversion(t *testing.T) {
 	reels := platforms.VideoLimits{MaxWidth: 1920, MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 12_000_000}
 	sides := platforms.VideoLimits{MinSide: 360, MaxSide: 4096}

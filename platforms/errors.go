@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Class is the kind of an error, by the reaction that it needs.
+// Class groups errors by the reaction they call for.
 type Class string
 
-// The classes of errors.
 const (
 	// ClassReconnect: the token is invalid or a permission is missing; a person must connect the account again.
 	ClassReconnect Class = "reconnect"
@@ -21,8 +20,9 @@ const (
 	ClassRateLimited Class = "rateLimited"
 	// ClassQuota: a daily or rolling quota is used up; wait for hours.
 	ClassQuota Class = "quota"
-	// ClassRestricted: the platform blocks posting until the account's owner acts there, for example on a locked or
-	// suspended account. A new token does not help, and only the next call shows whether the restriction has ended.
+	// ClassRestricted: the platform blocks posting until the account's owner acts there, for example because the
+	// account is locked or suspended. A new token does not help, and only the next call shows whether the restriction
+	// has been lifted.
 	ClassRestricted Class = "restricted"
 	// ClassTransient: the platform has an outage or a temporary error; try again later.
 	ClassTransient Class = "transient"
@@ -30,14 +30,14 @@ const (
 	ClassPermanent Class = "permanent"
 	// ClassDuplicate: the platform reports that it already has this content, so an earlier call may have taken effect.
 	ClassDuplicate Class = "duplicate"
-	// ClassUnknown: the answer was lost or is malformed.
+	// ClassUnknown: the response was lost or is malformed.
 	ClassUnknown Class = "unknown"
 )
 
-// Subject is the cause of an error.
+// Subject is what caused an error.
 type Subject string
 
-// The subjects of errors. An error has a subject only if the platform's code identifies one; otherwise it is empty.
+// The subjects of errors. An error has a subject only if the platform's code identifies one.
 const (
 	SubjectText         Subject = "text"
 	SubjectFile         Subject = "file"
@@ -46,29 +46,29 @@ const (
 	SubjectInstallation Subject = "installation"
 )
 
-// Error is a failure reported by a platform or by the connection to it. Its texts are written for users, are identical
-// for repeated calls, and contain no secret. They do not describe Herald's reaction: it follows from the class, and is
-// part of the status of the post or the connection.
+// Error is a failure reported by a platform or by the connection to it. Its texts are written for users, do not vary
+// between calls, and contain no secret. They do not describe Herald's reaction, which follows from the class and
+// appears in the status of the post or the connection.
 type Error struct {
 	Class Class
 	// Problem describes the failure.
 	Problem string
-	// Remedy is the user's fix; empty if there is none.
+	// Remedy is what the user can do about it; may be empty.
 	Remedy string
-	// Subject is the cause, if the platform's code identifies one.
+	// Subject is what caused the error, if the platform's code identifies it.
 	Subject Subject
-	// Code is the platform's name of the error, such as "190/463" or "spam_risk_too_many_posts"; empty if the answer
-	// had none.
+	// Code is the platform's name for the error, such as "190/463" or "spam_risk_too_many_posts"; empty if the response
+	// contained none.
 	Code string
 	// Unlisted is set if the platform's table of errors has no row for Code.
 	Unlisted bool
-	// RetryAt is the time of the next try, if the platform gave one.
+	// RetryAt is when to try again, if the platform said so.
 	RetryAt time.Time
-	// AppWide reports, with ClassRateLimited and ClassQuota, whether the limit applies to the token's app: until
-	// RetryAt, no account can then be used with the app.
+	// AppWide reports, for ClassRateLimited and ClassQuota, whether the limit applies to the token's app: until
+	// RetryAt, the app cannot be used for any account.
 	AppWide bool
-	// PostOnly reports, with ClassQuota, whether only posts of this kind are blocked, for example drafts when the inbox
-	// is full. Other posts of the account may then be sent.
+	// PostOnly reports, for ClassQuota, whether only posts of this kind are blocked, such as drafts while the inbox is
+	// full. The account's other posts may still be sent.
 	PostOnly bool
 	// Err is the cause, for logs; may be nil.
 	Err error
@@ -85,7 +85,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an Error with a class and a problem, without a remedy.
+// Errorf returns an Error with the given class and problem, without a remedy.
 func Errorf(class Class, format string, args ...any) *Error {
 	return &Error{Class: class, Problem: fmt.Sprintf(format, args...)}
 }

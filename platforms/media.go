@@ -14,18 +14,18 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// ErrFileChanged is returned by reads of a File that was overwritten or deleted after its verification.
+// ErrFileChanged is returned by reads of a File that was overwritten or deleted after it was verified.
 var ErrFileChanged = errors.New("the file is not the one that was verified")
 
-// FileAtFault is returned by reads of a File that can never be sent in its present form.
+// FileAtFault is returned by reads of a File that can never be sent as it is.
 type FileAtFault struct {
-	// Problem continues the file's name, and Remedy is the user's fix.
+	// Problem follows the file's name in a message. Remedy is what the user can do about it.
 	Problem, Remedy string
 }
 
 func (e *FileAtFault) Error() string { return "the file " + e.Problem }
 
-// File is a media file of a post. Its content is in the store and is never held in memory as a whole.
+// File is a media file of a post. Its content stays in the store and is never held in memory as a whole.
 type File struct {
 	// Name is the user's name for the file, for messages.
 	Name string
@@ -33,23 +33,21 @@ type File struct {
 	MIMEType v1alpha1.MimeType
 	// Size is in bytes.
 	Size int64
-	// Width and Height are the displayed size in pixels.
+	// Width and Height are the size as displayed, in pixels.
 	Width, Height int
-	// Duration is the playing time of a video; zero for an image.
+	// Duration is a video's playing time; zero for an image.
 	Duration time.Duration
-	// FrameRate is the average frame rate of a video, zero if unknown. FrameRateVaries reports whether the frame
-	// intervals differ.
+	// FrameRate is a video's average frame rate, or zero if unknown. FrameRateVaries reports whether the intervals
+	// between frames differ.
 	FrameRate       float64
 	FrameRateVaries bool
-	// VideoCodec and AudioCodec are the codecs of a video, by their ffmpeg names; empty if unknown.
+	// VideoCodec and AudioCodec are a video's codecs, by their ffmpeg names; empty if unknown.
 	VideoCodec, AudioCodec string
-	// Turned reports whether the metadata of an image rotates or mirrors it for display.
+	// Turned reports whether the metadata rotates or mirrors the image for display.
 	Turned bool
-	// MultiPicture reports whether a JPEG contains more images after the first: another view, or the gain map of an HDR
-	// image.
+	// MultiPicture reports whether a JPEG contains further images: another view, or the gain map of an HDR image.
 	MultiPicture bool
-	// Unconvertible is the reason why an image cannot be converted, in words that continue "the file …"; "" if it can
-	// be.
+	// Unconvertible is the reason an image cannot be converted, phrased to follow "the file …", or "" if it can be.
 	Unconvertible string
 	// ETag identifies the verified bytes.
 	ETag string
@@ -74,9 +72,9 @@ func FileOf(m *v1alpha1.Media) File {
 // IsVideo reports whether the file is a video.
 func (f *File) IsVideo() bool { return strings.HasPrefix(string(f.MIMEType), "video/") }
 
-// Accepts reports whether the platform accepts an image unchanged. It returns true for a video, and for a missing file,
-// whose properties are unknown. No platform documents that it rotates an image by its metadata, and one that first
-// drops the metadata would show it on its side. A rotated image is therefore converted if possible.
+// Accepts reports whether the platform accepts an image unchanged. It returns true for videos, and for missing files,
+// whose properties are unknown. No platform documents that it applies the rotation in the metadata, and one that drops
+// the metadata first would show the image on its side. A rotated image is therefore converted if possible.
 func (l ImageLimits) Accepts(f *File) bool {
 	if f.IsVideo() || f.MIMEType == "" {
 		return true
@@ -104,7 +102,7 @@ func (l ImageLimits) For(f *File) ImageLimits {
 	return l
 }
 
-// Unreadable converts an error of Bytes.Open or Bytes.Address into an Error for the user.
+// Unreadable converts an error from Bytes.Open or Bytes.Address into an Error for the user.
 func (f *File) Unreadable(err error) *Error {
 	if errors.Is(err, ErrFileChanged) {
 		return Errorf(ClassPermanent, "the file %q is not the one that was checked any more: it was overwritten or deleted", f.Name).
@@ -116,8 +114,8 @@ func (f *File) Unreadable(err error) *Error {
 	return Errorf(ClassTransient, "the file %q cannot be read in the media store", f.Name).Because(err)
 }
 
-// FileIDs returns the platform's file ids from a checkpoint of JoinFileIDs, one for each file of the job; nil if the
-// checkpoint is empty or does not match.
+// FileIDs returns the platform's ids of the job's files from a checkpoint made by JoinFileIDs, or nil if the checkpoint
+// is empty or does not match the job.
 func (j *Job) FileIDs(valid func(id string) bool) []string {
 	if ids := splitIDs(j.Checkpoint, valid); len(ids) == len(j.Content.Media) {
 		return ids
@@ -125,7 +123,7 @@ func (j *Job) FileIDs(valid func(id string) bool) []string {
 	return nil
 }
 
-// splitIDs splits a list of ids; nil if one of them is invalid.
+// splitIDs splits a list of ids. It returns nil if any of them is invalid.
 func splitIDs(list string, valid func(id string) bool) []string {
 	ids := strings.Split(list, ",")
 	if list == "" || slices.ContainsFunc(ids, func(id string) bool { return !valid(id) }) {
@@ -134,14 +132,14 @@ func splitIDs(list string, valid func(id string) bool) []string {
 	return ids
 }
 
-// JoinFileIDs returns the checkpoint for the ids of all uploaded files.
+// JoinFileIDs returns the checkpoint that holds the ids of all uploaded files.
 func JoinFileIDs(ids []string) string { return strings.Join(ids, ",") }
 
-// partIDs is the prefix of a checkpoint with the ids of the first files only.
+// partIDs is the prefix of a checkpoint that holds only the ids of the first files.
 const partIDs = "items:"
 
-// PartIDs returns the platform's ids of the files uploaded up to now, from a checkpoint of JoinPartIDs; nil if the
-// checkpoint is empty or does not match.
+// PartIDs returns the platform's ids of the files uploaded so far from a checkpoint made by JoinPartIDs, or nil if the
+// checkpoint is empty or does not match the job.
 func (j *Job) PartIDs(valid func(id string) bool) []string {
 	list, isPart := strings.CutPrefix(j.Checkpoint, partIDs)
 	if ids := splitIDs(list, valid); isPart && len(ids) <= len(j.Content.Media) {
@@ -150,17 +148,17 @@ func (j *Job) PartIDs(valid func(id string) bool) []string {
 	return nil
 }
 
-// JoinPartIDs returns the checkpoint for the ids of the first files, while the others are not uploaded yet.
+// JoinPartIDs returns the checkpoint that holds the ids of the first files while others have not been uploaded.
 func JoinPartIDs(ids []string) string { return partIDs + JoinFileIDs(ids) }
 
 // Bytes reads the content of one file. Its methods are safe for concurrent use.
 type Bytes interface {
-	// Open returns a reader for length bytes from an offset. The bytes are streamed, and the context bounds the reads.
-	// Read errors are ErrFileChanged if the file is not the verified one, and *FileAtFault if the file must be
-	// replaced.
+	// Open returns a reader for length bytes starting at offset. The bytes are streamed, and the context bounds the
+	// reads. Reads fail with ErrFileChanged if the file is not the verified one, and with *FileAtFault if the file must
+	// be replaced.
 	Open(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 
-	// Address returns an address that serves the file without authentication during the given time, for platforms that
-	// fetch files themselves.
+	// Address returns a URL that serves the file without authentication for the given time, for platforms that fetch
+	// files themselves.
 	Address(ctx context.Context, valid time.Duration) (string, error)
 }

@@ -107,8 +107,8 @@ func TestReadPost(t *testing.T) {
 	}
 }
 
-// FuzzReadPost checks that any user input that is accepted results in an id that attempt.ParseResolutions accepts, or
-// in a code with a URL.
+// FuzzReadPost checks that any accepted user input yields either an id that attempt.ParseResolutions accepts, or a code
+// with a URL.
 func FuzzReadPost(f *testing.F) {
 	for _, found := range []string{
 		"1991000000000000001", "https://x.com/a/status/1991000000000000001?s=20", "youtu.be/dQw4w9WgXcQ", "https://www.youtube.com/watch?v=dQw4w9WgXcQ",

@@ -10,11 +10,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Platform is the interface that every social platform implements: its rules, and its account queries. A platform that
-// also publishes is a Publisher. Methods are safe for concurrent use.
+// Platform is implemented by every social platform: its rules and its account queries. A platform that also publishes
+// is a Publisher. Methods are safe for concurrent use.
 type Platform interface {
 	Accounts
-	// Capabilities returns the platform's rules. The result never changes.
+	// Capabilities returns the platform's rules, which never change.
 	Capabilities() Capabilities
 }
 
@@ -23,92 +23,91 @@ type Platform interface {
 type Publisher interface {
 	Platform
 
-	// Publish makes the one irrevocable call for a job. It never retries and follows no redirect. The result is
-	// Accepted if the platform processes the call asynchronously, and Unknown whenever the call may have taken effect
-	// without confirmation.
+	// Publish makes a job's one irrevocable call. It never retries and follows no redirects. The result is Accepted if
+	// the platform processes the call asynchronously, and Unknown whenever the call may have taken effect without
+	// confirmation.
 	Publish(ctx context.Context, job Job) Result
 
-	// Lookup queries the platform for the job's content, published at or after job.SearchFrom. It never publishes. An
-	// error means that the platform gave no usable answer; it is an *Error if the platform gave a reason.
+	// Lookup searches the platform for the job's content, published at or after job.SearchFrom. It never publishes. An
+	// error means that the platform gave no usable response; it is an *Error if the platform gave a reason.
 	Lookup(ctx context.Context, job Job) (LookupResult, error)
 }
 
-// Confirmer is a Publisher that can determine the account of a post.
+// Confirmer is a Publisher that can tell which account a post belongs to.
 type Confirmer interface {
-	// Confirm queries the platform whether a post belongs to an account. An error means that the platform gave no
-	// usable answer.
+	// Confirm asks the platform whether a post belongs to an account. An error means that the platform gave no usable
+	// response.
 	Confirm(ctx context.Context, account Account, externalID string) (Ownership, error)
 }
 
-// Finisher is a Publisher with a step that follows publication, such as a thumbnail that the platform accepts only for
-// an existing post. Publish does this itself for the outcome Posted.
+// Finisher is a Publisher with a step after publication, such as setting a thumbnail that the platform accepts only for
+// an existing post. With the outcome Posted, Publish has already done this.
 type Finisher interface {
-	// Finish makes the remaining calls for the post that Lookup found. It runs before that outcome is recorded, so that
-	// a crash does not skip it, and it is idempotent. It returns a message to users, as in Result.Note.
+	// Finish makes the remaining calls for a post that Lookup found. It runs before that outcome is recorded, so that a
+	// crash does not skip it, and is idempotent. It returns a message to users, as in Result.Note.
 	Finish(ctx context.Context, job Job, externalID string) (note string)
 }
 
 // Ownership is the result of Confirm.
 type Ownership string
 
-// The results of Confirm.
 const (
 	// OwnershipConfirmed: the post belongs to the account.
 	OwnershipConfirmed Ownership = "own"
 	// OwnershipForeign: it belongs to another account.
 	OwnershipForeign Ownership = "foreign"
-	// OwnershipUnknown: the platform does not show the post. It may have been deleted.
+	// OwnershipUnknown: the platform does not show the post, which may have been deleted.
 	OwnershipUnknown Ownership = "unshown"
 )
 
-// Preparer is a Publisher that publishes in two steps: it creates content on the platform that is not visible, and then
-// makes it visible by one call.
+// Preparer is a Publisher that publishes in two steps: it creates invisible content on the platform and then makes it
+// visible with one call.
 type Preparer interface {
-	// Prepares reports whether the content needs the first step: a platform may accept text directly but need two steps
+	// Prepares reports whether the content needs the first step. A platform may accept text directly but need two steps
 	// for an image.
 	Prepares(content Content) bool
 
-	// Prepare creates the content that Publish makes visible, and returns its checkpoint when it is ready. The claim of
+	// Prepare creates the content that Publish makes visible, and returns its checkpoint once it is ready. The claim of
 	// the call stores the checkpoint; Publish and Lookup receive it as job.Checkpoint.
 	//
-	// Prepare is repeatable: content that is not made visible expires on the platform. If job.Checkpoint refers to an
-	// earlier preparation of the same content, Prepare reuses it while it is valid. The checkpoint may cover only a
+	// Prepare can be repeated: content that is never made visible expires on the platform. If job.Checkpoint refers to
+	// an earlier preparation of the same content, Prepare reuses it while it is valid. The checkpoint may cover only a
 	// part, stored by Job.SaveCheckpoint while the rest was in progress: Prepare resumes there if the platform allows
-	// it, and starts over otherwise. ClassDuplicate means that the content has become visible meanwhile, by a call
-	// whose answer was lost: nothing may be sent then, and the caller looks it up.
+	// it, and otherwise starts over. ClassDuplicate means that the content has become visible in the meantime, through
+	// a call whose response was lost. Nothing may be sent in that case; the caller looks the post up.
 	Prepare(ctx context.Context, job Job) (checkpoint string, err *Error)
 }
 
-// Accounts identifies accounts and renews their tokens.
 type Accounts interface {
 	// Identify returns the account of a token. Errors are *Error.
 	Identify(ctx context.Context, token Token) (Identity, error)
 
-	// Refresh renews a token. The old refresh token may be invalid when Refresh returns, so the caller stores the new
-	// one before using it. Errors are *Error; ClassReconnect means that a person must connect the account again.
+	// Refresh renews a token. The old refresh token may already be invalid when Refresh returns, so the caller stores
+	// the new one before using it. Errors are *Error; ClassReconnect means that a person must connect the account
+	// again.
 	Refresh(ctx context.Context, token Token) (Token, error)
 }
 
 // Token holds the credentials of a connected account.
 type Token struct {
-	// Access is sent with every call. Never logged.
+	// Access is sent with every call. It is never logged.
 	Access string
-	// Refresh renews Access; empty on a platform without refresh tokens.
+	// Refresh renews Access. It is empty on a platform without refresh tokens.
 	Refresh string
-	// ExpiresAt is the expiry of Access; zero if it does not expire.
+	// ExpiresAt is when Access expires; zero if it does not.
 	ExpiresAt time.Time
-	// RefreshExpiresAt is the expiry of Refresh; zero if it does not expire or the expiry is unknown.
+	// RefreshExpiresAt is when Refresh expires; zero if it does not, or if that is unknown.
 	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string
-	// App is the client id of the installation's app if the token is known to belong to it, and empty otherwise: users
-	// may supply tokens of any app. Answers of the platform about "the app" refer to this one.
+	// App is the installation's client id if the token is known to belong to that app, and empty otherwise, because
+	// users may supply tokens of any app. When the platform's responses mention "the app", they mean the token's.
 	App string
 }
 
 // Identity is the account behind a token.
 type Identity struct {
-	// AccountID is the platform's stable id of the account.
+	// AccountID is the platform's stable id for the account.
 	AccountID string
 	// DisplayName is the public name.
 	DisplayName string
@@ -129,18 +128,18 @@ type Account struct {
 type Content struct {
 	Category v1alpha1.Category
 	// Text is the caption, exactly as the author wrote it; in a tree, the card's text. It is empty if the post has
-	// files and only whitespace as text.
+	// files and its text is only whitespace.
 	Text string
-	// InReplyTo is the platform's id of the previous card, which this card of a tree replies to; empty for the first
-	// card, and outside trees.
+	// InReplyTo is the platform's id of the previous card in a tree, which this card replies to. It is empty for the
+	// first card and outside trees.
 	InReplyTo string
-	// Media are the files of the post or the card, in display order.
+	// Media are the files of the post or card, in display order.
 	Media []File
-	// ThumbnailAt is the position of the thumbnail in the video, if the author chose one. Thumbnail is the image of
-	// that frame, for platforms with Capabilities.TakesThumbnail; nil if there is none.
+	// ThumbnailAt is the thumbnail's position in the video, if the author chose one. Thumbnail is that frame as an
+	// image, for platforms with Capabilities.TakesThumbnail; nil if there is none.
 	ThumbnailAt *time.Duration
 	Thumbnail   *File
-	// Title is used by YouTube only.
+	// Title is only used by YouTube.
 	Title string
 	// TikTok holds the options that only TikTok has.
 	TikTok v1alpha1.TikTokOptions
@@ -150,27 +149,27 @@ type Content struct {
 type Job struct {
 	Account Account
 	Content Content
-	// Checkpoint is the result of Prepare for this content; empty if there is none, or on a platform that is no
-	// Preparer. Everyone with read access to the post can see it, so it grants no access.
+	// Checkpoint is what Prepare returned for this content. It is empty if there is none, or if the platform is not a
+	// Preparer. Everyone with read access to the post can see it, so it must not grant access.
 	Checkpoint string
-	// Secret is the part of the checkpoint that grants access, such as the address of an upload session. It is stored
-	// in a Secret, and is empty if Prepare stored none or it is lost.
+	// Secret is the part of the checkpoint that grants access, such as the URL of an upload session. It is kept in a
+	// Secret, and is empty if Prepare stored none or it was lost.
 	Secret string
-	// OperationID is the Result.OperationID of an earlier Publish of this call, and AcceptedAt the end of that call;
-	// zero if it was not recorded.
+	// OperationID is the Result.OperationID from an earlier Publish of this call. AcceptedAt is when that call
+	// returned; zero if that was not recorded.
 	OperationID string
 	AcceptedAt  time.Time
 	// StoreCheckpoint stores the progress of Prepare; see SaveCheckpoint.
 	StoreCheckpoint func(ctx context.Context, checkpoint, secret string) error
-	// SearchFrom is the earliest possible time of publication for this job. Lookup ignores older posts.
+	// SearchFrom is the earliest time at which this job can have been published. Lookup ignores older posts.
 	SearchFrom time.Time
-	// BelongsToOther reports whether a post of the account is known to belong to another job; Lookup skips such posts.
-	// Nil means that no post does.
+	// BelongsToOther reports whether one of the account's posts is known to belong to another job; Lookup skips such
+	// posts. Nil means that there are none.
 	BelongsToOther func(externalID string) bool
 }
 
-// SaveCheckpoint stores the progress of Prepare, so that a later run, in this process or another, resumes there: both
-// values are passed back in the job. It returns after the secret is stored.
+// SaveCheckpoint stores Prepare's progress, so that a later run, in this process or another, can resume there: the job
+// then contains both values. It returns once the secret is stored.
 func (j *Job) SaveCheckpoint(ctx context.Context, checkpoint, secret string) *Error {
 	if j.StoreCheckpoint == nil {
 		return nil
@@ -181,10 +180,10 @@ func (j *Job) SaveCheckpoint(ctx context.Context, checkpoint, secret string) *Er
 	return nil
 }
 
-// Registry holds the platforms that are built into the process. It is filled once, in cmd/, and read-only afterwards.
+// Registry holds the platforms built into the process. It is filled once, in cmd/, and is read-only afterwards.
 type Registry map[v1alpha1.Platform]Platform
 
-// Capabilities returns the rules of a platform; false if it is not in the registry.
+// Capabilities returns a platform's rules, or false if the registry does not contain the platform.
 func (r Registry) Capabilities(name v1alpha1.Platform) (Capabilities, bool) {
 	p, ok := r[name]
 	if !ok {

@@ -12,8 +12,8 @@ import (
 
 // Lister is a Publisher that lists an account's recent posts.
 type Lister interface {
-	// RecentPosts lists posts of an account, newest first. An error means that the platform gave no usable answer; it
-	// is an *Error if the platform gave a reason. The list may be incomplete: it does not prove absence.
+	// RecentPosts lists an account's posts, newest first. An error means that the platform gave no usable response; it
+	// is an *Error if the platform gave a reason. The list may be incomplete, so it does not prove absence.
 	RecentPosts(ctx context.Context, account Account, which Recent) ([]ListedPost, error)
 }
 
@@ -37,29 +37,29 @@ type ListedPost struct {
 	At time.Time
 }
 
-// PostParser is a Publisher that parses user input that identifies a post.
+// PostParser is a Publisher that recognizes posts in user input.
 type PostParser interface {
-	// ParsePost parses the address of a post, as copied from a browser or an app, or its id. It makes no call to the
-	// platform. It returns false if the input does not identify a post of this platform.
+	// ParsePost parses a post's id, or its address as copied from a browser or an app. It does not call the platform.
+	// It returns false if the input does not identify one of this platform's posts.
 	ParsePost(account Account, entered string) (name PostName, ok bool)
-	// PostHint describes the expected input and where to find it, in words that continue "enter …".
+	// PostHint describes the expected input and where to find it, phrased to follow "enter …".
 	PostHint() string
 }
 
 // PostName identifies a post.
 type PostName struct {
-	// ID is the platform's id of the post; empty if the input does not contain it.
+	// ID is the platform's id for the post; empty if the input does not contain it.
 	ID string
-	// Code identifies the post in the address instead of the id. All addresses of a post have the same code.
+	// Code identifies the post in its address, instead of the id. All addresses of a post have the same code.
 	Code string
 	// URL is the address without tracking parameters; empty if the input is an id.
 	URL string
-	// Other reports whether the platform may list the post under another address: an address that matches no listed
-	// post may still be correct.
+	// Other reports whether the platform may list the post under a different address, so that an address matching no
+	// listed post may still be correct.
 	Other bool
 }
 
-// PostParser returns the platform's parser of post addresses; nil if it has none.
+// PostParser returns the platform's PostParser, or nil if it has none.
 func (r Registry) PostParser(name v1alpha1.Platform) PostParser {
 	reader, _ := r[name].(PostParser)
 	return reader

@@ -12,20 +12,21 @@ import (
 	"time"
 )
 
-// VideoLimits are a platform's limits for videos. A zero value means no limit.
+// VideoLimits are a platform's video limits. A zero value means no limit.
 type VideoLimits struct {
 	// MinDuration and MaxDuration bound the playing time.
 	MinDuration, MaxDuration time.Duration
-	// MinSide and MaxSide bound both sides of the picture, and MaxWidth its width, in pixels.
+	// MinSide and MaxSide bound both sides of the video, and MaxWidth its width, in pixels.
 	MinSide, MaxSide, MaxWidth int
 	// MinAspect and MaxAspect bound width divided by height.
 	MinAspect, MaxAspect float64
 	// MinFrameRate and MaxFrameRate bound the frames per second.
 	MinFrameRate, MaxFrameRate float64
-	// MaxBitRate bounds the average bit rate, in bits per second, and MaxBytes the size of the file. Problems does not
-	// check MaxBytes.
+	// MaxBitRate bounds the average bit rate, in bits per second, and MaxBytes the file size. Problems does not check
+	// MaxBytes.
 	MaxBitRate, MaxBytes int64
-	// Codecs are the accepted video codecs, and AudioCodecs the audio codecs, by their ffmpeg names; empty for all.
+	// Codecs are the accepted video codecs and AudioCodecs the accepted audio codecs, by their ffmpeg names; empty
+	// means all.
 	Codecs, AudioCodecs []string
 }
 
@@ -33,8 +34,8 @@ type VideoLimits struct {
 // often measures 60.02.
 const aboutRate = 0.02
 
-// Problems returns a message for each limit that a video violates, with the video's value and the limit of the named
-// platform. Unknown properties are not checked.
+// Problems returns a message for each limit that a video exceeds, with the video's value and the named platform's
+// limit. Unknown properties are not checked.
 func (l VideoLimits) Problems(f *File, platform string) []string {
 	var problems []string
 	add := func(beyond bool, format string, args ...any) {

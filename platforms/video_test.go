@@ -13,7 +13,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestVideoLimits checks videos against the limits of a platform.
 func TestVideoLimits(t *testing.T) {
 	limits := platforms.VideoLimits{
 		MinDuration: 3 * time.Second, MaxDuration: 140 * time.Second,

@@ -15,7 +15,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// endedClass returns the class for an expired access token: refresh if it can be renewed, and reconnect otherwise.
+// endedClass returns the class of an expired access token's error: refresh if the token can be renewed, and reconnect
+// otherwise.
 func (s *Suite) endedClass() platforms.Class {
 	switch s.Renewal {
 	case ByRefreshToken, ByRotation:
@@ -107,7 +108,7 @@ func (s *Suite) testRefresh(t *testing.T) {
 	}
 }
 
-// testRenewal renews a token that is a day old, as some platforms require.
+// testRenewal renews a token that is a day old, because some platforms refuse to renew younger ones.
 func (s *Suite) testRenewal(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now())
 	f := s.start(t, clk)

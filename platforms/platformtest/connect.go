@@ -19,24 +19,25 @@ import (
 )
 
 const (
-	// wayBack is the redirect URI of the tests.
+	// wayBack is the redirect URI in these tests.
 	wayBack = "http://127.0.0.1:1/connect/platform/callback"
-	// AppSecret is the secret of the tests' app, for Connecting.New.
+	// AppSecret is the app secret in these tests, for Connecting.New.
 	AppSecret = "the-secret-of-the-app"
 )
 
-// Connecting is the part of the contract about connecting accounts.
+// Connecting is the part of the contract that covers connecting accounts.
 type Connecting struct {
-	// Suite provides the platform, with an app that has an id and AppSecret, and the settings of its accounts.
+	// Suite provides the platform, configured with an app that has an id and AppSecret, and the accounts' settings.
 	*Suite
 
-	// Scopes are the requested scopes. Needed are the required ones; if one of several suffices, the first of them.
+	// Scopes are the requested scopes. Needed are the required ones; where any one of several is enough, the first of
+	// them.
 	Scopes, Needed []string
 	// Optional are scopes that the user may decline, one at a time.
 	Optional []string
 	// Verifies reports whether the platform supports PKCE.
 	Verifies bool
-	// Lasts reports whether the token of a choice does not expire.
+	// Lasts reports whether the token of a choice never expires.
 	Lasts bool
 }
 
@@ -48,7 +49,7 @@ func (c *Connecting) Run(t *testing.T) {
 	t.Run("Faults", c.testExchangeFaults)
 }
 
-// visit is a user's visit to a platform's consent page.
+// visit is a user's visit to the platform's consent page.
 type visit struct {
 	*fixture
 	connector platforms.Connector
@@ -75,7 +76,7 @@ func (c *Connecting) visit(t *testing.T) *visit {
 	return v
 }
 
-// agree gives the user's consent, and returns the resulting code.
+// agree gives the user's consent and returns the resulting code.
 func (v *visit) agree(t *testing.T) platforms.Code {
 	t.Helper()
 	query := v.address.Query()
@@ -130,7 +131,7 @@ func (c *Connecting) testConnects(t *testing.T) {
 	if choice.Identity.AccountID != v.account.ID || choice.Identity.DisplayName == "" || choice.Identity.IconURL == "" {
 		t.Errorf("the account is %+v, want %s", choice.Identity, v.account.ID)
 	}
-	// The token must work for Herald's later calls.
+	// The token must work in Herald's later calls.
 	identity, err := v.platform.Identify(t.Context(), choice.Token)
 	if err != nil || identity.AccountID != v.account.ID {
 		t.Errorf("the token is that of %+v, %v", identity, err)
@@ -190,7 +191,7 @@ func (c *Connecting) testRefuses(t *testing.T) {
 	}
 }
 
-// testMissingScopes declines one permission after the other.
+// testMissingScopes declines one permission at a time.
 func (c *Connecting) testMissingScopes(t *testing.T) {
 	for _, scope := range c.Needed {
 		t.Run(scope, func(t *testing.T) {
@@ -214,7 +215,7 @@ func (c *Connecting) testMissingScopes(t *testing.T) {
 	}
 }
 
-// without gives consent to all scopes but one.
+// without consents to all scopes but one.
 func (v *visit) without(t *testing.T, scopes []string, scope string) platforms.Code {
 	t.Helper()
 	query := v.address.Query()

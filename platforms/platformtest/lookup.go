@@ -49,7 +49,7 @@ func (s *Suite) testLookup(t *testing.T) {
 	}
 }
 
-// testLookupFaults injects faults into the calls of a lookup. No fault may make Lookup report an existing post as
+// testLookupFaults injects faults into a lookup's calls. None of them may make Lookup report an existing post as
 // absent.
 func (s *Suite) testLookupFaults(t *testing.T) {
 	faults := map[string]sandboxtest.Fault{
@@ -97,7 +97,6 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 	}
 }
 
-// testLookupLag delays the platform's listing.
 func (s *Suite) testLookupLag(t *testing.T) {
 	f, p := s.publisher(t)
 	job := f.prepared(t, "hello")
@@ -108,7 +107,7 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	f.fault(t, sandboxtest.Fault{Operation: "list", Kind: "stale_list", DelayMS: 60000, Times: 2})
 	found, err := p.Lookup(t.Context(), job)
 	if job.Checkpoint != "" && found.Matches == 1 && found.ExternalID == published.ExternalID {
-		// The checkpoint itself shows the post; without it, the listing is searched.
+		// The checkpoint alone would show the post; without it, the listing is searched.
 		job.Checkpoint, job.Secret = "", ""
 		found, err = p.Lookup(t.Context(), job)
 	}
@@ -122,7 +121,7 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	f.checkLookup(t, p, job, 1)
 }
 
-// testLookupPages looks up a post that follows more posts than any platform lists on one page.
+// testLookupPages looks up a post that is followed by more posts than any platform lists on one page.
 func (s *Suite) testLookupPages(t *testing.T) {
 	const others = 105
 	f, p := s.publisher(t)
@@ -144,7 +143,7 @@ func (s *Suite) testLookupPages(t *testing.T) {
 	}
 }
 
-// testConfirm confirms the account of a post, because users may enter the id of any post.
+// testConfirm checks which account a post belongs to, because users may enter the id of any post.
 func (s *Suite) testConfirm(t *testing.T) {
 	f, p := s.publisher(t)
 	whose, ok := p.(platforms.Confirmer)

@@ -31,7 +31,7 @@ import (
 type memoryFile struct {
 	data []byte
 	url  string
-	// err is the error of its reads.
+	// err is returned by its reads.
 	err error
 }
 
@@ -46,8 +46,8 @@ func (h *memoryFile) Open(_ context.Context, offset, length int64) (io.ReadClose
 // Address implements platforms.Bytes.
 func (h *memoryFile) Address(context.Context, time.Duration) (string, error) { return h.url, h.err }
 
-// file reads one of the samples of package probe's tests. pad lengthens it by at least that many bytes, with an MP4 box
-// that may follow the video.
+// file reads a sample from package probe's tests. pad lengthens it by at least that many bytes, using an MP4 box that
+// may follow the video.
 func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platforms.File {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", name))
@@ -77,12 +77,12 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 // videoWidth and videoHeight are the size of the sample video, which all platforms accept.
 const videoWidth, videoHeight = 720, 1280
 
-// post is a post with files; their type determines its category.
+// post is a post with files, whose type determines the category.
 type post struct {
 	reason   string
 	category v1alpha1.Category
 	files    func(t *testing.T) []platforms.File
-	// silent drops the text, as for a caption that consists of whitespace.
+	// silent drops the text, as if the caption were only whitespace.
 	silent bool
 }
 
@@ -102,7 +102,7 @@ func posts() map[string]post {
 	}
 }
 
-// media returns a job that publishes files.
+// media returns a job that publishes the given files.
 func (f *fixture) media(t *testing.T, category v1alpha1.Category, files ...platforms.File) platforms.Job {
 	t.Helper()
 	job := f.post(t, category, "look at this")
@@ -166,8 +166,8 @@ func (s *Suite) testMedia(t *testing.T) {
 	}
 }
 
-// Publish publishes a job and, if the platform processes the call asynchronously, polls its outcome up to maxPolls
-// times, with a pause after each. It stores the operation id in the job.
+// Publish publishes a job. If the platform processes the call asynchronously, it polls the outcome up to maxPolls
+// times, pausing after each poll. It stores the operation id in the job.
 func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func()) platforms.Result {
 	t.Helper()
 	result := p.Publish(t.Context(), *job)
@@ -198,7 +198,7 @@ const maxPolls = 500
 // waitALittle waits for a platform in real time.
 func waitALittle() { <-clock.RealClock{}.After(10 * time.Millisecond) }
 
-// testMediaFaults makes every call before the visible one fail, once, and retries as the caller would.
+// testMediaFaults makes each call before the visible one fail once, and retries as the caller would.
 func (s *Suite) testMediaFaults(t *testing.T) {
 	kinds := map[string]struct {
 		fault sandboxtest.Fault
@@ -250,7 +250,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 			}
 			job.Content.Media[0].Bytes = &memoryFile{err: platforms.ErrFileChanged}
 			checkpoint, err := preparer.Prepare(t.Context(), job)
-			if err == nil { // it is small, and is sent as a whole with the visible call
+			if err == nil { // small, and sent as a whole with the visible call
 				err = p.Publish(t.Context(), f.withSecret(job, checkpoint)).Err
 			}
 			if classOf(asError(err)) != platforms.ClassPermanent || len(f.published(t)) > 0 {
@@ -261,7 +261,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 }
 
 // testThumbnail publishes a video with a chosen thumbnail. Whatever happens to the thumbnail, the video is published
-// once, and a failure is reported.
+// once and failures are reported.
 func (s *Suite) testThumbnail(t *testing.T) {
 	tests := map[string]struct {
 		reason string

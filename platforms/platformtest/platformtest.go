@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package platformtest is the contract that every platform fulfils, as tests against the sandbox: one call results in
-// at most one post, the reported outcome of a call is correct, and a published post can be looked up. A new platform
-// runs it in its own tests.
+// Package platformtest is the contract that every platform fulfils, as tests against the sandbox: a call results in at
+// most one post, its reported outcome is correct, and a published post can be looked up. New platforms run it in their
+// own tests.
 package platformtest
 
 import (
@@ -30,7 +30,6 @@ import (
 // Renewal is how a platform renews access tokens.
 type Renewal string
 
-// The ways to renew a token.
 const (
 	// ByRefreshToken: a refresh token yields a new access token. The refresh token stays valid.
 	ByRefreshToken Renewal = "refresh token"
@@ -46,45 +45,45 @@ const (
 type Suite struct {
 	// Name is the platform's name in the sandbox.
 	Name string
-	// New returns the platform, configured for the sandbox at this address.
+	// New returns the platform, configured for the sandbox at sandboxURL.
 	New func(t *testing.T, sandboxURL string) platforms.Platform
 	// Renewal is how the platform renews access tokens.
 	Renewal Renewal
-	// AccountID returns the id of the n-th account; nil uses numbers.
+	// AccountID returns the id of the n-th account. If it is nil, ids are numbers.
 	AccountID func(n int64) string
-	// Account holds additional settings for its accounts in the sandbox, such as another login.
+	// Account holds additional settings for the platform's accounts in the sandbox, such as a different login.
 	Account map[string]any
-	// Refuses lists the texts of testPublish that the platform does not accept, by its documented rules.
+	// Refuses lists the texts from testPublish that the platform's documented rules do not allow.
 	Refuses []string
-	// SilentLimits reports whether the platform omits the end of a rate limit from its answers.
+	// SilentLimits reports whether the platform's responses do not say when a rate limit ends.
 	SilentLimits bool
-	// LateProcessing reports whether the platform processes files only after publishing them, so that their errors
-	// appear afterwards.
+	// LateProcessing reports whether the platform processes files only after publishing them, so that errors appear
+	// afterwards.
 	LateProcessing bool
-	// TellsPostsLeft reports whether an inspection returns the account's remaining quota of posts, and nothing else.
+	// TellsPostsLeft reports whether an inspection returns the account's remaining posting quota and nothing else.
 	TellsPostsLeft bool
-	// Resumes is the maximum number of bytes of an upload that are sent again after an interruption. Zero means that
-	// the upload starts over.
+	// Resumes is the maximum number of bytes that are sent again after an upload was interrupted. Zero means that the
+	// upload starts over.
 	Resumes int64
-	// First is the category for tests that need only one kind of post; empty for the simplest that the platform
+	// First is the category for tests that need only one kind of post; empty for the simplest one that the platform
 	// delivers.
 	First v1alpha1.Category
-	// Unprovable are categories without proof that a post was not published.
+	// Unprovable are categories in which nothing can prove that a post was not published.
 	Unprovable []v1alpha1.Category
-	// Bearerless are categories whose visible call has no token: it uses an address that expires, and that another
-	// preparation replaces.
+	// Bearerless are categories whose visible call has no token: it uses a URL that expires and that each preparation
+	// replaces.
 	Bearerless []v1alpha1.Category
-	// Refusals are answers of the platform that a published post may get, by name, in addition to the answers that
-	// every suite tests.
+	// Refusals are responses that the platform may send for a published post, by name, in addition to those that every
+	// suite tests.
 	Refusals map[string]Answer
-	// Remakes are categories whose upload is started again if the platform finds the publishing call invalid, because
-	// that call sends a part of the upload.
+	// Remakes are categories whose upload is restarted if the platform rejects the publishing call as invalid, because
+	// that call sends part of the upload.
 	Remakes []v1alpha1.Category
 
 	accounts atomic.Int64
 }
 
-// Run runs the contract. A platform that is not a Publisher runs only the part about accounts.
+// Run runs the contract. For a platform that is not a Publisher, it runs only the part about accounts.
 func (s *Suite) Run(t *testing.T) {
 	t.Run("Identify", s.testIdentify)
 	t.Run("Refresh", s.testRefresh)
@@ -117,17 +116,17 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("MediaFaults", s.testMediaFaults)
 }
 
-// now returns the time of a sandbox in this process.
+// now returns the current time, for sandboxes that run in this process.
 func now() time.Time { return clock.RealClock{}.Now() }
 
-// fixture is one test's sandbox, platform and account.
+// fixture is the sandbox, platform and account of one test.
 type fixture struct {
 	suite    *Suite
 	name     string
 	platform platforms.Platform
 	control  sandboxtest.Client
 	account  sandboxtest.Account
-	// stop stops the sandbox; the end of the test does so as well.
+	// stop stops the sandbox before the end of the test, which would stop it anyway.
 	stop func()
 	// fetched waits until the platform has fetched all announced files.
 	fetched func()
@@ -136,10 +135,10 @@ type fixture struct {
 	notes []savedCheckpoint
 }
 
-// savedCheckpoint is a stored progress of a preparation.
+// savedCheckpoint is what a preparation stored as its progress.
 type savedCheckpoint struct{ checkpoint, secret string }
 
-// saveCheckpoint stores a checkpoint, like a caller of Prepare.
+// saveCheckpoint stores a checkpoint, as Prepare's caller would.
 func (f *fixture) saveCheckpoint(_ context.Context, checkpoint, secret string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -147,14 +146,14 @@ func (f *fixture) saveCheckpoint(_ context.Context, checkpoint, secret string) e
 	return nil
 }
 
-// checkpoints returns the checkpoints stored up to now.
+// checkpoints returns the checkpoints stored so far.
 func (f *fixture) checkpoints() []savedCheckpoint {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.notes)
 }
 
-// withSecret returns a job with a checkpoint and its secret.
+// withSecret returns the job with a checkpoint and its secret.
 func (f *fixture) withSecret(job platforms.Job, checkpoint string) platforms.Job {
 	job.Checkpoint = checkpoint
 	for _, n := range f.checkpoints() {
@@ -165,7 +164,7 @@ func (f *fixture) withSecret(job platforms.Job, checkpoint string) platforms.Job
 	return job
 }
 
-// resumed returns a job as another process resumes it: with the last stored checkpoint.
+// resumed returns the job as another process would resume it, with the last stored checkpoint.
 func (f *fixture) resumed(job platforms.Job) platforms.Job {
 	if notes := f.checkpoints(); len(notes) > 0 {
 		last := notes[len(notes)-1]
@@ -194,7 +193,7 @@ func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 		id = s.AccountID(s.accounts.Add(1))
 	}
 	f := &fixture{suite: s, name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}, stop: stop, fetched: server.AwaitFetched}
-	// Preparations are ready and posts are listed at once, unless a test overrides it.
+	// Preparations are ready and posts are listed immediately, unless a test overrides this.
 	settings := map[string]any{"processing_ms": 0, "listing_lag_ms": 0}
 	maps.Copy(settings, s.Account)
 	if f.account, err = f.control.Account(t.Context(), s.Name, id, settings); err != nil {
@@ -203,7 +202,7 @@ func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 	return f
 }
 
-// publisher starts a fixture in real time, for a platform that publishes.
+// publisher starts a fixture in real time for a platform that publishes.
 func (s *Suite) publisher(t *testing.T) (*fixture, platforms.Publisher) {
 	t.Helper()
 	f := s.start(t, clock.RealClock{})
@@ -221,14 +220,14 @@ func (f *fixture) token() platforms.Token {
 	}
 }
 
-// job returns the simplest post with a text that the platform accepts, not prepared: the text alone, or else with an
-// image or a video.
+// job returns an unprepared job for the simplest post that the platform accepts with the given text: text only, or with
+// an image or a video if text alone is not accepted.
 func (f *fixture) job(t *testing.T, text string) platforms.Job {
 	t.Helper()
 	return f.post(t, f.suite.simplest(f.platform)[0], text)
 }
 
-// simplest returns the categories that a platform delivers, the simplest first, unless Suite.First overrides it.
+// simplest returns the platform's categories, simplest first, unless Suite.First overrides it.
 func (s *Suite) simplest(p platforms.Platform) []v1alpha1.Category {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo}
 	if i := slices.Index(all, s.First); i > 0 {
@@ -237,7 +236,7 @@ func (s *Suite) simplest(p platforms.Platform) []v1alpha1.Category {
 	return slices.DeleteFunc(all, func(c v1alpha1.Category) bool { return !p.Capabilities().CanDeliver(c) })
 }
 
-// post returns the simplest post of a category with a text, not prepared.
+// post returns an unprepared job for the simplest post of the given category and text.
 func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) platforms.Job {
 	t.Helper()
 	job := platforms.Job{
@@ -259,13 +258,13 @@ func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) pl
 	return job
 }
 
-// prepared returns a post as in job that is prepared.
+// prepared returns the same post as job, but prepared.
 func (f *fixture) prepared(t *testing.T, text string) platforms.Job {
 	t.Helper()
 	return f.prepare(t, f.job(t, text))
 }
 
-// prepares reports whether a platform needs two steps even for its simplest post.
+// prepares reports whether the platform needs two steps even for its simplest post.
 func (s *Suite) prepares(p platforms.Platform) bool {
 	preparer, ok := p.(platforms.Preparer)
 	if !ok {
@@ -282,7 +281,7 @@ func (s *Suite) prepares(p platforms.Platform) bool {
 	return preparer.Prepares(content)
 }
 
-// prepare runs the steps before the visible call of a job.
+// prepare runs a job's steps before the visible call.
 func (f *fixture) prepare(t *testing.T, job platforms.Job) platforms.Job {
 	t.Helper()
 	preparer, ok := f.platform.(platforms.Preparer)
@@ -338,8 +337,7 @@ func (f *fixture) arrived(t *testing.T, operation string) int {
 	return calls[operation]
 }
 
-// checkNoSecrets fails if an error, any error that it wraps, or a checkpoint contains a token or the secret of an
-// upload.
+// checkNoSecrets fails if an error, anything it wraps, or a checkpoint contains a token or an upload secret.
 func (f *fixture) checkNoSecrets(t *testing.T, err error) {
 	t.Helper()
 	secrets := []string{f.account.AccessToken, f.account.RefreshToken}
@@ -367,7 +365,7 @@ func (f *fixture) checkNoSecrets(t *testing.T, err error) {
 	}
 }
 
-// classOf returns the class of an error; "" for nil, and for an error that is not a platform's.
+// classOf returns an error's class, or "" for nil and for errors that are not a platform's.
 func classOf(err error) platforms.Class {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok && failure != nil {
 		return failure.Class

@@ -102,8 +102,8 @@ func (s *Suite) testPreparedAgain(t *testing.T) {
 	})
 }
 
-// testPrepareFaults injects faults into the steps before the visible call: they never make anything visible, and they
-// are repeatable.
+// testPrepareFaults injects faults into the steps before the visible call. These steps never make anything visible, and
+// can be repeated.
 func (s *Suite) testPrepareFaults(t *testing.T) {
 	ended := s.endedClass()
 	tests := map[string]struct {
@@ -130,7 +130,8 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 				f.fault(t, tc.fault)
 				checkpoint, err := preparer.Prepare(t.Context(), f.job(t, "hello"))
 				f.checkNoSecrets(t, asError(err))
-				// A lost read may have been retried, and a container that cannot be read may have been replaced.
+				// A read whose response was lost may have been retried, and a container that cannot be read may have
+				// been replaced.
 				answered := operation == "status" && err == nil && checkpoint != ""
 				if !answered && classOf(asError(err)) != tc.class {
 					t.Errorf("%s: got %q, %v; want class %s", tc.reason, checkpoint, err, tc.class)

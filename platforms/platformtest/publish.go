@@ -42,8 +42,8 @@ func (s *Suite) testLimits(t *testing.T) {
 // hostName matches a public host name.
 var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$`)
 
-// testHosts checks the declared hosts of a platform: firewalls are configured from them, and addresses in answers are
-// only called on them.
+// testHosts checks the hosts that a platform declares. Firewalls are configured from them, and URLs in responses are
+// called only on these hosts.
 func testHosts(t *testing.T, hosts platforms.Hosts) {
 	t.Helper()
 	if len(hosts.Called) == 0 {
@@ -55,14 +55,14 @@ func testHosts(t *testing.T, hosts platforms.Hosts) {
 		}
 	}
 	for _, pattern := range hosts.Named {
-		// A pattern with a single label would trust everyone with a name under it.
+		// A pattern with a single label would trust every name under it.
 		if host := strings.TrimPrefix(pattern, "*."); !hostName.MatchString(host) {
 			t.Errorf("%q is neither a host nor \"*.\" and the end of names", pattern)
 		}
 	}
 }
 
-// texts are captions that platforms are known to change.
+// texts are captions that platforms are known to alter.
 var texts = map[string]string{
 	"plain":       "We launched.",
 	"punctuation": `Fish & <chips> "now" isn't 100% cheap &amp; &lt;`,
@@ -110,7 +110,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 		reason  string
 		fault   sandboxtest.Fault
 		outcome platforms.Outcome
-		// class is the expected class of the error; empty for any.
+		// class is the error's expected class; empty for any.
 		class platforms.Class
 		posts int
 	}{
@@ -170,7 +170,7 @@ func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
 	f, _ := s.publisher(t)
 	job := f.prepare(t, f.post(t, category, "hello"))
 	f.stop()
-	// A new client has no open connection to write the call to.
+	// A new client has no open connection on which it could send the call.
 	away, _ := s.New(t, f.control.URL).(platforms.Publisher)
 	got := away.Publish(t.Context(), job)
 	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
@@ -179,8 +179,8 @@ func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
 	f.checkNoSecrets(t, got.Err)
 }
 
-// checkLookup looks up a job and compares the result with the sandbox: an existing post must be found, and the absence
-// of a post must be proven.
+// checkLookup looks up a job and compares the result with the sandbox: a post that exists must be found, and one that
+// does not must be proven absent.
 func (f *fixture) checkLookup(t *testing.T, p platforms.Publisher, job platforms.Job, posts int) {
 	t.Helper()
 	f.fetched()
@@ -197,10 +197,10 @@ func (f *fixture) checkLookup(t *testing.T, p platforms.Publisher, job platforms
 	}
 }
 
-// testSlowPublish delays the platform beyond the timeout of the call.
+// testSlowPublish delays the platform past the call's timeout.
 func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
 	t.Helper()
-	// The sandbox waits by a stopped clock.
+	// The sandbox's delay uses a stopped clock.
 	f := s.start(t, clocktesting.NewFakeClock(now()))
 	job := f.prepare(t, f.post(t, category, "hello"))
 	f.fault(t, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 60000})

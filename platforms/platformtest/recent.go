@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// testRecent lists an account's posts, for a user who searches one, and parses the listed addresses.
+// testRecent lists an account's posts, as for a user who is looking for one, and parses the listed addresses.
 func (s *Suite) testRecent(t *testing.T) {
 	f, p := s.publisher(t)
 	lister, lists := p.(platforms.Lister)

@@ -14,10 +14,10 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// Answer is a platform's answer to a call.
+// Answer is a platform's response to a call.
 type Answer struct {
 	Status int
-	// Body is JSON, or text if it is a string.
+	// Body is sent as JSON, or as text if it is a string.
 	Body any
 }
 
@@ -59,8 +59,9 @@ func GraphRefusals() map[string]Answer {
 	return out
 }
 
-// refusals returns the answers that a published post may get: refusals of the platform, and answers in no platform's
-// format, as from a proxy. The suite's own ones are tested with one kind of post only, because each takes a while.
+// refusals returns responses that may arrive although the post was published: the platform's refusals, and responses in
+// no platform's format, such as a proxy's. The suite's own refusals are tested with only one kind of post, because each
+// takes a while.
 func (s *Suite) refusals(withOwn bool) map[string]sandboxtest.Fault {
 	const page = "<html><body><h1>%d</h1></body></html>"
 	out := map[string]sandboxtest.Fault{
@@ -88,8 +89,8 @@ func (s *Suite) refusals(withOwn bool) map[string]sandboxtest.Fault {
 	return out
 }
 
-// testPublishedAndRefused makes the platform publish and answer with a refusal. The answer must not count as a success,
-// and a lookup from the time of the call must find the post.
+// testPublishedAndRefused makes the platform publish and yet respond with a refusal. The response must not count as a
+// success, and a lookup from the time of the call must find the post.
 func (s *Suite) testPublishedAndRefused(t *testing.T) {
 	for i, category := range s.simplest(s.New(t, "http://herald.invalid")) {
 		t.Run(string(category), func(t *testing.T) {
@@ -104,7 +105,7 @@ func (s *Suite) testPublishedAndRefused(t *testing.T) {
 	}
 }
 
-// FuzzPublishedAndRefused is testPublishedAndRefused with any unsuccessful answer.
+// FuzzPublishedAndRefused is testPublishedAndRefused with arbitrary unsuccessful responses.
 func (s *Suite) FuzzPublishedAndRefused(f *testing.F) {
 	f.Add(403, "<html>")
 	f.Add(400, `{"error":{"code":4,"error_subcode":2207051}}`)

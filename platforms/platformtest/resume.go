@@ -16,10 +16,10 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// errAway is the error of a store that becomes unavailable in the middle of a file.
+// errAway is the error from a store that becomes unavailable in the middle of a file.
 var errAway = errors.New("the store is away")
 
-// metered counts the bytes that are read from a file, and fails after a number of them.
+// metered counts the bytes read from a file, and fails after a given number of them.
 type metered struct {
 	*memoryFile
 	read, until atomic.Int64
@@ -49,15 +49,15 @@ func (r *meteredReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// testResume interrupts the upload of a long video and completes it in another process, from the stored checkpoint.
-// Neither preparation makes anything visible, bytes that have arrived are not sent again where the platform allows
-// that, and the published file is identical.
+// testResume interrupts the upload of a long video and completes it in another process from the stored checkpoint.
+// Neither preparation makes anything visible, bytes that have arrived are not sent again if the platform allows that,
+// and the published file is identical.
 func (s *Suite) testResume(t *testing.T) {
 	const secretLost = "without the secret"
 	tests := map[string]struct {
 		reason string
 		lose   func(job *platforms.Job)
-		// resumes reports whether the uploaded bytes can be reused.
+		// resumes reports whether uploaded bytes can be reused.
 		resumes bool
 	}{
 		"with what was noted": {"the later process knows what the earlier one did", func(*platforms.Job) {}, true},
@@ -92,8 +92,8 @@ func (s *Suite) testResume(t *testing.T) {
 			job = f.resumed(job)
 			tc.lose(&job)
 			job = f.prepare(t, job)
-			// The interrupted part may still be in transit, so the platform may receive it only after the next one.
-			// That one is then sent twice.
+			// The interrupted part may still be in transit, so the platform may receive it only after the next one,
+			// which is then sent twice.
 			if n := bytes.read.Load(); tc.resumes && s.Resumes > 0 && n > film.Size-2*part {
 				t.Errorf("%s: %d bytes were sent of %d, of which %d had arrived", tc.reason, n, film.Size, 3*part)
 			}
@@ -114,7 +114,7 @@ func (s *Suite) testResume(t *testing.T) {
 	}
 }
 
-// filmIn returns a long video of about five parts, with three and a half readable for now.
+// filmIn returns a long video of about five parts, of which three and a half can be read at first.
 func filmIn(t *testing.T, part int64) (platforms.File, *metered) {
 	t.Helper()
 	film := file(t, "tenseconds.mp4", v1alpha1.MimeMP4, int(5*part))

@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// testUploads prepares files again, on a platform that publishes its simplest posts by one call: an upload is reused
-// until it is gone, and the files of a post that may be visible are never replaced by others.
+// testUploads prepares files again, on a platform that publishes its simplest posts with one call. An upload is reused
+// until the platform no longer has it, and the files of a post that may be visible are never replaced.
 func (s *Suite) testUploads(t *testing.T) {
 	for _, category := range []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo} {
 		t.Run(string(category), func(t *testing.T) {
@@ -49,7 +49,7 @@ func (s *Suite) testUploads(t *testing.T) {
 	}
 }
 
-// testUploadsUsed prepares a post again that is ready.
+// testUploadsUsed prepares a post again when it is already prepared.
 func (s *Suite) testUploadsUsed(t *testing.T, category v1alpha1.Category) {
 	t.Helper()
 	f, p, preparer := s.preparer(t)
@@ -64,8 +64,8 @@ func (s *Suite) testUploadsUsed(t *testing.T, category v1alpha1.Category) {
 	}
 }
 
-// testUploadsPublished prepares a post again that is published. The post is identified by its files: other file ids
-// would not find it.
+// testUploadsPublished prepares a post again when it is already published. The post is identified by its files:
+// different file ids would not find it.
 func (s *Suite) testUploadsPublished(t *testing.T, category v1alpha1.Category) {
 	t.Helper()
 	f, p, preparer := s.preparer(t)

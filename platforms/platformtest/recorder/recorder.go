@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recorder is a server for tests of a single platform: it gives configured answers and records the requests.
-// The common behavior of platforms is tested against the sandbox; see package platformtest.
+// Package recorder is a server for tests of a single platform: it sends configured responses and records requests. What
+// platforms have in common is tested against the sandbox; see package platformtest.
 package recorder
 
 import (
@@ -23,17 +23,16 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Request is a recorded request.
 type Request struct {
-	// Method and Path belong to the request; Path has no query.
+	// Method and Path are the request's; Path excludes the query.
 	Method, Path string
 	// Query and Form are its parameters.
 	Query, Form url.Values
-	// Token is the token of the header Authorization.
+	// Token is the token from the Authorization header.
 	Token string
 }
 
-// Server is a server with configured answers.
+// Server is a server that sends configured responses.
 type Server struct {
 	// URL is its address, without a trailing slash.
 	URL string
@@ -68,14 +67,14 @@ func Start(t *testing.T, answer http.HandlerFunc) *Server {
 	return s
 }
 
-// Requests returns the requests received up to now.
+// Requests returns the requests received so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.seen...)
 }
 
-// Paths returns the methods and paths of the requests received up to now.
+// Paths returns the methods and paths of the requests received so far.
 func (s *Server) Paths() []string {
 	var out []string
 	for _, r := range s.Requests() {
@@ -84,7 +83,7 @@ func (s *Server) Paths() []string {
 	return out
 }
 
-// Respond returns a handler with a status, a body, and headers given as names and values.
+// Respond returns a handler that responds with the given status and body, and with headers given as names and values.
 func Respond(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(headers); i += 2 {
@@ -95,14 +94,14 @@ func Respond(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// HangUp closes the connection without an answer.
+// HangUp closes the connection without a response.
 func HangUp(w http.ResponseWriter, _ *http.Request) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		_ = conn.Close()
 	}
 }
 
-// Sequence returns a handler that uses each of the answers in turn, and the last one for all further requests.
+// Sequence returns a handler that uses each of the answers in turn, and then repeats the last one.
 func Sequence(answers []http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +115,7 @@ func Sequence(answers []http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Clock is a clock whose pauses end immediately.
+// Clock is a clock on which pauses end immediately.
 type Clock struct{ *clocktesting.FakeClock }
 
 // NewTimer returns a timer that has already fired.
@@ -126,7 +125,7 @@ func (c Clock) NewTimer(pause time.Duration) clock.Timer {
 	return timer
 }
 
-// ClassOf returns the class of a platform's error; "" for nil, and for an error that is not a platform's.
+// ClassOf returns the class of a platform's error, or "" for nil and for errors that are not a platform's.
 func ClassOf(err error) platforms.Class {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok && failure != nil {
 		return failure.Class
