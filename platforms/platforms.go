@@ -78,6 +78,7 @@ type Preparer interface {
 	Prepare(ctx context.Context, job Job) (checkpoint string, err *Error)
 }
 
+// Accounts identifies accounts and renews their tokens.
 type Accounts interface {
 	// Identify returns the account of a token. Errors are *Error.
 	Identify(ctx context.Context, token Token) (Identity, error)

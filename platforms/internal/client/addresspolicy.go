@@ -12,45 +12,44 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// AddressPolicy decides which addresses from a platform's answers may be called. Such an address is also read back from
-// a Secret, which others may have written, so each call checks it.
+// AddressPolicy decides which URLs from a platform's responses may be called. Such a URL is also read back from a
+// Secret, which others may have written, so it is checked for every call.
 type AddressPolicy struct {
-	// Hosts are the platform's hosts, as in platforms.Hosts. They are called only by HTTPS, on port 443, and at public
-	// IP addresses.
+	// Hosts are the platform's hosts, as in platforms.Hosts. They are called only over HTTPS, on port 443, and at
+	// public IP addresses.
 	Hosts []string
-	// Configured are addresses from the configuration; empty ones are ignored. An address with the same scheme, host
-	// and port may be called even if it resolves to a private IP address: it is the sandbox.
+	// Configured are addresses from the configuration; empty ones are ignored. A URL with the same scheme, host and
+	// port may be called even if it resolves to a private IP address, because it is the sandbox.
 	Configured []string
 }
 
-// Reasons for refusing an address.
+// Reasons for rejecting a URL.
 var (
 	errNoURL   = errors.New("the address that the platform handed out is not a URL")
 	errForeign = errors.New("the address that the platform handed out is not of its hosts")
 )
 
-// longestAddress is the maximum length of an address, in bytes. It is stored in a Secret together with the addresses of
-// all targets of the post. Real ones have some hundreds of bytes, and TikTok allows 256.
+// longestAddress is the maximum length of a URL, in bytes. It is stored in a Secret together with the URLs of all the
+// post's targets. Real ones are a few hundred bytes long, and TikTok allows 256.
 const longestAddress = 8 << 10
 
 // longestHost is the maximum length of a foreign host name in a log line, in bytes.
 const longestHost = 64
 
-// Check returns an error for an address that Do would refuse. The error contains only the scheme and host of the
-// address.
+// Check returns an error for a URL that Do would reject. The error contains only the URL's scheme and host.
 func (n *AddressPolicy) Check(address string) error {
 	_, err := n.resolve(address)
 	return err
 }
 
-// resolvedAddress is an address that may be called.
+// resolvedAddress is a URL that may be called.
 type resolvedAddress struct {
 	address string
-	// named reports whether the host came from the platform and not from the configuration.
+	// named reports whether the host came from the platform rather than from the configuration.
 	named bool
 }
 
-// resolve checks an address from a platform's answer.
+// resolve checks a URL from a platform's response.
 func (n *AddressPolicy) resolve(address string) (resolvedAddress, error) {
 	if len(address) > longestAddress {
 		return resolvedAddress{}, errNoURL
@@ -82,7 +81,7 @@ func matches(pattern, host string) bool {
 	return host == pattern
 }
 
-// origin returns the scheme, host and port of an address.
+// origin returns the scheme, host and port of a URL.
 func origin(u *url.URL) string {
 	port := u.Port()
 	switch {
@@ -95,7 +94,7 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// HostsOf returns the distinct hosts of addresses, in their order.
+// HostsOf returns the distinct hosts of the given addresses, in order.
 func HostsOf(addresses ...string) []string {
 	var hosts []string
 	seen := map[string]bool{}

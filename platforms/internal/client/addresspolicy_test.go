@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestNamedAddresses tests which addresses from a platform's answers may be called.
+// TestNamedAddresses tests which URLs from a platform's responses may be called.
 func TestNamedAddresses(t *testing.T) {
 	named := AddressPolicy{
 		Hosts:      []string{"*.googleapis.com", "upload.example"},
@@ -72,8 +72,8 @@ func TestNamedAddresses(t *testing.T) {
 	}
 }
 
-// TestForeignAddress calls an address that is not the platform's, as if it came from an answer or a Secret: no call
-// arrives there, and never a token.
+// TestForeignAddress calls a URL that is not the platform's, as if it came from a response or a Secret. No call reaches
+// it, and a token certainly does not.
 func TestForeignAddress(t *testing.T) {
 	var calls, tokens atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -94,7 +94,7 @@ func TestForeignAddress(t *testing.T) {
 	}
 }
 
-// TestUnconfirmed tests that all failures of such an address have the same message.
+// TestUnconfirmed tests that every failure of such a URL has the same message.
 func TestUnconfirmed(t *testing.T) {
 	c := Client{Name: "X"}
 	file := &platforms.File{Name: "a.mp4"}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client makes the calls to the platforms and classifies missing and unusable answers.
+// Package client makes calls to the platforms and classifies missing and unusable responses.
 package client
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 )
 
-// Client calls one host of a platform.
+// Client calls one of a platform's hosts.
 type Client struct {
-	// Platform is the label in metrics, and Name the name in messages.
+	// Platform is the label in metrics and Name the name in messages.
 	Platform, Name string
 	// BaseURL is the host's address, without a trailing slash.
 	BaseURL string
-	// Addresses decides which addresses from the platform's answers may be called.
+	// Addresses decides which URLs from the platform's responses may be called.
 	Addresses AddressPolicy
 	// Transport sends the requests.
 	Transport *transport.Client
@@ -39,15 +39,15 @@ type Call struct {
 	Action string
 	// Path is appended to the base URL. It starts with a slash and may contain a query.
 	Path string
-	// URL replaces base URL and path: an address from a platform's answer, which grants access. It is called only if
-	// Client.Addresses allows it, and no error contains it.
+	// URL replaces base URL and path. It is a URL from a platform's response, which grants access: it is called only if
+	// Client.Addresses allows it, and appears in no error.
 	URL string
-	// Method defaults to GET without a body, and to POST with one.
+	// Method defaults to GET without a body and to POST with one.
 	Method string
-	// Token is sent as a bearer token; empty for a call without authentication. It is never sent to a URL from a
-	// platform's answer.
+	// Token is sent as a bearer token; empty for unauthenticated calls. It is never sent to a URL from a platform's
+	// response.
 	Token string
-	// Header holds more header fields; may be nil.
+	// Header holds additional header fields; may be nil.
 	Header http.Header
 	// Body is the request body.
 	Body Body
@@ -55,7 +55,7 @@ type Call struct {
 	Timeout time.Duration
 }
 
-// Body is the body of a request. The zero value sends none.
+// Body is a request body. The zero value sends none.
 type Body struct {
 	// Content yields Length bytes of the media type Type.
 	Content io.Reader
@@ -80,7 +80,7 @@ func JSON(mediaType string, v any) Body {
 	return Body{Content: &content, Length: int64(content.Len()), Type: mediaType, err: err}
 }
 
-// errBadBaseURL replaces the error of net/http, which contains the URL.
+// errBadBaseURL replaces net/http's error, which contains the URL.
 var errBadBaseURL = errors.New("the configured address is not a URL")
 
 // Do makes the call once. Errors are *transport.Error.
@@ -128,12 +128,12 @@ func NotSent(err error) bool {
 	return ok && !failure.Sent
 }
 
-// Address returns the configured address or the default, without a trailing slash.
+// Address returns the configured address, or the default if there is none, without a trailing slash.
 func Address(configured, otherwise string) string {
 	return strings.TrimRight(cmp.Or(configured, otherwise), "/")
 }
 
-// Wait waits for the pause. If the context ends first, it returns the context's cause.
+// Wait waits for pause. If the context ends first, it returns the context's cause.
 func Wait(ctx context.Context, clk clock.Clock, pause time.Duration) error {
 	timer := clk.NewTimer(pause)
 	defer timer.Stop()

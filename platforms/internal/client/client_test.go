@@ -88,7 +88,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestSilence tests the result of each kind of call without an answer.
+// TestSilence tests how each kind of call ends without a response.
 func TestSilence(t *testing.T) {
 	var (
 		client = Client{Name: "X"}

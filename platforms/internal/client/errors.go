@@ -12,7 +12,7 @@ import (
 // correctConfiguration is the remedy for errors that only an administrator can fix.
 const correctConfiguration = "the administrator has to correct it in Herald's configuration"
 
-// Unanswered returns the error for a repeatable call without an answer.
+// Unanswered returns the error for a repeatable call without a response.
 func (c *Client) Unanswered(err error) *platforms.Error {
 	switch {
 	case errors.Is(err, errBadBaseURL):
@@ -24,8 +24,8 @@ func (c *Client) Unanswered(err error) *platforms.Error {
 	}
 }
 
-// uploadUnanswered is Unanswered for a call that sends a file, whose read error may be the cause. named reports whether
-// the address came from the platform's answer.
+// uploadUnanswered is Unanswered for a call that sends a file, which may have failed to be read. named reports whether
+// the URL came from the platform's response.
 func (c *Client) uploadUnanswered(file *platforms.File, err error, named bool) *platforms.Error {
 	switch {
 	case errors.Is(err, platforms.ErrFileChanged):
@@ -37,16 +37,16 @@ func (c *Client) uploadUnanswered(file *platforms.File, err error, named bool) *
 	}
 }
 
-// Unconfirmed is the error of a call to an address from a platform's answer, for every failure except the platform's
-// own error: no connection, no answer, or a status that could come from another server. The message is always the same,
-// because a user who can plant an address must not be able to probe its host through the post's status. The log has the
-// cause. The class is ClassTransient or ClassUnknown, which a post does not show.
+// Unconfirmed is the error for calls to a URL from a platform's response. It covers every failure except the platform's
+// own errors: no connection, no response, or a status that could come from another server. The message is always the
+// same, because a user who can plant a URL must not be able to probe its host through the post's status. The cause is
+// in the log. The class is ClassTransient or ClassUnknown, which a post does not show.
 func (c *Client) Unconfirmed(class platforms.Class, cause error) *platforms.Error {
 	return platforms.Errorf(class, "%s did not confirm the upload", c.Name).Because(cause)
 }
 
-// UploadInDoubt is the result of a publishing call to an address from the platform's answer, if there was no answer, or
-// one that does not settle the outcome.
+// UploadInDoubt is the result of a publishing call to a URL from the platform's response if there was no response to
+// it, or none that settles the outcome.
 func (c *Client) UploadInDoubt(cause error) platforms.Result {
 	if NotSent(cause) {
 		return platforms.Result{Outcome: platforms.NotSent, Err: c.Unconfirmed(platforms.ClassTransient, cause)}
@@ -54,7 +54,7 @@ func (c *Client) UploadInDoubt(cause error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: c.Unconfirmed(platforms.ClassUnknown, cause)}
 }
 
-// PublishUnanswered is the result of a publishing call without an answer.
+// PublishUnanswered is the result of a publishing call without a response.
 func (c *Client) PublishUnanswered(err error) platforms.Result {
 	failure := c.Unanswered(err)
 	if NotSent(err) {
@@ -64,8 +64,8 @@ func (c *Client) PublishUnanswered(err error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 }
 
-// InDoubt is the result of a publishing call whose answer does not settle the outcome: it may come from a proxy in
-// front of the platform, after the platform has processed the call.
+// InDoubt is the result of a publishing call whose response does not settle the outcome: it may come from a proxy in
+// front of the platform, after the platform processed the call.
 func (c *Client) InDoubt(status int, cause error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown,
 		"%s answered with HTTP status %d, which does not tell whether it published the post", c.Name, status).Because(cause)}
@@ -76,17 +76,17 @@ func (c *Client) NoID() platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "%s confirmed the post without a readable id", c.Name)}
 }
 
-// Nonsense is the error for an answer in no documented form.
+// Nonsense is the error for a response in no documented form.
 func (c *Client) Nonsense(status int, cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s gave an answer that Herald does not understand (HTTP status %d)", c.Name, status).Because(cause)
 }
 
-// Busy is the error for an outage of the platform.
+// Busy is the error for a platform outage.
 func (c *Client) Busy(cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassTransient, "%s has trouble and did not do what it was asked", c.Name).Because(cause)
 }
 
-// NoIdentity is the error for an answer that does not identify the account of a token.
+// NoIdentity is the error for a response that does not identify the token's account.
 func (c *Client) NoIdentity(cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s did not say whose account this is", c.Name).Because(cause)
 }
@@ -101,7 +101,7 @@ func (c *Client) BadApp(cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassTransient, "%s does not accept Herald's client id or client secret", c.Name).Advise(correctConfiguration).Because(cause)
 }
 
-// NoList is the error for an answer that is not a complete listing of the account's posts.
+// NoList is the error for a response that is not a complete listing of the account's posts.
 func (c *Client) NoList() *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s did not give the account's posts", c.Name)
 }

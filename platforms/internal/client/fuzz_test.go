@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// FuzzNamed checks that an address from a platform's answer leads only to its hosts or to a configured address. It
-// compares the host that is really called, and not the one that the address seems to contain.
+// FuzzNamed checks that a URL from a platform's response only leads to the platform's hosts or to a configured address.
+// It compares the host that is really called rather than the one that the URL seems to contain.
 func FuzzNamed(f *testing.F) {
 	for _, seed := range []string{
 		"https://www.googleapis.com/upload?id=1", "https://WWW.GoogleAPIs.com:443/", "https://upload.example", "http://127.0.0.1:8080/a", "https://gateway.corp:443/b",
@@ -46,7 +46,7 @@ func FuzzNamed(f *testing.F) {
 		host := called(t, address)
 		name, port, _ := net.SplitHostPort(host)
 		switch {
-		case host == "": // net/http refuses it
+		case host == "": // net/http rejects it
 		case !where.named && slices.Contains(configured, host):
 		case where.named && port == "443" && (name == "upload.example" || strings.HasSuffix(name, ".googleapis.com")):
 		default:
@@ -55,7 +55,7 @@ func FuzzNamed(f *testing.F) {
 	})
 }
 
-// called returns the host and port that net/http dials for an address; empty if it dials none.
+// called returns the host and port that net/http dials for a URL, or "" if it dials none.
 func called(t *testing.T, address string) (host string) {
 	t.Helper()
 	errDialed := errors.New("dialed")

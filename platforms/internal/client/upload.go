@@ -18,13 +18,13 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Upload is a call that sends a part of a file.
+// Upload is a call that sends part of a file.
 type Upload struct {
-	// Call is the request without its body. The media type of the body, or of the file in a form, defaults to the
+	// Call is the request without its body. The media type of the body, or of the file within a form, defaults to the
 	// file's type.
 	Call
 	File *platforms.File
-	// Offset and Length delimit the part, in bytes.
+	// Offset and Length select the part, in bytes.
 	Offset, Length int64
 	// Form wraps the part in a form; nil if the part is the whole body.
 	Form *Form
@@ -34,12 +34,12 @@ type Upload struct {
 type Form struct {
 	// Field is the name of the file's field, and Name the file name in the form.
 	Field, Name string
-	// Values are the other fields, which are sent before the file.
+	// Values are the other fields, which precede the file.
 	Values map[string]string
 }
 
-// Upload makes the call once. sent is false if nothing can have reached the platform. The failure is classified as for
-// a repeatable call.
+// Upload makes the call once. sent is false if nothing can have reached the platform. failure is classified as for a
+// repeatable call.
 func (c *Client) Upload(ctx context.Context, u Upload) (resp *transport.Response, sent bool, failure *platforms.Error) {
 	content, err := u.File.Bytes.Open(ctx, u.Offset, u.Length)
 	if err != nil {
@@ -60,8 +60,8 @@ func (c *Client) Upload(ctx context.Context, u Upload) (resp *transport.Response
 	return resp, true, nil
 }
 
-// around returns the body of the form. The body streams the file: mime/multipart writes to an io.Writer, so a file
-// larger than memory would need a pipe and a goroutine. Its length is known in advance, as platforms require.
+// around returns the body of the form, which streams the file: mime/multipart writes to an io.Writer, so a file larger
+// than memory would need a pipe and a goroutine. The length is known in advance, as platforms require.
 func (f *Form) around(file Body) Body {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
@@ -82,7 +82,8 @@ func (f *Form) around(file Body) Body {
 	}
 }
 
-// exactly reads the announced number of bytes: a shorter file must not end the form as if it were complete.
+// exactly reads the announced number of bytes, because the form must not end as if it were complete when the file is
+// shorter.
 type exactly struct {
 	from io.Reader
 	left int64

@@ -45,7 +45,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestShortFile reads a file with fewer bytes than announced, and one that fails: neither must result in a complete
+// TestShortFile reads a file that is shorter than announced, and one whose reads fail. Neither may result in a complete
 // form.
 func TestShortFile(t *testing.T) {
 	broken := errors.New("broken")

@@ -24,22 +24,21 @@ var update = flag.Bool("update", false, "write the tables of docs/platform-error
 
 // Row is one error code of a platform and Herald's reaction to it.
 type Row struct {
-	// Code is the platform's name of the error.
+	// Code is the platform's name for the error.
 	Code string
-	// Kind is the meaning of the code, in a few words.
+	// Kind is what the code means, in a few words.
 	Kind string
-	// Error is the classifier's result for the code. Its class and subject determine the columns "who acts" and "what
-	// Herald does".
+	// Error is what the classifier returns for the code. Its class and subject determine the columns "who acts" and
+	// "what Herald does".
 	Error platforms.Error
-	// Also is a reaction in addition to the class's reaction, and Instead a reaction that replaces it; both are usually
-	// empty.
+	// Also is a reaction in addition to the one for the class, and Instead replaces it. Both are usually empty.
 	Also, Instead string
 	// Source is the page that documents the code, or the client that has seen it.
 	Source string
 }
 
-// Check compares the section of a platform in docs/platform-errors.md with its rows. The section is between two lines,
-// "<!-- errors: x -->" and "<!-- end of errors: x -->" for the platform x.
+// Check compares a platform's section in docs/platform-errors.md with its rows. The section of platform x is between
+// the lines "<!-- errors: x -->" and "<!-- end of errors: x -->".
 func Check(t *testing.T, platform string, rows []Row) {
 	t.Helper()
 	// Go runs a test in its package's folder, platforms/<name>.
@@ -69,7 +68,7 @@ func Check(t *testing.T, platform string, rows []Row) {
 	}
 }
 
-// differs returns the first line of want that got does not have at the same place; "" if they are equal.
+// differs returns the first line of want that got does not have at the same place, or "" if they are equal.
 func differs(want, got string) string {
 	have := strings.Split(got, "\n")
 	for i, line := range strings.Split(want, "\n") {
@@ -83,7 +82,7 @@ func differs(want, got string) string {
 	return ""
 }
 
-// split cuts a page around the section of a platform.
+// split splits a page before and after the platform's section.
 func split(page, platform string) (before, section, after string, err error) {
 	begin, end := fmt.Sprintf("<!-- errors: %s -->\n", platform), fmt.Sprintf("<!-- end of errors: %s -->\n", platform)
 	before, rest, ok := strings.Cut(page, begin)
@@ -134,7 +133,7 @@ func Actor(err *platforms.Error) string {
 	return "–"
 }
 
-// Does returns the column "what Herald does" for an error, in words that fit every platform.
+// Does returns the column "what Herald does" for an error, phrased for any platform.
 func Does(err *platforms.Error) string {
 	held := "the account"
 	if err.AppWide {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// FuzzDecode checks that any answer is either decoded or rejected, and that numbers stay within plausible limits.
+// FuzzDecode checks that any input is either decoded or rejected, and that numbers stay within plausible limits.
 func FuzzDecode(f *testing.F) {
 	for _, body := range []string{`{"id":1991000000000000001,"in":"3600"}`, `{"id":{},"in":[1],"list":"x"}`, `{"in":1e308}`, `{"in":-1,"list":[1,"a",null]}`, `[]`, `{}{}`, "\xff"} {
 		f.Add(body)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsondoc decodes JSON answers of platforms into structs. A missing field, or one of an undocumented type, is
-// decoded as its zero value, so that one malformed field does not make the rest unreadable.
+// Package jsondoc decodes platforms' JSON responses into structs. A field that is missing, or whose type is not the
+// documented one, is decoded as its zero value, so that one malformed field does not make the rest unreadable.
 package jsondoc
 
 import (
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Decode decodes a body that is one JSON object. It returns the zero value and false for any other body. A field whose
-// value has another type than expected stays empty, so that one malformed field does not make the rest unreadable.
+// Decode decodes a body that consists of one JSON object. For any other body it returns the zero value and false. A
+// field of an unexpected type stays empty.
 func Decode[T any](body []byte) (T, bool) {
 	var v, none T
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
@@ -33,7 +33,8 @@ func Decode[T any](body []byte) (T, bool) {
 	return v, true
 }
 
-// Text is a string, or the literal of a number: ids exceed the precision of a float. Any other value is decoded as "".
+// Text is a string, or the literal of a number, because ids exceed the precision of a float. Any other value is decoded
+// as "".
 type Text string
 
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
@@ -55,7 +56,7 @@ func (t *Text) UnmarshalJSON(value []byte) error {
 // String returns the text.
 func (t Text) String() string { return string(t) }
 
-// Int parses a whole number; 0 for any other text.
+// Int parses a whole number. It returns 0 for any other text.
 func (t Text) Int() int {
 	n, err := strconv.Atoi(string(t))
 	if err != nil {
@@ -64,10 +65,10 @@ func (t Text) Int() int {
 	return n
 }
 
-// longestLife is the longest lifetime that is accepted from a platform.
+// longestLife is the longest lifetime that Herald accepts from a platform.
 const longestLife = 10 * 365 * 24 * time.Hour
 
-// Seconds parses a number of seconds; zero if it is missing, not positive, or ten years and more.
+// Seconds parses a number of seconds. It returns zero if the number is missing, not positive, or at least ten years.
 func (t Text) Seconds() time.Duration {
 	seconds, err := strconv.ParseFloat(string(t), 64)
 	if err != nil || seconds <= 0 || seconds >= longestLife.Seconds() {
@@ -76,7 +77,7 @@ func (t Text) Seconds() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// Time parses an RFC 3339 time and returns it in UTC; zero for any other text.
+// Time parses an RFC 3339 time and returns it in UTC, or zero for any other text.
 func (t Text) Time() time.Time {
 	at, err := time.Parse(time.RFC3339, string(t))
 	if err != nil {
@@ -85,7 +86,7 @@ func (t Text) Time() time.Time {
 	return at.UTC()
 }
 
-// Web returns the text if it is an http or https URL; "" for any other text, such as a URL that a browser would
+// Web returns the text if it is an http or https URL, and "" otherwise, for example for a URL that a browser would
 // execute.
 func (t Text) Web() string {
 	u, err := url.Parse(string(t))
@@ -95,7 +96,7 @@ func (t Text) Web() string {
 	return string(t)
 }
 
-// Flag is a boolean, or a string with one. Any other value is decoded as false.
+// Flag is a boolean, or a string that contains one. Any other value is decoded as false.
 type Flag bool
 
 // UnmarshalJSON implements json.Unmarshaler. It never fails.

@@ -13,14 +13,14 @@ import (
 
 // Match is a listed post.
 type Match struct {
-	// ID is the platform's id, and URL the public address.
+	// ID is the platform's id and URL the public address.
 	ID, URL string
-	// At is the time of publication; zero if unknown.
+	// At is the time of publication, or zero if unknown.
 	At time.Time
 }
 
-// IsOld reports whether a time of publication is before the job's SearchFrom, at the precision of the listing's times.
-// An unknown time is not old.
+// IsOld reports whether a time of publication is before the job's SearchFrom, at the precision of the listed times. An
+// unknown time is not old.
 func IsOld(job *platforms.Job, at time.Time, precision time.Duration) bool {
 	return !at.IsZero() && at.Before(job.SearchFrom.Truncate(precision))
 }
@@ -30,13 +30,13 @@ func BelongsToOther(job *platforms.Job, id string) bool {
 	return job.BelongsToOther != nil && job.BelongsToOther(id)
 }
 
-// Matches are the posts that may be a job's, by id, because pages may overlap.
+// Matches are the posts that may be the job's, keyed by id because pages may overlap.
 type Matches map[string]Match
 
 // Add adds a post.
 func (m Matches) Add(post Match) { m[post.ID] = post }
 
-// Since returns the posts that were published at the given time or later, and those with an unknown time.
+// Since returns the posts published at or after the given time, and those whose time is unknown.
 func (m Matches) Since(at time.Time) Matches {
 	newer := Matches{}
 	for id, post := range m {
@@ -58,7 +58,7 @@ func (m Matches) Result() platforms.LookupResult {
 	return r
 }
 
-// Newest returns the posts since which.Since, newest first, up to the limit. Posts with an unknown time come last.
+// Newest returns at most which.Limit posts since which.Since, newest first. Posts whose time is unknown come last.
 func Newest(posts []platforms.ListedPost, which platforms.Recent) []platforms.ListedPost {
 	since := which.Since.Truncate(time.Second)
 	kept := slices.DeleteFunc(posts, func(p platforms.ListedPost) bool { return !p.At.IsZero() && p.At.Before(since) })

@@ -15,12 +15,12 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-// Account is the graph's representation of an account.
+// Account is an account as the graph returns it.
 type Account struct {
 	ID       jsondoc.Text `json:"id"`
 	Name     jsondoc.Text `json:"name"`
 	Username jsondoc.Text `json:"username"`
-	// Each graph uses another name for the picture.
+	// Each graph has its own name for the picture.
 	InstagramPicture jsondoc.Text `json:"profile_picture_url"`
 	ThreadsPicture   jsondoc.Text `json:"threads_profile_picture_url"`
 	FacebookPicture  struct {
@@ -30,7 +30,7 @@ type Account struct {
 	} `json:"picture"`
 }
 
-// Identify returns the account of a token.
+// Identify returns the account that a token belongs to.
 func (g *Graph) Identify(ctx context.Context, path string, token platforms.Token) (platforms.Identity, error) {
 	account, bad := Get[Account](ctx, g, "identify", path, token)
 	var identity platforms.Identity
@@ -54,7 +54,8 @@ func (g *Graph) Identity(a Account) (platforms.Identity, *Failure) {
 	}, nil
 }
 
-// NotIdentified converts a failure of Identify: a refusal of the request itself gives no information about the account.
+// NotIdentified converts a failure of Identify. If the graph rejects the request itself, that says nothing about the
+// account.
 func (g *Graph) NotIdentified(bad *Failure) *platforms.Error {
 	if bad.GraphError.Kind().OfRequest() {
 		return g.NoIdentity(bad.GraphError)
@@ -62,14 +63,14 @@ func (g *Graph) NotIdentified(bad *Failure) *platforms.Error {
 	return bad.Error
 }
 
-// Renew exchanges a valid access token that is at least a day old for one that lives 60 days: there are no refresh
-// tokens, an access token renews itself. grant is the grant type.
+// Renew exchanges a valid access token that is at least a day old for one that is valid for 60 days. There are no
+// refresh tokens: an access token renews itself. grant is the grant type.
 func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) (platforms.Token, error) {
 	query := url.Values{"grant_type": {grant}, "access_token": {token.Access}}
 	body, bad := g.Call(ctx, client.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
 	if bad != nil {
 		if kind := bad.GraphError.Kind(); kind.OfRequest() || kind == KindDuplicate {
-			// The refusal gives no information about the token, which may be too young.
+			// The rejection says nothing about the token, which may be too new.
 			return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, "%s did not renew the access token", g.Name).Because(bad.GraphError)
 		}
 		return platforms.Token{}, bad.Error
@@ -77,12 +78,12 @@ func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) 
 	return oauth2.ParseToken(&g.Client, body, token, g.Clock.Now())
 }
 
-// quotaPause is the pause for an account whose quota of posts is used up. The quota covers a sliding window of 24
-// hours, and Meta does not return when the oldest post leaves it.
+// quotaPause is how long an account pauses when its posting quota is used up. The quota covers a sliding window of 24
+// hours, and Meta does not report when the oldest post leaves it.
 const quotaPause = 30 * time.Minute
 
-// Quota returns the account's remaining quota of posts; limit is the last segment of the path. An unreadable quota is
-// no error.
+// Quota returns the account's remaining posting quota. limit is the last segment of the path. An unreadable quota is
+// not an error.
 func (g *Graph) Quota(ctx context.Context, account platforms.Account, limit string) platforms.AccountInfo {
 	doc, bad := Get[struct {
 		Data []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Failure is a classified error together with the graph's own error.
+// Failure is a classified error with the graph's own error.
 type Failure struct {
 	*platforms.Error
 
@@ -26,8 +26,8 @@ type Failure struct {
 // NewFailure returns a failure without a graph error.
 func NewFailure(err *platforms.Error) *Failure { return &Failure{Error: err, GraphError: new(Error)} }
 
-// Classification is the reaction to an error. Its texts may contain {platform}, {about} for the subject of the call,
-// and {error} for the graph's name of the error.
+// Classification is how Herald reacts to an error. Its texts may contain {platform}, {about} for what the call is
+// about, and {error} for the graph's name for the error.
 type Classification struct {
 	platforms.Error
 
@@ -36,8 +36,8 @@ type Classification struct {
 	Pause     time.Duration
 }
 
-// kinds are the default classifications by kind; Graph.Kinds overrides them. Outages and malformed answers use the same
-// texts as on the platforms that are not Meta's.
+// kinds are the default classifications by kind, which Graph.Kinds overrides. The texts for outages and malformed
+// responses are the same as on platforms that are not Meta's.
 var kinds = map[Kind]platforms.Error{
 	KindToken: {
 		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
@@ -103,7 +103,7 @@ var kinds = map[Kind]platforms.Error{
 	},
 }
 
-// Classify classifies an unsuccessful answer. about is the subject of the call.
+// Classify classifies an unsuccessful response. about is what the call is about.
 func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
 	said := g.Errors.Parse(resp)
 	bad := g.Explain(said, about)
@@ -111,8 +111,8 @@ func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
 	return bad
 }
 
-// ClassifyForAccount is Classify for a call that creates something on an account's path: if that path does not exist,
-// the token has lost access to the account, and no change of the content helps.
+// ClassifyForAccount is Classify for a call that creates something under an account's path. If that path does not
+// exist, the token has lost access to the account, and changing the content does not help.
 func (g *Graph) ClassifyForAccount(resp *transport.Response, about string) *Failure {
 	bad := g.Classify(resp, about)
 	if !bad.GraphError.Missing() || !bad.GraphError.Refusal() {
@@ -123,7 +123,7 @@ func (g *Graph) ClassifyForAccount(resp *transport.Response, about string) *Fail
 	return lost
 }
 
-// Explain classifies an error that came without headers.
+// Explain classifies an error that arrived without headers.
 func (g *Graph) Explain(said *Error, about string) *Failure {
 	said.row = g.Errors.find(said)
 	kind := said.Kind()
@@ -143,14 +143,14 @@ func (g *Graph) Explain(said *Error, about string) *Failure {
 	return bad
 }
 
-// Render fills in the placeholders of a classification.
+// Render fills in a classification's placeholders.
 func (g *Graph) Render(m Classification, said *Error, about string) *Failure {
 	names := strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", said.Name())
 	m.Problem, m.Remedy = names.Replace(m.Problem), names.Replace(m.Remedy)
 	return &Failure{Error: &m.Error, GraphError: said, Retryable: m.Retryable, Pause: m.Pause}
 }
 
-// kind returns the classification of an error by its kind.
+// kind returns an error's classification by kind.
 func (g *Graph) kind(said *Error) platforms.Error {
 	kind := said.Kind()
 	if kind == KindUnavailable {
@@ -162,7 +162,7 @@ func (g *Graph) kind(said *Error) platforms.Error {
 	return g.byKind(kind)
 }
 
-// byKind returns the classification for a kind.
+// byKind returns the classification of a kind.
 func (g *Graph) byKind(kind Kind) platforms.Error {
 	if own, ok := g.Kinds[kind]; ok {
 		return own

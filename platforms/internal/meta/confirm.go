@@ -13,7 +13,7 @@ import (
 )
 
 // Confirm reads a post by its id and compares the author's user name with the account's. A different name does not
-// prove another owner, because user names change.
+// prove a different owner, because user names change.
 func (g *Graph) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !ValidID(externalID) || account.Username == "" {
 		return platforms.OwnershipUnknown, nil

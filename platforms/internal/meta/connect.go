@@ -17,12 +17,12 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-// Login exchanges authorization codes for an app. Meta's logins do not support PKCE: the app's secret authenticates the
+// Login exchanges an app's authorization codes. Meta's logins do not support PKCE; the app secret authenticates the
 // caller.
 type Login struct {
 	// Tokens is the host that exchanges codes; Instagram has a separate one.
 	Tokens *client.Client
-	// ID and Secret belong to the app. Secret is called for each request.
+	// ID and Secret are the app's. Secret is called for each request.
 	ID     string
 	Secret func() string
 }
@@ -54,13 +54,13 @@ func (p *Permissions) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// ShortToken is the result of a code exchange; it lives for an hour.
+// ShortToken is the result of a code exchange. It is valid for an hour.
 type ShortToken struct {
 	Access      jsondoc.Text `json:"access_token"`
 	Permissions Permissions  `json:"permissions"`
 }
 
-// ExchangeCode exchanges a code on the hosts of Threads and Instagram, which sometimes wrap the answer in a list.
+// ExchangeCode exchanges a code on the hosts of Threads and Instagram, which sometimes wrap the response in a list.
 // Errors are *platforms.Error.
 func (g *Graph) ExchangeCode(ctx context.Context, l *Login, code platforms.Code) (ShortToken, error) {
 	resp, err := l.Tokens.Do(ctx, l.call("/oauth/access_token", l.fields(code)))
@@ -85,7 +85,7 @@ func (g *Graph) ExchangeCode(ctx context.Context, l *Login, code platforms.Code)
 	return token, nil
 }
 
-// fields returns the form of a code exchange. The redirect appends "#_", which is not part of the code.
+// fields returns the form for a code exchange. The redirect appends "#_", which is not part of the code.
 func (l *Login) fields(code platforms.Code) url.Values {
 	return url.Values{
 		"client_id": {l.ID}, "client_secret": {l.Secret()}, "grant_type": {"authorization_code"},
@@ -97,7 +97,7 @@ func (*Login) call(path string, fields url.Values) client.Call {
 	return client.Call{Action: "exchange", Path: path, Body: client.Fields(fields), Timeout: ReadTimeout}
 }
 
-// ExtendToken exchanges a short-lived token of Threads or Instagram for one that lives 60 days. grant is the grant
+// ExtendToken exchanges a short-lived Threads or Instagram token for one that is valid for 60 days. grant is the grant
 // type.
 func (g *Graph) ExtendToken(ctx context.Context, l *Login, short, grant, scopes string) (platforms.Token, error) {
 	query := url.Values{"grant_type": {grant}, "client_secret": {l.Secret()}, "access_token": {short}}
@@ -108,8 +108,8 @@ func (g *Graph) ExtendToken(ctx context.Context, l *Login, short, grant, scopes 
 	return oauth2.ParseToken(&g.Client, body, platforms.Token{Scopes: scopes}, g.Clock.Now())
 }
 
-// ExchangeCodeLongLived exchanges a code of Facebook Login for a short-lived token, and that for one that lives 60
-// days. The calls are POSTs, which Graph accepts like GETs, so the secret is not part of a URL.
+// ExchangeCodeLongLived exchanges a Facebook Login code for a short-lived token, and that for one that is valid for 60
+// days. It uses POST, which Graph accepts as well as GET, to keep the secret out of URLs.
 func (g *Graph) ExchangeCodeLongLived(ctx context.Context, l *Login, code platforms.Code) (platforms.Token, error) {
 	path := g.VersionedPath("/oauth/access_token")
 	resp, err := g.Do(ctx, l.call(path, l.fields(code)))
@@ -135,8 +135,8 @@ func (g *Graph) ExchangeCodeLongLived(ctx context.Context, l *Login, code platfo
 	return oauth2.ParseToken(&g.Client, resp.Body, platforms.Token{}, g.Clock.Now())
 }
 
-// notExchanged converts a failure of the second exchange: a refusal of the request itself is a problem of the app and
-// not of the user.
+// notExchanged converts a failure of the second exchange. If the graph rejects the request itself, the app is at fault
+// and not the user.
 func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
 	if bad.GraphError.Kind().OfRequest() {
 		return g.BadApp(bad.GraphError)
@@ -144,7 +144,7 @@ func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
 	return bad.Error
 }
 
-// classifyCodeError classifies a failed code exchange. The hosts of Threads and Instagram use their own form,
+// classifyCodeError classifies a failed code exchange. The hosts of Threads and Instagram use a form of their own,
 // {"error_type", "code", "error_message"}. Graph uses its usual one, which has codes for limits and outages. For other
 // errors, only the text shows whether the code, the redirect URI or the app is wrong.
 func (g *Graph) classifyCodeError(resp *transport.Response) *platforms.Error {
@@ -168,7 +168,7 @@ func (g *Graph) classifyCodeError(resp *transport.Response) *platforms.Error {
 	}
 }
 
-// ExchangeForPerson exchanges a code of Facebook Login for a person's token that lives 60 days and has the required
+// ExchangeForPerson exchanges a Facebook Login code for a person's token that is valid for 60 days and has the required
 // scopes.
 func (g *Graph) ExchangeForPerson(ctx context.Context, l *Login, code platforms.Code, required oauth2.RequiredScopes) (platforms.Token, error) {
 	token, err := g.ExchangeCodeLongLived(ctx, l, code)
@@ -184,8 +184,8 @@ func (g *Graph) ExchangeForPerson(ctx context.Context, l *Login, code platforms.
 	return token, nil
 }
 
-// grantedScopes returns the scopes granted to a token of Facebook Login: users may decline single permissions (Graph
-// API, "/{user-id}/permissions").
+// grantedScopes returns the scopes granted to a Facebook Login token, because users may decline individual permissions
+// (Graph API, "/{user-id}/permissions").
 func (g *Graph) grantedScopes(ctx context.Context, token platforms.Token) (string, error) {
 	doc, bad := Get[struct {
 		Data []struct {

@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// TestCodesThatAreRefused tests the answers of Meta's hosts to a refused code, in the format of Threads and Instagram
-// and in Graph's.
+// TestCodesThatAreRefused tests how Meta's hosts respond to a rejected code, in the format of Threads and Instagram and
+// in Graph's.
 func TestCodesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -17,10 +17,10 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// ContainerState is the state of a container: content that was uploaded for publishing and is invisible until then.
+// ContainerState is the state of a container: content uploaded for publishing, which is invisible until then.
 type ContainerState string
 
-// The states of a container on Threads and Instagram. Three of them mean that it is not published (references,
+// The container states on Threads and Instagram. Three of them mean that it is not published (references,
 // "status_code"): finished ("ready to be published"), failed ("failed to complete the publishing process"), and expired
 // ("was not published within 24 hours").
 const (
@@ -29,37 +29,37 @@ const (
 	StatePublished  ContainerState = "PUBLISHED"
 	StateError      ContainerState = "ERROR"
 	StateExpired    ContainerState = "EXPIRED"
-	// StateUnread is Herald's own state: the graph does not show the container to this token. It may have expired, or
-	// the graph may fail to return an existing one: from 23 to 26 May 2026 Instagram refused to read any new container,
-	// but published them (gitroomhq/postiz-app#1562).
+	// StateUnread is Herald's own state: the graph does not show the container to this token. The container may have
+	// expired, or the graph may fail to return one that exists: from 23 to 26 May 2026 Instagram refused to read any
+	// new container, but published them (gitroomhq/postiz-app#1562).
 	StateUnread ContainerState = "unread"
 )
 
-// parseState parses a state; false for an unknown one.
+// parseState parses a state. It returns false for an unknown one.
 func parseState(word string) (ContainerState, bool) {
 	known := []ContainerState{StateInProgress, StateFinished, StatePublished, StateError, StateExpired}
 	return ContainerState(word), slices.Contains(known, ContainerState(word))
 }
 
-// firstPause is the first pause between polls of a container. Text and images are ready at once, or nearly.
+// firstPause is the first pause between polls of a container. Text and images are ready almost immediately.
 const firstPause = 300 * time.Millisecond
 
-// fetchWithin is the time that a graph has to fetch a file.
+// fetchWithin is how long a graph has to fetch a file.
 const fetchWithin = 2 * time.Hour
 
-// maxContainers is the maximum number of containers that one preparation creates if the graph fails to process them,
-// and maxPaused the maximum if the error may pass within moments.
+// maxContainers is how many containers one preparation may create if the graph fails to process them, and maxPaused how
+// many if the error may pass within moments.
 const (
 	maxContainers = 2
 	maxPaused     = 3
 )
 
-// unreadFor is how long one preparation polls new containers that cannot be read. After that they count as ready: the
-// graph refuses to publish one that is not, which is harmless.
+// unreadFor is how long one preparation polls new containers that cannot be read. After that they count as ready: if
+// one is not, the graph harmlessly refuses to publish it.
 const unreadFor = 30 * time.Second
 
 // Poll polls a container until the graph has processed it. The pause doubles each time, up to longest. ask reports
-// whether the container is still in progress. If the context ends first, Poll returns its cause.
+// whether processing is still in progress. If the context ends first, Poll returns its cause.
 func Poll(ctx context.Context, clk clock.Clock, longest time.Duration, ask func() (inProgress bool)) error {
 	for pause := firstPause; ask(); pause = min(2*pause, longest) {
 		if err := client.Wait(ctx, clk, pause); err != nil {
@@ -69,31 +69,31 @@ func Poll(ctx context.Context, clk clock.Clock, longest time.Duration, ask func(
 	return nil
 }
 
-// Containers is a graph that publishes in two steps: it creates a container, and then makes it visible.
+// Containers is a graph that publishes in two steps: it creates a container and then makes it visible.
 type Containers struct {
 	Graph
 
-	// CreateEdge and PublishEdge are the last segments of the account's paths for the two steps.
+	// CreateEdge and PublishEdge are the last path segments of the two steps, under the account.
 	CreateEdge, PublishEdge string
 	// CreateTimeout and PublishTimeout bound the two steps.
 	CreateTimeout, PublishTimeout time.Duration
-	// StatusFields are the requested fields of a container.
+	// StatusFields are the container fields to request.
 	StatusFields string
-	// ExplainFailure returns the failure for a container that cannot be published; why is the graph's reason.
+	// ExplainFailure returns the failure for a container that cannot be published. why is the graph's reason.
 	ExplainFailure func(g *Graph, found ContainerState, why, about string) *Failure
 	// Cache holds facts about containers that the graph does not return.
 	Cache *ContainerCache
 }
 
-// status is the graph's status of a container. Threads has the state in Status and the reason of a failure in Error;
-// Instagram has the state in Code and its description in Status.
+// status is a container's status as the graph returns it. Threads puts the state in Status and the reason for a failure
+// in Error; Instagram puts the state in Code and its description in Status.
 type status struct {
 	Code   jsondoc.Text `json:"status_code"`
 	Status jsondoc.Text `json:"status"`
 	Error  jsondoc.Text `json:"error_message"`
 }
 
-// State returns the state of a job's container, and the reason of its failure.
+// State returns the state of a job's container and the reason for its failure.
 func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (found ContainerState, why string, bad *Failure) {
 	said, bad := Get[status](ctx, &c.Graph, "status", "/"+url.PathEscape(id)+"?fields="+c.StatusFields, job.Account.Token)
 	switch {
@@ -113,28 +113,28 @@ func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (
 	return found, reason.String(), nil
 }
 
-// Task is the preparation of one job.
+// Task prepares one job.
 type Task struct {
 	*Containers
 
 	Job platforms.Job
-	// Items are the containers of a carousel's files, in their order, created up to now.
+	// Items are the containers of a carousel's files created so far, in order.
 	Items []string
-	// LongestPause bounds the pause between two polls of a container.
+	// LongestPause is the longest pause between two polls of a container.
 	LongestPause time.Duration
-	// SaveWhileWaiting stores the checkpoint again at each poll, for containers with a long processing time.
+	// SaveWhileWaiting stores the checkpoint again at each poll, for containers that take long to process.
 	SaveWhileWaiting bool
 
 	// unreadUntil is the deadline for polling new containers that cannot be read; zero before the first poll.
 	unreadUntil time.Time
 }
 
-// NewTask returns the preparation of a job, with the parts that exist already.
+// NewTask returns the Task for a job, with the parts that already exist.
 func (c *Containers) NewTask(job platforms.Job, longestPause time.Duration) *Task {
 	return &Task{Containers: c, Job: job, Items: job.PartIDs(ValidID), LongestPause: longestPause}
 }
 
-// Create creates a container. about names its content.
+// Create creates a container. about names what it contains.
 func (t *Task) Create(ctx context.Context, form url.Values, about string) (string, *Failure) {
 	body, bad := t.Call(ctx, client.Call{
 		Action: "create", Path: t.AccountPath(&t.Job.Account, t.CreateEdge), Token: t.Job.Account.Token.Access,
@@ -178,8 +178,8 @@ func (t *Task) pollState(ctx context.Context, id, about string, unreadUntil time
 	return found, why, bad
 }
 
-// Prepare returns a container that can be published: the earlier one if it is still valid, or else one that fresh
-// creates. Errors are as documented for platforms.Preparer.
+// Prepare returns a container that can be published: the earlier one if it is still valid, and otherwise a new one from
+// fresh. Errors are as documented for platforms.Preparer.
 func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.Context) (string, *Failure)) (string, *platforms.Error) {
 	if ValidID(earlier) {
 		switch found, _, bad := t.pollState(ctx, earlier, ThePost, time.Time{}); {
@@ -206,7 +206,7 @@ func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.C
 	}
 }
 
-// isGood reports whether an earlier container can be published, by its state.
+// isGood reports whether an earlier container's state allows it to be published.
 func (t *Task) isGood(id string, found ContainerState) bool {
 	now := t.Clock.Now()
 	return found == StateFinished && !t.Cache.isStuck(id, now) || found == StateUnread && t.Cache.isNew(id, now)
@@ -224,9 +224,9 @@ func (t *Task) WaitReady(ctx context.Context, id, about string) *Failure {
 	return t.ExplainFailure(&t.Graph, found, why, about)
 }
 
-// Carousel creates the missing containers of the files, waits until the graph has processed all of them, and returns
-// the form of the container around them. Each one is stored in the checkpoint when it exists, because Instagram limits
-// an account to 400 containers a day.
+// Carousel creates the files' missing containers, waits until the graph has processed all of them, and returns the form
+// for the container around them. Each one is stored in the checkpoint as soon as it exists, because Instagram limits an
+// account to 400 containers a day.
 func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platforms.File) (url.Values, *Failure)) (url.Values, *Failure) {
 	media := t.Job.Content.Media
 	good := make([]bool, len(media))
@@ -256,7 +256,7 @@ func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platfor
 	return url.Values{"media_type": {"CAROUSEL"}, "children": {strings.Join(t.Items, ",")}}, nil
 }
 
-// item creates the container of one file of a carousel.
+// item creates the container for one file of a carousel.
 func (t *Task) item(ctx context.Context, i int, form func(context.Context, *platforms.File) (url.Values, *Failure)) *Failure {
 	file := &t.Job.Content.Media[i]
 	fields, bad := form(ctx, file)
@@ -272,7 +272,7 @@ func (t *Task) item(ctx context.Context, i int, form func(context.Context, *plat
 	return t.SaveCheckpoint(ctx, platforms.JoinPartIDs(t.Items))
 }
 
-// FileURL returns an address that the graph can fetch a file from.
+// FileURL returns a URL from which the graph can fetch a file.
 func FileURL(ctx context.Context, file *platforms.File) (string, *Failure) {
 	address, err := file.Bytes.Address(ctx, fetchWithin)
 	if err != nil {
@@ -281,7 +281,7 @@ func FileURL(ctx context.Context, file *platforms.File) (string, *Failure) {
 	return address, nil
 }
 
-// SaveCheckpoint stores the progress of the preparation.
+// SaveCheckpoint stores the preparation's progress.
 func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint string) *Failure {
 	if err := t.Job.SaveCheckpoint(ctx, checkpoint, ""); err != nil {
 		return NewFailure(err)

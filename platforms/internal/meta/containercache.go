@@ -10,34 +10,35 @@ import (
 )
 
 const (
-	// stuckAfter is how long a graph may refuse to publish a container that it reports as finished before another one
-	// replaces it. Threads keeps refusing some containers (code 24/4279009); clients then create a new one after 20
+	// stuckAfter is how long a graph may refuse to publish a container that it reports as finished before Herald
+	// creates another. Threads keeps refusing some containers (code 24/4279009); clients then create a new one after 20
 	// seconds. Instagram recommends a new one after two tries (2207008, "Error codes"). The value is twice the lag of a
 	// container's state, so that a container published by an earlier call is detected first.
 	stuckAfter = time.Minute
-	// newFor is how long after its creation a container that cannot be read counts as existing: a video is processed by
-	// then.
+	// newFor is how long after its creation a container that cannot be read is assumed to exist. A video is processed
+	// by then.
 	newFor = 10 * time.Minute
-	// idWait is how long to search for the post id of a published container: a listing may lag by 30 to 60 seconds.
+	// idWait is how long to search for the post id of a published container. A listing may lag by 30 to 60 seconds.
 	idWait = 2 * time.Minute
-	// unreadWait is how long to retry an unreadable listing for that id: most outages of a graph are over by then.
+	// unreadWait is how long to retry a listing that cannot be read while searching for that id. Most graph outages are
+	// over by then.
 	unreadWait = 10 * time.Minute
 	// cacheSize is the maximum number of cached containers.
 	cacheSize = 1000
 )
 
-// ContainerCache holds facts about containers that their graph does not return. It is in memory only: after a restart
-// they are determined again, at the cost of a container or of a minute.
+// ContainerCache holds facts about containers that their graph does not return. It is kept in memory only: after a
+// restart the facts are determined again, at the cost of a container or a minute.
 type ContainerCache struct {
-	// created has an entry for each container that this process created, refused the first refusal of a finished
-	// container, and published the first time that a container was seen published.
+	// created has an entry for each container that this process created. refused has the first time that a finished
+	// container was refused, and published the first time that a container was seen published.
 	created, refused, published *lru.Cache
 }
 
 // createdContainer is a container that this process created.
 type createdContainer struct {
 	at time.Time
-	// unclear reports whether a publishing call for it had an unknown outcome.
+	// unclear reports whether a publishing call for the container had an unknown outcome.
 	unclear bool
 }
 
@@ -46,7 +47,7 @@ func NewContainerCache() *ContainerCache {
 	return &ContainerCache{created: lru.New(cacheSize), refused: lru.New(cacheSize), published: lru.New(cacheSize)}
 }
 
-// recordCreated records the creation of a container.
+// recordCreated records that a container was created.
 func (m *ContainerCache) recordCreated(id string, now time.Time) {
 	m.created.Add(id, createdContainer{at: now})
 }
@@ -64,27 +65,27 @@ func (m *ContainerCache) isNew(id string, now time.Time) bool {
 	return known && now.Sub(c.(createdContainer).at) < newFor //nolint:forcetypeassert // all entries have this type
 }
 
-// isUnpublished reports whether a container is known to be unpublished without an answer of the graph: this process
-// created it recently, and every call for it was refused.
+// isUnpublished reports whether a container is known to be unpublished without asking the graph: this process created
+// it recently, and every call for it was refused.
 func (m *ContainerCache) isUnpublished(id string, now time.Time) bool {
 	c, known := m.created.Get(id)
 	return known && !c.(createdContainer).unclear && m.isNew(id, now) //nolint:forcetypeassert // all entries have this type
 }
 
-// recordRefused records that the graph refused a finished container.
+// recordRefused records that the graph refused to publish a finished container.
 func (m *ContainerCache) recordRefused(id string, now time.Time) {
 	if _, known := m.refused.Get(id); !known {
 		m.refused.Add(id, now)
 	}
 }
 
-// isStuck reports whether a container has been refused for stuckAfter, so that another one has to replace it.
+// isStuck reports whether a container has been refused for stuckAfter and must be replaced.
 func (m *ContainerCache) isStuck(id string, now time.Time) bool {
 	since, known := m.refused.Get(id)
 	return known && now.Sub(since.(time.Time)) >= stuckAfter //nolint:forcetypeassert // all entries have this type
 }
 
-// createdAt returns the creation time of a container; zero if another process created it.
+// createdAt returns when a container was created, or zero if another process created it.
 func (m *ContainerCache) createdAt(id string) time.Time {
 	if c, known := m.created.Get(id); known {
 		return c.(createdContainer).at //nolint:forcetypeassert // all entries have this type
@@ -92,7 +93,7 @@ func (m *ContainerCache) createdAt(id string) time.Time {
 	return time.Time{}
 }
 
-// observePublished records that a container is published, and returns the time since this was first seen.
+// observePublished records that a container is published, and returns how long ago that was first seen.
 func (m *ContainerCache) observePublished(id string, now time.Time) time.Duration {
 	since, known := m.published.Get(id)
 	if !known {

@@ -15,19 +15,19 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Error is a graph's error, from the object "error" of its answer. Its texts are not stored: they are written for
+// Error is a graph's error, from the "error" object in its response. Its texts are not stored: they are written for
 // developers, and some differ between calls.
 type Error struct {
-	// Status is the HTTP status of the answer.
+	// Status is the response's HTTP status.
 	Status int
 	// Code and Subcode identify the error; zero if the graph returned none.
 	Code, Subcode int
-	// Word is an identifier from the error's texts; usually empty.
+	// Word is an identifier found in the error's texts; usually empty.
 	Word string
-	// Transient is the graph's own flag that the same call may succeed later.
+	// Transient is the graph's own flag for errors where the same call may succeed later.
 	Transient bool
 
-	// row is the error's row in the graph's table; nil if it has none.
+	// row is the error's row in the graph's table, or nil if it has none.
 	row *Row
 }
 
@@ -36,8 +36,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("HTTP status %d with code %d, subcode %d, transient %t", e.Status, e.Code, e.Subcode, e.Transient)
 }
 
-// Name returns the name to look the error up by: its code, its subcode if any, and its word if any. It is empty for an
-// error without a code.
+// Name returns the name under which the error is looked up: its code, its subcode if any, and its word if any. It is
+// empty for an error without a code.
 func (e *Error) Name() string {
 	name := ""
 	switch {
@@ -51,7 +51,7 @@ func (e *Error) Name() string {
 	return strings.TrimSpace(name + " " + e.Word)
 }
 
-// Parse parses an unsuccessful answer. If it came from a proxy in front of the graph, only the status is known.
+// Parse parses an unsuccessful response. If it came from a proxy in front of the graph, only the status is known.
 func (t Table) Parse(resp *transport.Response) *Error {
 	said, _ := jsondoc.Decode[struct {
 		Error struct {
@@ -74,15 +74,15 @@ func (t Table) Parse(resp *transport.Response) *Error {
 	return e
 }
 
-// wordBlockedApp is Herald's own name for a match of appBlocked.
+// wordBlockedApp is Herald's own name for errors that match appBlocked.
 const wordBlockedApp = "API access blocked"
 
 // appBlocked detects a blocked app among the permission errors of code 200: "API access blocked." and "API access
-// deactivated. To reactivate, go to the app dashboard." The rest of the answer is identical to the answer for an
-// account without the permission (incident of 2 September 2026: all connections of one app were refused at once).
+// deactivated. To reactivate, go to the app dashboard." The rest of the response is the same as for an account that
+// lacks the permission (incident of 2 September 2026: all connections of one app were refused at once).
 var appBlocked = regexp.MustCompile(`(?i)\bAPI access (?:is )?(?:blocked|deactivated|disabled)\b`)
 
-// threadsWord matches the names that Threads gives some of its errors, such as THREADS_API__LINK_LIMIT_EXCEEDED
+// threadsWord matches the names that Threads gives to some of its errors, such as THREADS_API__LINK_LIMIT_EXCEEDED
 // (Threads API changelog, 22 December 2025).
 var threadsWord = regexp.MustCompile(`\bTHREADS_API__[A-Z_]{1,64}\b`)
 
@@ -90,11 +90,11 @@ var threadsWord = regexp.MustCompile(`\bTHREADS_API__[A-Z_]{1,64}\b`)
 // does not exist, cannot be loaded due to missing permissions, or does not support this operation".
 func (e *Error) Missing() bool { return e.Code == codeInvalid && e.Subcode == subcodeMissing }
 
-// IsUnlisted reports whether the graph's table has no row for the error's code.
+// IsUnlisted reports whether the graph's table has no row for the error.
 func (e *Error) IsUnlisted() bool { return e.row == nil && e.Name() != "" }
 
-// Refusal reports whether the graph certainly did not execute the call: the answer has a documented status and an error
-// object of the graph, and the error concerns the request and not an outage.
+// Refusal reports whether the graph certainly did not execute the call: the response has a documented status and a
+// graph error, and the error is about the request rather than an outage.
 func (e *Error) Refusal() bool {
 	switch e.Status {
 	case http.StatusTooManyRequests:
@@ -106,14 +106,13 @@ func (e *Error) Refusal() bool {
 	}
 }
 
-// Kind is the meaning of an error.
+// Kind is what an error means.
 type Kind string
 
-// The kinds of errors.
 const (
 	// KindOther: any other refusal. Its code does not identify the cause.
 	KindOther Kind = "other"
-	// KindContent: the content is against the rules.
+	// KindContent: the content violates the rules.
 	KindContent Kind = "content"
 	// KindText: the text is at fault.
 	KindText Kind = "text"
@@ -129,25 +128,26 @@ const (
 	KindToken Kind = "token"
 	// KindPermission: a permission is missing.
 	KindPermission Kind = "permission"
-	// KindApp: the app is blocked, and with it every account.
+	// KindApp: the app is blocked, and every account with it.
 	KindApp Kind = "app"
 	// KindPerson: the account is restricted until its owner acts on the platform.
 	KindPerson Kind = "person"
 	// KindLimit: too many calls.
 	KindLimit Kind = "limit"
-	// KindBlocked: the account is blocked from posting for a while, because of its posts or their frequency.
+	// KindBlocked: the account is temporarily blocked from posting, because of what or how often it posted.
 	KindBlocked Kind = "blocked"
-	// KindQuota: the quota of posts within 24 hours is used up.
+	// KindQuota: the quota of posts in 24 hours is used up.
 	KindQuota Kind = "quota"
 	// KindDuplicate: the same content was posted recently.
 	KindDuplicate Kind = "duplicate"
 	// KindUnavailable: the graph has an outage.
 	KindUnavailable Kind = "unavailable"
-	// KindNonsense: the answer is not an error of a graph.
+	// KindNonsense: the response is not a graph error.
 	KindNonsense Kind = "nonsense"
 )
 
-// OfRequest reports whether errors of a kind concern the request itself, and not the account, its token or an outage.
+// OfRequest reports whether errors of this kind are about the request itself, and not about the account, its token or
+// an outage.
 func (k Kind) OfRequest() bool {
 	switch k {
 	case KindOther, KindContent, KindText, KindFile, KindMedia, KindLost, KindNotReady:
@@ -157,7 +157,7 @@ func (k Kind) OfRequest() bool {
 	return false
 }
 
-// prevails reports whether errors of a kind are refusals even if the graph flags them as transient.
+// prevails reports whether errors of this kind are refusals even if the graph flags them as transient.
 func (k Kind) prevails() bool {
 	switch k {
 	case KindContent, KindPerson, KindBlocked, KindQuota, KindDuplicate, KindToken, KindLimit:
@@ -179,7 +179,7 @@ const (
 // unavailableCodes are outages of the graph, whatever the subcode.
 var unavailableCodes = []int{-2, -1, 1, 2}
 
-// Kind returns the kind of the error: the kind of its row, unless the graph reports an outage.
+// Kind returns the error's kind: that of its row, unless the graph reports an outage.
 func (e *Error) Kind() Kind {
 	switch {
 	case e.row != nil && e.row.Kind.prevails():
@@ -198,7 +198,7 @@ func (e *Error) Kind() Kind {
 }
 
 // isAppWide reports whether an error is a limit or a block of the app, and so applies to all of its accounts. The code
-// alone does not suffice: 4/2207051 concerns one account that is suspected of spam.
+// alone is not enough: 4/2207051 is about one account suspected of spam.
 func (e *Error) isAppWide() bool {
 	kind := e.Kind()
 	return kind == KindApp || kind == KindLimit && (e.Code == codeAppLimit || e.Code == codeApplicationLimit)

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 )
 
-// FuzzUsage checks that for any rate limits in an answer, waits are bounded and no count is negative.
+// FuzzUsage checks that waits are bounded and no count is negative, whatever rate limits a response contains.
 func FuzzUsage(f *testing.F) {
 	f.Add(`{"call_count":28,"total_time":"25","total_cputime":101}`, `{"1":[{"call_count":100,"estimated_time_to_regain_access":19}]}`)
 	f.Add(`{"call_count":-1}`, `{"1":[{"estimated_time_to_regain_access":99999999999}]}`)
@@ -33,8 +33,8 @@ func FuzzUsage(f *testing.F) {
 	})
 }
 
-// FuzzAnswer checks that any error is parsed without a panic, that ids are valid, and that the query for a next page
-// never contains a token.
+// FuzzAnswer checks that parsing never panics, that ids are valid, and that the query for the next page never contains
+// a token.
 func FuzzAnswer(f *testing.F) {
 	f.Add(400, `{"error":{"code":190,"error_subcode":463,"message":"x"}}`, "https://graph.example/v1/1/posts?after=a&access_token=secret")
 	f.Add(500, `{"error":{"code":"4","is_transient":"true"}}`, "%zz")

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package meta calls Meta's graphs (Facebook, Instagram and Threads) and implements their common parts: errors and
-// limits, listings, and the containers that two of them publish. The differences are in the packages of the platforms.
+// Package meta calls Meta's graphs (Facebook, Instagram and Threads) and implements what they share: errors and limits,
+// listings, and the containers that two of them publish. The differences are in the platforms' packages.
 package meta
 
 import (
@@ -23,7 +23,7 @@ import (
 const (
 	// ReadTimeout bounds calls that only read.
 	ReadTimeout = 10 * time.Second
-	// PermalinkTimeout bounds reading the permalink of a new post, because the post's id is not stored until then.
+	// PermalinkTimeout bounds reading a new post's permalink, because the post's id is not stored until then.
 	PermalinkTimeout = 3 * time.Second
 )
 
@@ -34,22 +34,22 @@ type Graph struct {
 	Version string
 	// Clock is the clock for limits, token expiry and polling.
 	Clock clock.Clock
-	// Errors is the platform's table of errors.
+	// Errors is the platform's error table.
 	Errors Table
-	// Kinds overrides the default classifications for this platform. The Error of a table row takes precedence.
+	// Kinds overrides the platform's default classifications. The Error of a table row takes precedence.
 	Kinds map[Kind]platforms.Error
 }
 
-// VersionedPath returns a path below the API version.
+// VersionedPath returns a path under the API version.
 func (g *Graph) VersionedPath(rest string) string { return "/" + g.Version + rest }
 
-// AccountPath returns a path below an account.
+// AccountPath returns a path under an account.
 func (g *Graph) AccountPath(account *platforms.Account, rest string) string {
 	return g.VersionedPath("/" + url.PathEscape(account.ID) + "/" + rest)
 }
 
-// Call makes a repeatable call and returns the body of a success. about is the subject of the call, for messages. A
-// call with a body must use a path of an account.
+// Call makes a repeatable call and returns the body of a successful response. about is what the call is about, for
+// messages. A call with a body must use a path under an account.
 func (g *Graph) Call(ctx context.Context, call client.Call, about string) ([]byte, *Failure) {
 	resp, err := g.Do(ctx, call)
 	if err != nil {
@@ -65,14 +65,15 @@ func (g *Graph) Call(ctx context.Context, call client.Call, about string) ([]byt
 	}
 }
 
-// Get reads the object at a path below the API version. An answer that is not a JSON object is decoded as an empty one.
+// Get reads the object at a path under the API version. A response that is not a JSON object is decoded as an empty
+// one.
 func Get[T any](ctx context.Context, g *Graph, action, path string, token platforms.Token) (T, *Failure) {
 	body, bad := g.Call(ctx, client.Call{Action: action, Path: g.VersionedPath(path), Token: token.Access, Timeout: ReadTimeout}, ThePost)
 	v, _ := jsondoc.Decode[T](body)
 	return v, bad
 }
 
-// Publish makes the publishing call, once, and also returns the body of its answer.
+// Publish makes the publishing call, once, and also returns the body of the response.
 func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result, []byte) {
 	resp, err := g.Do(ctx, call)
 	if err != nil {
@@ -81,7 +82,7 @@ func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result
 	return g.resultWithLimits(resp, CreatedID), resp.Body
 }
 
-// PublishAs is Publish for a call whose answer does not contain the post's id. idOf returns the post's id if the body
+// PublishAs is Publish for a call whose response does not contain the post's id. idOf returns the post's id if the body
 // confirms the call.
 func (g *Graph) PublishAs(ctx context.Context, call client.Call, idOf func(body []byte) string) platforms.Result {
 	resp, err := g.Do(ctx, call)
@@ -91,14 +92,14 @@ func (g *Graph) PublishAs(ctx context.Context, call client.Call, idOf func(body 
 	return g.resultWithLimits(resp, idOf)
 }
 
-// resultWithLimits returns the result of the publishing call, with the rate limits from its answer.
+// resultWithLimits returns the result of the publishing call, with the rate limits from the response.
 func (g *Graph) resultWithLimits(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
 	result := g.ResultOf(resp, idOf)
 	result.RateLimits = ParseUsage(resp.Header).rateLimits(g.Clock.Now())
 	return result
 }
 
-// CreatedID returns the id in the answer to a call that creates an object; "" if there is none.
+// CreatedID returns the id in the response to a call that creates an object, or "" if there is none.
 func CreatedID(body []byte) string {
 	made, _ := jsondoc.Decode[struct {
 		ID jsondoc.Text `json:"id"`
@@ -109,7 +110,7 @@ func CreatedID(body []byte) string {
 	return ""
 }
 
-// ResultOf returns the result of the publishing call from its answer. idOf is as in PublishAs.
+// ResultOf returns the result of the publishing call from the response. idOf is as in PublishAs.
 func (g *Graph) ResultOf(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		if id := idOf(resp.Body); id != "" {
@@ -122,15 +123,15 @@ func (g *Graph) ResultOf(resp *transport.Response, idOf func(body []byte) string
 	case !bad.GraphError.Refusal():
 		return g.InDoubt(resp.Status, bad.GraphError)
 	case bad.Class == platforms.ClassDuplicate:
-		// It may repeat this very post, from a call whose answer was lost.
+		// It may be a duplicate of this very post, published by a call whose response was lost.
 		return platforms.Result{Outcome: platforms.Unknown, Err: bad.Error}
 	default:
 		return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}
 	}
 }
 
-// ThePost is the default subject of a call, for messages.
+// ThePost is what a call is about by default, for messages.
 const ThePost = "the post"
 
-// TheFile returns a file as the subject of a call.
+// TheFile names a file as what a call is about.
 func TheFile(file *platforms.File) string { return fmt.Sprintf("the file %q", file.Name) }

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// page is one page of a listing. Data is nil if the answer has none.
+// page is one page of a listing. Data is nil if the response has none.
 type page[E any] struct {
 	Data   []E `json:"data"`
 	Paging struct {
@@ -28,9 +28,8 @@ type page[E any] struct {
 	} `json:"paging"`
 }
 
-// List reads a listing of an account from the page of a query to its end, at most maxPages pages, and passes each entry
-// to add, which reports whether the entry is valid. If List returns an error, the entries that add received must be
-// discarded.
+// List reads an account's listing from the query's page to the end, at most maxPages pages, and passes each entry to
+// add, which reports whether the entry is valid. If List returns an error, the entries passed to add must be discarded.
 func List[E any](ctx context.Context, g *Graph, path string, query url.Values, token platforms.Token, maxPages int, add func(E) bool) *platforms.Error {
 	for range maxPages {
 		page, bad := Get[page[E]](ctx, g, "list", path+"?"+query.Encode(), token)
@@ -52,9 +51,9 @@ func List[E any](ctx context.Context, g *Graph, path string, query url.Values, t
 	return g.TooManyPages()
 }
 
-// following returns the query of the next page; nil after the last one. Not every listing links to its next page:
-// listings of Threads are documented with cursors only (Threads API, "Retrieve a list of all a user's threads"), so a
-// full page is followed by its cursor.
+// following returns the next page's query, or nil after the last one. Not every listing links to its next page: Threads
+// documents its listings with cursors only (Threads API, "Retrieve a list of all a user's threads"), so a full page is
+// followed by its cursor.
 func (p *page[E]) following(query url.Values) url.Values {
 	if next := nextPage(p.Paging.Next.String()); next != nil {
 		return next
@@ -68,12 +67,11 @@ func (p *page[E]) following(query url.Values) url.Values {
 	return nil
 }
 
-// secrets are the query parameters that a graph adds to the address of the next page and that must not be part of a
-// URL.
+// secrets are the query parameters that a graph adds to the next page's URL and that must not be part of a URL.
 var secrets = []string{"access_token", "appsecret_proof"}
 
-// nextPage returns the query of the next page, without the token that the graph adds; nil on the last page, and never
-// nil before it. Only the query is used: the host of the link is not trusted with a token.
+// nextPage returns the next page's query without the token that the graph adds. It is nil on the last page and never
+// nil before it. Only the query is used: the link's host is not trusted with a token.
 func nextPage(next string) url.Values {
 	if next == "" {
 		return nil
@@ -89,7 +87,8 @@ func nextPage(next string) url.Values {
 	return query
 }
 
-// ParseTime parses a graph's time, with or without a colon in the offset, to the second; zero if it is malformed.
+// ParseTime parses a graph's time, with or without a colon in the offset, to the second. It returns zero if the time is
+// malformed.
 func ParseTime(s jsondoc.Text) time.Time {
 	for _, layout := range []string{"2006-01-02T15:04:05-0700", time.RFC3339} {
 		if at, err := time.Parse(layout, s.String()); err == nil {
@@ -99,8 +98,8 @@ func ParseTime(s jsondoc.Text) time.Time {
 	return time.Time{}
 }
 
-// SameText reports whether a listed text equals the sent one: graphs may trim it, change whitespace, and compose
-// letters.
+// SameText reports whether a listed text equals the one that was sent. Graphs may trim it, change whitespace, and
+// compose letters.
 func SameText(sent string, listed jsondoc.Text) bool {
 	want := text.Fold(sent)
 	return want != "" && want == text.Fold(listed.String())
@@ -111,14 +110,14 @@ func SameCaption(sent string, listed jsondoc.Text) bool {
 	return SameText(sent, listed) || strings.TrimSpace(sent+listed.String()) == ""
 }
 
-// ValidID reports whether a string can be an id of a graph and a segment of a path: digits, and the "_" between the ids
-// of a Page and its post.
+// ValidID reports whether a string can be a graph's id and a path segment: digits, and the "_" between the ids of a
+// Page and its post.
 func ValidID(id string) bool { return idForm.MatchString(id) }
 
 var idForm = regexp.MustCompile(`^[0-9_]{1,64}$`)
 
-// IsObjectID reports whether user input may be the id of a post of Instagram or Threads: a number with too many digits
-// to be typed by chance.
+// IsObjectID reports whether user input may be the id of an Instagram or Threads post: a number with too many digits to
+// be typed by chance.
 func IsObjectID(id string) bool { return objectIDForm.MatchString(id) }
 
 var objectIDForm = regexp.MustCompile(`^[0-9]{10,20}$`)

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// pagesPerCall and mostPageCalls limit the number of Pages that are read for a person to 1000.
+	// pagesPerCall and mostPageCalls limit the number of Pages read for one person to 1000.
 	pagesPerCall  = "100"
 	mostPageCalls = 10
 )
 
-// Page is a Page of a person, with its token.
+// Page is one of a person's Pages, with its token.
 type Page struct {
 	Account
 
@@ -28,13 +28,13 @@ type Page struct {
 }
 
 // mayPost reports whether the person has one of the tasks that allow posting as the Page (Pages API, "Overview",
-// Tasks). A Page without tasks in the answer is accepted.
+// Tasks). A Page whose tasks the response omits is accepted.
 func (p *Page) mayPost() bool {
 	return len(p.Tasks) == 0 || slices.Contains(p.Tasks, "CREATE_CONTENT") || slices.Contains(p.Tasks, "MANAGE")
 }
 
-// Pages lists the Pages that a person may post to, with their tokens. fields are the requested fields of each Page.
-// readOnly counts the Pages that the person may not post to.
+// Pages lists the Pages to which a person may post, with their tokens. fields are the fields to request for each Page.
+// readOnly counts the Pages to which the person may not post.
 func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string) (pages []Page, readOnly int, err error) {
 	query := url.Values{"fields": {fields}, "limit": {pagesPerCall}}
 	for range mostPageCalls {
@@ -62,14 +62,14 @@ func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string)
 	return pages, readOnly, nil
 }
 
-// pageToken returns the token of a Page. It was derived from a long-lived token, so it does not expire (Facebook Login,
+// pageToken returns the Page's token. It was derived from a long-lived token, so it does not expire (Facebook Login,
 // "Long-Lived Access Tokens").
 func (p *Page) pageToken(scopes string) platforms.Token {
 	return platforms.Token{Access: p.Token.String(), Scopes: scopes}
 }
 
-// Choices returns the accounts of Pages, with the tokens of the Pages. accountOf returns the account of a Page, nil for
-// none; none is the error if no Page has one.
+// Choices returns the accounts of the given Pages, with the Pages' tokens. accountOf returns a Page's account, or nil
+// if it has none. none is the error to return if no Page has one.
 func (g *Graph) Choices(pages []Page, token platforms.Token, accountOf func(*Page) *Account, none *platforms.Error) ([]platforms.Choice, error) {
 	var choices []platforms.Choice
 	for i := range pages {

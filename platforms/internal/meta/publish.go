@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/listing"
 )
 
-// Publish makes the prepared container of a job visible by one call.
+// Publish makes a job's prepared container visible with one call.
 func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if !ValidID(job.Checkpoint) {
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "the post was not prepared")}
@@ -39,11 +39,11 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 	return result
 }
 
-// doubleCheck reads the container after a refusal that may concern it: graphs also refuse to publish a container that
-// an earlier call has published, and document no error for that. The container's state decides whether the same one is
-// published again. The refusal is final only if the state shows that the container is not published; otherwise the
-// outcome is unknown. For a refusal that concerns the account no state is read here: Lookup, which follows every
-// refusal, reads it once.
+// doubleCheck reads the container after a refusal that may be about it, because graphs also refuse to publish a
+// container that an earlier call has published, and document no error for that. The container's state decides whether
+// the same one is published again. The refusal is final only if the state shows that the container is not published;
+// otherwise the outcome is unknown. After a refusal that is about the account, the state is not read here: Lookup,
+// which follows every refusal, reads it once.
 func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refused *platforms.Result) {
 	said, ok := errors.AsType[*Error](refused.Err.Err)
 	if !ok || !said.Kind().OfRequest() {
@@ -62,17 +62,17 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 	case passes && found == StateFinished:
 		c.Cache.recordRefused(job.Checkpoint, c.Clock.Now())
 	case found != StateFinished && found != StateInProgress && refused.Err.Class == platforms.ClassPermanent:
-		// The container ended unpublished, which a new one fixes, or the graph does not show it yet.
+		// The container ended up unpublished, which a new one fixes, or the graph does not show it yet.
 		c.notYet(refused.Err)
 	}
 }
 
-// notYet changes a refusal into a transient error: the same container may be published later.
+// notYet turns a refusal into a transient error: the same container may be published later.
 func (c *Containers) notYet(e *platforms.Error) {
 	e.Class, e.Subject, e.Problem, e.Remedy = platforms.ClassTransient, "", c.Name+" cannot publish the post yet", ""
 }
 
-// permalink reads the permalink and the time of a post. Without an answer both are empty; the post is published anyway.
+// permalink reads a post's permalink and time. If there is no response, both are empty; the post is published anyway.
 func (c *Containers) permalink(ctx context.Context, job *platforms.Job, id string) (string, time.Time) {
 	body, _ := c.Call(ctx, client.Call{
 		Action: "permalink", Path: c.VersionedPath("/" + url.PathEscape(id) + "?fields=id,permalink,timestamp"), Token: job.Account.Token.Access,
@@ -88,10 +88,10 @@ type Post struct {
 	Timestamp jsondoc.Text `json:"timestamp"`
 	Permalink jsondoc.Text `json:"permalink"`
 	MediaType jsondoc.Text `json:"media_type"`
-	// Caption and ProductType exist on Instagram only.
+	// Caption and ProductType exist only on Instagram.
 	Caption     jsondoc.Text `json:"caption"`
 	ProductType jsondoc.Text `json:"media_product_type"`
-	// Text, IsReply and RepliedTo exist on Threads only.
+	// Text, IsReply and RepliedTo exist only on Threads.
 	Text      jsondoc.Text `json:"text"`
 	IsReply   jsondoc.Flag `json:"is_reply"`
 	RepliedTo struct {
@@ -100,7 +100,7 @@ type Post struct {
 }
 
 const (
-	// pageSize is the maximum page size of the listings.
+	// pageSize is the listings' maximum page size.
 	pageSize = 100
 	// MaxPages bounds one lookup: an account may publish 250 posts in 24 hours.
 	MaxPages = 32
@@ -108,14 +108,14 @@ const (
 
 // Listing describes the listing that contains a job's post.
 type Listing struct {
-	// Edge is the last segment of the account's path, and Fields the requested fields of each post.
+	// Edge is the last path segment, under the account. Fields are the fields to request for each post.
 	Edge, Fields string
 	// Same reports whether a listed post has the job's content.
 	Same func(*Post) bool
 }
 
 // Lookup reads the state of the job's container and, if it is published, finds its post in the account's listing. Only
-// the container's state proves absence; without a container, or if the graph does not show it, only the listing is
+// the container's state proves absence. If there is no container, or the graph does not show it, only the listing is
 // searched.
 func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listing) (platforms.LookupResult, error) {
 	if ValidID(job.Checkpoint) {
@@ -140,13 +140,13 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 	return matches.Result(), nil
 }
 
-// findPublished finds the post of a published container. The outcome is certain, so only the post's id is missing. If
-// the listing does not contain the post for idWait, contains several candidates, or cannot be read for unreadWait, the
-// post is reported without an id: a wrong id would be worse. A tree needs the id, because the next card replies to it:
-// without an id its outcome is unknown.
+// findPublished finds the post of a published container. The outcome is certain; only the post's id is missing. If the
+// post is missing from the listing for idWait, if there are several candidates, or if the listing cannot be read for
+// unreadWait, the post is reported without an id, because a wrong id would be worse. A tree needs the id, since the
+// next card replies to it: without one, its outcome is unknown.
 //
-// Meta's references call the listed time the "creation date" of a post and do not define whether this is the creation
-// of its container. If no newer post is listed, one as old as the container is therefore the post.
+// Meta's references call the listed time a post's "creation date" and do not say whether that means when its container
+// was created. If no newer post is listed, one as old as the container is therefore taken to be the post.
 func (c *Containers) findPublished(ctx context.Context, job *platforms.Job, where Listing) (platforms.LookupResult, error) {
 	now := c.Clock.Now()
 	known := c.Cache.observePublished(job.Checkpoint, now)
@@ -166,7 +166,7 @@ func (c *Containers) findPublished(ctx context.Context, job *platforms.Job, wher
 	case !isTree && (bad == nil && waited || known >= unreadWait):
 		return platforms.LookupResult{Matches: 1, Certain: true}, nil
 	case bad != nil:
-		// The post is published, whatever the error of the listing.
+		// The post is published, whatever error the listing returned.
 		unread := *bad
 		unread.Class = platforms.ClassUnknown
 		return platforms.LookupResult{}, &unread

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// newContainers returns a graph that publishes in two steps, on a test server, with a clock that the test moves.
+// newContainers returns a graph that publishes in two steps, on a test server, with a clock that the test advances.
 func newContainers(t *testing.T, answer http.HandlerFunc) (*Containers, recorder.Clock) {
 	t.Helper()
 	server := recorder.Start(t, answer)
@@ -34,15 +34,15 @@ func newContainers(t *testing.T, answer http.HandlerFunc) (*Containers, recorder
 }
 
 const (
-	// unread is the answer for a container that the graph does not show.
+	// unread is the response for a container that the graph does not show.
 	unread = `{"error":{"code":100,"error_subcode":33}}`
-	// invalid and notYet are refusals that a container may get even if it is already published.
+	// invalid and notYet are refusals that may also occur for a container that is already published.
 	invalid = `{"error":{"code":100}}`
 	notYet  = `{"error":{"code":24}}`
 )
 
-// TestDoubleCheck makes a graph refuse to publish a container that an earlier call, whose answer was lost, may have
-// published. The refusal must stay only if the graph's state shows that the container is not published.
+// TestDoubleCheck makes a graph refuse to publish a container that an earlier call, whose response was lost, may have
+// published. The refusal may stand only if the graph's state shows that the container is not published.
 func TestDoubleCheck(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -76,8 +76,8 @@ func TestDoubleCheck(t *testing.T) {
 	}
 }
 
-// TestDoubleCheckOfTheUnread makes a graph show none of its containers, as Instagram did for days, and refuse to
-// publish one. A process that created it, and has the answers to all calls for it, does not need its state.
+// TestDoubleCheckOfTheUnread makes a graph hide all of its containers, as Instagram did for days, and refuse to publish
+// one. A process that created the container and received the responses to all calls for it does not need its state.
 func TestDoubleCheckOfTheUnread(t *testing.T) {
 	lost := recorder.HangUp
 	refused := recorder.Respond(400, invalid)

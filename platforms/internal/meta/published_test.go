@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// TestPublishedContainer looks up the post of a container in the state PUBLISHED. The outcome is certain; only the
-// post's id is missing.
+// TestPublishedContainer looks up the post of a container in state PUBLISHED. The outcome is certain; only the post's
+// id is missing.
 func TestPublishedContainer(t *testing.T) {
 	const gone = "gone"
 	listed := func(ids ...string) string {
@@ -44,7 +44,7 @@ func TestPublishedContainer(t *testing.T) {
 		// job's SearchFrom is five minutes before noon, and its container was created an hour before noon.
 		posts    string
 		category v1alpha1.Category
-		// first and later are the results of the first lookup, and of the one after the wait.
+		// first and later are the results of the first lookup and of the one after the wait.
 		first, later platforms.LookupResult
 	}{
 		"listed":              {"its id is known at once", listed("1 2"), v1alpha1.CategoryText, posted("1", 2), posted("1", 2)},
@@ -101,8 +101,8 @@ func TestPublishedContainer(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfThePublished makes a graph publish a container and refuse the call: for every error code, the following
-// lookup must find the post.
+// TestRefusalsOfThePublished makes a graph publish a container and yet refuse the call. For every error code, the
+// following lookup must find the post.
 func TestRefusalsOfThePublished(t *testing.T) {
 	for i := range shared {
 		row := &shared[i]

@@ -14,7 +14,7 @@ import (
 )
 
 // First reads the first page of an account's listing, which has the newest entries first (Graph API, "Paginated
-// Results"). limit bounds the page.
+// Results"). limit is the page size.
 func First[E any](ctx context.Context, g *Graph, path string, which platforms.Recent, limit int, fields string, token platforms.Token) ([]E, error) {
 	query := url.Values{
 		"fields": {fields},

@@ -10,19 +10,19 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Row is one error of a graph: its name and its classification.
+// Row is one of a graph's errors: its name and its classification.
 type Row struct {
-	// Code identifies the error, and Last is the end of a range of codes with one meaning.
+	// Code identifies the error. Last is the end of a range of codes with the same meaning.
 	Code, Last int
-	// Subcode refines Code; zero matches every subcode without its own row.
+	// Subcode refines Code. Zero matches every subcode that has no row of its own.
 	Subcode int
-	// Word is an identifier in the message, for errors without their own code.
+	// Word is an identifier in the message, for errors without a code of their own.
 	Word string
-	// Kind is the meaning of the error.
+	// Kind is what the error means.
 	Kind Kind
-	// Meaning describes this code in words; empty if the description of Kind suffices.
+	// Meaning describes this code in words; empty if Kind's description is enough.
 	Meaning string
-	// Error overrides the classification of the kind.
+	// Error overrides the kind's classification.
 	Error *platforms.Error
 	// Retryable reports whether a new container may fix the error, immediately or after Pause.
 	Retryable bool
@@ -31,12 +31,12 @@ type Row struct {
 	Source string
 }
 
-// uniqueSubcodes is the first subcode with the same meaning under every code. Smaller ones are numbered separately for
-// each code ("Handling Errors", Error Subcodes).
+// uniqueSubcodes is the first subcode that has the same meaning under every code. Smaller ones are numbered separately
+// for each code ("Handling Errors", Error Subcodes).
 const uniqueSubcodes = 1_000_000
 
-// names returns how exactly the row matches an error: 3 by a word, 2 by its subcode, 1 by its code alone, and 0 if it
-// does not match.
+// names returns how exactly the row matches an error: 3 for a word, 2 for the subcode, 1 for the code alone, and 0 for
+// no match.
 func (r *Row) names(e *Error) (exactness int) {
 	covered := e.Code == r.Code || e.Code > r.Code && e.Code <= r.Last
 	switch {
@@ -46,7 +46,7 @@ func (r *Row) names(e *Error) (exactness int) {
 		}
 	case r.Subcode != 0:
 		same := r.Subcode == e.Subcode && (covered || r.Subcode >= uniqueSubcodes)
-		// Some answers have such a subcode as their code.
+		// Some responses have such a subcode as their code.
 		if same || r.Subcode >= uniqueSubcodes && r.Subcode == e.Code {
 			return 2
 		}
@@ -56,7 +56,7 @@ func (r *Row) names(e *Error) (exactness int) {
 	return 0
 }
 
-// Name returns the name to look the row up by.
+// Name returns the name under which the row is looked up.
 func (r *Row) Name() string {
 	e := Error{Code: r.Code, Subcode: r.Subcode, Word: r.Word}
 	if r.Last != 0 {
@@ -70,11 +70,10 @@ func (r *Row) Sample() *Error {
 	return &Error{Status: 400, Code: r.Code, Subcode: r.Subcode, Word: r.Word}
 }
 
-// Table lists the errors of a graph. Among rows that match equally well, the first one applies.
+// Table lists a graph's errors. Among rows that match equally well, the first one applies.
 type Table []Row
 
-// find returns the row of an error; nil if the table has none. A nil table is replaced by the errors that all graphs
-// share.
+// find returns an error's row, or nil if the table has none. A nil table stands for the errors that all graphs share.
 func (t Table) find(e *Error) *Row {
 	if t == nil {
 		t = shared
@@ -89,7 +88,7 @@ func (t Table) find(e *Error) *Row {
 	return best
 }
 
-// With returns a table of the given rows and those that all graphs share.
+// With returns a table of the given rows followed by those that all graphs share.
 func With(own ...Row) Table { return append(Table(own), shared...) }
 
 const (
@@ -99,7 +98,7 @@ const (
 	seen = "seen by clients (gitroomhq/postiz-app, Facebook provider)"
 )
 
-// shared are the errors that all graphs have.
+// shared are the errors that all graphs have in common.
 var shared = Table{
 	{Code: -2, Kind: KindUnavailable, Source: "Instagram Platform, \"Error Codes\""},
 	{Code: -1, Kind: KindUnavailable, Source: "Instagram Platform, \"Error Codes\""},

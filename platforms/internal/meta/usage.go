@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// appUsageHeader contains the used share of the app's call budget.
+	// appUsageHeader contains how much of the app's call budget is used.
 	appUsageHeader = "X-App-Usage"
-	// usageHeader contains the used share of a business's limits, and the remaining minutes of its block.
+	// usageHeader contains how much of a business's limits is used, and the minutes until its block ends.
 	usageHeader = "X-Business-Use-Case-Usage"
 )
 
 const (
-	// limitPause and blockPause are the pauses if the graph gives none: calls during a rate limit prolong the block,
+	// limitPause and blockPause are the pauses if the graph gives none. Calls during a rate limit prolong the block,
 	// and daily quotas and penalties last for hours.
 	limitPause = 5 * time.Minute
 	blockPause = time.Hour
 
-	// longestWait is the longest pause that is accepted from a graph: limits count over 24 hours.
+	// longestWait is the longest pause that Herald accepts from a graph. Limits are counted over 24 hours.
 	longestWait = 24 * time.Hour
 )
 
-// Usage is the used share of the call budgets, from an answer.
+// Usage is how much of the call budgets is used, according to a response.
 type Usage struct {
-	// App and Account are percentages of the app's budget and of the account's; -1 if unknown.
+	// App and Account are percentages of the app's and the account's budget; -1 if unknown.
 	App, Account int
-	// RetryAfter is how long the graph refuses calls of the account; zero if it does not.
+	// RetryAfter is how long the graph refuses the account's calls; zero if it does not.
 	RetryAfter time.Duration
 }
 
@@ -49,7 +49,7 @@ type budgets struct {
 // most returns the highest of the percentages.
 func (b budgets) most() int { return max(b.Calls.Int(), b.Time.Int(), b.CPUTime.Int(), 0) }
 
-// ParseUsage parses the headers of an answer, successful or not.
+// ParseUsage parses the headers of a response, successful or not.
 func ParseUsage(h http.Header) Usage {
 	used := Usage{App: -1, Account: -1}
 	if app, ok := jsondoc.Decode[budgets]([]byte(h.Get(appUsageHeader))); ok {
@@ -67,7 +67,7 @@ func ParseUsage(h http.Header) Usage {
 	return used
 }
 
-// RetryAt returns the time of the next allowed call after a temporary kind of error; zero for the other kinds.
+// RetryAt returns when the next call is allowed after a temporary kind of error, or zero for other kinds.
 func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	wait := ParseUsage(h).RetryAfter
 	switch {
@@ -81,8 +81,8 @@ func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	return now.Add(wait)
 }
 
-// quotaLimit returns the rate limit of posts within 24 hours, from the total and the used number. If none remains, it
-// blocks until hold. It returns nil for malformed numbers.
+// quotaLimit returns the rate limit for posts in 24 hours, given the total and the number used. If nothing remains, the
+// limit blocks until hold. It returns nil for malformed numbers.
 func quotaLimit(total, used string, hold time.Time) []platforms.RateLimit {
 	most, err := strconv.Atoi(total)
 	made, err2 := strconv.Atoi(used)
@@ -99,14 +99,14 @@ func quotaLimit(total, used string, hold time.Time) []platforms.RateLimit {
 const (
 	// slowDown is the used percentage above which calls are made less often. Meta recommends this above 90 percent.
 	slowDown = 90
-	// slowDownFor and stopFor are the pauses for an account above slowDown and at 100 percent, if the platform gives
-	// none. The budgets are counted over a sliding window of one hour.
+	// slowDownFor and stopFor are an account's pauses above slowDown and at 100 percent, if the platform gives none.
+	// Budgets are counted over a sliding window of one hour.
 	slowDownFor = time.Minute
 	stopFor     = 5 * time.Minute
 )
 
-// usageLimit returns the rate limit of a call budget, from its used percentage. The graph refuses all calls for the
-// duration shutOut.
+// usageLimit returns the rate limit for a call budget, given its used percentage. shutOut is how long the graph refuses
+// all calls.
 func usageLimit(name string, appWide bool, used int, shutOut time.Duration, now time.Time) platforms.RateLimit {
 	a := platforms.RateLimit{Name: name, Limit: 100, Remaining: min(max(100-used, 0), 100), AppWide: appWide}
 	switch {

@@ -20,15 +20,15 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// Dialog is the consent page of a platform.
+// Dialog is a platform's consent page.
 type Dialog struct {
-	// Name is the platform's name in messages, and Setting its section of the configuration.
+	// Name is the platform's name in messages. Setting is its section of the configuration.
 	Name, Setting string
 	// URL is the page's address without a query.
 	URL string
-	// AppParam is the name of the parameter for the app's id; App is the id.
+	// AppParam is the parameter for the app's id, and App is the id.
 	AppParam, App string
-	// Scopes are requested, joined by Separator, a blank by default. If empty, another parameter determines the scopes.
+	// Scopes are requested, joined by Separator, a space by default. If empty, another parameter determines the scopes.
 	Scopes    []string
 	Separator string
 	// Challenge hashes the PKCE verifier; nil on a platform without PKCE.
@@ -66,13 +66,13 @@ func S256(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// S256Hex is TikTok's variant of S256, with the hash in hexadecimal digits (TikTok, "Login Kit for Desktop").
+// S256Hex is TikTok's variant of S256: the hash is in hexadecimal (TikTok, "Login Kit for Desktop").
 func S256Hex(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return hex.EncodeToString(sum[:])
 }
 
-// Exchange exchanges a code for a token with a refresh token. An answer without scopes has granted the requested ones
+// Exchange exchanges a code for a token with a refresh token. A response without scopes has granted the requested ones
 // (RFC 6749, section 5.1). Errors are *platforms.Error.
 func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested string, needs RequiredScopes) (platforms.Token, error) {
 	resp, said, err := e.call(ctx, "exchange", url.Values{
@@ -98,8 +98,8 @@ func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested 
 	return token, nil
 }
 
-// classifyCodeError classifies an error of the endpoint for a code. Platforms use different error codes, so the
-// description is searched for the code or the verifier if the error is not invalid_grant.
+// classifyCodeError classifies the endpoint's error for a code. Error codes differ between platforms, so unless the
+// error is invalid_grant, the description is searched for the code or the verifier.
 func (e *Endpoint) classifyCodeError(resp *transport.Response, code, description string) *platforms.Error {
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized || e.AnyStatus && resp.Status == http.StatusOK
@@ -115,7 +115,8 @@ func (e *Endpoint) classifyCodeError(resp *transport.Response, code, description
 	}
 }
 
-// ExchangeUnanswered is the error for a code exchange without an answer. If the call was sent, the code may be used up.
+// ExchangeUnanswered is the error for a code exchange without a response. If the call was sent, the code may be used
+// up.
 func ExchangeUnanswered(c *client.Client, err error) *platforms.Error {
 	failure := c.Unanswered(err)
 	if !client.NotSent(err) {

@@ -44,7 +44,6 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestExchange tests the answers of token endpoints.
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	const code, verifier, secret = "the-code", "the-verifier", "the-secret"

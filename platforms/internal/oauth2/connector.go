@@ -14,7 +14,7 @@ import (
 type Connector struct {
 	Dialog Dialog
 	Tokens Endpoint
-	// Required are the scopes without which no account is connected.
+	// Required are the scopes that an account must grant to be connected.
 	Required RequiredScopes
 }
 
@@ -28,14 +28,14 @@ func (c *Connector) Exchange(ctx context.Context, code platforms.Code) (platform
 	return c.Tokens.Exchange(ctx, code, c.Dialog.Requested(), c.Required)
 }
 
-// Refresh renews the access token. TikTok and X return a new refresh token each time, and the old one becomes invalid;
+// Refresh renews the access token. TikTok and X return a new refresh token each time, which invalidates the old one;
 // Google keeps it.
 func (c *Connector) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	return c.Tokens.Refresh(ctx, token)
 }
 
-// FormApp returns a function for Endpoint.App that returns the app with its id, in the parameter idParam, and its
-// secret in the form.
+// FormApp returns a function for Endpoint.App. It sends the app's id, in the parameter idParam, and its secret in the
+// form.
 func FormApp(c *platforms.Config, idParam string) func() App {
 	return func() App {
 		form := url.Values{idParam: {c.ClientID}}

@@ -23,9 +23,9 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Endpoint is the token endpoint of a platform.
+// Endpoint is a platform's token endpoint.
 type Endpoint struct {
-	// Client calls the endpoint. Its Name is the issuer of tokens in messages.
+	// Client calls the endpoint. Its Name is the token issuer in messages.
 	client.Client
 	// Path is the endpoint's path.
 	Path string
@@ -33,28 +33,28 @@ type Endpoint struct {
 	App func() App
 	// Timeout bounds the call.
 	Timeout time.Duration
-	// Clock is the base for the expiry of new tokens.
+	// Clock is what the expiry of new tokens is based on.
 	Clock clock.PassiveClock
-	// Dead is the error for an invalid refresh token, and NoRefresh the error for a missing one. The default for
-	// NoRefresh is a generic error with Dead's remedy.
+	// Dead is the error for an invalid refresh token, and NoRefresh the one for a missing refresh token. NoRefresh
+	// defaults to a generic error with Dead's remedy.
 	Dead, NoRefresh platforms.Error
-	// IsDead reports whether a platform-specific error, given by its code and its description, means Dead. Nil on a
+	// IsDead reports whether a platform-specific error, given by its code and description, means Dead. It is nil on a
 	// platform that uses invalid_grant.
 	IsDead func(code, description string) bool
-	// AnyStatus reports whether the endpoint returns errors with any HTTP status, including 200; otherwise only with
+	// AnyStatus reports whether the endpoint returns errors with any HTTP status, including 200, rather than only with
 	// 400 and 401.
 	AnyStatus bool
-	// Refused classifies an answer that is not an OAuth error of the endpoint.
+	// Refused classifies a response that is not an OAuth error from the endpoint.
 	Refused func(resp *transport.Response, code string) *platforms.Error
 }
 
-// App identifies an app: by form fields, or, if Secret is set, by ID and Secret in the Authorization header.
+// App identifies an app: by form fields or, if Secret is set, by ID and Secret in the Authorization header.
 type App struct {
 	Form       url.Values
 	ID, Secret string
 }
 
-// answer is a response of the endpoint.
+// answer is a response from the endpoint.
 type answer struct {
 	Error        jsondoc.Text `json:"error"`
 	Description  jsondoc.Text `json:"error_description"`
@@ -62,7 +62,7 @@ type answer struct {
 	RefreshToken jsondoc.Text `json:"refresh_token"`
 	Scope        jsondoc.Text `json:"scope"`
 	ExpiresIn    jsondoc.Text `json:"expires_in"`
-	// TikTok and Google use different names for the lifetime of the refresh token.
+	// TikTok and Google use different names for the refresh token's lifetime.
 	RefreshExpiresIn      jsondoc.Text `json:"refresh_expires_in"`
 	RefreshTokenExpiresIn jsondoc.Text `json:"refresh_token_expires_in"`
 }
@@ -86,7 +86,7 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 	}
 }
 
-// call sends a form with the app's credentials to the endpoint, once. Errors are *transport.Error.
+// call sends the endpoint a form with the app's credentials, once. Errors are *transport.Error.
 func (e *Endpoint) call(ctx context.Context, action string, form url.Values) (*transport.Response, answer, error) {
 	call := client.Call{Action: action, Path: e.Path, Timeout: e.Timeout}
 	app := e.App()
@@ -105,12 +105,12 @@ func (e *Endpoint) call(ctx context.Context, action string, form url.Values) (*t
 	return resp, said, nil
 }
 
-// failed reports whether an answer is an error.
+// failed reports whether a response is an error.
 func (e *Endpoint) failed(resp *transport.Response, said answer) bool {
 	return resp.Status != http.StatusOK || e.AnyStatus && said.Error != ""
 }
 
-// ParseToken parses the success response that arrived at now. Missing fields keep their old values. Errors are
+// ParseToken parses a successful response that arrived at now. Missing fields keep their old values. Errors are
 // *platforms.Error.
 func ParseToken(c *client.Client, body []byte, old platforms.Token, now time.Time) (platforms.Token, error) {
 	said, _ := jsondoc.Decode[answer](body)
@@ -133,7 +133,7 @@ func ParseToken(c *client.Client, body []byte, old platforms.Token, now time.Tim
 	return token, nil
 }
 
-// classify classifies an error of the endpoint (RFC 6749, section 5.2).
+// classify classifies an error from the endpoint (RFC 6749, section 5.2).
 func (e *Endpoint) classify(resp *transport.Response, code, description string) *platforms.Error {
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)

@@ -10,15 +10,15 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Scopes splits a list of scopes, which some platforms separate by commas.
+// Scopes splits a list of scopes, which some platforms separate with commas.
 func Scopes(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
-// RequiredScopes are the scopes that an account must grant: one of each entry.
+// RequiredScopes are the scopes that an account must grant: at least one from each entry.
 type RequiredScopes [][]string
 
-// Check returns an error that names the missing scopes; nil if none is missing. The parameter name is the platform's.
+// Check returns an error that names the missing scopes, or nil if none is missing. name is the platform's name.
 func (n RequiredScopes) Check(name, granted string) *platforms.Error {
 	given := Scopes(granted)
 	var missing []string

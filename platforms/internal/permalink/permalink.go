@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permalink parses addresses of posts as users copy them.
+// Package permalink parses post addresses as users copy them.
 package permalink
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Sites are the domains of the platforms. Parse refuses an address on the site of another platform. Only the path of an
-// address on an unknown host is checked, because the address of a platform is configurable.
+// Sites are the platforms' domains. Parse rejects an address on another platform's site. On an unknown host only the
+// path is checked, because a platform's address is configurable.
 const (
 	X         = "x.com"
 	Twitter   = "twitter.com"
@@ -28,22 +28,22 @@ const (
 
 var all = []string{X, Twitter, Threads, ThreadsOf, Instagram, Facebook, FB, FBWatch, TikTok, YouTube, YouTuBe}
 
-// Address is the address of a page.
+// Address is a page's address.
 type Address struct {
 	// Host has no "www." prefix.
 	Host string
-	// Parts are the segments of the path: at least one, which may be empty.
+	// Parts are the path's segments. There is at least one, which may be empty.
 	Parts []string
 	Query url.Values
 
 	scheme, host string
 }
 
-// IsAddress reports whether the input is an address and not an id.
+// IsAddress reports whether the input is an address rather than an id.
 func IsAddress(entered string) bool { return strings.Contains(entered, "/") }
 
-// Parse parses an address with or without its scheme, which browsers hide. It returns false for invalid input, and for
-// an address on another platform's site, not listed in own.
+// Parse parses an address, with or without the scheme, which browsers hide. It returns false for invalid input, and for
+// addresses on a platform's site that own does not list.
 func Parse(entered string, own ...string) (Address, bool) {
 	entered = strings.TrimSpace(entered)
 	if !strings.Contains(entered, "://") {
@@ -61,7 +61,7 @@ func Parse(entered string, own ...string) (Address, bool) {
 	return Address{Host: host, Parts: strings.Split(strings.Trim(u.Path, "/"), "/"), Query: u.Query(), scheme: u.Scheme, host: u.Host}, true
 }
 
-// After returns the segment of the path that follows the first of the given names; "" if there is none.
+// After returns the path segment that follows the first of the given names, or "" if there is none.
 func (a *Address) After(names ...string) string {
 	for i, part := range a.Parts[:len(a.Parts)-1] {
 		if slices.Contains(names, part) {
@@ -71,10 +71,10 @@ func (a *Address) After(names ...string) string {
 	return ""
 }
 
-// Last returns the last segment of the path.
+// Last returns the path's last segment.
 func (a *Address) Last() string { return a.Parts[len(a.Parts)-1] }
 
-// URL returns the address without query parameters other than the given ones, which identify the post.
+// URL returns the address without query parameters, except for the given ones, which identify the post.
 func (a *Address) URL(parameters ...string) string {
 	kept := url.Values{}
 	for _, name := range parameters {

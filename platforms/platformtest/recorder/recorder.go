@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
+// Request is a recorded request.
 type Request struct {
 	// Method and Path are the request's; Path excludes the query.
 	Method, Path string

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// Want is the expected classification of an error.
+// Want is an error's expected classification.
 type Want struct {
 	Class   platforms.Class
 	Subject platforms.Subject
@@ -28,7 +28,7 @@ type Want struct {
 	Waits bool
 }
 
-// Wants that many rows share.
+// Wants shared by many rows.
 var (
 	Reconnect  = Want{Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount}
 	Restricted = Want{Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount, Waits: true}
@@ -43,7 +43,7 @@ var (
 	BadFile    = Want{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile}
 )
 
-// shared are the expected classifications of the errors that all graphs have.
+// shared are the expected classifications of the errors that all graphs have in common.
 var shared = map[string]Want{
 	"-2": Trouble, "-1": Trouble, "1": Trouble, "2": Trouble, "3": Reconnect, "4": AppLimit, "9": Blocked, "10": Reconnect, "17": Limited, "32": Limited,
 	"100": Refused, "100/33": Refused, "102": Reconnect, "104": Reconnect, "190": Reconnect, "190/458": Reconnect, "190/459": Reconnect,
@@ -52,7 +52,7 @@ var shared = map[string]Want{
 	"341":                    AppLimit, "368": Blocked, "506": Duplicate, "613": Limited, "80000-80014": Limited,
 	"1346003": Refused, "1363047": Trouble, "1366051": Duplicate, "1390008": Blocked, "1404006": Restricted, "1404078": Restricted,
 	"1404102": Refused, "1404112": Restricted, "1609010": Trouble, "25/2207050": Restricted, "4854002": Restricted,
-	// One account is suspected of spam. The app's other accounts continue, although code 4 alone is a limit of the app.
+	// One account is suspected of spam. The app's other accounts carry on, although code 4 alone is a limit of the app.
 	"4/2207051": Blocked,
 }
 
@@ -64,8 +64,8 @@ var meanings = map[meta.Kind]string{
 	meta.KindUnavailable: "an outage of the platform",
 }
 
-// CheckErrors tests every row of a graph's table against its expected classification, by the row's name, and checks the
-// page that documents the table.
+// CheckErrors tests each row of a graph's table against the classification expected for its name, and checks the page
+// that documents the table.
 func CheckErrors(t *testing.T, platform string, g *meta.Graph, own map[string]Want) {
 	t.Helper()
 	wants := maps.Clone(shared)
@@ -89,7 +89,7 @@ func CheckErrors(t *testing.T, platform string, g *meta.Graph, own map[string]Wa
 	errordocs.Check(t, platform, docs)
 }
 
-// placeholder matches the remains of an incomplete text.
+// placeholder matches what is left of an unfinished text.
 var placeholder = regexp.MustCompile(`\{|%!|…`)
 
 func check(t *testing.T, row *meta.Row, bad *platforms.Error, want Want) {
@@ -107,7 +107,7 @@ func check(t *testing.T, row *meta.Row, bad *platforms.Error, want Want) {
 	}
 }
 
-// checkUnlisted answers with codes that are in no table: the error contains the code and blames no subject.
+// checkUnlisted responds with codes that are in no table: the error contains the code and blames nothing.
 func checkUnlisted(t *testing.T, g *meta.Graph) {
 	t.Helper()
 	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
