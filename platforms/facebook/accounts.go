@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Identify returns the Page of a token.
+// Identify returns the Page that a token belongs to.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	return p.graph.Identify(ctx, "/me?fields=id,name,username,picture%7Burl%7D", token)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// kinds override the default classifications with texts about Pages. The texts are the same for repeated calls.
+// kinds override the default classifications with texts about Pages, which do not vary between calls.
 var kinds = map[meta.Kind]platforms.Error{
 	meta.KindToken: {
 		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
@@ -46,7 +46,7 @@ var kinds = map[meta.Kind]platforms.Error{
 	meta.KindLost: {Class: platforms.ClassTransient, Problem: "Facebook no longer has a photo that was uploaded for the post (code {error})"},
 }
 
-// Classifications of errors that only Facebook has.
+// Classifications of errors that only Facebook returns.
 var (
 	badAddress = platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
@@ -65,7 +65,7 @@ const (
 	seen     = "seen by clients (gitroomhq/postiz-app, Facebook provider)"
 )
 
-// errorRows is the table of Facebook's errors.
+// errorRows is Facebook's error table.
 var errorRows = meta.With(
 	meta.Row{Code: 324, Kind: meta.KindFile, Meaning: "the image is missing or cannot be read", Error: &badPhoto, Source: "Graph API reference, \"Page Photos\""},
 	meta.Row{Code: 1500, Kind: meta.KindText, Meaning: "an address cannot be read", Error: &badAddress, Source: handling},

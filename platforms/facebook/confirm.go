@@ -15,8 +15,8 @@ import (
 
 var _ platforms.Confirmer = (*Platform)(nil)
 
-// Confirm reads a post by its id. The id of a Page's post starts with the Page's id ("{page-id}_{post-id}"), so a post
-// of another Page is detected without a call. Ids in another form are OwnershipUnknown.
+// Confirm reads a post by its id. The id of a Page's post starts with the Page's id ("{page-id}_{post-id}"), so another
+// Page's post is detected without a call. Ids in any other form are OwnershipUnknown.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	page, _, ofPage := strings.Cut(externalID, "_")
 	switch {

@@ -15,7 +15,7 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// requiredScopes are the permissions for choosing, posting to and reading a Page (Pages API, "Posts").
+// requiredScopes are the permissions needed to choose, post to and read a Page (Pages API, "Posts").
 var requiredScopes = oauth2.RequiredScopes{{"pages_show_list"}, {"pages_manage_posts"}, {"pages_read_engagement"}}
 
 func (c *Config) dialog() oauth2.Dialog {
@@ -39,7 +39,7 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 	return p.graph.ExchangeForPerson(ctx, &meta.Login{ID: p.dialog.App, Secret: p.secret}, code, requiredScopes)
 }
 
-// Choices returns the Pages that the person may post to.
+// Choices returns the Pages to which the person may post.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	pages, readOnly, err := p.graph.Pages(ctx, token, "id,name,username,access_token,tasks,picture{url}")
 	if err != nil {
@@ -48,7 +48,7 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	return p.graph.Choices(pages, token, func(page *meta.Page) *meta.Account { return &page.Account }, noPages(readOnly))
 }
 
-// noPages returns the error for a person without a Page to choose.
+// noPages returns the error for a person who has no Page to choose.
 func noPages(readOnly int) *platforms.Error {
 	if readOnly > 0 {
 		return platforms.Errorf(platforms.ClassReconnect, "this person may not create content on any of their Pages (Facebook lists %d)", readOnly).

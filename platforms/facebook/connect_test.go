@@ -36,7 +36,7 @@ func TestConnect(t *testing.T) {
 	connecting.Run(t)
 }
 
-// TestChoice connects one of several Pages of a person.
+// TestChoice connects one of a person's several Pages.
 func TestChoice(t *testing.T) {
 	t.Parallel()
 	control := sandboxtest.Start(t)
@@ -64,7 +64,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestNoApp connects an account without an app.
+// TestNoApp connects an account when no app is configured.
 func TestNoApp(t *testing.T) {
 	t.Parallel()
 	_, err := facebook.New(facebook.Config{}, transport.New(transport.Options{})).ConsentURL(platforms.Consent{})
@@ -96,7 +96,7 @@ func TestLoginForBusiness(t *testing.T) {
 	}
 }
 
-// TestPages tests Graph's answers for a person's Pages.
+// TestPages tests how Graph lists a person's Pages.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	page := func(id, tasks string) string {

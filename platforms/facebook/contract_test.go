@@ -27,8 +27,8 @@ func contract() *platformtest.Suite {
 	}
 }
 
-// TestContractInTwoSteps runs the contract for posts that are created unpublished: the state of each shows whether it
-// is published.
+// TestContractInTwoSteps runs the contract for posts that are created unpublished: each one's state shows whether it is
+// published.
 func TestContractInTwoSteps(t *testing.T) {
 	suite := platformtest.Suite{
 		Name: "facebook",
@@ -37,7 +37,7 @@ func TestContractInTwoSteps(t *testing.T) {
 			return facebook.New(facebook.Config{Config: platforms.Config{APIURL: url + "/facebook", WebURL: url + "/facebook"}, TwoSteps: true}, transport.New(transport.Options{}))
 		},
 		Renewal: platformtest.Never, Refusals: platformtest.GraphRefusals(),
-		// Photos are checked during the upload, and nothing is processed later.
+		// Photos are checked while they are uploaded, and nothing is processed later.
 		LateProcessing: true,
 	}
 	suite.Run(t)

@@ -19,7 +19,7 @@ import (
 // With Config.TwoSteps, Prepare creates the post unpublished, and Publish publishes it by its id.
 // docs/facebook-two-steps.md quotes the parts of Meta's documentation that this relies on.
 
-// draftCheckpoint is the prefix of a checkpoint with the id of an unpublished post.
+// draftCheckpoint is the prefix of a checkpoint that holds the id of an unpublished post.
 const draftCheckpoint = "draft:"
 
 const (
@@ -28,7 +28,7 @@ const (
 	msgRepetition = "Facebook refused the post as a repetition of an earlier one of the Page"
 )
 
-// draftOf returns the id of the unpublished post in a checkpoint; "" if it has none.
+// draftOf returns the id of the unpublished post in a checkpoint, or "" if it holds none.
 func draftOf(checkpoint string) string {
 	id, isDraft := strings.CutPrefix(checkpoint, draftCheckpoint)
 	if !isDraft || !meta.ValidID(id) {
@@ -37,7 +37,7 @@ func draftOf(checkpoint string) string {
 	return id
 }
 
-// draft is Facebook's representation of a prepared post.
+// draft is a prepared post as Facebook returns it.
 type draft struct {
 	entry
 
@@ -59,8 +59,8 @@ func (p *Platform) readDraft(ctx context.Context, job *platforms.Job, id string)
 	return found, true, nil
 }
 
-// prepareDraft creates the post unpublished. A lost answer leaves a draft behind, which only the Page's administrators
-// can see.
+// prepareDraft creates the post unpublished. If the response is lost, this leaves behind a draft that only the Page's
+// administrators can see.
 func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	kept := job.FileIDs(meta.ValidID) != nil
 	ids, err := p.photos(ctx, job)
@@ -84,7 +84,7 @@ func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string,
 	case bad == nil:
 		return draftCheckpoint + id, nil
 	case bad.Class == platforms.ClassDuplicate:
-		// This call publishes nothing, so the error is no lost answer.
+		// This call publishes nothing, so no lost response is in doubt.
 		e := *bad.Error
 		e.Class, e.Problem, e.Remedy = platforms.ClassPermanent, msgRepetition, "change it"
 		return "", &e
@@ -95,8 +95,9 @@ func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string,
 
 // createDraft makes the call that creates a draft. The first URL in the text is sent as the link, so that the post has
 // a link preview: Facebook creates none for URLs in the text. If Facebook refuses the draft with the link, it is
-// created without, which is safe because it is invisible. A post in one step has no link preview, because Facebook has
-// published link posts and returned an error for them (nov/fb_graph#370, facebookarchive/php-graph-sdk#1141).
+// created without one, which is safe because a draft is invisible. A post in one step has no link preview, because
+// Facebook has published link posts and returned an error for them (nov/fb_graph#370,
+// facebookarchive/php-graph-sdk#1141).
 func (p *Platform) createDraft(ctx context.Context, job *platforms.Job, ids []string) (string, *meta.Failure) {
 	form := postForm(&job.Content, ids)
 	form.Set("published", "false")
@@ -134,7 +135,7 @@ func firstAddress(text string) string {
 	return strings.TrimRight(addresses.FindString(text), ".,;:!?'’”)]}…")
 }
 
-// publishDraft makes the prepared post visible by one call, and then reads its permalink and whether it is published.
+// publishDraft makes the prepared post visible with one call, and then reads its permalink and whether it is published.
 func (p *Platform) publishDraft(ctx context.Context, job *platforms.Job, id string) platforms.Result {
 	result := p.graph.PublishAs(ctx, client.Call{
 		Action: "publish", Path: p.graph.VersionedPath("/" + url.PathEscape(id)), Token: job.Account.Token.Access,
@@ -152,8 +153,8 @@ func (p *Platform) publishDraft(ctx context.Context, job *platforms.Job, id stri
 	return result
 }
 
-// confirmed returns the id of a post if an answer confirms its change: the reference shows {"success": true}, and
-// Meta's SDKs expect the post.
+// confirmed returns the post's id if a response confirms the change: the reference shows {"success": true}, and Meta's
+// SDKs expect the post.
 func confirmed(answer []byte, id string) string {
 	said, _ := jsondoc.Decode[struct {
 		Success jsondoc.Flag `json:"success"`
@@ -164,8 +165,8 @@ func confirmed(answer []byte, id string) string {
 	return ""
 }
 
-// verify reads a post that was just published. Without an answer it uses the documented form of the address and keeps
-// Facebook's confirmation.
+// verify reads a post that was just published. If there is no response, it uses the documented form of the address and
+// relies on Facebook's confirmation.
 func (p *Platform) verify(ctx context.Context, job *platforms.Job, id string, result *platforms.Result) {
 	ctx, cancel := context.WithTimeout(ctx, meta.PermalinkTimeout)
 	defer cancel()

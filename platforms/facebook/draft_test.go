@@ -25,7 +25,7 @@ const (
 	readPost                        = "GET " + postPath
 )
 
-// inTwoSteps returns a platform with TwoSteps, on a server with a sequence of answers.
+// inTwoSteps returns a platform with TwoSteps, and its server, which sends the given responses in turn.
 func inTwoSteps(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	p, server := newFacebook(t, recorder.Sequence(answers))
@@ -33,14 +33,14 @@ func inTwoSteps(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder
 	return p, server
 }
 
-// drafted returns a job whose post exists unpublished.
+// drafted returns a job whose post already exists unpublished.
 func drafted(text string) platforms.Job {
 	job := jobFor(text)
 	job.Checkpoint = "draft:42_9"
 	return job
 }
 
-// pictured returns a job with one photo, uploaded with the id 7.
+// pictured returns a job with one photo, uploaded under the id 7.
 func pictured() platforms.Job {
 	job := jobFor("hello")
 	job.Content.Category, job.Content.Media = v1alpha1.CategoryImage, []platforms.File{{Name: "a.png"}}
@@ -119,7 +119,7 @@ func TestPrepareDraft(t *testing.T) {
 	}
 }
 
-// TestSettingChanges prepares a post with one value of TwoSteps and publishes it with the other.
+// TestSettingChanges prepares a post under one value of TwoSteps and publishes it under the other.
 func TestSettingChanges(t *testing.T) {
 	t.Run("off, and published", func(t *testing.T) {
 		p, _ := inTwoSteps(t, shows("true"))

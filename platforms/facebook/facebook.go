@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package facebook publishes to Facebook Pages by the Graph API, with Page tokens. It cannot publish to personal
+// Package facebook publishes to Facebook Pages through the Graph API, with Page tokens. It cannot publish to personal
 // profiles.
 //
-// The one irrevocable call is POST /{page}/feed. The graph has no idempotency key, so after a lost answer Herald
+// The one irrevocable call is POST /{page}/feed. The graph has no idempotency key, so if the response is lost Herald
 // searches the Page's published posts; see Lookup. In two steps the call is POST /{post}, and the state of that post
 // shows whether it took effect.
 package facebook
@@ -25,15 +25,15 @@ import (
 const (
 	// DefaultAPIURL is the address of the Graph API.
 	DefaultAPIURL = "https://graph.facebook.com"
-	// DefaultWebURL is the address of the website with the posts.
+	// DefaultWebURL is the address of the website that shows posts.
 	DefaultWebURL = "https://www.facebook.com"
 	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://www.facebook.com"
 	// DefaultVersion is the version of the Graph API that this package was written for.
 	DefaultVersion = "v25.0"
 
-	// DefaultListingLag is how long a post may be missing from its Page's list. Facebook documents no lag; its reads
-	// follow its writes within seconds, and two lookups after the lag end the search.
+	// DefaultListingLag is how long a post may be missing from its Page's listing. Facebook documents no lag; reads
+	// reflect writes within seconds, and it takes two lookups after the lag to end the search.
 	DefaultListingLag = 20 * time.Second
 
 	// callTimeout bounds POST /{page}/feed, which usually takes a second or two.
@@ -41,25 +41,25 @@ const (
 
 	// maxImages is the maximum number of photos in a post (the HTTP contract).
 	maxImages = 10
-	// maxPhotoBytes bounds a photo. The current reference allows 10 MB; older pages and the texts of Facebook's
-	// refusals name 4 MB, which satisfies both.
+	// maxPhotoBytes bounds a photo. The current reference allows 10 MB; older pages and Facebook's own refusals name 4
+	// MB, which satisfies both.
 	maxPhotoBytes = 4_000_000
 
-	// photoLasts is the lifetime of an unpublished photo (Pages API, "Photos").
+	// photoLasts is how long an unpublished photo exists (Pages API, "Photos").
 	photoLasts = 24 * time.Hour
 )
 
-// Config configures the access to Facebook.
+// Config configures access to Facebook.
 type Config struct {
 	platforms.Config
 
 	// Version defaults to DefaultVersion.
 	Version string
-	// LoginConfigID is the id of the app's configuration of Facebook Login for Business, which determines the
-	// permissions; empty for Facebook Login, which requests them as scopes.
+	// LoginConfigID is the id of the app's configuration for Facebook Login for Business, which determines the
+	// permissions. It is empty for Facebook Login, which requests them as scopes.
 	LoginConfigID string
-	// TwoSteps creates posts unpublished and publishes them by their ids, so that the state of each post shows whether
-	// it is published.
+	// TwoSteps creates posts unpublished and publishes them by their ids, so that each post's state shows whether it is
+	// published.
 	TwoSteps bool
 }
 
@@ -92,18 +92,18 @@ func New(c Config, transport *transport.Client) *Platform {
 	}
 }
 
-// Capabilities declares Facebook's rules for Pages. A message has no maximum length, as in the HTTP contract: Facebook
-// documents none, and reports a text that it refuses. A Page token does not expire, so there is no RefreshLead.
+// Capabilities declares Facebook's rules for Pages. As in the HTTP contract, a message has no maximum length: Facebook
+// documents none, and reports a text that it refuses. Page tokens do not expire, so there is no RefreshLead.
 //
 // The listing does not prove absence: "The API will return approximately 600 ranked, published posts per year" (Graph
 // API reference, "Page Published Posts", Limitations; v25.0 and v26.0). A Page with two posts a day exceeds that, and
-// the reference does not define which posts are omitted. A repeated text is detected only by error 506, and only
-// directly after the first one. Photos are identified by their ids, so a post with photos is found with certainty if it
-// is listed. Facebook refuses to publish the same photos twice (subcode 1366051, "These photos were already posted"),
-// but no reference documents that, and expired photos are uploaded again with new ids.
+// the reference does not say which posts are left out. A repeated text is detected only by error 506, and only directly
+// after the first one. Photos are identified by their ids, so a post with photos is found with certainty if it is
+// listed. Facebook refuses to publish the same photos twice (subcode 1366051, "These photos were already posted"), but
+// no reference documents that, and expired photos are uploaded again under new ids.
 //
-// In two steps, the state of the post shows whether it is published: it is created as a draft and published by its id.
-// Meta's SDKs contain these parameters, but do not document their effect on the time of the post or on notifications of
+// In two steps, the post's state shows whether it is published: it is created as a draft and published by its id.
+// Meta's SDKs contain these parameters, but do not document how they affect the post's time or the notification of
 // followers, so the mode is opt-in (Config.TwoSteps, docs/facebook-two-steps.md).
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
@@ -119,7 +119,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// captionProblem returns the reason why Facebook refuses a text, other than its length.
+// captionProblem returns why Facebook refuses a text, other than its length.
 func captionProblem(text string) string {
 	if text != "" && strings.TrimSpace(text) == "" {
 		return "consists of blanks only, which Facebook refuses; write some text"

@@ -44,7 +44,7 @@ func jobFor(text string) platforms.Job {
 	}
 }
 
-// problem answers with an error in Facebook's format.
+// problem responds with an error in Facebook's format.
 func problem(status, code, subcode int, transient bool) http.HandlerFunc {
 	return says(status, body(code, subcode, transient))
 }

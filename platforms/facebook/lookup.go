@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// pageSize is the number of posts in a page of the listing: half of the maximum of GET /{page}/published_posts,
+	// pageSize is the number of posts per page of the listing: half of the maximum of GET /{page}/published_posts,
 	// since each post may have ten photos.
 	pageSize = 50
 	// maxPages bounds one lookup.
@@ -26,13 +26,13 @@ const (
 )
 
 // Lookup reads the state of a post that was created unpublished. For other jobs it searches the Page's published posts,
-// created at job.SearchFrom or later.
+// created at or after job.SearchFrom.
 //
 // An uploaded photo belongs to one post only, so posts with photos are identified by their photo ids, whatever their
-// text. It is not certain that Facebook lists a photo by the id of its upload: if another listed post has the same
-// text, Lookup returns an error, because the job's own post may still appear, and a person can compare them. A post
-// without photos is identified by its text, among posts that belong to no other job. An incomplete listing is an error;
-// a complete one without the post proves nothing, see Capabilities.
+// text. It is not certain that Facebook lists a photo under its upload id: if another listed post has the same text,
+// Lookup returns an error, because the job's own post may still appear, and a person can compare them. A post without
+// photos is identified by its text, among posts that belong to no other job. An incomplete listing is an error; a
+// complete one without the post proves nothing, see Capabilities.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if id := draftOf(job.Checkpoint); id != "" {
 		found, there, err := p.lookupDraft(ctx, &job, id)
@@ -66,7 +66,7 @@ type entry struct {
 		Data []struct {
 			attachment
 
-			// Parts are the photos of an album.
+			// Parts are an album's photos.
 			Parts struct {
 				Data []attachment `json:"data"`
 			} `json:"subattachments"`
@@ -82,14 +82,14 @@ type attachment struct {
 	} `json:"target"`
 }
 
-// search collects the posts of a Page that may be a job's.
+// search collects a Page's posts that may be the job's.
 type search struct {
 	job platforms.Job
 	// shows reports whether the job has photos, and photos are their ids.
 	shows  bool
 	photos []string
-	// own are the posts with the job's photos, and alike the posts with its text. unclear is set if another post may be
-	// the job's.
+	// own are the posts with the job's photos, and alike those with its text. unclear is set if another post may be the
+	// job's.
 	own, alike listing.Matches
 	unclear    bool
 }
@@ -101,7 +101,7 @@ func newSearch(job platforms.Job) *search {
 	}
 }
 
-// add classifies a listed post. It returns false for an invalid entry.
+// add classifies a listed post. It returns false if the entry is invalid.
 func (p *Platform) add(s *search, post *entry) bool {
 	found := listing.Match{ID: post.ID.String(), URL: p.postURL(post), At: meta.ParseTime(post.CreatedTime)}
 	shown := post.shown()
@@ -110,7 +110,7 @@ func (p *Platform) add(s *search, post *entry) bool {
 		s.own.Add(found)
 	case listing.IsOld(&s.job, found.At, time.Second), !s.sameText(post.Message), listing.BelongsToOther(&s.job, found.ID):
 	case s.shows:
-		// This includes a post without listed attachments: it may be the job's post.
+		// This includes posts without listed attachments, which may be the job's post.
 		s.unclear = true
 	case !shown.media || leadsAway.MatchString(s.job.Content.Text):
 		s.alike.Add(found)
@@ -129,7 +129,7 @@ func (s *search) sameText(listed jsondoc.Text) bool {
 // leadsAway matches text that Facebook may treat as a URL. Facebook attaches the URL's content, which may be a video.
 var leadsAway = regexp.MustCompile(`\S[./]\S`)
 
-// shown lists the attachments of a post.
+// shown describes a post's attachments.
 type shown struct {
 	// media reports whether there is a photo or a video.
 	media bool
@@ -151,7 +151,7 @@ func (e *entry) shown() (s shown) {
 	return s
 }
 
-// any reports whether one of the photos is attached.
+// any reports whether any of the given photos is attached.
 func (s shown) any(photos []string) bool {
 	return slices.ContainsFunc(photos, func(id string) bool { return slices.Contains(s.targets, id) })
 }

@@ -87,7 +87,7 @@ func showing(post, attachments string) string {
 	return strings.TrimSuffix(post, "}") + `,"attachments":{"data":[` + attachments + `]}}`
 }
 
-// photo and album are the attachments of a post with one photo, or with several.
+// photo and album are the attachments of a post with one photo and with several.
 func photo(id string) string { return `{"media_type":"photo","target":{"id":"` + id + `"}}` }
 
 func album(ids ...string) string {
@@ -98,7 +98,7 @@ func album(ids ...string) string {
 	return `{"media_type":"album","target":{"id":"9"},"subattachments":{"data":[` + strings.Join(photos, ",") + `]}}`
 }
 
-// TestLookupOfPhotos distinguishes posts with the same text.
+// TestLookupOfPhotos tells posts with the same text apart.
 func TestLookupOfPhotos(t *testing.T) {
 	const text = "Sale!"
 	later := noon.Add(time.Minute)

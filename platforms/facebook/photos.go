@@ -26,15 +26,15 @@ const (
 	msgUnprepared   = "the post is not prepared yet"
 )
 
-// Prepares reports whether the content has photos, which are first uploaded unpublished. In two steps, every post is
+// Prepares reports whether the content has photos, which are uploaded unpublished first. In two steps, every post is
 // prepared.
 func (p *Platform) Prepares(content platforms.Content) bool {
 	return p.twoSteps || len(content.Media) > 0
 }
 
-// Prepare uploads the photos of a post, unpublished, and in two steps also creates the post. It reuses an earlier
-// preparation while Facebook has it. An unpublished post is checked even if TwoSteps was switched off since: it may be
-// published by now.
+// Prepare uploads a post's photos, unpublished, and in two steps also creates the post. It reuses an earlier
+// preparation while Facebook still has it. An unpublished post is checked even if TwoSteps has been switched off since,
+// because it may be published by now.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if id := draftOf(job.Checkpoint); id != "" {
 		found, there, err := p.readDraft(ctx, &job, id)
@@ -57,7 +57,8 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return platforms.JoinFileIDs(ids), nil
 }
 
-// photos returns the ids of the post's photos. It reuses earlier uploads while Facebook has them, for about a day.
+// photos returns the ids of the post's photos. It reuses earlier uploads while Facebook still has them, which is about
+// a day.
 func (p *Platform) photos(ctx context.Context, job platforms.Job) ([]string, *platforms.Error) {
 	if ids := job.FileIDs(meta.ValidID); ids != nil {
 		there, err := p.photosExist(ctx, job, ids)
@@ -68,7 +69,6 @@ func (p *Platform) photos(ctx context.Context, job platforms.Job) ([]string, *pl
 	return p.uploadAll(ctx, job)
 }
 
-// uploadAll uploads the photos of a post.
 func (p *Platform) uploadAll(ctx context.Context, job platforms.Job) ([]string, *platforms.Error) {
 	ids := make([]string, len(job.Content.Media))
 	for i := range job.Content.Media {
@@ -115,7 +115,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	return id, nil
 }
 
-// aboutPhoto adds the photo's name to a refusal of a photo.
+// aboutPhoto adds the photo's name to a refusal.
 func aboutPhoto(bad *meta.Failure, file *platforms.File) *platforms.Error {
 	if bad.Subject == platforms.SubjectFile {
 		bad.Problem = fmt.Sprintf(msgPhotoRefused, file.Name, bad.Code)
@@ -123,8 +123,8 @@ func aboutPhoto(bad *meta.Failure, file *platforms.File) *platforms.Error {
 	return bad.Error
 }
 
-// checkPhotos checks, after a refusal with an unspecific code, whether Facebook still has the photos of a post. If one
-// is missing, the refusal becomes transient, and the next preparation uploads the photos again.
+// checkPhotos checks, after a refusal with an unspecific code, whether Facebook still has the post's photos. If one is
+// missing, the refusal becomes transient, and the next preparation uploads the photos again.
 func (p *Platform) checkPhotos(ctx context.Context, job platforms.Job, ids []string, refused *platforms.Result) {
 	said, ok := errors.AsType[*meta.Error](refused.Err.Err)
 	if len(ids) == 0 || !ok || said.Kind() != meta.KindOther {

@@ -15,9 +15,9 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// Publish creates the post by one call to POST /{page}/feed, whose answer also contains the permalink. A post that was
-// created unpublished is published by its id instead. This depends on the checkpoint and not on TwoSteps, which may
-// have changed.
+// Publish creates the post with one call to POST /{page}/feed, whose response also contains the permalink. A post that
+// was created unpublished is published by its id instead. This depends on the checkpoint rather than on TwoSteps, which
+// may have changed.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if id := draftOf(job.Checkpoint); id != "" {
 		return p.publishDraft(ctx, &job, id)
@@ -38,7 +38,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return result
 }
 
-// postForm returns the form of a post: its text, and the ids of its photos.
+// postForm returns a post's form: its text and the ids of its photos.
 func postForm(content *platforms.Content, photos []string) url.Values {
 	form := url.Values{}
 	if content.Text != "" {
@@ -50,7 +50,7 @@ func postForm(content *platforms.Content, photos []string) url.Values {
 	return form
 }
 
-// locate adds the address of the post to a result.
+// locate adds the post's address to a result.
 func (p *Platform) locate(r *platforms.Result, answer []byte) {
 	if r.Outcome == platforms.Posted {
 		post, _ := jsondoc.Decode[entry](answer)
@@ -58,8 +58,8 @@ func (p *Platform) locate(r *platforms.Result, answer []byte) {
 	}
 }
 
-// postURL returns the public address of a post: Facebook's permalink, which is sometimes only a path, or else the
-// documented form.
+// postURL returns a post's public address: Facebook's permalink, which is sometimes only a path, or the documented form
+// if there is none.
 func (p *Platform) postURL(post *entry) string {
 	switch address := post.Permalink.String(); {
 	case strings.HasPrefix(address, "/"):

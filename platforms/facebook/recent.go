@@ -25,7 +25,7 @@ var (
 // RecentPosts reads the first page of the Page's published posts.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {
-		return nil, nil // Facebook posts have no replies here
+		return nil, nil // replies to Facebook posts are not listed
 	}
 	found, err := meta.First[entry](ctx, &p.graph, "/"+url.PathEscape(account.ID)+"/published_posts", which, pageSize, "id,message,created_time,permalink_url", account.Token)
 	if err != nil {
@@ -42,18 +42,18 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// The forms of ids: a post's number, alone or prefixed by the id of its Page.
+// The forms of ids: a post's number, alone or prefixed with its Page's id.
 var (
 	numberForm   = regexp.MustCompile(`^[0-9]{1,20}$`)
 	pagePostForm = regexp.MustCompile(`^[0-9]{1,20}_[0-9]{1,20}$`)
 )
 
-// codeForm matches the codes that replace an id in addresses: pfbid and letters, and others in the addresses from the
-// Share button.
+// codeForm matches the codes that replace an id in addresses: pfbid and letters, and other codes in the addresses from
+// the Share button.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,128}$`)
 
-// ParsePost parses an id or an address. Facebook has many addresses for one post. A few of them contain the number of
-// the post; most have a code, and no reference documents how to convert it to an id.
+// ParsePost parses an id or an address. Facebook has many addresses for one post. A few contain the post's number; most
+// have a code, and no reference documents how to convert it to an id.
 func (p *Platform) ParsePost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	entered = strings.TrimSpace(entered)
 	if !permalink.IsAddress(entered) {
@@ -72,10 +72,10 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 	case story != "":
 		name.ID, name.Code = pagePost(cmp.Or(account.ID, at.Query.Get("id")), story), story
 	case slices.Contains(at.Parts, "posts"):
-		// A slug from the text may precede the last segment.
+		// The last segment may follow a slug made from the text.
 		name.ID, name.Code = pagePost(account.ID, at.Last()), at.Last()
 	case slices.Contains(at.Parts, "videos"):
-		// A slug from the video's title may precede it as well. The number of a video differs from its post's.
+		// It may also follow a slug made from the video's title. The video's number differs from its post's.
 		name.Code = at.Last()
 	case pagePostForm.MatchString(at.Last()):
 		name.ID = at.Last()
@@ -107,7 +107,7 @@ func pagePost(page, post string) string {
 	}
 }
 
-// PostHint describes where to find the address of a post.
+// PostHint describes where to find a post's address.
 func (p *Platform) PostHint() string {
 	return "the address of the post: click the time below the name of the Page, and copy the address"
 }

@@ -27,7 +27,7 @@ var (
 
 var _ platforms.AccountInspector = (*Platform)(nil)
 
-// Identify returns the account of a token.
+// Identify returns the account that a token belongs to.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	h := p.hostOf(token)
 	find := h.identifyOwn
@@ -41,7 +41,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	return identity, nil
 }
 
-// ownAccount is the account in answers of Instagram's login. UserID is the id of the professional account, which paths
+// ownAccount is the account in responses of Instagram's login. UserID is the professional account's id, which paths
 // use; ID is only valid within this app.
 type ownAccount struct {
 	meta.Account
@@ -49,12 +49,12 @@ type ownAccount struct {
 	UserID jsondoc.Text `json:"user_id"`
 }
 
-// identifyOwn reads the account of a token of Instagram's login.
+// identifyOwn reads the account of an Instagram login token.
 func (h *host) identifyOwn(ctx context.Context, token platforms.Token) (platforms.Identity, *meta.Failure) {
 	account, bad := meta.Get[struct {
 		ownAccount
 
-		// Some of Instagram's pages show the account in a list.
+		// Some pages of Instagram's documentation show the account in a list.
 		Data []ownAccount `json:"data"`
 	}](ctx, &h.Graph, "identify", "/me?fields=user_id,username,name,profile_picture_url,account_type", token)
 	if bad != nil {
@@ -68,15 +68,15 @@ func (h *host) identifyOwn(ctx context.Context, token platforms.Token) (platform
 	return h.Identity(own.Account)
 }
 
-// linkedPage is a Page with its linked account, if any.
+// linkedPage is a Page with the account linked to it, if any.
 type linkedPage struct {
 	Account jsondoc.Optional[meta.Account] `json:"instagram_business_account"`
 }
 
-// linkedFields are the requested fields of a Page.
+// linkedFields are the Page fields to request.
 const linkedFields = "id,name,instagram_business_account{id,username,name,profile_picture_url}"
 
-// identifyLinked reads the account that is linked to a Page. For a Page token this is the token's own Page; for a
+// identifyLinked reads the account that is linked to a Page. For a Page token this is the token's own Page. For a
 // person's token, the Pages that the person manages are read, and exactly one linked account is required.
 func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platforms.Identity, *meta.Failure) {
 	query := url.Values{"fields": {linkedFields}}
@@ -117,15 +117,15 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 
 const msgNoRefresh = "the tokens of accounts that were connected through Facebook cannot be renewed"
 
-// Refresh renews an access token of Instagram's login by itself. With Facebook's login, an account has the token of its
-// Page, which does not expire and cannot be renewed.
+// Refresh renews an access token of Instagram's login, which needs no refresh token. With Facebook's login, an account
+// has its Page's token, which does not expire and cannot be renewed.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	h := p.hostOf(token)
 	switch {
 	case h.login == InstagramLogin:
 		return h.Renew(ctx, token, "ig_refresh_token")
 	case token.ExpiresAt.After(p.config.Clock.Now()):
-		// The token is still valid; an early renewal must not disconnect the account.
+		// The token is still valid; a renewal that comes too early must not disconnect the account.
 		return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, msgNoRefresh+", but this one has not ended").
 			Advise("connect the account again before it does, with the token of its Page, which does not end")
 	default:
@@ -133,8 +133,8 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 	}
 }
 
-// Inspect returns the account's remaining quota of posts (Instagram Platform, "content_publishing_limit"). Instagram's
-// pages document three different totals, so only this answer is used.
+// Inspect returns the account's remaining posting quota (Instagram Platform, "content_publishing_limit"). Instagram's
+// pages document three different totals, so only this response is used.
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
 	return p.hostOf(account.Token).Quota(ctx, account, "content_publishing_limit"), nil
 }

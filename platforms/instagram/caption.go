@@ -12,17 +12,18 @@ import (
 )
 
 // Meta documents how many hashtags and mentions a caption may have ("IG User Media", parameter caption), but does not
-// define them. Herald counts the ones that Instagram shows as links, as other parsers of its captions do: a hashtag
+// define them. Herald counts those that Instagram shows as links, as other parsers of its captions do: a hashtag
 // consists of the letters of Unicode's hashtag identifiers (UAX #31, section 6) and emoji, and its sign must not follow
-// a word; names are ASCII. If parsers disagree, the lower count is used: Instagram itself reports an excess before
+// a word; names are ASCII. Where parsers disagree, the lower count is used: Instagram itself reports an excess before
 // anything is visible, and a caption that it would accept must not be refused here because of a doubtful count.
 var (
-	// addresses matches web addresses, where # starts a fragment and @ is part of a path.
+	// addresses matches web addresses, in which # starts a fragment and @ is part of a path.
 	addresses = regexp.MustCompile(`(?i)(^|[^\p{L}\p{N}_@#＃.-])(?:(?:https?://|www\.)[^\s\p{Z}]+|(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}/[^\s\p{Z}]*)`)
-	// hashtags matches hashtags, with the ASCII or the full-width sign. A sign followed by a variation selector or
-	// U+20E3 is a keycap.
+	// hashtags matches hashtags with an ASCII or full-width sign. A sign followed by a variation selector or U+20E3 is
+	// a keycap.
 	hashtags = regexp.MustCompile(`[#＃][\p{L}\p{N}_` + pictographs + `][\p{L}\p{M}\p{N}_\x{200D}` + pictographs + `]*`)
-	// mentions matches account names, which have letters, digits, underscores and dots, and do not start with a dot.
+	// mentions matches account names, which consist of letters, digits, underscores and dots, and do not start with a
+	// dot.
 	mentions = regexp.MustCompile(`@[A-Za-z0-9_][A-Za-z0-9_.]*`)
 )
 
@@ -30,7 +31,7 @@ var (
 // ("Emojineering", Instagram Engineering, 2015).
 const pictographs = `\x{2300}-\x{23FF}\x{2600}-\x{27BF}\x{2B00}-\x{2BFF}\x{1F000}-\x{1FAFF}`
 
-// captionProblem returns the reason why Instagram refuses a caption, other than its length.
+// captionProblem returns why Instagram refuses a caption, other than its length.
 func captionProblem(text string) string {
 	if n := countHashtags(text); n > maxHashtags {
 		return fmt.Sprintf("has %d hashtags; Instagram takes at most %d; leave some out", n, maxHashtags)
@@ -41,8 +42,8 @@ func captionProblem(text string) string {
 	return ""
 }
 
-// countHashtags counts the hashtags of a caption. Hashtags may follow each other without a space. A sign within a word
-// is ignored, and so is the sign of an escaped character such as &#39;.
+// countHashtags counts a caption's hashtags, which may follow each other without a space. It ignores a sign within a
+// word, and the sign in an escaped character such as &#39;.
 func countHashtags(text string) int {
 	text = addresses.ReplaceAllString(text, "$1 ")
 	n, end := 0, -1
@@ -57,8 +58,8 @@ func countHashtags(text string) int {
 	return n
 }
 
-// countMentions counts the mentions of a caption. An email address is not a mention. A doubled @ and the full-width
-// form do not start one.
+// countMentions counts a caption's mentions. An email address is not a mention. A doubled @ and the full-width form do
+// not start one.
 func countMentions(text string) int {
 	text = addresses.ReplaceAllString(text, "$1 ")
 	n := 0

@@ -51,8 +51,8 @@ func TestCaptionProblem(t *testing.T) {
 	}
 }
 
-// FuzzCaption compares the counts for texts without addresses with a count by character. Addresses can only reduce a
-// count.
+// FuzzCaption compares the counts, for texts without addresses, with counts made character by character. Addresses can
+// only reduce a count.
 func FuzzCaption(f *testing.F) {
 	for _, text := range []string{
 		"", "Hello", strings.Repeat("#a", 31), strings.Repeat("@a ", 21), "＃日本 #️⃣ ##a #_ #é", "me@example.com (@a)@b .@c @@d", "\xff#\xff@a\x00", "é@a",
@@ -92,7 +92,7 @@ func slowCounts(runes []rune) (tags, names int) {
 	picture := func(r rune) bool {
 		return r >= 0x2300 && r <= 0x23FF || r >= 0x2600 && r <= 0x27BF || r >= 0x2B00 && r <= 0x2BFF || r >= 0x1F000 && r <= 0x1FAFF
 	}
-	counted := -1 // the end of the last counted hashtag
+	counted := -1 // end of the last counted hashtag
 	for i, r := range runes {
 		if first := at(i + 1); (r == '#' || r == '＃') && (first == '_' || unicode.IsLetter(first) || unicode.IsNumber(first) || picture(first)) {
 			end := i + 2
@@ -111,7 +111,7 @@ func slowCounts(runes []rune) (tags, names int) {
 	return tags, names
 }
 
-// isName reports whether a name may start with a character.
+// isName reports whether a name may start with r.
 func isName(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_'
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// Classifications of errors that only Instagram has. The texts are the same for repeated calls.
+// Classifications of errors that only Instagram returns. The texts do not vary between calls.
 var (
 	notTaken  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram failed to take {about}"}
 	tooSlow   = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram took too long to fetch {about} from the media store"}
 	forgotten = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram no longer has what was prepared of {about}"}
 	notReady  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram is not done with preparing {about}"}
-	// Instagram sometimes fails to fetch a file that it can reach: one of six images of a host
-	// (gitroomhq/postiz-app#1900), or all for days (inovector/mixpost#197, May 2026). With a store that is really
+	// Instagram sometimes fails to fetch a file that it can reach: one of six images on a host
+	// (gitroomhq/postiz-app#1900), or all of them for days (inovector/mixpost#197, May 2026). If the store really is
 	// unreachable, the post fails at its starting deadline, with the same message.
 	notFetched = platforms.Error{
 		Class: platforms.ClassTransient, Subject: platforms.SubjectInstallation,
@@ -52,7 +52,7 @@ func file(problem, remedy string) platforms.Error {
 	return platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: problem, Remedy: remedy}
 }
 
-// fetchPause is the pause before another try to fetch an image, as other clients do successfully.
+// fetchPause is the pause before another attempt to fetch an image. Other clients use it successfully.
 const fetchPause = 5 * time.Second
 
 const (
@@ -60,8 +60,8 @@ const (
 	seen  = "seen by two clients, and on no page"
 )
 
-// errorRows is the table of Instagram's errors. Its page "Error Codes" recommends a retry if media is not found
-// (2207008), and a new container if that fails as well.
+// errorRows is Instagram's error table. The page "Error Codes" recommends a retry if media is not found (2207008), and
+// a new container if that fails as well.
 var errorRows = meta.With(
 	meta.Row{Code: -1, Subcode: 2207001, Kind: meta.KindMedia, Meaning: "Instagram has failed", Error: &notTaken, Retryable: true, Source: codes},
 	meta.Row{Code: -2, Subcode: 2207003, Kind: meta.KindMedia, Meaning: "fetching the file took too long", Error: &tooSlow, Retryable: true, Source: codes},
@@ -75,7 +75,7 @@ var errorRows = meta.With(
 	meta.Row{Code: 100, Subcode: 2207023, Kind: meta.KindFile, Meaning: "the kind of media is unknown", Error: &badType, Source: codes},
 	meta.Row{Code: 352, Subcode: 2207026, Kind: meta.KindFile, Meaning: "the video is in a format that Instagram does not take", Error: &badVideo, Source: codes},
 	meta.Row{Code: 9007, Subcode: 2207027, Kind: meta.KindNotReady, Meaning: "the container is not ready", Error: &notReady, Source: codes},
-	// Herald sends no carousel of an invalid length, so its parts may be at fault.
+	// Herald sends no carousel of an invalid length, so the parts may be at fault.
 	meta.Row{Code: 100, Subcode: 2207028, Kind: meta.KindLost, Meaning: "the carousel is invalid", Error: &badCarousel, Retryable: true, Source: codes},
 	meta.Row{Code: -1, Subcode: 2207032, Kind: meta.KindMedia, Meaning: "making the container failed", Error: &notTaken, Retryable: true, Source: codes},
 	meta.Row{Code: 100, Subcode: 2207035, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},
@@ -91,7 +91,7 @@ var errorRows = meta.With(
 	meta.Row{Subcode: 2207082, Kind: meta.KindMedia, Meaning: "the video could not be uploaded", Error: &notTaken, Retryable: true, Source: seen},
 )
 
-// failureSubcode matches the error's subcode in the status of a failed container, which is a sentence for users.
+// failureSubcode matches the error's subcode in a failed container's status, which is a sentence written for users.
 var failureSubcode = regexp.MustCompile(`\b22\d{5}\b`)
 
 // containerFailure returns the failure for a container that cannot be published, from its state and its status text.
@@ -99,7 +99,7 @@ func containerFailure(g *meta.Graph, found meta.ContainerState, status, about st
 	if found != meta.StateError {
 		return g.Render(meta.Classification{Error: forgotten, Retryable: true}, new(meta.Error), about)
 	}
-	// Refusals without their own code are listed under code 100.
+	// Refusals without a code of their own are listed under code 100.
 	said := &meta.Error{Status: http.StatusBadRequest, Code: 100}
 	said.Subcode, _ = strconv.Atoi(failureSubcode.FindString(status))
 	bad := g.Explain(said, about)

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestErrors tests the table of Instagram's errors, with each error as the answer to the creation of a container.
+// TestErrors tests Instagram's error table, with each error as the response to the creation of a container.
 func TestErrors(t *testing.T) {
 	const (
 		reconnect, permanent = platforms.ClassReconnect, platforms.ClassPermanent

@@ -18,15 +18,15 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// instagramScopes and facebookScopes are the permissions of the two logins that publishing requires (Instagram
-// Platform, "Content Publishing").
+// instagramScopes and facebookScopes are the permissions that publishing requires with each of the two logins
+// (Instagram Platform, "Content Publishing").
 var (
 	instagramScopes = oauth2.RequiredScopes{{"instagram_business_basic"}, {"instagram_business_content_publish"}}
 	facebookScopes  = oauth2.RequiredScopes{{"instagram_basic"}, {"instagram_content_publish"}, {"pages_read_engagement"}, {"pages_show_list"}}
 )
 
-// dialog returns the consent page of the configured login. Instagram's own page would otherwise also offer Facebook's
-// login, whose tokens it does not return.
+// dialog returns the configured login's consent page. Otherwise Instagram's own page would also offer Facebook's login,
+// whose tokens it does not return.
 func (c *Config) dialog() oauth2.Dialog {
 	d := oauth2.Dialog{Name: v1alpha1.PlatformInstagram.Title(), Setting: "instagram", AppParam: "client_id", App: c.ClientID, Separator: ","}
 	if c.Login == FacebookLogin {
@@ -41,12 +41,12 @@ func (c *Config) dialog() oauth2.Dialog {
 	return d
 }
 
-// ConsentURL returns the address of the consent page of the configured login.
+// ConsentURL returns the address of the configured login's consent page.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 	return p.dialog.ConsentURL(consent)
 }
 
-// Exchange exchanges a code for a token that lives 60 days: the account's token or, with Facebook's login, the
+// Exchange exchanges a code for a token that is valid for 60 days: the account's token or, with Facebook's login, the
 // person's.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	if p.config.Login == FacebookLogin {
@@ -57,7 +57,7 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 	if err != nil {
 		return platforms.Token{}, err
 	}
-	// An answer without permissions means that the requested ones were granted.
+	// A response without permissions means that the requested ones were granted.
 	granted := cmp.Or(strings.Join(short.Permissions, " "), p.dialog.Requested())
 	if missing := instagramScopes.Check("Instagram", granted); missing != nil {
 		return platforms.Token{}, missing
@@ -65,8 +65,8 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 	return p.own.ExtendToken(ctx, &login, short.Access.String(), "ig_exchange_token", granted)
 }
 
-// Choices returns the account of a token of Instagram's own login. With Facebook's login it returns the accounts linked
-// to the person's Pages, with the Page tokens.
+// Choices returns the account that a token of Instagram's own login belongs to. With Facebook's login it returns the
+// accounts linked to the person's Pages, with the Page tokens.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	if p.config.Login != FacebookLogin {
 		return platforms.OneChoice(ctx, p, token)
@@ -83,7 +83,7 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	}, new(noneLinked))
 }
 
-// noneLinked is the error for a person without an account to choose.
+// noneLinked is the error for a person who has no account to choose.
 var noneLinked = platforms.Error{
 	Class:   platforms.ClassReconnect,
 	Problem: "no professional account of Instagram is linked to a Facebook Page that this person may create content on",

@@ -53,7 +53,7 @@ func TestConnectLinked(t *testing.T) {
 	connecting.Run(t)
 }
 
-// TestExchangeOfRealAnswers tests the forms of the answer in Meta's documentation and in its clients.
+// TestExchangeOfRealAnswers tests the forms of the response found in Meta's documentation and its clients.
 func TestExchangeOfRealAnswers(t *testing.T) {
 	t.Parallel()
 	const granted = "instagram_business_basic instagram_business_content_publish"
@@ -85,7 +85,7 @@ func TestExchangeOfRealAnswers(t *testing.T) {
 	}
 }
 
-// TestChoicesAmongPages tests a person with several Pages.
+// TestChoicesAmongPages connects accounts for a person with several Pages.
 func TestChoicesAmongPages(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -9,7 +9,7 @@ import (
 )
 
 // hosts are the hosts that Instagram's API uses: the graphs of its two logins, the host that exchanges codes, and the
-// host for video uploads, whose path is derived from the id of the container ("Resumable Upload Protocol"). The upload
-// address in the answer is not used, and no other address from an answer is called: only the query of the next page's
-// address is used (meta.List).
+// host for video uploads, whose path is derived from the container's id ("Resumable Upload Protocol"). The upload URL
+// in the response is not used, and no other URL from a response is called: only the query of the next page's URL is
+// used (meta.List).
 var hosts = platforms.Hosts{Called: client.HostsOf(DefaultAPIURL, DefaultFacebookURL, DefaultTokenURL, DefaultUploadURL)}

@@ -1,16 +1,16 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package instagram publishes to professional accounts of Instagram: images, carousels of images, and videos, which are
+// Package instagram publishes to professional Instagram accounts: images, carousels of images, and videos, which are
 // always reels.
 //
-// A post is created in two steps. The first creates a container, which is not visible and expires after a day; it is
-// repeatable. The second, POST /{account}/media_publish, makes it visible and is the one irrevocable call. Afterwards
-// the container's state shows whether that call took effect; see Lookup.
+// A post is created in two steps. The first creates a container, which is invisible and expires after a day; it can be
+// repeated. The second, POST /{account}/media_publish, makes it visible and is the one irrevocable call. Afterwards the
+// container's state shows whether that call took effect; see Lookup.
 //
-// An account is connected by Instagram's own login, or by Facebook's, through the Page that the account is linked to.
-// The two logins have separate hosts, permissions and tokens, and the same calls. The granted scopes show which login a
-// token belongs to.
+// An account is connected through Instagram's own login, or through Facebook's and the Page that the account is linked
+// to. The two logins have separate hosts, permissions and tokens, but the same calls. The granted scopes show which
+// login a token belongs to.
 package instagram
 
 import (
@@ -44,13 +44,13 @@ const (
 	DefaultVersion = "v25.0"
 
 	// DefaultListingLag is how long a container's state may lag behind its publication, and how long a post may be
-	// missing from its account's list. Instagram documents no lag; the value is the one for Threads.
+	// missing from its account's listing. Instagram documents no lag; the value is the one for Threads.
 	DefaultListingLag = 30 * time.Second
 
 	// maxCaption is the maximum caption length in characters (Content Publishing, "Limitations").
 	maxCaption = 2200
 
-	// maxHashtags and maxMentions are their maximum numbers in a caption (Content Publishing, "Limitations").
+	// maxHashtags and maxMentions are the maximum numbers in a caption (Content Publishing, "Limitations").
 	maxHashtags = 30
 	maxMentions = 20
 	// maxImages is the maximum number of images in a carousel (Content Publishing, "Carousel posts").
@@ -60,24 +60,24 @@ const (
 	maxImageBytes = 8 << 20
 	minAspect     = 4.0 / 5
 	maxAspect     = 1.91
-	// maxVideoBytes bounds the file of a reel ("Reel specifications").
+	// maxVideoBytes bounds a reel's file ("Reel specifications").
 	maxVideoBytes = 300 << 20
 
-	// containerLife is the lifetime of an unpublished container (Content Publishing, "Create a container").
+	// containerLife is how long an unpublished container exists (Content Publishing, "Create a container").
 	containerLife = 24 * time.Hour
 
-	// callTimeout bounds media_publish, which usually takes some seconds, including the read of the permalink.
+	// callTimeout bounds media_publish, which usually takes a few seconds, including reading the permalink.
 	callTimeout = 30 * time.Second
 
-	// createTimeout bounds the creation of a container: Instagram fetches an image before it answers.
+	// createTimeout bounds the creation of a container: Instagram fetches an image before it responds.
 	createTimeout = 30 * time.Second
 
-	// refreshLead is how long before its expiry an access token is renewed: at half of its 60 days. An expired one
+	// refreshLead is how long before expiry an access token is renewed: after half of its 60 days. An expired one
 	// cannot be renewed.
 	refreshLead = 30 * 24 * time.Hour
 )
 
-// videos are Instagram's documented limits for videos ("Reel specifications").
+// videos are Instagram's documented video limits ("Reel specifications").
 var videos = platforms.VideoLimits{
 	MinDuration: 3 * time.Second, MaxDuration: 15 * time.Minute, MaxWidth: 1920,
 	MinAspect: 0.01, MaxAspect: 10, MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 25_000_000,
@@ -87,7 +87,6 @@ var videos = platforms.VideoLimits{
 // Login is a way to connect an account.
 type Login string
 
-// The logins.
 const (
 	// InstagramLogin is Instagram's own login.
 	InstagramLogin Login = "instagram"
@@ -95,18 +94,18 @@ const (
 	FacebookLogin Login = "facebook"
 )
 
-// Config configures the access to Instagram. APIURL also replaces DefaultTokenURL, and the default of AuthorizeURL is the
-// consent page of the login.
+// Config configures access to Instagram. APIURL also replaces DefaultTokenURL, and AuthorizeURL defaults to the login's
+// consent page.
 type Config struct {
 	platforms.Config
 
 	// FacebookURL, UploadURL and Version default to DefaultFacebookURL, DefaultUploadURL and DefaultVersion.
 	FacebookURL, UploadURL, Version string
-	// LoginConfigID is the id of the app's configuration of Facebook Login for Business; empty for none. Instagram's
+	// LoginConfigID is the id of the app's configuration for Facebook Login for Business; empty for none. Instagram's
 	// own login has none.
 	LoginConfigID string
-	// Login is the login for new connections, and for tokens whose scopes do not identify one. Defaults to
-	// InstagramLogin. The app belongs to it.
+	// Login is the login for new connections, and for tokens whose scopes do not identify one. It is the one that the
+	// app belongs to, and defaults to InstagramLogin.
 	Login Login
 }
 
@@ -116,7 +115,7 @@ type Platform struct {
 	// own and linked are the hosts of the two logins.
 	own, linked host
 	uploads     client.Client
-	// codes is the host that exchanges codes of Instagram's own login.
+	// codes is the host that exchanges the codes of Instagram's own login.
 	codes  client.Client
 	dialog oauth2.Dialog
 }
@@ -158,7 +157,7 @@ func New(c Config, transport *transport.Client) *Platform {
 	}
 }
 
-// hostOf returns the host that a token is valid for, by the names of its scopes, which differ between the two logins.
+// hostOf returns the host for which a token is valid. Scope names differ between the two logins.
 func (p *Platform) hostOf(token platforms.Token) *host {
 	login := p.config.Login
 	for _, scope := range oauth2.Scopes(token.Scopes) {

@@ -39,7 +39,8 @@ var (
 
 type answers = []http.HandlerFunc
 
-// newInstagram returns the platform with all its hosts on one server. All hosts but Instagram's own have a path prefix.
+// newInstagram returns the platform with all of its hosts on one server. All hosts except Instagram's own have a path
+// prefix.
 func newInstagram(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	server := recorder.Start(t, answer)
@@ -53,15 +54,15 @@ func problem(status, code, subcode int) http.HandlerFunc {
 	return says(status, fmt.Sprintf(`{"error":{"message":"access","type":"OAuthException","code":%d,"error_subcode":%d}}`, code, subcode))
 }
 
-// made answers that a container was created.
+// made responds that a container was created.
 func made(id string) http.HandlerFunc { return says(200, `{"id":"`+id+`"}`) }
 
-// holds answers with the state of a container.
+// holds responds with a container's state.
 func holds(state string) http.HandlerFunc {
 	return says(200, `{"status_code":"`+state+`","status":"In words","id":"`+container+`"}`)
 }
 
-// broke answers with the state of a container whose processing has failed.
+// broke responds with the state of a container whose processing has failed.
 func broke(subcode string) http.HandlerFunc {
 	return says(200, `{"status_code":"ERROR","status":"Error: Media upload has failed with error code `+subcode+`"}`)
 }
@@ -94,7 +95,7 @@ func film(name string) platforms.File {
 // linked are the scopes of Facebook's login.
 const linked = "pages_show_list instagram_basic,instagram_content_publish"
 
-// jobFor returns a post with files, for an account that was connected by a login.
+// jobFor returns a post with files, for an account that was connected through the login with the given scopes.
 func jobFor(text, scopes string, files ...platforms.File) platforms.Job {
 	job := platforms.Job{
 		Account:    platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access", Scopes: scopes}},

@@ -10,12 +10,12 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// Publish makes the prepared container visible by one call to media_publish.
+// Publish makes the prepared container visible with one call to media_publish.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	return p.hostOf(job.Account.Token).Publish(ctx, job)
 }
 
-// Lookup reads the state of the job's container and searches the account's posts for its post.
+// Lookup reads the state of the job's container and searches the account's posts for the job's.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	return p.hostOf(job.Account.Token).Lookup(ctx, job, meta.Listing{
 		Edge: "media", Fields: "id,caption,timestamp,permalink,media_type,media_product_type",
@@ -25,7 +25,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	})
 }
 
-// sameKind reports whether the type of a listed post fits these files. Reels are listed as videos.
+// sameKind reports whether a listed post's type fits these files. Reels are listed as videos.
 func sameKind(media []platforms.File, post *meta.Post) bool {
 	want := "IMAGE"
 	switch {

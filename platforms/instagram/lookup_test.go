@@ -98,7 +98,7 @@ func TestLookup(t *testing.T) {
 }
 
 // TestLookupAmongOlderPosts looks up a post while the account has one with the same text that is older than the
-// attempt, for example an account that posts "good morning" every day.
+// attempt, such as an account that posts "good morning" every day.
 func TestLookupAmongOlderPosts(t *testing.T) {
 	tests := map[string]struct {
 		reason  string

@@ -14,21 +14,21 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// imagePause and videoPause are the maximum pauses between polls of a container: images are ready nearly at once, and
-// Instagram recommends polling a video once a minute.
+// imagePause and videoPause are the longest pauses between polls of a container. Images are ready almost immediately,
+// and Instagram recommends polling a video once a minute.
 const (
 	imagePause = 3 * time.Second
 	videoPause = 15 * time.Second
 )
 
-// partUpload is the prefix of a checkpoint whose container waits for its video bytes. A complete checkpoint is the id
-// of the container. The checkpoint of an incomplete carousel lists the containers created up to now.
+// partUpload is the prefix of a checkpoint whose container waits for its video bytes. A complete checkpoint is the
+// container's id. The checkpoint of an incomplete carousel lists the containers created so far.
 const partUpload = "upload:"
 
 // Prepares returns true: every post is published from a container.
 func (*Platform) Prepares(platforms.Content) bool { return true }
 
-// task is the preparation of one job.
+// task prepares one job.
 type task struct {
 	*meta.Task
 
@@ -36,8 +36,8 @@ type task struct {
 	host     *host
 }
 
-// Prepare creates a container for the job and waits until Instagram has processed it. It reuses an earlier container
-// and the parts of one.
+// Prepare creates a container for the job and waits until Instagram has processed it. It reuses an earlier container,
+// or the parts of one.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	media := job.Content.Media
 	if len(media) == 0 {
@@ -57,7 +57,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return t.Prepare(ctx, earlier, fresh)
 }
 
-// uploaded completes the upload of an earlier preparation, if any, and returns its container; "" if that cannot be
+// uploaded completes the upload of an earlier preparation, if any, and returns its container, or "" if that cannot be
 // used.
 func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	id, isPart := strings.CutPrefix(t.Job.Checkpoint, partUpload)
@@ -78,7 +78,8 @@ func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	}
 }
 
-// images creates the container of an image, or one for each of several images and one around them, and waits for it.
+// images creates the container of an image, or one for each of several images and another around them, and waits for
+// it.
 func (t *task) images(ctx context.Context) (id string, bad *meta.Failure) {
 	media, about := t.Job.Content.Media, meta.ThePost
 	var form url.Values
@@ -98,8 +99,8 @@ func (t *task) images(ctx context.Context) (id string, bad *meta.Failure) {
 	return id, bad
 }
 
-// video creates the container of a reel. With Facebook's login the video is uploaded; Instagram's login does not
-// support uploads.
+// video creates a reel's container. With Facebook's login the video is uploaded; Instagram's login does not support
+// uploads.
 func (t *task) video(ctx context.Context) (string, *meta.Failure) {
 	upload := t.host.login == FacebookLogin
 	form, bad := t.reel(ctx, upload)
@@ -125,13 +126,13 @@ func (t *task) video(ctx context.Context) (string, *meta.Failure) {
 	return id, t.WaitReady(ctx, id, about)
 }
 
-// showing returns the form of an image container. Instagram fetches the image.
+// showing returns the form for an image container. Instagram fetches the image.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
 	address, bad := meta.FileURL(ctx, file)
 	return url.Values{"image_url": {address}}, bad
 }
 
-// reel returns the form of a container for the job's video. Instagram fetches the video, or waits for its upload.
+// reel returns the form for the container of the job's video. Instagram fetches the video, or waits for its upload.
 func (t *task) reel(ctx context.Context, upload bool) (url.Values, *meta.Failure) {
 	form := url.Values{"media_type": {"REELS"}}
 	if upload {

@@ -77,8 +77,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestUnread makes Instagram refuse to read its containers while it publishes them, as it did for days: a new container
-// finally counts as ready and is created once, and it is replaced when it may really be gone.
+// TestUnread makes Instagram refuse to read its containers while it publishes them, as it did for days. A new container
+// eventually counts as ready and is created only once, and it is replaced when it may really be gone.
 func TestUnread(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -117,7 +117,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestForms tests the complete forms that are sent.
+// TestForms compares complete forms.
 func TestForms(t *testing.T) {
 	at := 1500 * time.Millisecond
 	upload := "POST /rupload/ig-api-upload/v25.0/" + container
@@ -165,7 +165,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// carousels answers like a graph that numbers its containers 1, 2, 3, … and returns the given state for each; "" means
+// carousels responds like a graph that numbers its containers 1, 2, 3, … and returns the given state for each; "" means
 // finished.
 func carousels(states map[string]string) http.HandlerFunc {
 	next := 0
@@ -189,7 +189,7 @@ func TestCarousel(t *testing.T) {
 		earlier string
 		states  map[string]string
 		want    string
-		// posts are the created containers: the address of an image, or "=" and the parts of a container around others.
+		// posts are the created containers: an image's address, or "=" and the parts of a container around others.
 		posts []string
 		notes []string
 	}{
@@ -251,8 +251,8 @@ func TestCarouselNamesTheFile(t *testing.T) {
 	}
 }
 
-// TestNotesMatter makes storing a part's checkpoint fail: the preparation must not continue without it, because a later
-// process would not know the part.
+// TestNotesMatter makes storing a part's checkpoint fail. The preparation must not continue without it, because a later
+// process would not know about the part.
 func TestNotesMatter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		job   platforms.Job

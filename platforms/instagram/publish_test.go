@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// prepared returns a job whose container exists.
+// prepared returns a job whose container already exists.
 func prepared(scopes string) platforms.Job {
 	job := jobFor("hello", scopes, picture("a.jpg"))
 	job.Checkpoint = container
@@ -71,7 +71,7 @@ func TestVerdicts(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		answer http.HandlerFunc
-		// state is the container's answer to a status call; "" if there must be no such call.
+		// state is the container's response to a status call, or "" if there must be no such call.
 		state string
 		want  want
 	}{
@@ -151,7 +151,7 @@ func TestPublishNeedsAContainer(t *testing.T) {
 	}
 }
 
-// FuzzJudge checks that the result of any answer is a permitted one.
+// FuzzJudge checks that any response leads to a permitted result.
 func FuzzJudge(f *testing.F) {
 	f.Add(200, `{"id":"17900000000000777"}`)
 	f.Add(400, `{"error":{"code":100,"error_subcode":2207028}}`)

@@ -21,7 +21,7 @@ var (
 // RecentPosts reads the first page of the account's media.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {
-		return nil, nil // Instagram posts have no replies here
+		return nil, nil // replies to Instagram posts are not listed
 	}
 	return p.hostOf(account.Token).Recent(ctx, account, which, meta.Listing{
 		Edge: "media", Fields: "id,caption,timestamp,permalink,media_product_type",
@@ -39,7 +39,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 	if !permalink.IsAddress(entered) && meta.IsObjectID(entered) {
 		return platforms.PostName{ID: entered}, true
 	}
-	// Addresses shared from the app start with /share/ and have another code.
+	// Addresses shared from the app start with /share/ and have a different code.
 	if at, ours := permalink.Parse(entered, permalink.Instagram); ours && permalink.IsAddress(entered) && at.Parts[0] != "share" {
 		if code := at.After("p", "reel", "reels", "tv"); codeForm.MatchString(code) {
 			return platforms.PostName{Code: code, URL: at.URL()}, true
@@ -48,7 +48,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 	return name, false
 }
 
-// PostHint describes where to find the address of a post.
+// PostHint describes where to find a post's address.
 func (p *Platform) PostHint() string {
 	return "the address of the post, which has /p/ or /reel/ and a code: choose Copy link in the menu of the post"
 }

@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	// uploadTries is the maximum number of uploads of a video in one preparation.
+	// uploadTries is how often one preparation may upload a video.
 	uploadTries = 2
-	// uploadTimeout is the base timeout of one upload. It is extended by a second for each slowest bytes.
+	// uploadTimeout is the base timeout of one upload. It is extended by a second per slowest bytes.
 	uploadTimeout = time.Minute
 	slowest       = 128 << 10
 )
 
-// fill uploads the job's video into a container. The upload is one request, always from the first byte: Instagram does
-// not report the progress of an interrupted upload. A failure that a new container may fix is marked Retryable.
+// fill uploads the job's video into a container. The upload is a single request, always from the first byte: Instagram
+// does not report the progress of an interrupted upload. A failure that a new container may fix is marked Retryable.
 func (t *task) fill(ctx context.Context, id string) *meta.Failure {
 	for try := 1; ; try++ {
 		sent, bad := t.send(ctx, id)
 		if bad == nil || bad.Class != platforms.ClassTransient || !sent || try == uploadTries || ctx.Err() != nil {
 			return bad
 		}
-		// Perhaps only the answer was lost, and the file arrived.
+		// Perhaps only the response was lost, and the file arrived.
 		found, _, unknown := t.State(ctx, &t.Job, id)
 		if unknown != nil {
 			return unknown
@@ -68,7 +68,7 @@ func (t *task) send(ctx context.Context, id string) (sent bool, bad *meta.Failur
 	return true, t.host.classifyUpload(resp, meta.TheFile(file))
 }
 
-// The graph's codes for errors that the upload host reports by HTTP status.
+// The graph's codes for errors that the upload host reports as an HTTP status.
 const (
 	codeToken      = 190
 	codePermission = 10
@@ -77,14 +77,14 @@ const (
 // typeName matches the upload host's error names.
 var typeName = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 
-// classifyUpload classifies the answer to an upload; nil if the file was accepted. The upload host has its own error
-// format in addition to the graph's.
+// classifyUpload classifies the response to an upload. It returns nil if the file was accepted. The upload host has its
+// own error format in addition to the graph's.
 func (h *host) classifyUpload(resp *transport.Response, about string) *meta.Failure {
 	answer, _ := jsondoc.Decode[struct {
 		Success jsondoc.Flag `json:"success"`
 		Said    struct {
 			Type jsondoc.Text `json:"type"`
-			// Retriable is the host's own flag that the same upload may succeed later.
+			// Retriable is the host's own flag for errors where the same upload may succeed later.
 			Retriable jsondoc.Flag `json:"retriable"`
 		} `json:"debug_info"`
 	}](resp.Body)

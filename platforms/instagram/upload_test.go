@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// debug answers with an error in the upload host's format.
+// debug responds with an error in the upload host's format.
 func debug(status int, kind string, retriable bool) http.HandlerFunc {
 	word := map[bool]string{true: "true", false: "false"}[retriable]
 	return says(status, `{"debug_info":{"retriable":`+word+`,"type":"`+kind+`","message":"access"}}`)
@@ -91,7 +91,6 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// TestUploadHeaders tests the headers of an upload.
 func TestUploadHeaders(t *testing.T) {
 	told := make(chan http.Header, 1)
 	p, _ := newInstagram(t, inTurn(answers{made(container), func(w http.ResponseWriter, r *http.Request) {

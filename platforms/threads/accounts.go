@@ -11,18 +11,18 @@ import (
 
 var _ platforms.AccountInspector = (*Platform)(nil)
 
-// Identify returns the account of a token.
+// Identify returns the account that a token belongs to.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	return p.graph.Identify(ctx, "/me?fields=id,username,name,threads_profile_picture_url", token)
 }
 
-// Refresh renews an access token by itself.
+// Refresh renews an access token, which needs no refresh token.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	return p.graph.Renew(ctx, token, "th_refresh_token")
 }
 
-// Inspect returns the account's remaining quota of posts (Threads API, "threads_publishing_limit"). The quota of
-// replies is not read, because only apps with a permission for replies receive it.
+// Inspect returns the account's remaining posting quota (Threads API, "threads_publishing_limit"). The quota of replies
+// is not read, because only apps with a permission for replies receive it.
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
 	return p.graph.Quota(ctx, account, "threads_publishing_limit"), nil
 }

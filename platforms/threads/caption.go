@@ -18,7 +18,8 @@ const (
 	maxLinks = 5
 )
 
-// length counts a text as Threads does: 1 for each grapheme cluster, but for an emoji the number of its UTF-8 bytes.
+// length counts a text as Threads does: 1 for each grapheme cluster, except that an emoji counts the number of its
+// UTF-8 bytes.
 func length(text string) int {
 	n := 0
 	for state := -1; text != ""; {
@@ -41,7 +42,7 @@ const (
 
 // isEmoji reports whether a grapheme cluster is an emoji: a pictograph, alone or joined to others, a flag letter, a
 // keycap, or a character with the emoji variation selector. Threads does not document how it counts pictographs with a
-// text presentation, such as ©; they count as emoji, so that a text within the limit here is also within Threads'
+// text presentation, such as ©. They count as emoji here, so that a text within this limit is also within Threads'
 // limit.
 func isEmoji(cluster string) bool {
 	if cluster == "" || cluster[0] < 0x80 && len(cluster) <= 2 {
@@ -62,7 +63,7 @@ func isEmoji(cluster string) bool {
 func isFlagLetter(r rune) bool { return r >= '\U0001F1E6' && r <= '\U0001F1FF' }
 
 // isPictograph reports whether r has the property Extended_Pictographic. uniseg does not export this property, but by
-// rule GB11 of the segmentation only a pictograph joins another one. The range check first excludes most scripts.
+// rule GB11 of the segmentation only a pictograph joins another one. The range check excludes most scripts up front.
 func isPictograph(r rune) bool {
 	signs := r == '©' || r == '®' || r >= '\u203C' && r <= '\u3299' || r >= '\U0001F000'
 	return signs && uniseg.GraphemeClusterCount(string(r)+"\u200D\U0001F600") == 1
@@ -96,7 +97,7 @@ func links(text string) int {
 	return len(different)
 }
 
-// captionProblem returns the reason why Threads refuses a text, other than its length.
+// captionProblem returns why Threads refuses a text, other than its length.
 func captionProblem(text string) string {
 	switch {
 	case text != "" && strings.TrimSpace(text) == "":

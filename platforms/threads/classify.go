@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// Classifications of errors that only Threads has. The texts are the same for repeated calls.
+// Classifications of errors that only Threads returns. The texts do not vary between calls.
 var (
 	// The store, or the connection to it, may be down for a moment. If Threads cannot reach it at all, the post fails
 	// at its starting deadline, with the same message.
@@ -45,7 +45,7 @@ func refused(because, remedy string) platforms.Error {
 	}
 }
 
-// fetchPause is the pause before another try to fetch a file, as on Instagram.
+// fetchPause is the pause before another attempt to fetch a file, as on Instagram.
 const fetchPause = 5 * time.Second
 
 const (
@@ -53,8 +53,7 @@ const (
 	changelog       = "Threads API changelog, 22 December 2025"
 )
 
-// errorRows is the table of Threads' errors. The words without a code are the reasons in the status of a failed
-// container.
+// errorRows is Threads' error table. The words without a code are the reasons in a failed container's status.
 var errorRows = meta.With(
 	// Threads returns this for a container that it cannot publish yet, sometimes for one that is ready, and for one
 	// that is already published.
@@ -76,7 +75,7 @@ var errorRows = meta.With(
 	meta.Row{Word: unknownFailure, Kind: meta.KindOther, Meaning: "the container failed, and the reason is unknown", Error: &unprocessed, Source: troubleshooting},
 )
 
-// failureWord matches the documented reasons of failed containers. unknownFailure is the one for an unknown reason.
+// failureWord matches the documented reasons for a container's failure. unknownFailure stands for an unknown reason.
 var failureWord = regexp.MustCompile(`^[A-Z][A-Z_]{2,40}$`)
 
 const unknownFailure = "UNKNOWN"

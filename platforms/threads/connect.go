@@ -17,7 +17,7 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// requiredScopes are the scopes for publishing and for looking up the replies of trees (Threads API, "Get Started",
+// requiredScopes are the scopes for publishing and for looking up the replies in trees (Threads API, "Get Started",
 // Authorization).
 var requiredScopes = oauth2.RequiredScopes{{"threads_basic"}, {"threads_content_publish"}, {"threads_manage_replies"}, {"threads_read_replies"}}
 
@@ -34,7 +34,7 @@ func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 	return p.dialog.ConsentURL(consent)
 }
 
-// Exchange exchanges a code for a token that lives 60 days.
+// Exchange exchanges a code for a token that is valid for 60 days.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	login := meta.Login{Tokens: &p.graph.Client, ID: p.dialog.App, Secret: p.secret}
 	short, err := p.graph.ExchangeCode(ctx, &login, code)
@@ -50,8 +50,8 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 	return p.graph.ExtendToken(ctx, &login, short.Access.String(), "th_exchange_token", granted)
 }
 
-// grantedScopes returns the scopes of a token; "" if Threads does not return them: it does so only for the testers of
-// an app ("Debug Access Token").
+// grantedScopes returns a token's scopes, or "" if Threads does not return them: it does so only for an app's testers
+// ("Debug Access Token").
 func (p *Platform) grantedScopes(ctx context.Context, access string) string {
 	doc, bad := meta.Get[struct {
 		Data struct {
@@ -64,7 +64,7 @@ func (p *Platform) grantedScopes(ctx context.Context, access string) string {
 	return strings.Join(doc.Data.Scopes, " ")
 }
 
-// Choices returns the one profile of a token.
+// Choices returns the one profile that a token belongs to.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	return platforms.OneChoice(ctx, p, token)
 }

@@ -46,7 +46,7 @@ func TestConsentURL(t *testing.T) {
 	}
 }
 
-// TestExchangeOfRealAnswers tests answers that Meta documents and the sandbox does not give.
+// TestExchangeOfRealAnswers tests responses that Meta documents but the sandbox does not send.
 func TestExchangeOfRealAnswers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

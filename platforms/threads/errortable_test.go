@@ -9,8 +9,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta/metatest"
 )
 
-// TestErrorTable has an expectation for each row of the table, and compares the page that documents it: go test -run
-// ErrorTable -args -update writes the page.
+// TestErrorTable has an expectation for each row of the table, and compares the page that documents it. To write the
+// page, run go test -run ErrorTable -args -update.
 func TestErrorTable(t *testing.T) {
 	p := New(Config{}, nil)
 	metatest.CheckErrors(t, "threads", &p.graph.Graph, map[string]metatest.Want{

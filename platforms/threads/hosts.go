@@ -8,8 +8,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// hosts are the hosts that the API of Threads uses. Threads fetches files itself. No address from an answer is called:
-// only the query of the next page's address is used (meta.List).
+// hosts are the hosts that the Threads API uses. Threads fetches files itself. No URL from a response is called: only
+// the query of the next page's URL is used (meta.List).
 //
 // Newer pages of Meta document graph.threads.com for the same calls ("App Access Tokens", 2 July 2026; "Debug Access
 // Token"). Both are listed for firewalls, so that the default can change without a new firewall rule.

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// parts answers like a graph that numbers its containers and refuses the first carousels. form returns the form of the
-// current request.
+// parts responds like a graph that numbers its containers and refuses the first carousels. form returns the current
+// request's form.
 func parts(refusals int, form func() url.Values, made *[]string) http.HandlerFunc {
 	created := 0
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ func parts(refusals int, form func() url.Values, made *[]string) http.HandlerFun
 	}
 }
 
-// TestPartsAreMadeAgain makes Threads refuse a carousel because its parts are invalid or have expired: they are created
+// TestPartsAreMadeAgain makes Threads refuse a carousel because its parts are invalid or have expired. They are created
 // again, and the post does not fail.
 func TestPartsAreMadeAgain(t *testing.T) {
 	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}

@@ -12,21 +12,21 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// longestPause is the maximum pause between polls of a container.
+// longestPause is the longest pause between polls of a container.
 const longestPause = 3 * time.Second
 
 // Prepares returns true: every post is published from a container.
 func (*Platform) Prepares(platforms.Content) bool { return true }
 
 // Prepare creates a container for the job and waits until Threads has processed it. It reuses an earlier container for
-// the same content and the parts of one: a video may take Threads longer than one preparation lasts.
+// the same content, or the parts of one: Threads may take longer to process a video than one preparation lasts.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	t := p.graph.NewTask(job, longestPause)
 	return t.Prepare(ctx, job.Checkpoint, func(ctx context.Context) (string, *meta.Failure) { return create(ctx, t) })
 }
 
-// create creates a container. For several files it creates one for each, unless the task already has it, and one around
-// them.
+// create creates a container. For several files it creates one for each, unless the task already has it, and another
+// around them.
 func create(ctx context.Context, t *meta.Task) (string, *meta.Failure) {
 	media := t.Job.Content.Media
 	form, bad := url.Values{"media_type": {"TEXT"}}, (*meta.Failure)(nil)
@@ -55,14 +55,14 @@ func create(ctx context.Context, t *meta.Task) (string, *meta.Failure) {
 		}
 	}
 	if bad := t.WaitReady(ctx, id, meta.ThePost); bad != nil {
-		// Its parts may be at fault.
+		// The parts may be at fault.
 		t.Items = nil
 		return "", bad
 	}
 	return id, nil
 }
 
-// showing returns the form of a container with a file. Threads fetches the file.
+// showing returns the form for a container with a file. Threads fetches the file.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
 	address, bad := meta.FileURL(ctx, file)
 	switch {

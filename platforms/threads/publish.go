@@ -11,12 +11,12 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// Publish makes the prepared container visible by one call to threads_publish.
+// Publish makes the prepared container visible with one call to threads_publish.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	return p.graph.Publish(ctx, job)
 }
 
-// Lookup reads the state of the job's container and searches the account's posts for its post.
+// Lookup reads the state of the job's container and searches the account's posts for the job's.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	// Replies have a separate listing.
 	edge := "threads"
@@ -39,8 +39,8 @@ func same(content *platforms.Content, post *meta.Post) bool {
 		sameKind(content.Media, post.MediaType.String()) && sameText(content.Text, post.Text)
 }
 
-// sameKind reports whether the type of a listed post fits these files. The listed types differ from the types of
-// containers: TEXT is listed as TEXT_POST, and CAROUSEL as CAROUSEL_ALBUM.
+// sameKind reports whether a listed post's type fits these files. Listed types differ from container types: TEXT is
+// listed as TEXT_POST, and CAROUSEL as CAROUSEL_ALBUM.
 func sameKind(media []platforms.File, listed string) bool {
 	kinds := []string{"CAROUSEL", "CAROUSEL_ALBUM"}
 	switch {

@@ -48,7 +48,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 	return name, false
 }
 
-// PostHint describes where to find the address of a post.
+// PostHint describes where to find a post's address.
 func (p *Platform) PostHint() string {
 	return "the address of the post, which has /post/ and a code: choose Copy link in the menu of the post"
 }

@@ -1,11 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package threads publishes to Threads by its graph.
+// Package threads publishes to Threads through its graph.
 //
-// A post is created in two steps. The first creates a container, which is not visible and expires after a day; it is
-// repeatable. The second, POST /{user}/threads_publish, makes it visible and is the one irrevocable call. Afterwards
-// the container's state shows whether that call took effect, which no listing could prove; see Lookup.
+// A post is created in two steps. The first creates a container, which is invisible and expires after a day; it can be
+// repeated. The second, POST /{user}/threads_publish, makes it visible and is the one irrevocable call. Afterwards the
+// container's state shows whether that call took effect, which no listing could prove; see Lookup.
 package threads
 
 import (
@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// DefaultAPIURL is the address of the graph of Threads.
+	// DefaultAPIURL is the address of the Threads graph.
 	DefaultAPIURL = "https://graph.threads.net"
 	// DefaultAuthorizeURL is the address of the consent page ("Get Access Tokens", as of August 2026).
 	DefaultAuthorizeURL = "https://threads.com"
@@ -29,15 +29,15 @@ const (
 	DefaultVersion = "v1.0"
 
 	// DefaultListingLag is how long a container's state may lag behind its publication, and how long a post may be
-	// missing from its author's list. Threads documents no lag; other clients recommend 30 to 60 seconds.
+	// missing from its author's listing. Threads documents no lag; other clients recommend 30 to 60 seconds.
 	DefaultListingLag = 30 * time.Second
 
-	// callTimeout bounds threads_publish, which usually takes a second or two, including the read of the permalink.
+	// callTimeout bounds threads_publish, which usually takes a second or two, including reading the permalink.
 	callTimeout = 30 * time.Second
 
 	// maxItems is the maximum number of images and videos in a post (Threads API, "Carousel posts").
 	maxItems = 20
-	// maxImageBytes and maxVideoBytes bound the files of a post (Threads API, "Media specifications").
+	// maxImageBytes and maxVideoBytes bound a post's files (Threads API, "Media specifications").
 	maxImageBytes = 8 << 20
 	maxVideoBytes = 1 << 30
 	// maxAspect is the maximum ratio of an image's longer side to its shorter one. The width is not limited, because
@@ -47,19 +47,19 @@ const (
 	// containerLasts is how long a container can be published (Publishing, container status EXPIRED).
 	containerLasts = 24 * time.Hour
 
-	// refreshLead is how long before its expiry an access token is renewed: at half of its 60 days. An expired one
+	// refreshLead is how long before expiry an access token is renewed: after half of its 60 days. An expired one
 	// cannot be renewed.
 	refreshLead = 30 * 24 * time.Hour
 )
 
-// videos are Threads' documented limits for videos (Threads API, "Media specifications").
+// videos are Threads' documented video limits (Threads API, "Media specifications").
 var videos = platforms.VideoLimits{
 	MaxDuration: 5 * time.Minute, MaxWidth: 1920,
 	MinAspect: 0.01, MaxAspect: 10, MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 100_000_000,
 	Codecs: []string{"h264", "hevc"}, AudioCodecs: []string{"aac"},
 }
 
-// Config configures the access to Threads.
+// Config configures access to Threads.
 type Config struct {
 	platforms.Config
 
@@ -96,7 +96,7 @@ func New(c Config, transport *transport.Client) *Platform {
 	}
 }
 
-// Capabilities declares the rules of Threads. The listing does not prove absence; the containers do.
+// Capabilities declares Threads' rules. The listing does not prove absence; the containers do.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:    []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},

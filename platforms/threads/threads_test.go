@@ -53,12 +53,12 @@ func jobFor(text string) platforms.Job {
 	}
 }
 
-// problem answers with an error in Threads' format.
+// problem responds with an error in Threads' format.
 func problem(status, code, subcode int, transient bool) http.HandlerFunc {
 	return says(status, fmt.Sprintf(`{"error":{"message":"access","type":"THApiException","code":%d,"error_subcode":%d,"is_transient":%t}}`, code, subcode, transient))
 }
 
-// holds answers with the state of the container.
+// holds responds with the container's state.
 func holds(state string) http.HandlerFunc {
 	return says(200, `{"status":"`+state+`","id":"`+container+`"}`)
 }
@@ -107,7 +107,7 @@ func TestVerdicts(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		answer http.HandlerFunc
-		// state is the container's answer to a status call; "" if there must be no such call.
+		// state is the container's response to a status call, or "" if there must be no such call.
 		state string
 		want  want
 	}{
@@ -166,7 +166,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestStuck makes Threads refuse to publish a container that it reports as finished: the call is retried for a minute,
+// TestStuck makes Threads refuse to publish a container that it reports as finished. The call is retried for a minute,
 // and then a new container is created.
 func TestStuck(t *testing.T) {
 	p, server := newThreads(t, func(w http.ResponseWriter, r *http.Request) {
@@ -332,8 +332,8 @@ func TestPrepareGivesUp(t *testing.T) {
 	}
 }
 
-// TestPrepareGoesOn interrupts preparations repeatedly, while Threads needs more time for a video than one preparation
-// has: each of them continues to wait for the first container.
+// TestPrepareGoesOn interrupts preparations repeatedly while Threads needs longer for a video than one preparation has.
+// Each of them continues to wait for the first container.
 func TestPrepareGoesOn(t *testing.T) {
 	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}
 	tests := map[string]struct {
