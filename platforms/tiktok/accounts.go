@@ -26,8 +26,8 @@ var refreshDead = platforms.Error{
 const (
 	// scopeProfile allows reading the username.
 	scopeProfile = "user.info.profile"
-	// scopeDirectPost allows direct posts, and reading their options. An account without it only accepts drafts for its
-	// inbox, which have no options.
+	// scopeDirectPost allows posting directly and reading the options for it. An account without it only accepts drafts
+	// for its inbox, which have no options.
 	scopeDirectPost = "video.publish"
 )
 
@@ -39,7 +39,7 @@ func hasScope(token platforms.Token, scope string) bool {
 	return len(scopes) == 0 || slices.Contains(scopes, scope)
 }
 
-// Identify returns the account of a token. The username is known only if its scope was granted.
+// Identify returns the account that a token belongs to. The username is known only if its scope was granted.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	fields := "open_id,avatar_url,display_name"
 	if hasScope(token, scopeProfile) {
@@ -69,18 +69,18 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// quotaPause is the pause for an account whose quota of posts is used up. The quota covers a sliding window of 24
-// hours, and TikTok does not return when the oldest post leaves it.
+// quotaPause is how long an account pauses when its posting quota is used up. The quota covers a sliding window of 24
+// hours, and TikTok does not report when the oldest post leaves it.
 const quotaPause = time.Hour
 
-// The schema's limits on the options of an account.
+// The schema's limits on an account's options.
 const (
 	maxLevels      = 16
 	maxLevelLength = 64
 )
 
-// Inspect returns the options of the account's direct posts, and whether its quota allows one (Content Posting API,
-// "Query Creator Info").
+// Inspect returns the account's options for direct posts, and whether its quota allows one (Content Posting API, "Query
+// Creator Info").
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
 	if !hasScope(account.Token, scopeDirectPost) {
 		return platforms.AccountInfo{}, nil
@@ -102,12 +102,12 @@ func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (plat
 	return choices(&said.Data)
 }
 
-// quotaExhausted returns the info of an account that accepts no more posts.
+// quotaExhausted returns the info for an account that accepts no more posts.
 func quotaExhausted(name string, now time.Time) platforms.AccountInfo {
 	return platforms.AccountInfo{RateLimits: []platforms.RateLimit{{Name: name, BlockedUntil: now.Add(quotaPause)}}}
 }
 
-// choices converts the creator info. The absence of a rate limit in the result means that the account accepts posts.
+// choices converts the creator info. A result without a rate limit means that the account accepts posts.
 func choices(info *creatorInfo) (platforms.AccountInfo, error) {
 	var levels []string
 	for _, level := range info.levels() {
@@ -130,10 +130,10 @@ func choices(info *creatorInfo) (platforms.AccountInfo, error) {
 	return platforms.AccountInfo{TikTok: account}, nil
 }
 
-// pathCreatorInfo is the endpoint for the options of an account.
+// pathCreatorInfo is the endpoint for an account's options.
 const pathCreatorInfo = "/v2/post/publish/creator_info/query/"
 
-// creatorInfo holds the options of an account's posts.
+// creatorInfo holds the options for an account's posts.
 type creatorInfo struct {
 	PrivacyLevels   []jsondoc.Text `json:"privacy_level_options"`
 	CommentDisabled jsondoc.Flag   `json:"comment_disabled"`

@@ -21,11 +21,11 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// desk answers API calls and records their bodies, by path.
+// desk responds to API calls and records their bodies, by path.
 type desk struct {
 	mu   sync.Mutex
 	seen map[string]map[string]any
-	// says and code are the bodies and statuses of the answers, by path.
+	// says and code are the bodies and statuses of the responses, by path.
 	says map[string]string
 	code map[string]int
 }
@@ -52,7 +52,7 @@ const (
 	pathPhotos  = "/v2/post/publish/content/init/"
 	pathStatus  = "/v2/post/publish/status/fetch/"
 
-	// ticket is the publish id of photos.
+	// ticket is the photos' publish id.
 	ticket = "p_pub_url~v2-1.1"
 )
 
@@ -87,7 +87,7 @@ func deskJob(options v1alpha1.TikTokOptions, files ...platforms.File) platforms.
 	return job
 }
 
-// prepareAndPublish publishes a job after preparing it if necessary. The checkpoint of photos is not a ticket for
+// prepareAndPublish publishes a job, preparing it first if necessary. The checkpoint of photos is not a ticket for
 // status calls.
 func prepareAndPublish(t *testing.T, p *Platform, job platforms.Job) platforms.Result {
 	t.Helper()
@@ -100,7 +100,7 @@ func prepareAndPublish(t *testing.T, p *Platform, job platforms.Job) platforms.R
 	return p.Publish(t.Context(), job)
 }
 
-// TestBodies compares the complete request bodies.
+// TestBodies compares complete request bodies.
 func TestBodies(t *testing.T) {
 	no, yes := new(false), new(true)
 	disabled := saying(`{"privacy_level_options":["SELF_ONLY"],"comment_disabled":true,"duet_disabled":true,"stitch_disabled":true}`)
@@ -196,7 +196,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestCreator prepares videos and photos that their account may not post.
+// TestCreator prepares videos and photos that their account is not allowed to post.
 func TestCreator(t *testing.T) {
 	tests := map[string]struct {
 		reason, says string
@@ -237,7 +237,7 @@ func TestCreator(t *testing.T) {
 	}
 }
 
-// TestErrors tests TikTok's table of errors, for the calls that start an upload and the call that posts photos.
+// TestErrors tests TikTok's error table, for the calls that start an upload and the call that posts photos.
 func TestErrors(t *testing.T) {
 	tests := []struct {
 		status  int
@@ -286,7 +286,7 @@ func TestErrors(t *testing.T) {
 			for _, path := range []string{pathVideo, pathPhotos} {
 				logID := "2026112012000001"
 				if tc.code == "unsigned" {
-					logID = "" // TikTok's own answers have one
+					logID = "" // TikTok's own responses have one
 				}
 				d.code[path], d.says[path] = tc.status, `{"data":{},"error":{"code":"`+tc.code+`","message":"…","log_id":"`+logID+`"}}`
 			}
@@ -305,11 +305,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestStatusThatIsMissing reads the status of photos; TikTok returns hardly any details for them.
+// TestStatusThatIsMissing reads the status of photos, for which TikTok returns hardly any details.
 func TestStatusThatIsMissing(t *testing.T) {
 	tests := map[string]struct {
 		reason, says string
-		// id is the found id of the photos; empty if the outcome is still open.
+		// id is the id found for the photos; empty if the outcome is still open.
 		id string
 	}{
 		"an id as text":    {"a number may come as one", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["77"]}`, "77"},

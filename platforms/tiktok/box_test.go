@@ -31,7 +31,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// skipping is a clock whose waits end immediately.
+// skipping is a clock on which waits end immediately.
 type skipping struct{ *clocktesting.FakeClock }
 
 func (c skipping) NewTimer(d time.Duration) clock.Timer {
@@ -46,7 +46,7 @@ type content struct {
 	url  string
 
 	mu sync.Mutex
-	// read is the number of bytes that were read, and left the number that can still be read.
+	// read is the number of bytes read, and left the number that can still be read.
 	read, left int
 }
 
@@ -123,7 +123,7 @@ func sum(file *platforms.File) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// box is a sandbox with an account, and a TikTok platform that publishes to it.
+// box is a sandbox with one account, and a TikTok platform that publishes to it.
 type box struct {
 	t       *testing.T
 	clock   skipping
@@ -131,7 +131,7 @@ type box struct {
 	tiktok  *Platform
 	control sandboxtest.Client
 	account sandboxtest.Account
-	// checkpoint and secret are the last stored ones.
+	// checkpoint and secret are the last ones stored.
 	checkpoint, secret string
 }
 
@@ -151,7 +151,7 @@ func newBox(t *testing.T, settings map[string]any) *box {
 	})
 	b.server, b.control = server, sandboxtest.Client{URL: site.URL}
 	b.tiktok = New(Config{APIURL: site.URL + "/tiktok", WebURL: "https://web.example", Clock: b.clock}, transport.New(transport.Options{}))
-	// A published post has its id at once, unless a test overrides it.
+	// A published post has its id immediately, unless a test overrides this.
 	all := map[string]any{"listing_lag_ms": 0}
 	maps.Copy(all, settings)
 	if b.account, err = b.control.Account(t.Context(), "tiktok", "o-1", all); err != nil {
@@ -184,7 +184,7 @@ func (b *box) job(files ...platforms.File) platforms.Job {
 	return out
 }
 
-// prepare prepares a post, for a video like another process that resumes it.
+// prepare prepares a post. A video is prepared as if another process resumed it.
 func (b *box) prepare(job platforms.Job) platforms.Job {
 	b.t.Helper()
 	if !b.tiktok.Prepares(job.Content) {
@@ -205,14 +205,14 @@ func (b *box) prepare(job platforms.Job) platforms.Job {
 	return job
 }
 
-// publish publishes a job, and advances the clock by some seconds before each status call. It stores the ticket in the
+// publish publishes a job, advancing the clock by a few seconds before each status call. It stores the ticket in the
 // job.
 func (b *box) publish(job *platforms.Job) platforms.Result {
 	b.t.Helper()
 	return platformtest.Publish(b.t, b.tiktok, job, func() { b.step(2 * time.Second) })
 }
 
-// step lets TikTok fetch the announced files, and then advances the clock.
+// step lets TikTok fetch the announced files and then advances the clock.
 func (b *box) step(d time.Duration) {
 	b.t.Helper()
 	b.server.AwaitFetched()
@@ -227,7 +227,7 @@ func (b *box) fault(operation, kind string, status int) {
 	}
 }
 
-// posts returns the published posts, whose bytes must be the bytes of the files.
+// posts returns the published posts, whose bytes must be those of the files.
 func (b *box) posts(files ...platforms.File) []sandboxtest.Post {
 	b.t.Helper()
 	posts, err := b.control.Posts(b.t.Context(), "tiktok", b.account.ID)

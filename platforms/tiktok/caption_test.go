@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzCaption compares the count with the definition of UTF-16: two units for code points after the first 65,536, one
-// for all others.
+// FuzzCaption compares the count with the definition of UTF-16: two units for code points beyond the first 65,536, and
+// one for all others.
 func FuzzCaption(f *testing.F) {
 	for _, text := range []string{"", "Hello", "é日本", "👨‍👩‍👧 and 🇮🇸", "\xff\xed\xa0\x80", strings.Repeat("🎉", 1100), "\ufffd\U0010ffff"} {
 		f.Add(text)

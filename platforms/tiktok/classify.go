@@ -40,11 +40,11 @@ func sanitizeWord(s string) string {
 	return "unspecified"
 }
 
-// refusal is an unsuccessful answer.
+// refusal is an unsuccessful response.
 type refusal struct {
 	*platforms.Error
-	// code is TikTok's error code. documented reports a documented refusal by TikTok, so the request was not executed.
-	// An undocumented answer may come from a proxy in front of TikTok, after TikTok has executed the request.
+	// code is TikTok's error code. documented reports whether TikTok documents the refusal, so that the request was not
+	// executed. An undocumented response may come from a proxy in front of TikTok, after TikTok executed the request.
 	code       string
 	documented bool
 }
@@ -54,27 +54,27 @@ func (r *refusal) isUnknownID() bool {
 	return r.documented && (r.code == codeUnknownID || r.code == codeAnothersID)
 }
 
-// apiError is the error in an unsuccessful answer.
+// apiError is the error in an unsuccessful response.
 type apiError struct {
 	status        int
 	code, message string
-	// signed reports whether the answer has a log id for TikTok's support, as all of TikTok's own answers do ("Error
-	// Handling"). A proxy does not create one.
+	// signed reports whether the response has a log id for TikTok's support, as all of TikTok's own responses do
+	// ("Error Handling"). A proxy does not create one.
 	signed bool
 }
 
-// isFromTikTok reports whether TikTok itself gave the answer, so that a refusal in it is reliable. After a timeout it
-// is unknown whether the request was executed.
+// isFromTikTok reports whether the response comes from TikTok itself, so that a refusal in it is reliable. After a
+// timeout it is unknown whether the request was executed.
 func (s apiError) isFromTikTok() bool {
 	documented := []int{http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 	return slices.Contains(documented, s.status) ||
 		s.signed && s.status >= http.StatusBadRequest && s.status < http.StatusInternalServerError && s.status != http.StatusRequestTimeout
 }
 
-// limitPause is TikTok's window for counting calls: a sliding minute. It sends no header with the exact time.
+// limitPause is the window over which TikTok counts calls: a sliding minute. No header gives the exact time.
 const limitPause = time.Minute
 
-// classify classifies an unsuccessful answer. TikTok sends some errors with status 200.
+// classify classifies an unsuccessful response. TikTok sends some errors with status 200.
 func (p *Platform) classify(s apiError) *refusal {
 	cause := fmt.Errorf("HTTP status %d with error %.64q", s.status, s.code)
 	out := &refusal{code: s.code}
@@ -101,7 +101,7 @@ func (p *Platform) classify(s apiError) *refusal {
 	return out
 }
 
-// unlisted returns the error for a code without a row in the table. The code does not identify the cause, so the error
+// unlisted returns the error for a code that is not in the table. The code does not identify the cause, so the error
 // names none.
 func unlisted(code string) *platforms.Error {
 	failure := platforms.Errorf(platforms.ClassPermanent, "TikTok refused the request with the error %s, which Herald does not know", sanitizeWord(code)).Advise(adviceUnknown)
@@ -109,8 +109,8 @@ func unlisted(code string) *platforms.Error {
 	return failure
 }
 
-// classifyAccount classifies the answer to an account query. A refusal of the request gives no information about the
-// account.
+// classifyAccount classifies the response to an account query. If TikTok rejects the request itself, that says nothing
+// about the account.
 func (p *Platform) classifyAccount(s apiError) *platforms.Error {
 	failure := p.classify(s).Error
 	if failure.Class == platforms.ClassPermanent {

@@ -12,8 +12,9 @@ import (
 
 var _ platforms.Confirmer = (*Platform)(nil)
 
-// Confirm queries a post by its id (POST /v2/video/query/), which TikTok shows only to its own account. Absence does
-// not prove another owner: posts that are not public are hidden as well, and the permission video.list may be missing.
+// Confirm queries a post by its id (POST /v2/video/query/), which TikTok shows only to the post's own account. Absence
+// does not prove a different owner: posts that are not public are hidden as well, and the video.list permission may be
+// missing.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !validPostID(externalID) {
 		return platforms.OwnershipUnknown, nil

@@ -19,9 +19,9 @@ var _ platforms.Connector = (*Platform)(nil)
 var requiredScopes = oauth2.RequiredScopes{{"user.info.basic"}, {scopeDirectPost, "video.upload"}, {"video.list"}}
 
 // dialog returns TikTok's consent page. It uses the hexadecimal PKCE challenge of "Login Kit for Desktop". "Login Kit
-// for Web" documents no challenge and no refusal of one; reports of other clients differ (better-auth#3114,
-// passport-tiktok#9), and no test against TikTok was possible. The challenge is kept because it binds a code to its
-// authorization request (RFC 9700, section 2.1.1).
+// for Web" neither documents a challenge nor says that one is rejected; reports from other clients differ
+// (better-auth#3114, passport-tiktok#9), and no test against TikTok was possible. The challenge is kept because it
+// binds a code to its authorization request (RFC 9700, section 2.1.1).
 func dialog(c *Config) oauth2.Dialog {
 	return oauth2.Dialog{
 		Name: v1alpha1.PlatformTikTok.Title(), Setting: "tiktok", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/v2/auth/authorize/",
@@ -30,7 +30,7 @@ func dialog(c *Config) oauth2.Dialog {
 	}
 }
 
-// Choices returns the one account of a token.
+// Choices returns the one account that a token belongs to.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	return platforms.OneChoice(ctx, p, token)
 }

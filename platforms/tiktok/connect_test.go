@@ -25,7 +25,7 @@ func TestConnect(t *testing.T) {
 	connecting := platformtest.Connecting{
 		Suite:  &platformtest.Suite{Name: "tiktok", New: connectable, Renewal: platformtest.ByRotation},
 		Scopes: []string{"user.info.basic", "user.info.profile", "video.publish", "video.upload", "video.list"},
-		// Without user.info.profile only the username is missing, and one of publish and upload suffices.
+		// Without user.info.profile only the username is missing, and either publish or upload is enough.
 		Needed:   []string{"user.info.basic", "video.list"},
 		Optional: []string{"user.info.profile", "video.publish", "video.upload"},
 		Verifies: true,
@@ -45,7 +45,7 @@ func TestConsentURL(t *testing.T) {
 	want := "https://www.tiktok.com/v2/auth/authorize/?" + url.Values{
 		"response_type": {"code"}, "client_key": {"herald"}, "redirect_uri": {"https://herald.example.com/connect/tiktok/callback"}, "state": {"s1"},
 		"scope": {"user.info.basic,user.info.profile,video.publish,video.upload,video.list"},
-		// The hash of RFC 7636, appendix B, in hexadecimal digits.
+		// The hash of RFC 7636, appendix B, in hexadecimal.
 		"code_challenge": {"13d31e961a1ad8ec2f16b10c4c982e0876a878ad6df144566ee1894acb70f9c3"}, "code_challenge_method": {"S256"},
 	}.Encode()
 	if got != want {

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms/tiktok"
 )
 
-// refusals returns TikTok's answers to a post ("Error Codes" of the Content Posting API). Some have status 200.
+// refusals returns TikTok's responses to a post ("Error Codes" of the Content Posting API). Some have status 200.
 func refusals() map[string]platformtest.Answer {
 	out := map[string]platformtest.Answer{}
 	for code, status := range map[string]int{
@@ -40,7 +40,7 @@ func contract() *platformtest.Suite {
 		Renewal:        platformtest.ByRotation,
 		LateProcessing: true, Refusals: refusals(),
 		Resumes: 6 << 20,
-		// Photos need one publishing call, and only its answer contains their ticket.
+		// Photos need a single publishing call, and only its response contains their ticket.
 		First:      v1alpha1.CategoryVideo,
 		Unprovable: []v1alpha1.Category{v1alpha1.CategoryImage},
 		Bearerless: []v1alpha1.Category{v1alpha1.CategoryVideo},

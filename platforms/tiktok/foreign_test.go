@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// TestForeignAddress gives Herald an upload address that is not TikTok's, in TikTok's answer and in the Secret that
-// stores it: it must not be called.
+// TestForeignAddress gives Herald an upload URL that is not TikTok's, in TikTok's response and in the Secret that
+// stores it. It must not be called.
 func TestForeignAddress(t *testing.T) {
 	var calls atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -67,7 +67,7 @@ func TestForeignAddress(t *testing.T) {
 	}
 }
 
-// TestDocumentedAddresses tests the addresses in TikTok's documentation.
+// TestDocumentedAddresses tests the URLs in TikTok's documentation.
 func TestDocumentedAddresses(t *testing.T) {
 	p, _ := newTikTok(t, says(200, ""))
 	for _, address := range []string{
@@ -81,7 +81,7 @@ func TestDocumentedAddresses(t *testing.T) {
 	}
 }
 
-// TestFailuresReadAlike lets an upload address answer with statuses that TikTok does not use, or that only mean that
+// TestFailuresReadAlike makes an upload URL respond with statuses that TikTok does not use, or that only mean that
 // nothing exists there.
 func TestFailuresReadAlike(t *testing.T) {
 	words := map[string][]int{}

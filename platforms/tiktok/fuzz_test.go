@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// FuzzClassify checks that any answer results in an error with a problem, repeats no foreign text, and does not treat
-// an outage as a refusal.
+// FuzzClassify checks that any response results in an error that has a problem, repeats no foreign text, and does not
+// treat an outage as a refusal.
 func FuzzClassify(f *testing.F) {
 	f.Add(400, "invalid_params")
 	f.Add(200, "spam_risk_too_many_posts")

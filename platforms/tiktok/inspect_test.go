@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// TestInspectSandbox inspects an account of the sandbox, which was written from TikTok's documentation.
+// TestInspectSandbox inspects an account in the sandbox, which was written from TikTok's documentation.
 func TestInspectSandbox(t *testing.T) {
 	control := sandboxtest.Start(t)
 	p := New(Config{APIURL: control.URL + "/tiktok"}, transport.New(transport.Options{}))

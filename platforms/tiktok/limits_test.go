@@ -10,8 +10,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestWhomALimitStops distinguishes the limit of drafts, which does not affect direct posts, from the limits of the
-// account.
+// TestWhomALimitStops tells the limit for drafts, which does not affect direct posts, from the account's limits.
 func TestWhomALimitStops(t *testing.T) {
 	for code, alone := range map[string]bool{
 		"spam_risk_too_many_pending_share": true, "spam_risk_too_many_posts": false, "reached_active_user_cap": false,

@@ -21,11 +21,11 @@ const (
 	pageSize = 20
 	// maxPages bounds one lookup: an account may post about 15 times a day.
 	maxPages = 16
-	// listPath lists public posts, with the fields that are used.
+	// listPath lists public posts, with the fields that are used here.
 	listPath = "/v2/video/list/?fields=id,create_time,title,video_description,share_url"
 )
 
-// Lookup reads the status of the job's ticket. Without a ticket, or if it has expired at TikTok, Lookup searches the
+// Lookup reads the status of the job's ticket. If there is no ticket, or it has expired at TikTok, Lookup searches the
 // account's public posts, which does not prove absence.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if id := cmp.Or(job.OperationID, job.Checkpoint); validTicket(id) {
@@ -38,13 +38,13 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		}
 	}
 	if !isPublic(&job.Content) {
-		// A post that only its owner sees is not listed.
+		// A post that only its owner can see is not listed.
 		return platforms.LookupResult{}, nil
 	}
 	return p.search(ctx, job)
 }
 
-// lookupResult converts the status of a ticket.
+// lookupResult converts a ticket's status.
 func (p *Platform) lookupResult(job platforms.Job, id string, found status) (platforms.LookupResult, error) {
 	switch {
 	case found.state == stateFailed:
@@ -66,7 +66,7 @@ func (p *Platform) lookupResult(job platforms.Job, id string, found status) (pla
 	}
 }
 
-// listedPost is an entry of an account's public posts.
+// listedPost is an entry in an account's listing of public posts.
 type listedPost struct {
 	ID          jsondoc.Text `json:"id"`
 	CreateTime  jsondoc.Text `json:"create_time"`
@@ -75,7 +75,7 @@ type listedPost struct {
 	ShareURL    jsondoc.Text `json:"share_url"`
 }
 
-// created returns the post's creation time; zero if unknown.
+// created returns the post's creation time, or zero if unknown.
 func (l *listedPost) created() time.Time {
 	seconds, err := strconv.ParseInt(l.CreateTime.String(), 10, 64)
 	if err != nil || seconds <= 0 {
@@ -111,7 +111,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 				// The newest come first.
 				reached = true
 			case post.fits(&job):
-				// The listed address contains the sharer.
+				// The listed URL identifies whoever shared the post.
 				matches.Add(listing.Match{ID: id, URL: cmp.Or(p.postURL(job, id), post.ShareURL.Web()), At: at})
 			}
 		}
@@ -137,9 +137,9 @@ func (l *listedPost) fits(job *platforms.Job) bool {
 // August 2026: "Max length: 150").
 const longestListed = 150
 
-// matchesTruncated reports whether a listed text equals the wanted one, or its start if TikTok may have truncated it.
-// TikTok does not define its unit of length, so a text of at least that many bytes, the smallest unit, may be
-// truncated. The last character and a trailing ellipsis are ignored, because truncation may have changed them.
+// matchesTruncated reports whether a listed text equals the wanted one, or its beginning if TikTok may have truncated
+// it. TikTok does not say which unit it counts in, so a text may be truncated if it has at least that many bytes, the
+// smallest unit. The last character and a trailing ellipsis are ignored, because truncation may have changed them.
 func matchesTruncated(want string, listed jsondoc.Text) bool {
 	all := text.Fold(listed.String())
 	if all == want {

@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// validateOptions validates the privacy level of a target. A draft without one may choose it later; for a draft in
-// TikTok's inbox, the owner chooses it in the app.
+// validateOptions validates a target's privacy level. A draft without one may choose it later; for a draft in TikTok's
+// inbox, the owner chooses it in the app.
 func validateOptions(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList {
 	options := v1alpha1.TikTokOptions{}
 	if target.TikTok != nil {
@@ -37,7 +37,7 @@ func validateOptions(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.
 	return field.ErrorList{field.Invalid(path.Child("tiktok", "privacyLevel"), string(wanted), problem)}
 }
 
-// checkLevel validates a privacy level just before its use.
+// checkLevel validates a privacy level just before it is used.
 func checkLevel(wanted v1alpha1.TikTokPrivacyLevel, levels []string) *platforms.Error {
 	instead, ok := available(wanted, levels)
 	switch {
@@ -51,8 +51,8 @@ func checkLevel(wanted v1alpha1.TikTokPrivacyLevel, levels []string) *platforms.
 	}
 }
 
-// available reports whether an account allows a privacy level, and which levels a post can use instead. An account with
-// unknown levels is accepted: TikTok itself decides.
+// available reports whether an account allows a privacy level, and which levels a post can use instead. An account
+// whose levels are unknown is accepted, because TikTok itself decides.
 func available(wanted v1alpha1.TikTokPrivacyLevel, levels []string) (instead []string, ok bool) {
 	if len(levels) == 0 || slices.Contains(levels, string(wanted)) {
 		return nil, true
@@ -65,7 +65,7 @@ func available(wanted v1alpha1.TikTokPrivacyLevel, levels []string) (instead []s
 	return instead, false
 }
 
-// privacy returns the privacy level of a post; the default is public.
+// privacy returns a post's privacy level, which defaults to public.
 func privacy(options *v1alpha1.TikTokOptions) v1alpha1.TikTokPrivacyLevel {
 	return cmp.Or(options.PrivacyLevel, v1alpha1.TikTokPublicToEveryone)
 }

@@ -32,7 +32,7 @@ func TestOutcomes(t *testing.T) {
 		options  v1alpha1.TikTokOptions
 		// ticket reports whether the post has only its publish id.
 		ticket bool
-		// url is its address; "post" means the post's own address.
+		// url is the post's address; "post" means its own.
 		url string
 	}{
 		"public":           {"it has an address of its own", nil, v1alpha1.TikTokOptions{}, false, "post"},
@@ -76,7 +76,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestLongProcessing publishes posts that TikTok processes for longer than a call waits.
+// TestLongProcessing publishes posts whose processing outlasts the call.
 func TestLongProcessing(t *testing.T) {
 	for kind, file := range map[string]platforms.File{"video": film(900), "photo": photoFile(t, 640, 640)} {
 		t.Run(kind, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestLongProcessing(t *testing.T) {
 	}
 }
 
-// TestModeration publishes posts without a public id until their moderation ends.
+// TestModeration publishes posts that have no public id until moderation ends.
 func TestModeration(t *testing.T) {
 	const takes = 5 * time.Minute
 	for kind, file := range map[string]platforms.File{"video": film(900), "photo": photoFile(t, 640, 640)} {
@@ -148,7 +148,7 @@ func TestModeration(t *testing.T) {
 func TestFailures(t *testing.T) {
 	tests := map[string]struct {
 		class platforms.Class
-		// says is a required part of the message.
+		// says must be part of the message.
 		says string
 	}{
 		"file_format_check_failed":           {platforms.ClassPermanent, "format"},
@@ -192,7 +192,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestPhotosThatTikTokGivesUp makes TikTok reject photos after it has fetched them.
+// TestPhotosThatTikTokGivesUp makes TikTok reject photos after fetching them.
 func TestPhotosThatTikTokGivesUp(t *testing.T) {
 	tests := map[string]struct {
 		file  platforms.File
@@ -212,7 +212,7 @@ func TestPhotosThatTikTokGivesUp(t *testing.T) {
 	}
 }
 
-// TestLostPhotos loses the answer to the call that posts photos, which alone contains their ticket.
+// TestLostPhotos loses the response to the call that posts photos. Only this response contains their ticket.
 func TestLostPhotos(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -250,7 +250,7 @@ func TestLostPhotos(t *testing.T) {
 	}
 }
 
-// TestCutCaptions finds a caption that TikTok lists up to its 150th character.
+// TestCutCaptions finds a caption that TikTok lists only up to its 150th character.
 func TestCutCaptions(t *testing.T) {
 	long := strings.Repeat("Ünïcode 🐟 words ", 20)
 	first := func(n int) string { return string([]rune(long)[:n]) }
@@ -283,7 +283,7 @@ func TestCutCaptions(t *testing.T) {
 	}
 }
 
-// TestLongList finds a post that follows a page of newer ones.
+// TestLongList finds a post that is preceded by a page of newer ones.
 func TestLongList(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(photoFile(t, 64, 64)))

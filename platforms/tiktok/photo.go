@@ -11,10 +11,10 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// fetchWithin is the lifetime of photo addresses: TikTok gives up fetching after an hour.
+// fetchWithin is how long photo URLs are valid. TikTok gives up fetching after an hour.
 const fetchWithin = 2 * time.Hour
 
-// The checkpoints of photos. Preparing photos is a query for the account's options, and the checkpoint is its result:
+// The checkpoints of photos. Preparing photos means querying the account's options, and the checkpoint is the result:
 // TikTok returns no id for it, and no ticket has this form.
 const (
 	photosWithComments    = "photos:comments"
@@ -34,13 +34,13 @@ func (p *Platform) preparePhotos(ctx context.Context, job platforms.Job) (string
 	}
 }
 
-// creatorOf parses the checkpoint of photos. ok is false for another checkpoint.
+// creatorOf parses the checkpoint of photos. ok is false for any other checkpoint.
 func creatorOf(checkpoint string) (who creatorInfo, ok bool) {
 	who.CommentDisabled = checkpoint == photosWithoutComments
 	return who, bool(who.CommentDisabled) || checkpoint == photosWithComments
 }
 
-// photoInit is the body of the call that posts photos, or puts them into the inbox.
+// photoInit is the body of the call that posts photos or puts them into the inbox.
 type photoInit struct {
 	MediaType string      `json:"media_type"`
 	PostMode  string      `json:"post_mode"`
@@ -49,14 +49,14 @@ type photoInit struct {
 	IsAIGC    bool        `json:"is_aigc,omitempty"`
 }
 
-// photoPost holds the properties of a photo post. The description contains the whole caption: it allows 4000 UTF-16
-// code units, a caption at most 2200. A title of 90 could only repeat a part of it.
+// photoPost holds a photo post's properties. The description contains the whole caption: it may have 4000 UTF-16 code
+// units, and a caption at most 2200. A title, limited to 90, could only repeat part of it.
 type photoPost struct {
 	Description string `json:"description,omitempty"`
 	*directPhotos
 }
 
-// directPhotos holds the options that the owner of a draft chooses in the app.
+// directPhotos holds the options that, for a draft, its owner chooses in the app.
 type directPhotos struct {
 	PrivacyLevel   v1alpha1.TikTokPrivacyLevel `json:"privacy_level"`
 	DisableComment bool                        `json:"disable_comment"`
@@ -65,15 +65,15 @@ type directPhotos struct {
 	BrandOrganic   bool                        `json:"brand_organic_toggle"`
 }
 
-// photoSource lists the addresses that TikTok fetches the photos from. The first one is the cover.
+// photoSource lists the URLs from which TikTok fetches the photos. The first photo is the cover.
 type photoSource struct {
 	Source     string   `json:"source"`
 	CoverIndex int      `json:"photo_cover_index"`
 	Images     []string `json:"photo_images"`
 }
 
-// newPhotoInit returns the body for photos, with an address for each. Comments stay disabled if the account has
-// disabled them.
+// newPhotoInit returns the body for photos, with a URL for each. Comments stay disabled if the account has disabled
+// them.
 func newPhotoInit(ctx context.Context, content *platforms.Content, who creatorInfo) (photoInit, *platforms.Error) {
 	options := &content.TikTok
 	out := photoInit{

@@ -19,7 +19,7 @@ const (
 	msgUnasked    = "TikTok was not asked yet whether the account may post the photos"
 )
 
-// Publish makes the one call that posts: the last chunk of a video, or the call with the addresses of photos.
+// Publish makes the one call that posts: the last chunk of a video, or the call with the photos' URLs.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if isVideo(&job.Content) {
 		return p.publishVideo(ctx, job)
@@ -53,14 +53,14 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	}
 }
 
-// isUploadRefusal reports whether a status is a refusal of the upload host.
+// isUploadRefusal reports whether a status means that the upload host refused.
 func isUploadRefusal(status int) bool {
 	return slices.Contains([]int{
 		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable, http.StatusTooManyRequests,
 	}, status)
 }
 
-// doubleCheck reads the ticket's status to verify a refusal: TikTok also refuses bytes that it already has.
+// doubleCheck reads the ticket's status to verify a refusal, because TikTok also refuses bytes that it already has.
 func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *transport.Response) platforms.Result {
 	file := &job.Content.Media[0]
 	found, bad := p.fetchStatus(ctx, job.Account.Token, job.Checkpoint)
@@ -106,7 +106,7 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	if !validTicket(id) {
 		return p.api.NoID()
 	}
-	// Only this answer contains the ticket, so it is stored before anything else happens.
+	// Only this response contains the ticket, so it is stored before anything else happens.
 	return acceptedResult(id, msgProcessing)
 }
 
@@ -115,7 +115,7 @@ func acceptedResult(id, message string) platforms.Result {
 	return platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, "%s", message)}
 }
 
-// pollOutcome returns the result of a video whose last chunk TikTok accepted. Its ticket is stored already.
+// pollOutcome returns the result for a video whose last chunk TikTok accepted. Its ticket is already stored.
 func (p *Platform) pollOutcome(ctx context.Context, job platforms.Job, id string) platforms.Result {
 	found, bad := p.pollStatus(ctx, job, id)
 	switch {
@@ -133,8 +133,8 @@ func (p *Platform) pollOutcome(ctx context.Context, job platforms.Job, id string
 	return result
 }
 
-// unsent is the result if nothing was sent. A permanent failure, of the content or its files, is a refusal, because a
-// retry would not help.
+// unsent is the result if nothing was sent. A permanent failure, caused by the content or its files, is a refusal,
+// because a retry would not help.
 func unsent(failure *platforms.Error) platforms.Result {
 	if failure.Class == platforms.ClassPermanent {
 		return platforms.Result{Outcome: platforms.Refused, Unpublished: true, Err: failure}

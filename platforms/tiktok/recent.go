@@ -22,7 +22,7 @@ var (
 // RecentPosts reads the first page of the account's public posts, which has the newest ones first.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {
-		return nil, nil // TikTok posts have no replies here
+		return nil, nil // replies to TikTok posts are not listed
 	}
 	page, bad := callAPI[struct {
 		Videos []listedPost `json:"videos"`
@@ -47,7 +47,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// withoutQuery returns the listed address of a post without its query, which contains the sharer.
+// withoutQuery returns a post's listed URL without its query, which identifies whoever shared it.
 func withoutQuery(listed jsondoc.Text) string {
 	address, _, _ := strings.Cut(listed.Web(), "?")
 	return address
@@ -68,7 +68,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 	return name, true
 }
 
-// PostHint describes where to find the address of a post.
+// PostHint describes where to find a post's address.
 func (p *Platform) PostHint() string {
 	return "the address of the post, which has /video/ or /photo/ and a number: open the post in a browser. A short address, of vm.tiktok.com, becomes the long one there"
 }

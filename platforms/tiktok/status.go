@@ -16,10 +16,9 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// state is the state of a ticket.
+// state is a ticket's state.
 type state string
 
-// The states of a ticket.
 const (
 	stateUploading   state = "PROCESSING_UPLOAD"
 	stateDownloading state = "PROCESSING_DOWNLOAD"
@@ -35,41 +34,42 @@ const (
 )
 
 const (
-	// firstPause and longestPause bound the pauses between status calls. TikTok allows 30 a minute.
+	// firstPause and longestPause bound the pauses between status calls. TikTok allows 30 per minute.
 	firstPause   = 300 * time.Millisecond
 	longestPause = 4 * time.Second
-	// askTimes is the maximum number of status calls while TikTok processes a post, within ten seconds; idTimes the
-	// number for the public id of a complete post, within two.
+	// askTimes is the maximum number of status calls while TikTok processes a post, within ten seconds. idTimes is the
+	// maximum while waiting for the public id of a finished post, within two.
 	askTimes = 6
 	idTimes  = 4
 )
 
-// moderationFor is how long after job.SearchFrom Herald waits for the public id of a complete post. TikTok returns the
-// id when its moderation ends: usually within a minute, sometimes after hours (Content Posting API, "Get Post Status").
-// The value is ten minutes plus one, because SearchFrom may precede the call by a minute.
+// moderationFor is how long after job.SearchFrom Herald waits for the public id of a finished post. TikTok returns the
+// id when moderation ends: usually within a minute, sometimes after hours (Content Posting API, "Get Post Status"). The
+// value is ten minutes plus one, because SearchFrom may precede the call by a minute.
 const moderationFor = 11 * time.Minute
 
-// status is the status of a ticket.
+// status is a ticket's status.
 type status struct {
 	state  state
 	reason string
 	// uploaded is the number of bytes received; -1 if unknown.
 	uploaded int64
-	// postID is the public id of the post; empty for a post that only its owner can see, or without an id yet.
+	// postID is the post's public id; empty if only the owner can see the post, or if it has no id yet.
 	postID string
 }
 
-// final reports whether TikTok has finished, except perhaps for a public id.
+// final reports whether TikTok has finished, except perhaps for the public id.
 func (s status) final() bool {
 	return s.state == stateComplete || s.state == stateInInbox || s.state == stateFailed
 }
 
-// partial reports whether TikTok still waits for bytes of a file of that size, which proves that there is no post.
+// partial reports whether TikTok is still waiting for bytes of a file of the given size, which proves that there is no
+// post.
 func (s status) partial(size int64) bool {
 	return s.state == stateUploading && s.uploaded >= 0 && s.uploaded < size
 }
 
-// whole reports whether TikTok has all of a post and is processing it.
+// whole reports whether TikTok has the whole post and is processing it.
 func (s status) whole(content *platforms.Content) bool {
 	if !isVideo(content) {
 		return s.state == stateDownloading
@@ -77,13 +77,13 @@ func (s status) whole(content *platforms.Content) bool {
 	return s.state == stateUploading && s.uploaded >= content.Media[0].Size
 }
 
-// silent reports whether TikTok waits for a file, or processes it, without the number of received bytes. Its
+// silent reports whether TikTok waits for a file, or processes it, without returning how many bytes it received. Its
 // documentation has no example of that (the only one in "Get Post Status" has uploaded_bytes): TikTok may omit the
-// number while it is 0, but does not document that. So it does not prove that there is no post, but it allows sending
-// the file from its start with the same ticket.
+// number while it is 0, but does not document that. So this does not prove that there is no post, but it allows sending
+// the file from its start under the same ticket.
 func (s status) silent() bool { return s.state == stateUploading && s.uploaded < 0 }
 
-// fetchStatus reads the status of a ticket.
+// fetchStatus reads a ticket's status.
 func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id string) (status, *refusal) {
 	said, bad := callAPI[struct {
 		Status   jsondoc.Text `json:"status"`
@@ -113,8 +113,8 @@ func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id st
 	}
 }
 
-// pollStatus polls the status of a ticket until TikTok has finished or the maximum number of calls is reached. It waits
-// only briefly for the public id of a complete post: Lookup has more time.
+// pollStatus polls a ticket's status until TikTok has finished or the maximum number of calls is reached. It waits only
+// briefly for the public id of a finished post, because Lookup has more time.
 func (p *Platform) pollStatus(ctx context.Context, job platforms.Job, id string) (status, *refusal) {
 	var known status
 	for left, pause := askTimes, firstPause; ; pause = min(2*pause, longestPause) {
@@ -136,18 +136,18 @@ func (p *Platform) pollStatus(ctx context.Context, job platforms.Job, id string)
 	}
 }
 
-// moderating reports whether a lookup should still wait for the public id of a post.
+// moderating reports whether a lookup should keep waiting for a post's public id.
 func (p *Platform) moderating(job platforms.Job, found status) bool {
 	return found.final() && !found.settled(&job.Content) && p.clock.Since(job.SearchFrom) < moderationFor
 }
 
-// settled reports whether the status is complete: the post has its public id, or will not get one.
+// settled reports whether the status is complete: the post has its public id, or will never get one.
 func (s status) settled(content *platforms.Content) bool {
 	return s.final() && (s.state != stateComplete || s.postID != "" || !isPublic(content))
 }
 
-// publishedPost returns the id and the address of a ticket's post. A post without a public id has the ticket's id and
-// the address of its account. A draft in the inbox has no address.
+// publishedPost returns the id and URL of a ticket's post. A post without a public id gets the ticket's id and its
+// account's URL. A draft in the inbox has no URL.
 func (p *Platform) publishedPost(job platforms.Job, id string, found status) (externalID, externalURL string) {
 	switch {
 	case found.state == stateInInbox:
@@ -159,7 +159,7 @@ func (p *Platform) publishedPost(job platforms.Job, id string, found status) (ex
 	}
 }
 
-// profileURL returns the public address of an account; "" if its username is unknown.
+// profileURL returns an account's public URL, or "" if the username is unknown.
 func (p *Platform) profileURL(account platforms.Account) string {
 	if account.Username == "" {
 		return ""
@@ -167,7 +167,7 @@ func (p *Platform) profileURL(account platforms.Account) string {
 	return p.webURL + "/@" + url.PathEscape(account.Username)
 }
 
-// postURL returns the address of a public post.
+// postURL returns a public post's URL.
 func (p *Platform) postURL(job platforms.Job, id string) string {
 	kind := "/photo/"
 	if job.Content.Category == v1alpha1.CategoryVideo {
@@ -188,5 +188,5 @@ var (
 // validTicket reports whether a string can be a publish id, such as v_pub_file~v2-1.123.
 func validTicket(id string) bool { return ticketForm.MatchString(id) }
 
-// validPostID reports whether a string can be the id of a post.
+// validPostID reports whether a string can be a post's id.
 func validPostID(id string) bool { return postIDForm.MatchString(id) }

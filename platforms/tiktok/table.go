@@ -10,15 +10,15 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// row is one known error of TikTok.
+// row is one of TikTok's known errors.
 type row struct {
 	codes []string
-	// message is a required part of the message, in lower case; empty for any.
+	// message must be part of the error's message, in lower case; empty matches any.
 	message string
-	// reason reports whether the codes occur as the fail_reason of a post, and call whether they occur in the answer to
-	// a call.
+	// reason reports whether the codes occur as a post's fail_reason, and call whether they occur in the response to a
+	// call.
 	reason, call bool
-	// remakes reports whether the upload is started again.
+	// remakes reports whether the upload is restarted.
 	remakes bool
 	error   platforms.Error
 	// source is the page that documents the error.
@@ -42,7 +42,7 @@ const (
 	tokens        = `TikTok, "Manage User Access Tokens"`
 )
 
-// table lists TikTok's known errors. The first matching row applies. The texts are the same for repeated calls.
+// table lists TikTok's known errors. The first matching row applies. The texts do not vary between calls.
 var table = []row{
 	{
 		codes: []string{"access_token_invalid"}, call: true,
@@ -102,7 +102,7 @@ var table = []row{
 	},
 	{
 		// Accounts that have already posted within the 24 hours are not affected, so the cap blocks only the account
-		// that met it.
+		// that ran into it.
 		codes: []string{codeUserCap}, call: true, reason: true,
 		error: platforms.Error{
 			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
@@ -249,14 +249,14 @@ var table = []row{
 	},
 }
 
-// callRow returns the row for the answer to a call; nil if there is none.
+// callRow returns the row for the response to a call, or nil if there is none.
 func callRow(code, message string) *row {
 	return find(func(r *row) bool {
 		return r.call && r.has(code) && strings.Contains(strings.ToLower(message), r.message)
 	})
 }
 
-// reasonRow returns the row for a fail_reason; nil if there is none.
+// reasonRow returns the row for a fail_reason, or nil if there is none.
 func reasonRow(reason string) *row {
 	return find(func(r *row) bool { return r.reason && r.has(reason) })
 }

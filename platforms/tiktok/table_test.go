@@ -14,14 +14,14 @@ import (
 	"github.com/herald-social/herald/platforms/internal/errordocs"
 )
 
-// facts are the properties of an error other than its texts.
+// facts are an error's properties other than its texts.
 type facts struct {
 	Class   platforms.Class
 	Subject platforms.Subject
 	AppWide bool
 }
 
-// TestTable has the codes of each row of the table, and their expected errors.
+// TestTable lists the codes of each row of the table and the errors expected for them.
 func TestTable(t *testing.T) {
 	const (
 		account, app, text, file = platforms.SubjectAccount, platforms.SubjectApp, platforms.SubjectText, platforms.SubjectFile

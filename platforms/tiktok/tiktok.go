@@ -1,15 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tiktok publishes to TikTok by its API v2.
+// Package tiktok publishes to TikTok through its API v2.
 //
 // A video is uploaded in chunks, and the last chunk publishes it: that is the one irrevocable call. The steps before
-// it, creating the ticket that TikTok calls a publish id and sending the other chunks, are repeatable and resume after
+// it, creating the ticket that TikTok calls a publish id and sending the other chunks, can be repeated and resume after
 // an interruption. Afterwards the ticket's status shows the outcome of the call.
 //
-// TikTok fetches photos itself, and the call with their addresses is the irrevocable one. It is preceded by a query for
-// the account's options. If the answer to the call is lost, so is the ticket, and only the account's public posts can
-// be searched.
+// TikTok fetches photos itself, and the call with their URLs is the irrevocable one. It is preceded by a query for the
+// account's options. If the response to the call is lost, so is the ticket, and only the account's public posts can be
+// searched.
 package tiktok
 
 import (
@@ -32,7 +32,7 @@ import (
 const (
 	// DefaultAPIURL is the address of TikTok's API.
 	DefaultAPIURL = "https://open.tiktokapis.com"
-	// DefaultWebURL is the address of the website with the posts.
+	// DefaultWebURL is the address of the website that shows posts.
 	DefaultWebURL = "https://www.tiktok.com"
 	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://www.tiktok.com"
@@ -41,13 +41,14 @@ const (
 	// after its moderation, which usually takes less than a minute.
 	DefaultListingLag = time.Minute
 
-	// callTimeout bounds the publishing call together with its status calls. A lost call is not repeated earlier.
+	// callTimeout bounds the publishing call together with its status calls. A lost call is not repeated before it has
+	// passed.
 	callTimeout = time.Minute
-	// publishTimeout bounds the call alone: ten megabytes at 256 KiB a second take 40 seconds.
+	// publishTimeout bounds the call alone: ten megabytes at 256 KiB per second take 40 seconds.
 	publishTimeout = 45 * time.Second
 
-	// preparedLasts is how long a prepared upload can be completed: TikTok's addresses are valid for an hour (Content
-	// Posting API, "Media Transfer Guide"), and the preparation itself takes a part of it.
+	// preparedLasts is how long a prepared upload can be completed. TikTok's URLs are valid for an hour (Content
+	// Posting API, "Media Transfer Guide"), and the preparation itself takes part of that.
 	preparedLasts = addressLife - 15*time.Minute
 
 	// maxCaption is the maximum length of a video's title in UTF-16 code units (Content Posting API, "Direct Post").
@@ -62,25 +63,25 @@ const (
 	photoWidth    = 1080
 	photoHeight   = 1920
 
-	// readTimeout bounds calls that only read.
+	// readTimeout bounds read-only calls.
 	readTimeout = 10 * time.Second
 
 	// mostLost is the capacity of the cache of lost uploads.
 	mostLost = 1000
 
-	// refreshLead is how long before its expiry an access token is renewed; TikTok's tokens live for two hours since
-	// November 2026.
+	// refreshLead is how long before expiry an access token is renewed. TikTok's tokens have been valid for two hours
+	// since November 2026.
 	refreshLead = 15 * time.Minute
 )
 
-// videos are TikTok's documented limits for videos (Content Posting API, "Media transfer guide"). The maximum duration
+// videos are TikTok's documented video limits (Content Posting API, "Media transfer guide"). The maximum duration
 // depends on the account; no account may post more than ten minutes.
 var videos = platforms.VideoLimits{
 	MaxDuration: 10 * time.Minute, MinSide: 360, MaxSide: 4096, MinFrameRate: 23, MaxFrameRate: 60,
 	Codecs: []string{"h264", "hevc", "vp8", "vp9"},
 }
 
-// doubtfulVideos has the minimum duration of TikTok's own app. The API documents no minimum.
+// doubtfulVideos has the minimum duration in TikTok's own app. The API documents no minimum.
 var doubtfulVideos = platforms.VideoLimits{MinDuration: 3 * time.Second}
 
 // maxVideoDuration returns the maximum duration of an account's videos, from TikTok's creator info.
@@ -91,7 +92,7 @@ func maxVideoDuration(account *v1alpha1.ConnectionStatus) time.Duration {
 	return time.Duration(account.TikTok.MaxVideoPostDurationSeconds) * time.Second
 }
 
-// Config configures the access to TikTok, and its app, whose client key is ClientID.
+// Config configures access to TikTok and its app, whose client key is ClientID.
 type Config = platforms.Config
 
 // Platform is TikTok.
@@ -102,8 +103,8 @@ type Platform struct {
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
-	// lost has the tickets whose upload TikTok did not let complete. It is in memory only: after a restart, the next
-	// call detects them again.
+	// lost has the tickets whose upload TikTok did not let complete. It is kept in memory only: after a restart, the
+	// next call detects them again.
 	lost *lru.Cache
 }
 
@@ -164,12 +165,12 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// answer is an answer of the API.
+// answer is a response from the API.
 type answer[T any] struct {
 	status int
 	Data   T `json:"data"`
 	Error  struct {
-		// Code is "ok" for a success, and empty in an answer without an error object.
+		// Code is "ok" for a success, and empty in a response without an error object.
 		Code    jsondoc.Text `json:"code"`
 		Message jsondoc.Text `json:"message"`
 		LogID   jsondoc.Text `json:"log_id"`
@@ -179,7 +180,7 @@ type answer[T any] struct {
 // codeOK is the code of a success.
 const codeOK = "ok"
 
-// apiError returns the error of the answer.
+// apiError returns the response's error.
 func (a *answer[T]) apiError() apiError {
 	return apiError{status: a.status, code: a.Error.Code.String(), message: a.Error.Message.String(), signed: a.Error.LogID != ""}
 }
@@ -193,7 +194,7 @@ func decode[T any](resp *transport.Response) answer[T] {
 	return a
 }
 
-// postJSON makes an API call; nearly all of them are POSTs with JSON. Errors are *transport.Error.
+// postJSON makes an API call. Nearly all of them are POSTs with JSON. Errors are *transport.Error.
 func postJSON[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any, timeout time.Duration) (answer[T], error) {
 	resp, err := p.api.Do(ctx, client.Call{
 		Action: action, Path: path, Token: token.Access, Body: client.JSON("application/json; charset=UTF-8", body), Timeout: timeout,

@@ -21,17 +21,17 @@ const (
 	// minChunk is the minimum size of a chunk that is not a whole file: 5 MB, decimal or binary (Content Posting API,
 	// "Media Transfer Guide").
 	minChunk = 5 << 20
-	// maxChunks is the maximum number of chunks of a file.
+	// maxChunks is the maximum number of chunks per file.
 	maxChunks = 1000
-	// addressLife is the lifetime of an upload address.
+	// addressLife is how long an upload URL is valid.
 	addressLife = time.Hour
-	// leastLeft is the minimum remaining lifetime of an address for resuming its upload.
+	// leastLeft is how much of a URL's lifetime must remain for resuming its upload.
 	leastLeft = 5 * time.Minute
-	// uploadTimeout bounds a chunk before the last: at most eight megabytes, at 128 KiB a second.
+	// uploadTimeout bounds a chunk other than the last: at most eight megabytes, at 128 KiB per second.
 	uploadTimeout = time.Minute
-	// chunkTries is the maximum number of consecutive tries for a chunk without progress.
+	// chunkTries is the maximum number of consecutive attempts to send a chunk without making progress.
 	chunkTries = 3
-	// maxUploads is the maximum number of uploads that one preparation starts, if an address expires meanwhile.
+	// maxUploads is how many uploads one preparation may start if URLs expire while it runs.
 	maxUploads = 2
 )
 
@@ -68,7 +68,7 @@ func (c parts) end(offset int64) int64 {
 	return c.size
 }
 
-// upload is a started upload.
+// upload is an upload that has been started.
 type upload struct {
 	ticket string
 	session
@@ -79,7 +79,7 @@ type upload struct {
 	blind bool
 }
 
-// session is the secret part of an upload: its address suffices to complete the post.
+// session is the secret part of an upload: its URL is all it takes to complete the post.
 type session struct {
 	Address string    `json:"address"`
 	Ends    time.Time `json:"ends"`
@@ -88,7 +88,8 @@ type session struct {
 	From int64 `json:"from,omitempty"`
 }
 
-// readSession parses a secret; false if it is malformed, does not fit the file, or its address may not be called.
+// readSession parses a secret. It returns false if the secret is malformed, does not fit the file, or has a URL that
+// may not be called.
 func (p *Platform) readSession(secret string, size int64) (session, parts, bool) {
 	var s session
 	if err := json.Unmarshal([]byte(secret), &s); err != nil || p.api.Addresses.Check(s.Address) != nil || s.Chunk <= 0 || s.Chunk > size {
@@ -97,7 +98,7 @@ func (p *Platform) readSession(secret string, size int64) (session, parts, bool)
 	return s, parts{size: size, chunk: s.Chunk, count: size / s.Chunk}, true
 }
 
-// saveCheckpoint stores the ticket and the session of the upload.
+// saveCheckpoint stores the upload's ticket and session.
 func (u *upload) saveCheckpoint(ctx context.Context, job *platforms.Job) *platforms.Error {
 	secret, err := json.Marshal(u.session)
 	if err != nil {
@@ -106,7 +107,7 @@ func (u *upload) saveCheckpoint(ctx context.Context, job *platforms.Job) *platfo
 	return job.SaveCheckpoint(ctx, u.ticket, string(secret))
 }
 
-// createUpload creates a ticket for a video, with an address for its bytes.
+// createUpload creates a ticket for a video, with a URL for its bytes.
 func (p *Platform) createUpload(ctx context.Context, job platforms.Job, who creatorInfo) (*upload, *platforms.Error) {
 	file := &job.Content.Media[0]
 	u := &upload{parts: cut(file.Size)}
@@ -134,7 +135,8 @@ func (p *Platform) createUpload(ctx context.Context, job platforms.Job, who crea
 	return u, nil
 }
 
-// sendAllButLast sends all chunks before the publishing call. ended reports whether the address has expired meanwhile.
+// sendAllButLast sends all chunks before the publishing call. ended reports whether the URL expired while they were
+// sent.
 func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upload) (ended bool, failure *platforms.Error) {
 	file := &job.Content.Media[0]
 	for tries, furthest := 0, u.sent; u.sent < u.last(); {
@@ -144,7 +146,7 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 		case failure != nil && (!sent || failure.Class == platforms.ClassPermanent):
 			return false, failure
 		case failure != nil, resp.Status >= http.StatusInternalServerError, resp.Status == http.StatusRequestedRangeNotSatisfiable:
-			// A part of it may have arrived.
+			// Part of it may have arrived.
 			if err := p.syncProgress(ctx, job, u); err != nil {
 				return false, err
 			}
@@ -177,7 +179,7 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 	return false, nil
 }
 
-// addressEnded reports whether a status of the upload host means that the address is invalid or has expired.
+// addressEnded reports whether a status from the upload host means that the URL is invalid or has expired.
 func addressEnded(status int) bool {
 	return status == http.StatusForbidden || status == http.StatusNotFound
 }
@@ -198,8 +200,8 @@ func (p *Platform) syncProgress(ctx context.Context, job platforms.Job, u *uploa
 	return nil
 }
 
-// put sends a part of a file to the address of an upload. The address grants access by itself, so no token is sent.
-// sent is false if nothing can have arrived.
+// put sends part of a file to an upload's URL. The URL grants access by itself, so no token is sent. sent is false if
+// nothing can have arrived.
 func (p *Platform) put(
 	ctx context.Context, file *platforms.File, address string, from, end int64, call client.Call,
 ) (resp *transport.Response, sent bool, failure *platforms.Error) {
@@ -208,10 +210,10 @@ func (p *Platform) put(
 	return p.api.Upload(ctx, client.Upload{Call: call, File: file, Offset: from, Length: end - from})
 }
 
-// uploadRefused classifies an error of the upload host, which only has HTTP statuses. Two of them have their own
-// message, because they need a reaction: 400 means that a part was refused, so the upload is started again, and 429 is
-// a rate limit. All others have the same message. TikTok reports problems of the file itself in the status of the post
-// ("Media Transfer Guide", "Get Post Status").
+// uploadRefused classifies an error from the upload host, which reports only HTTP statuses. Two of them have their own
+// message, because they call for a reaction: 400 means that a part was refused, so the upload is restarted, and 429 is
+// a rate limit. All others share one message. TikTok reports problems with the file itself in the post's status ("Media
+// Transfer Guide", "Get Post Status").
 func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Error {
 	cause := statusOfUpload(status)
 	switch {
@@ -226,5 +228,5 @@ func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Er
 	}
 }
 
-// statusOfUpload returns the upload host's status as an error, for the log.
+// statusOfUpload returns the upload host's status as an error, for logs.
 func statusOfUpload(status int) error { return fmt.Errorf("HTTP status %d of an upload", status) }

@@ -120,8 +120,8 @@ func TestUploadsThatCannotGoOn(t *testing.T) {
 	}
 }
 
-// TestSilentStatus makes TikTok omit the number of received bytes while it is zero: that proves nothing, and the upload
-// continues with its ticket.
+// TestSilentStatus makes TikTok omit the number of received bytes while it is zero. That proves nothing, and the upload
+// continues under its ticket.
 func TestSilentStatus(t *testing.T) {
 	b := newBox(t, nil)
 	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -152,7 +152,7 @@ func TestSilentStatus(t *testing.T) {
 	}
 }
 
-// TestEndedAddress publishes after the address has expired: nothing is sent, and a new preparation fixes it.
+// TestEndedAddress publishes after the URL has expired: nothing is sent, and a new preparation fixes it.
 func TestEndedAddress(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(film(2*minChunk + 9)))
@@ -166,8 +166,8 @@ func TestEndedAddress(t *testing.T) {
 	}
 }
 
-// TestLostUploads makes TikTok refuse the bytes of an incomplete upload: it is started again, because it can never
-// become a post.
+// TestLostUploads makes TikTok refuse the bytes of an incomplete upload. It is restarted, because it can never become a
+// post.
 func TestLostUploads(t *testing.T) {
 	tests := map[string]struct {
 		reason, operation string
@@ -205,7 +205,7 @@ func TestLostUploads(t *testing.T) {
 	}
 }
 
-// TestLostLastChunk interrupts the visible call: however much of it arrived, the video is posted once.
+// TestLostLastChunk interrupts the visible call. However much of it arrived, the video is posted once.
 func TestLostLastChunk(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -244,7 +244,7 @@ func TestLostLastChunk(t *testing.T) {
 			job = b.prepare(job)
 			got := b.tiktok.Publish(t.Context(), job)
 			if got.Outcome == platforms.Refused && got.Err.Class == platforms.ClassTransient {
-				// A part of the interrupted chunk arrived after the status call.
+				// Part of the interrupted chunk arrived after the status call.
 				job = b.prepare(job)
 				got = b.tiktok.Publish(t.Context(), job)
 			}
@@ -258,7 +258,7 @@ func TestLostLastChunk(t *testing.T) {
 	}
 }
 
-// TestSentTwice publishes a video twice: TikTok refuses the bytes, and its status shows that it already has them.
+// TestSentTwice publishes a video twice. TikTok refuses the bytes, and its status shows that it already has them.
 func TestSentTwice(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(film(900)))
@@ -268,7 +268,7 @@ func TestSentTwice(t *testing.T) {
 	}
 }
 
-// TestUnprepared publishes jobs that were not prepared completely: nothing is sent.
+// TestUnprepared publishes jobs that are not completely prepared: nothing is sent.
 func TestUnprepared(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -293,8 +293,8 @@ func TestUnprepared(t *testing.T) {
 	}
 }
 
-// wholeChunks is a TikTok server that refuses requests that start within a chunk, and has received a part of one from
-// an interrupted request.
+// wholeChunks is a TikTok server that refuses requests that start within a chunk. It has already received part of a
+// chunk from an interrupted request.
 type wholeChunks struct {
 	mu      sync.Mutex
 	status  int
@@ -314,7 +314,7 @@ func (c *wholeChunks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"data":{"status":%q,"uploaded_bytes":%d},"error":{"code":"ok"}}`, state, c.arrived)
 		return
 	}
-	_, _ = io.Copy(io.Discard, r.Body) // the client sends the complete body
+	_, _ = io.Copy(io.Discard, r.Body) // the client sends the whole body
 	var first, last, size int64
 	_, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-%d/%d", &first, &last, &size)
 	c.begun = append(c.begun, first)
@@ -330,7 +330,7 @@ func (c *wholeChunks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestWholeChunks resumes an upload that was interrupted within a chunk, with a TikTok server that accepts only whole
+// TestWholeChunks resumes an upload that was interrupted within a chunk, on a TikTok server that accepts only whole
 // chunks.
 func TestWholeChunks(t *testing.T) {
 	file := film(3 * minChunk)

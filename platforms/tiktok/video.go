@@ -10,14 +10,14 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// videoInit is the body of the calls that start a video upload. A draft has no post_info, because its owner writes it
+// videoInit is the body of the calls that start a video upload. A draft has no post_info, because its owner enters it
 // in the app.
 type videoInit struct {
 	Post   *videoPost  `json:"post_info,omitempty"`
 	Source videoSource `json:"source_info"`
 }
 
-// videoPost holds the properties of a video post. TikTok requires the advertisement flags even if they are false.
+// videoPost holds a video post's properties. TikTok requires the advertisement flags even if they are false.
 type videoPost struct {
 	Title          string                      `json:"title,omitempty"`
 	PrivacyLevel   v1alpha1.TikTokPrivacyLevel `json:"privacy_level"`
@@ -38,7 +38,7 @@ type videoSource struct {
 	Count  int64  `json:"total_chunk_count"`
 }
 
-// newVideoPost returns the properties of a video post. Features that the account has disabled stay disabled.
+// newVideoPost returns a video post's properties. Features that the account has disabled stay disabled.
 func newVideoPost(content *platforms.Content, who creatorInfo) *videoPost {
 	options := &content.TikTok
 	post := &videoPost{
@@ -57,7 +57,7 @@ func newVideoPost(content *platforms.Content, who creatorInfo) *videoPost {
 func isVideo(content *platforms.Content) bool { return content.Category == v1alpha1.CategoryVideo }
 
 // Prepares reports whether a step precedes the visible call: the upload of a video, or the query for the account's
-// options. Drafts of photos need one call only, with the addresses of the photos.
+// options. Drafts of photos need only one call, with the photos' URLs.
 func (*Platform) Prepares(content platforms.Content) bool {
 	return isVideo(&content) || !content.TikTok.Draft
 }
@@ -70,7 +70,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return p.preparePhotos(ctx, job)
 }
 
-// prepareVideo uploads a video except for its last chunk. It resumes an earlier upload while its address is valid.
+// prepareVideo uploads a video except for its last chunk. It resumes an earlier upload while its URL is valid.
 func (p *Platform) prepareVideo(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	u, err := p.resume(ctx, job)
 	if err != nil {
@@ -103,8 +103,8 @@ func (p *Platform) prepareVideo(ctx context.Context, job platforms.Job) (string,
 	return "", platforms.Errorf(platforms.ClassTransient, msgEnded, job.Content.Media[0].Name)
 }
 
-// resume returns the upload of an earlier preparation; nil if it cannot be resumed. ClassDuplicate means that TikTok
-// has received all bytes since.
+// resume returns the upload of an earlier preparation, or nil if it cannot be resumed. ClassDuplicate means that TikTok
+// has received all bytes in the meantime.
 func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *platforms.Error) {
 	if !validTicket(job.Checkpoint) {
 		return nil, nil
@@ -117,7 +117,7 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 	case bad != nil:
 		return nil, bad.Error
 	case found.partial(size) && p.isLost(job.Checkpoint):
-		// TikTok still lacks bytes, so there is no post, and it does not accept them for this ticket.
+		// TikTok still lacks bytes, so there is no post, but it does not accept them for this ticket.
 		return nil, nil
 	case found.partial(size), found.silent():
 		known, cut, ok := p.readSession(job.Secret, size)
@@ -143,20 +143,20 @@ func (p *Platform) isLost(ticket string) bool {
 	return lost
 }
 
-// complete verifies that only the last call of an upload remains, and stores its start.
+// complete verifies that only the last call of an upload remains, and stores where it starts.
 func (u *upload) complete(ctx context.Context, job *platforms.Job) *platforms.Error {
 	if u.last() == 0 {
-		// No byte of the file was read yet. If it was overwritten, the owner should learn it now.
+		// No byte of the file has been read yet. If it was overwritten, its owner should learn that now.
 		file := &job.Content.Media[0]
 		bytes, err := file.Bytes.Open(ctx, 0, 1)
 		if err != nil {
 			return file.Unreadable(err)
 		}
-		_ = bytes.Close() // only the opening was needed
+		_ = bytes.Close() // opening it was enough
 	}
 	from := u.sent
 	if from == u.last() || from == u.From {
-		// If a call from within the chunk was made, it made no progress.
+		// If a call started within the chunk, it made no progress.
 		from = 0
 	}
 	if from == u.From {
