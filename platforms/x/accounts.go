@@ -38,7 +38,7 @@ func isDead(code, description string) bool {
 	return code == "invalid_request" && strings.Contains(strings.ToLower(description), "the token was invalid")
 }
 
-// Identify returns the account of a token.
+// Identify returns the account that a token belongs to.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	resp, failure := p.read(ctx, "identify", "/2/users/me?user.fields=id,name,username,profile_image_url", token)
 	if failure != nil {
@@ -60,7 +60,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// read makes a GET call and returns the answer if it is a success.
+// read makes a GET call and returns the response if it is a success.
 func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *platforms.Error) {
 	resp, err := p.api.Do(ctx, client.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
 	if err != nil {
@@ -73,11 +73,11 @@ func (p *Platform) read(ctx context.Context, action, path string, token platform
 	return resp, nil
 }
 
-// ofAccess are the classes of errors that concern the account or the app, whatever the request.
+// ofAccess are the classes of errors that are about the account or the app, whatever the request.
 var ofAccess = []platforms.Class{platforms.ClassReconnect, platforms.ClassQuota, platforms.ClassRestricted}
 
-// silentRefusal classifies a successful answer without the requested data: X reports some errors in a list next to the
-// data.
+// silentRefusal classifies a successful response that lacks the requested data: X reports some errors in a list next to
+// the data.
 func silentRefusal(resp *transport.Response, failure *platforms.Error) *platforms.Error {
 	if said, explained := parseProblem(resp.Body); explained {
 		// The errors in the list correspond to status 403.

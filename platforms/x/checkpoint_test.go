@@ -6,7 +6,7 @@ package x
 import "testing"
 
 // FuzzPart checks that every accepted checkpoint of a part contains an upload and a valid number of segments, and is
-// written in the same form.
+// written back in the same form.
 func FuzzPart(f *testing.F) {
 	for _, checkpoint := range []string{"part:1991:3", "part::1", "part:1991:-1", "part:1991:99999999", "part:1/2:1", "1991"} {
 		f.Add(checkpoint)

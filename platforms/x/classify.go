@@ -19,12 +19,12 @@ import (
 // adviceUnknown is the remedy for a refusal without a specific cause.
 const adviceUnknown = "see whether X shows the account a notice at x.com; if there is none, change the post and post it again"
 
-// errNotFound is the cause of an error for an object that X does not know, or no longer.
+// errNotFound is the cause of an error for an object that X does not have, or no longer has.
 var errNotFound = errors.New("it is not there")
 
-// documented reports whether an answer is a refusal that X documents, so the request was certainly not executed. An
-// answer with another status, or without the explanation that X always gives with the status, may come from a proxy in
-// front of X, after X has executed the request.
+// documented reports whether a response is a refusal that X documents, so that the request was certainly not executed.
+// A response with another status, or without the explanation that X always gives with the status, may come from a proxy
+// in front of X, after X executed the request.
 func documented(status int, explained bool) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusTooManyRequests:
@@ -36,7 +36,7 @@ func documented(status int, explained bool) bool {
 	}
 }
 
-// answer is an unsuccessful answer of X.
+// answer is an unsuccessful response from X.
 type answer struct {
 	*transport.Response
 
@@ -45,12 +45,12 @@ type answer struct {
 	reply bool
 }
 
-// classify classifies an unsuccessful answer, and reports whether it is a documented refusal.
+// classify classifies an unsuccessful response, and reports whether it is a documented refusal.
 func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error, refused bool) {
 	return p.classifyPost(resp, &platforms.Content{})
 }
 
-// classifyPost is classify for the answer to the call that publishes a content.
+// classifyPost is classify for the response to the call that publishes content.
 func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Content) (failure *platforms.Error, refused bool) {
 	said, explained := parseProblem(resp.Body)
 	a := &answer{Response: resp, said: said, reply: content.InReplyTo != ""}
@@ -69,7 +69,7 @@ func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Con
 	return &known, refused
 }
 
-// classifyAnswer looks an answer up in the table. remade reports whether the files must be uploaded again.
+// classifyAnswer looks a response up in the table. remade reports whether the files must be uploaded again.
 func (p *Platform) classifyAnswer(a *answer) (known platforms.Error, remade bool) {
 	if a.Status >= http.StatusInternalServerError {
 		return *p.api.Busy(nil), false
@@ -83,7 +83,7 @@ func (p *Platform) classifyAnswer(a *answer) (known platforms.Error, remade bool
 	return known, row.remakes
 }
 
-// rowOf returns the table row that matches an answer; nil if there is none.
+// rowOf returns the table row that matches a response, or nil if there is none.
 func rowOf(a *answer) *row {
 	foreign := slices.ContainsFunc(a.said.codes, func(code string) bool { return !listed[code] }) ||
 		slices.ContainsFunc(a.said.kinds, func(kind string) bool { return kind != kindBlank && !listed[kind] })
@@ -107,7 +107,7 @@ var listed = func() map[string]bool {
 	return known
 }()
 
-// shows reports whether an answer has all properties of a sign.
+// shows reports whether a response has all of a sign's properties.
 func (a *answer) shows(s sign) bool {
 	return (s.status == 0 || s.status == a.Status) &&
 		(s.kind == "" || a.said.isKind(s.kind)) &&
@@ -116,11 +116,11 @@ func (a *answer) shows(s sign) bool {
 		(s.spent == "" || exhausted(a.Header, s.spent))
 }
 
-// code returns X's code or kind for the error of a row; empty if the row only matches words.
+// code returns X's code or kind for a row's error; empty if the row only matches words.
 func (r *row) code() string { return cmp.Or(r.signs[0].code, r.signs[0].kind) }
 
-// unlisted returns the error for an answer that matches no row of the table. The answer does not identify the cause, so
-// the error names none.
+// unlisted returns the error for a response that matches no row of the table. The response does not identify the cause,
+// so the error names none.
 func unlisted(a *answer) platforms.Error {
 	code := cmp.Or(a.said.code(), fmt.Sprintf("HTTP %d", a.Status))
 	return platforms.Error{
@@ -129,10 +129,10 @@ func unlisted(a *answer) platforms.Error {
 	}
 }
 
-// maxWait is the longest wait that is accepted from X: its longest window is a month.
+// maxWait is the longest wait that Herald accepts from X, whose longest window is a month.
 const maxWait = 32 * 24 * time.Hour
 
-// retryAt returns the time of the next allowed call, for temporary errors; zero if X gives none, or an invalid one.
+// retryAt returns when the next call is allowed after a temporary error, or zero if X gives no time or an invalid one.
 func retryAt(h http.Header, class platforms.Class, now time.Time) time.Time {
 	switch class {
 	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient:

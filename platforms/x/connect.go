@@ -27,7 +27,7 @@ func dialog(c *Config) oauth2.Dialog {
 	}
 }
 
-// Choices returns the one account of a token.
+// Choices returns the one account that a token belongs to.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	return platforms.OneChoice(ctx, p, token)
 }

@@ -28,7 +28,7 @@ func TestConnect(t *testing.T) {
 	connecting.Run(t)
 }
 
-// TestConnectPublicClient connects an account by an app without a secret.
+// TestConnectPublicClient connects an account through an app without a secret.
 func TestConnectPublicClient(t *testing.T) {
 	public := func(t *testing.T, url string) platforms.Platform {
 		t.Helper()

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms/x"
 )
 
-// refusals returns X's answers to a post, by the codes of the old API and the types of the current one ("Response
+// refusals returns X's responses to a post, by the codes of the old API and the types of the current one ("Response
 // codes").
 func refusals() map[string]platformtest.Answer {
 	out := map[string]platformtest.Answer{}

@@ -28,15 +28,15 @@ const (
 	maxPages = 32
 )
 
-// fieldNames are the two sets of names for the fields of a post: the names in X's guides, and the names in its OpenAPI
-// document 2.167 and its SDK 0.6.6 (both of August 2026). At the last check the service accepted the old names; it
-// refuses unknown names with status 400.
+// fieldNames are the two sets of names for a post's fields: those in X's guides, and those in its OpenAPI document
+// 2.167 and its SDK 0.6.6 (both of August 2026). When last checked, the service accepted the old names; it rejects
+// unknown names with status 400.
 var fieldNames = []struct{ parameter, fields string }{
 	{"tweet.fields", "created_at,text,entities,conversation_id,referenced_tweets,note_tweet,attachments"},
 	{"post.fields", "created_at,text,entities,conversation_id,referenced_posts,note_post,attachments"},
 }
 
-// Lookup searches the account's timeline for the job's text, in posts created at job.SearchFrom or later.
+// Lookup searches the account's timeline for the job's text, in posts created at or after job.SearchFrom.
 //
 // It skips replies to posts other than the job's, and posts that belong to other jobs. It reports absence only if X
 // returned the complete listing; otherwise it returns an error.
@@ -65,7 +65,7 @@ type search struct {
 	unclear bool
 }
 
-// search reads the account's timeline to its end. fields is the query for the fields of posts.
+// search reads the account's timeline to its end. fields is the query for the posts' fields.
 func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *platforms.Error {
 	cursor := ""
 	for range maxPages {
@@ -91,9 +91,9 @@ func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *pl
 	return p.api.TooManyPages()
 }
 
-// fieldsIgnored is the failure for a page without the requested fields: a post without its files, links or references
-// cannot be recognized, so its absence proves nothing. The other field names are tried next, as after a refusal of the
-// names.
+// fieldsIgnored is the failure for a page without the requested fields. A post without its files, links or references
+// cannot be recognized, so its absence proves nothing. The other field names are tried next, as if X had rejected
+// these.
 func (p *Platform) fieldsIgnored() *platforms.Error {
 	return p.api.NoList().Because(errIgnored)
 }
@@ -103,8 +103,8 @@ var errIgnored = errors.New("fields that were asked for are left out")
 // add adds a listed post if it matches.
 func (p *Platform) add(s *search, post *listedPost) {
 	id, at := post.ID.String(), post.created()
-	// An uploaded file belongs to one post only, so files identify a post better than its text, which X returns with an
-	// address of the files at its end.
+	// An uploaded file belongs to one post only, so files identify a post better than its text, which X returns with a
+	// URL for the files at its end.
 	fits := s.media == nil && s.text.matches(post) || s.media != nil && post.shows(s.media)
 	switch to := s.job.Content.InReplyTo; {
 	case !fits, listing.IsOld(s.job, at, time.Millisecond), listing.BelongsToOther(s.job, id):
@@ -115,8 +115,8 @@ func (p *Platform) add(s *search, post *listedPost) {
 	}
 }
 
-// result returns the matches. X omits the references of a post without any. If a matching post has no references but
-// does not start a conversation, X may use another name for them, so the absence of the card is not proven.
+// result returns the matches. X omits the references of a post that has none. If a matching post has no references but
+// does not start a conversation, X may use another name for them, so the card's absence is not proven.
 func (s *search) result() (platforms.LookupResult, error) {
 	if len(s.matches) == 0 && s.unclear {
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown,
@@ -146,7 +146,7 @@ func timelinePath(job *platforms.Job, fields url.Values, cursor string) string {
 type timelinePage struct {
 	Data []listedPost                   `json:"data"`
 	Meta jsondoc.Optional[timelineMeta] `json:"meta"`
-	// Errors show that the page is incomplete.
+	// Errors indicate that the page is incomplete.
 	Errors []any `json:"errors"`
 }
 
@@ -163,8 +163,7 @@ type listedPost struct {
 	CreatedAt jsondoc.Text `json:"created_at"`
 	// ConversationID is the id of the first post of the conversation (docs.x.com, fundamentals/conversation-id).
 	ConversationID jsondoc.Text `json:"conversation_id"`
-	// Note holds the full text of a long post. See fieldNames for its second name and for the second name of
-	// References.
+	// Note holds a long post's full text. See fieldNames for its second name and for that of References.
 	Note           listedText  `json:"note_tweet"`
 	NotePost       listedText  `json:"note_post"`
 	References     []reference `json:"referenced_tweets"`
@@ -180,7 +179,7 @@ type reference struct {
 	ID   jsondoc.Text `json:"id"`
 }
 
-// readPage parses a page. X omits "data" if a page is empty, so a valid page is then recognized by its "meta".
+// readPage parses a page. X omits "data" if a page is empty; a valid page is then recognized by its "meta".
 func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.Error) {
 	page, _ := jsondoc.Decode[timelinePage](resp.Body)
 	if !page.Meta.Present && page.Data == nil || len(page.Errors) > 0 {
@@ -193,21 +192,21 @@ func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.
 	return page, nil
 }
 
-// startsConversation reports whether a post is the first of its conversation, and so is not a reply.
+// startsConversation reports whether a post is the first in its conversation, and so is not a reply.
 func (p *listedPost) startsConversation() bool {
 	return p.ConversationID.String() != "" && p.ConversationID.String() == p.ID.String()
 }
 
-// shows reports whether a listed post has the files with these upload ids, in their order.
+// shows reports whether a listed post has the files with these upload ids, in order.
 func (p *listedPost) shows(media []string) bool {
 	return slices.EqualFunc(p.Attachments.MediaKeys, media, func(key jsondoc.Text, id string) bool {
-		// A media key consists of the number of the media type and the id.
+		// A media key consists of the media type's number and the id.
 		_, named, _ := strings.Cut(key.String(), "_")
 		return named == id
 	})
 }
 
-// created returns the creation time of a post, from its id or else from created_at.
+// created returns a post's creation time, from its id or, failing that, from created_at.
 func (p *listedPost) created() time.Time {
 	if at, ok := snowflakeTime(p.ID.String()); ok {
 		return at
@@ -215,10 +214,10 @@ func (p *listedPost) created() time.Time {
 	return p.CreatedAt.Time()
 }
 
-// references returns the posts that a post replies to or quotes, by either name.
+// references returns the posts that a post replies to or quotes, under either name.
 func (p *listedPost) references() []reference { return slices.Concat(p.References, p.PostReferences) }
 
-// repliedTo returns the id of the post that a post replies to; empty for a post that is not a reply, and "?" for a
+// repliedTo returns the id of the post that a post replies to: empty for a post that is not a reply, and "?" for a
 // reply without an id.
 func (p *listedPost) repliedTo() string {
 	for _, reference := range p.references() {
@@ -236,7 +235,7 @@ const (
 	snowflakeShift = 22
 )
 
-// snowflakeTime returns the creation time of the post with this id, to the millisecond; false if the id is not one of
+// snowflakeTime returns when the post with this id was created, to the millisecond, or false if the id is not one of
 // X's.
 func snowflakeTime(id string) (time.Time, bool) {
 	n, err := strconv.ParseUint(id, 10, 63)
@@ -246,8 +245,8 @@ func snowflakeTime(id string) (time.Time, bool) {
 	return time.UnixMilli(int64(n>>snowflakeShift) + snowflakeEpoch).UTC(), true
 }
 
-// idBefore returns the greatest id older than every post created at t or later, for the parameter since_id; "" if t is
-// out of range.
+// idBefore returns the greatest id older than every post created at t or later, for the parameter since_id. It returns
+// "" if t is out of range.
 func idBefore(t time.Time) string {
 	ms := t.UnixMilli() - snowflakeEpoch
 	if ms <= 0 || ms >= 1<<(63-snowflakeShift) {

@@ -143,7 +143,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestLookupWithoutFields looks up a post at a server that ignores the names of the fields.
+// TestLookupWithoutFields looks up a post on a server that ignores the field names.
 func TestLookupWithoutFields(t *testing.T) {
 	p, _ := newX(t, Config{}, says(200, timeline(`{"id":"`+snowflake(noon)+`","text":"something else"}`)))
 	job := jobFor("hello")
@@ -223,8 +223,8 @@ func TestLookupCard(t *testing.T) {
 	}
 }
 
-// TestMentionsOfAFirstPost lists a post that starts with a name and is not a reply: X adds no names to it, so it is
-// another post.
+// TestMentionsOfAFirstPost lists a post that starts with a name and is not a reply. X adds no names to it, so it is a
+// different post.
 func TestMentionsOfAFirstPost(t *testing.T) {
 	p, _ := newX(t, Config{}, says(200, timeline(post(t, snowflake(noon), "@bob hello"))))
 	if got, err := p.Lookup(t.Context(), jobFor("hello")); err != nil || got.Matches != 0 {
@@ -232,7 +232,7 @@ func TestMentionsOfAFirstPost(t *testing.T) {
 	}
 }
 
-// TestLookupByEitherNames looks up a post at a server that supports only one set of field names.
+// TestLookupByEitherNames looks up a post on a server that supports only one set of field names.
 func TestLookupByEitherNames(t *testing.T) {
 	for _, parameter := range []string{"tweet.fields", "post.fields"} {
 		t.Run(parameter, func(t *testing.T) {
@@ -308,14 +308,14 @@ func TestLookupReadsEveryPage(t *testing.T) {
 	}
 }
 
-// FuzzMatch lists a text with an address as X does, and matches it.
+// FuzzMatch lists a text with a URL as X does, and matches it.
 func FuzzMatch(f *testing.F) {
 	f.Add("see ", "launch", ".", true, false, `{"entities":{"urls":[{"url":1}]}}`)
 	f.Add("a &lt; b & c", "", "\u00a0", false, true, `{"text":"","note_tweet":[]}`)
 	f.Add("//", "x", "/", true, true, `{"entities":{"urls":[{"url":"a","expanded_url":"%zz"}]},"text":"aa"}`)
 	f.Fuzz(func(t *testing.T, before, path, after string, scheme, slash bool, noise string) {
 		if !utf8.ValidString(before) || !utf8.ValidString(after) {
-			return // the Kubernetes API stores valid UTF-8 only
+			return // the Kubernetes API stores only valid UTF-8
 		}
 		address := "example.com/" + regexp.MustCompile("[^A-Za-z0-9_-]").ReplaceAllString(path, "-")
 		expanded := "http://" + strings.TrimSuffix(address, "/")
@@ -330,8 +330,8 @@ func FuzzMatch(f *testing.F) {
 		listed := new(listedPost)
 		listed.Text = jsondoc.Text(escape(before) + "https://t.co/0" + escape(after))
 		listed.Entities.URLs = []shortened{{URL: "https://t.co/0", Expanded: jsondoc.Text(expanded)}}
-		// An accent right after the address would become part of it, and a short address in the text itself would be a
-		// separate entity.
+		// An accent right after the URL would become part of it, and a short URL in the text itself would be a separate
+		// entity.
 		composes := norm.NFC.String(typed+after) != norm.NFC.String(typed)+norm.NFC.String(after)
 		if !composes && !strings.Contains(before+after, "t.co") && !wantText(sent).matches(listed) {
 			t.Errorf("%q is not found in %v", sent, listed)

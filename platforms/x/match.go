@@ -14,13 +14,13 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// X changes the text of a post: it replaces every address by one of t.co, writes three characters as HTML entities,
-// prefixes a reply with the names mentioned before, and may change whitespace and the composition of letters. The sent
-// text is therefore compared with the listed one after reverting each of these changes.
+// X changes a post's text: it replaces every URL with one of t.co, writes three characters as HTML entities, prefixes a
+// reply with the names mentioned before, and may change whitespace and how letters are composed. The sent text is
+// therefore compared with the listed one after reverting each of these changes.
 
 // expectedText is the text to search for.
 type expectedText struct {
-	// text is the job's text, in the form for comparison.
+	// text is the job's text, in the form used for comparison.
 	text string
 	// isReply reports whether the job is a reply.
 	isReply bool
@@ -32,7 +32,7 @@ func expectedFrom(content *platforms.Content) expectedText {
 
 // mention is an account name in front of a reply. X adds the names of everyone in the conversation, unless the call
 // excludes them (X's guide to conversation ids and the payloads of its activity API, where display_text_range starts
-// after them; xdevplatform/twitter-api-typescript-sdk#93). Names have 15 characters, some old ones 20.
+// after them; xdevplatform/twitter-api-typescript-sdk#93). Names have up to 15 characters, some old ones up to 20.
 var mention = regexp.MustCompile(`^@[A-Za-z0-9_]{1,20} `)
 
 // entities reverts the only three escapes that X makes, in one pass: "&lt;" in the sent text is listed as "&amp;lt;".
@@ -78,23 +78,22 @@ type listedText struct {
 	} `json:"entities"`
 }
 
-// shortened is a t.co address and its target.
+// shortened is a t.co URL and its target.
 type shortened struct {
 	URL      jsondoc.Text `json:"url"`
 	Expanded jsondoc.Text `json:"expanded_url"`
 	Display  jsondoc.Text `json:"display_url"`
 }
 
-// link is an address in a listed text.
+// link is a URL in a listed text.
 type link struct {
-	// short is the t.co address in the text.
+	// short is the t.co URL in the text.
 	short string
-	// forms are the possible spellings of the original address, without scheme and trailing slash, as regular
-	// expressions.
+	// forms are the possible spellings of the original URL, without scheme and trailing slash, as regular expressions.
 	forms []string
 }
 
-// links returns the addresses in a listed text.
+// links returns the URLs in a listed text.
 func (t *listedText) links() []link {
 	var links []link
 	for _, entity := range t.Entities.URLs {
@@ -117,7 +116,7 @@ func (t *listedText) links() []link {
 	return links
 }
 
-// scheme is the prefix that X adds to an address without one.
+// scheme is the prefix that X adds to a URL without one.
 var scheme = regexp.MustCompile(`^(?i:https?://)`)
 
 func (l *link) add(address string) {
@@ -128,8 +127,8 @@ func (l *link) add(address string) {
 	}
 }
 
-// fits compares the wanted text with a listed one. A short address in it matches each of its forms: with or without
-// scheme and trailing slash, in any case.
+// fits compares the wanted text with a listed one. A short URL in it matches each of its forms: with or without scheme
+// and trailing slash, ignoring case.
 func (w expectedText) fits(listed string, links []link) bool {
 	if len(links) == 0 {
 		return listed == w.text

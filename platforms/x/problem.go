@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// problem is an error of X. X uses three formats: a document in the style of RFC 7807, a list of such documents or of
+// problem is an error from X. X uses three formats: a document in the style of RFC 7807, a list of such documents or of
 // old {code, message} pairs under "errors", and OAuth's {error, error_description} at the token endpoint.
 type problem struct {
 	// kinds are the last path segments of every "type"; the hosts before them vary.
@@ -36,8 +36,8 @@ type problemDoc struct {
 	OAuth       jsondoc.Text `json:"error"`
 }
 
-// parseProblem parses the body of an answer. It returns false if the body has none of X's error formats, for example
-// because a proxy answered.
+// parseProblem parses a response body. It returns false if the body is in none of X's error formats, for example
+// because it came from a proxy.
 func parseProblem(body []byte) (*problem, bool) {
 	answer, _ := jsondoc.Decode[struct {
 		problemDoc
@@ -69,7 +69,7 @@ func (p *problem) read(doc problemDoc) {
 	}
 }
 
-// clip truncates a word of X's for the log.
+// clip truncates one of X's words for the log.
 func clip(word string) string {
 	const longest = 64
 	if len(word) > longest {
@@ -90,8 +90,8 @@ const kindBlank = "about:blank"
 // codeForm matches the form of the codes and kinds that X documents.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// code returns X's name of the error: a code of the old API, the kind of a problem, or the code of the token endpoint.
-// It is empty if the answer has none in a documented form.
+// code returns X's name for the error: a code of the old API, a problem's kind, or the token endpoint's code. It is
+// empty if the response has none in a documented form.
 func (p *problem) code() string {
 	for _, name := range slices.Concat(p.codes, p.kinds, []string{p.oauth}) {
 		if name != kindBlank && codeForm.MatchString(name) {

@@ -20,7 +20,7 @@ import (
 // asJSON returns a JSON body.
 func asJSON(v any) client.Body { return client.JSON("application/json", v) }
 
-// Publish creates the post by one call to POST /2/tweets.
+// Publish creates the post with one call to POST /2/tweets.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	ids := job.FileIDs(validID)
 	if p.Prepares(job.Content) && ids == nil {
@@ -41,7 +41,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 }
 
 // tweet is the body of POST /2/tweets. The text is sent even if it is empty: according to X's OpenAPI document 2.167
-// (August 2026, the body of POST /2/tweets) the service refuses a post without it.
+// (August 2026, the body of POST /2/tweets) the service rejects a post without it.
 type tweet struct {
 	Text  string `json:"text"`
 	Media struct {
@@ -58,7 +58,7 @@ func newTweet(content platforms.Content, mediaIDs []string) tweet {
 	return out
 }
 
-// publishResult returns the result of an answer to POST /2/tweets.
+// publishResult returns the result for a response to POST /2/tweets.
 func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		return p.confirmed(resp, job.Account)
@@ -71,14 +71,14 @@ func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) p
 		result.Err.Code, result.Err.Unlisted = failure.Code, failure.Unlisted
 		return result
 	case failure.Class == platforms.ClassDuplicate:
-		// It may repeat this very post, from a call whose answer was lost.
+		// It may be a duplicate of this very post, published by a call whose response was lost.
 		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	default:
 		return platforms.Result{Outcome: platforms.Refused, Err: failure}
 	}
 }
 
-// confirmed returns the result of a success, with the id of the post.
+// confirmed returns the result of a success, with the post's id.
 func (p *Platform) confirmed(resp *transport.Response, account platforms.Account) platforms.Result {
 	id := createdID(resp.Body)
 	if id == "" {
@@ -89,7 +89,7 @@ func (p *Platform) confirmed(resp *transport.Response, account platforms.Account
 	return result
 }
 
-// createdID returns the id in the answer to a call that creates an object; "" if there is none.
+// createdID returns the id in the response to a call that creates an object, or "" if there is none.
 func createdID(body []byte) string {
 	doc, _ := jsondoc.Decode[struct {
 		Data struct {
@@ -107,7 +107,7 @@ func (p *Platform) postURL(account platforms.Account, id string) string {
 	return p.webURL + "/" + url.PathEscape(cmp.Or(account.Username, "i")) + "/status/" + url.PathEscape(id)
 }
 
-// validID reports whether a string can be an id of X and a segment of a path.
+// validID reports whether a string can be one of X's ids and a path segment.
 func validID(id string) bool { return idForm.MatchString(id) }
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

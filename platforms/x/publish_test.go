@@ -50,7 +50,7 @@ func TestPublishSendsOneExactRequest(t *testing.T) {
 	}
 }
 
-// TestPublishWithoutText publishes images only: the text is sent as an empty field, because X refuses a body without
+// TestPublishWithoutText publishes only images. The text is sent as an empty field, because X rejects a body without
 // it.
 func TestPublishWithoutText(t *testing.T) {
 	p, requests := newX(t, Config{}, says(http.StatusCreated, `{"data":{"id":"1991000000000000777"}}`))

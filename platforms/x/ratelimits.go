@@ -18,8 +18,8 @@ const (
 	appDaily  = "x-app-limit-24hour"
 )
 
-// rateLimits returns X's limits from an answer to POST /2/tweets. Every answer has the first limit, only some have the
-// others.
+// rateLimits returns X's limits from a response to POST /2/tweets. Every response has the first limit, and only some
+// have the others.
 func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	var told []platforms.RateLimit
 	for _, limit := range []struct {
@@ -47,5 +47,5 @@ func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	return told
 }
 
-// exhausted reports whether a limit has nothing left.
+// exhausted reports whether nothing remains of a limit.
 func exhausted(h http.Header, prefix string) bool { return h.Get(prefix+"-remaining") == "0" }

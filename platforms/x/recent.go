@@ -50,7 +50,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return nil, failure
 }
 
-// listed returns the posts of a page that match the selection.
+// listed returns a page's posts that match the selection.
 func (p *Platform) listed(account platforms.Account, posts []listedPost, which platforms.Recent) []platforms.ListedPost {
 	var out []platforms.ListedPost
 	for i := range posts {
@@ -93,7 +93,7 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 	return name, true
 }
 
-// PostHint describes where to find the address of a post.
+// PostHint describes where to find a post's address.
 func (p *Platform) PostHint() string {
 	return "the address of the post, which has /status/ and a number: open the post and copy the address, or use Share, Copy link"
 }

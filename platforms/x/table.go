@@ -9,24 +9,24 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// sign is one form of an error. An answer matches if it has all properties that are set.
+// sign is one form of an error. A response matches if it has all properties that are set.
 type sign struct {
 	status int
 	// kind is the last path segment of a problem's "type", and code a numeric code of the old API.
 	kind, code string
-	// words are required parts of the answer's text, in lower case.
+	// words must all be part of the response's text, in lower case.
 	words []string
-	// spent is the header prefix of a rate limit with nothing left.
+	// spent is the header prefix of a rate limit of which nothing remains.
 	spent string
 }
 
-// row is one known error of X.
+// row is one of X's known errors.
 type row struct {
-	// signs are the forms of the error; one match suffices.
+	// signs are the error's forms; one match is enough.
 	signs []sign
-	// replies limits the row to replies.
+	// replies restricts the row to replies.
 	replies bool
-	// general marks an error without a specific cause. The row is skipped if the answer also has an unlisted code,
+	// general marks an error without a specific cause. The row is skipped if the response also has an unlisted code,
 	// which is more specific.
 	general bool
 	// remakes reports whether the files must be uploaded again, because X has lost them.
@@ -45,7 +45,7 @@ const (
 	rateLimitPage = `X API v2, "Rate Limits"`
 )
 
-// Texts that several rows share.
+// Texts shared by several rows.
 const (
 	noticeInX   = "sign in at x.com as this account and do what X asks for there"
 	waitOrLess  = "wait, or post less"
@@ -54,7 +54,7 @@ const (
 	replyAdvice = "publish the rest of the tree by hand, or have the administrator use an app with an Enterprise plan"
 )
 
-// table lists X's known errors. The first matching row applies. The texts are the same for repeated calls.
+// table lists X's known errors. The first matching row applies. The texts do not vary between calls.
 var table = []row{
 	{
 		signs: []sign{

@@ -17,22 +17,22 @@ import (
 	"github.com/herald-social/herald/platforms/internal/errordocs"
 )
 
-// problemOf returns X's answer for a problem of a kind.
+// problemOf returns X's response for a problem of the given kind.
 func problemOf(kind, detail string) string {
 	return fmt.Sprintf(`{"title":"…","detail":%q,"type":"https://api.x.com/2/problems/%s"}`, detail, kind)
 }
 
-// legacy returns X's answer in the format of the old API.
+// legacy returns a response of X in the old API's format.
 func legacy(code int, message string) string {
 	return fmt.Sprintf(`{"errors":[{"code":%d,"message":%q}]}`, code, message)
 }
 
-// words returns X's answer with words only.
+// words returns a response of X that contains only words.
 func words(detail string) string {
 	return fmt.Sprintf(`{"title":"Forbidden","detail":%q,"type":"about:blank","status":403}`, detail)
 }
 
-// facts are the properties of an error other than its texts.
+// facts are an error's properties other than its texts.
 type facts struct {
 	Class    platforms.Class
 	Subject  platforms.Subject
@@ -45,7 +45,7 @@ func factsOf(e *platforms.Error) facts {
 	return facts{e.Class, e.Subject, e.Code, e.AppWide, e.Unlisted}
 }
 
-// TestTable has the answers of X that identify each row of the table.
+// TestTable lists the responses of X that identify each row of the table.
 func TestTable(t *testing.T) {
 	const (
 		account, app, text, file = platforms.SubjectAccount, platforms.SubjectApp, platforms.SubjectText, platforms.SubjectFile
@@ -131,7 +131,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestUnlisted tests answers that match no row: they blame neither text nor file, and their code is reported.
+// TestUnlisted tests responses that match no row: they blame neither text nor file, and their code is reported.
 func TestUnlisted(t *testing.T) {
 	tests := []struct {
 		reason string

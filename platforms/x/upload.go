@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// chunk is the number of bytes in one append: X accepts at most 5 MB.
+	// chunk is the number of bytes per append. X accepts at most 5 MB.
 	chunk = 4 << 20
-	// maxSegments is the maximum number of appends of an upload.
+	// maxSegments is the maximum number of appends per upload.
 	maxSegments = 1000
-	// noteEvery is the number of chunks between two checkpoints: after an interruption, at most this number is sent
+	// noteEvery is the number of chunks between two checkpoints: after an interruption, at most this many are sent
 	// again.
 	noteEvery = 2
-	// appendTries is the maximum number of tries for one chunk: X accepts a repeated chunk with the same number.
+	// appendTries is the maximum number of attempts for one chunk. X accepts a chunk again under the same number.
 	appendTries = 3
-	// mediaLasts is how long X keeps an upload ("expires_after_secs" of its answers is 86,400), and leastLeft the
-	// minimum of that time that must remain for reusing an image.
+	// mediaLasts is how long X keeps an upload ("expires_after_secs" in its responses is 86,400), and leastLeft how
+	// much of that must remain for an image to be reused.
 	mediaLasts = 24 * time.Hour
 	leastLeft  = time.Hour
 	// uploadTimeout bounds one upload request.
@@ -65,9 +65,9 @@ func unprocessed(file *platforms.File) *platforms.Error {
 // Prepares reports whether the content has files, which are uploaded before the post.
 func (*Platform) Prepares(content platforms.Content) bool { return len(content.Media) > 0 }
 
-// Prepare uploads the files of a post and waits until X has processed them. It reuses earlier uploads, and parts of a
-// video, while X has them. Files that X reported as unknown to the publishing call are uploaded again: for images
-// nothing else shows that they are gone.
+// Prepare uploads a post's files and waits until X has processed them. It reuses earlier uploads, and parts of a video,
+// while X has them. Files that X reported as unknown to the publishing call are uploaded again, because nothing else
+// shows that an image is gone.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if ids := job.FileIDs(validID); ids != nil && !p.isLost(job.Checkpoint) {
 		failure := p.allReady(ctx, job, ids)
@@ -95,8 +95,8 @@ func (p *Platform) isLost(checkpoint string) bool {
 // allReady waits until X has processed the earlier uploads, and fails if X no longer has them.
 //
 // Images are not checked. X only has a state for files that it processes, which are those with processing_info in the
-// answer to their upload (guide to media uploads, "Check status"): for an image, the status call returns 404 "no such
-// page" (PLhery/node-twitter-api-v2#336, tweepy/tweepy#1851). The age of an image follows from its id.
+// response to their upload (guide to media uploads, "Check status"): for an image, the status call returns 404 "no such
+// page" (PLhery/node-twitter-api-v2#336, tweepy/tweepy#1851). An image's age follows from its id.
 func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string) *platforms.Error {
 	for i, id := range ids {
 		file := &job.Content.Media[i]
@@ -114,8 +114,8 @@ func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string
 }
 
 // isUploadLost reports whether an error means that an upload is unusable: X keeps it for a day, and may no longer have
-// it. Rate limits, outages and an expired token give no information about the upload, and sending every file again
-// would not fix them.
+// it. Rate limits, outages and an expired token say nothing about the upload, and sending every file again would not
+// fix them.
 func isUploadLost(failure *platforms.Error) bool {
 	return failure.Class == platforms.ClassPermanent || errors.Is(failure, errNotFound)
 }
@@ -136,7 +136,7 @@ func (p *Platform) uploadImage(ctx context.Context, job platforms.Job, file *pla
 	return mediaID(resp, file)
 }
 
-// uploadVideo uploads a video in chunks and waits until X has processed it. An earlier upload is resumed after the
+// uploadVideo uploads a video in chunks and waits until X has processed it. It resumes an earlier upload after the
 // chunks that are known to have arrived.
 func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
 	if begun, ok := partOf(job.Checkpoint); ok {
@@ -203,7 +203,7 @@ const partPrefix = "part:"
 
 func (u part) checkpoint() string { return partPrefix + u.id + ":" + strconv.Itoa(u.segments) }
 
-// partOf parses the checkpoint of a part; false for any other checkpoint.
+// partOf parses the checkpoint of a part. It returns false for any other checkpoint.
 func partOf(checkpoint string) (part, bool) {
 	rest, isPart := strings.CutPrefix(checkpoint, partPrefix)
 	id, segments, _ := strings.Cut(rest, ":")
@@ -221,7 +221,7 @@ func (p *Platform) appendChunk(ctx context.Context, job platforms.Job, file *pla
 	}
 }
 
-// sendBytes sends a part of a file as a form with one other field.
+// sendBytes sends part of a file as a form with one other field.
 func (p *Platform) sendBytes(
 	ctx context.Context, job platforms.Job, file *platforms.File, path string, offset, length int64, field, value string,
 ) (*transport.Response, *platforms.Error) {
@@ -258,13 +258,13 @@ func (p *Platform) waitProcessed(ctx context.Context, job platforms.Job, file *p
 	}
 }
 
-// processing is X's processing state of a file. It is empty if X does not process the file.
+// processing is X's processing state for a file. It is empty if X does not process the file.
 type processing struct {
 	State      jsondoc.Text `json:"state"`
 	CheckAfter jsondoc.Text `json:"check_after_secs"`
 }
 
-// readProcessing returns the processing state from the answer to FINALIZE or STATUS.
+// readProcessing returns the processing state from the response to FINALIZE or STATUS.
 func readProcessing(resp *transport.Response) processing {
 	doc, _ := jsondoc.Decode[struct {
 		Data struct {
@@ -284,7 +284,7 @@ func (p *Platform) callMedia(ctx context.Context, job platforms.Job, file *platf
 	return p.checkMedia(resp, file)
 }
 
-// checkMedia returns the answer to a call for a file if it is a success.
+// checkMedia returns the response to a call for a file if it is a success.
 func (p *Platform) checkMedia(resp *transport.Response, file *platforms.File) (*transport.Response, *platforms.Error) {
 	if resp.Status < http.StatusOK || resp.Status >= http.StatusMultipleChoices {
 		failure, _ := p.classify(resp)
@@ -293,7 +293,7 @@ func (p *Platform) checkMedia(resp *transport.Response, file *platforms.File) (*
 	return resp, nil
 }
 
-// mediaID returns X's id of an uploaded file.
+// mediaID returns X's id for an uploaded file.
 func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms.Error) {
 	id := createdID(resp.Body)
 	if id == "" {
@@ -302,8 +302,8 @@ func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms
 	return id, nil
 }
 
-// aboutFile changes the message of a refusal to one about the file, because the texts of the table are about a post. An
-// unlisted code is not treated as a problem of the file.
+// aboutFile makes a refusal's message refer to the file, because the table's texts are about a post. An unlisted code
+// is not treated as a problem with the file.
 func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error {
 	if failure.Class != platforms.ClassPermanent && failure.Class != platforms.ClassDuplicate {
 		return failure

@@ -35,10 +35,10 @@ func (zeros) Address(context.Context, time.Duration) (string, error) {
 	return "", errors.New("X fetches nothing")
 }
 
-// uploads handles uploads as X does. It has an upload with the id "5", and new ones get the id "7".
+// uploads handles uploads as X does. It has an upload with the id "5", and gives new ones the id "7".
 type uploads struct {
 	mu sync.Mutex
-	// forgotten is the id that it no longer has, and status the status of its answer.
+	// forgotten is the id that it no longer has, and status the status with which it responds.
 	forgotten string
 	status    int
 	did       []string
@@ -146,7 +146,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestGoesOnWaiting interrupts a preparation while X processes a video: the next one continues to wait for the same
+// TestGoesOnWaiting interrupts a preparation while X processes a video. The next one continues to wait for the same
 // upload.
 func TestGoesOnWaiting(t *testing.T) {
 	for name, size := range map[string]int64{"one chunk": 1, "six chunks": 5*chunk + 1} {
@@ -191,8 +191,8 @@ func TestGoesOnWaiting(t *testing.T) {
 	}
 }
 
-// TestImagesAreNotAskedFor prepares two images again: X has no state for images, and their ids contain the time of
-// their upload.
+// TestImagesAreNotAskedFor prepares two images again. X has no state for images, and their ids contain the time of
+// upload.
 func TestImagesAreNotAskedFor(t *testing.T) {
 	fresh, old := snowflake(noon.Add(-22*time.Hour)), snowflake(noon.Add(-23*time.Hour-time.Minute))
 	tests := map[string]struct {
@@ -225,13 +225,13 @@ func TestImagesAreNotAskedFor(t *testing.T) {
 	}
 }
 
-// TestAsksForFiles reads the state of a video from an earlier upload.
+// TestAsksForFiles reads the state of a video that was uploaded earlier.
 func TestAsksForFiles(t *testing.T) {
 	asked := []string{"GET 6"}
 	again := append(slices.Clone(asked), "POST", "POST", "POST")
 	tests := map[string]struct {
 		reason string
-		// answer is X's answer to the status call.
+		// answer is X's response to the status call.
 		answer http.HandlerFunc
 		calls  []string
 		class  platforms.Class
@@ -283,8 +283,8 @@ func TestAsksForFiles(t *testing.T) {
 	}
 }
 
-// TestFinalizeIsBelieved uploads a video that X does not process: the answer to FINALIZE has no processing_info, and X
-// has no state for it.
+// TestFinalizeIsBelieved uploads a video that X does not process: the response to FINALIZE has no processing_info, and
+// X has no state for it.
 func TestFinalizeIsBelieved(t *testing.T) {
 	tests := map[string]struct {
 		reason, finalized string

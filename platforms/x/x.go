@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package x publishes to X by its API v2, with OAuth 2.0 user tokens.
+// Package x publishes to X through its API v2, with OAuth 2.0 user tokens.
 //
-// The one irrevocable call is POST /2/tweets. X has no idempotency key, so after a lost answer Herald searches the
+// The one irrevocable call is POST /2/tweets. X has no idempotency key, so if the response is lost Herald searches the
 // account's timeline; see Lookup.
 package x
 
@@ -27,7 +27,7 @@ import (
 const (
 	// DefaultAPIURL is the address of X's API.
 	DefaultAPIURL = "https://api.x.com"
-	// DefaultWebURL is the address of the website with the posts.
+	// DefaultWebURL is the address of the website that shows posts.
 	DefaultWebURL = "https://x.com"
 	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://x.com"
@@ -41,18 +41,18 @@ const (
 
 	// maxImages is the maximum number of images in a post, and in a card of a tree.
 	maxImages = 4
-	// maxImageBytes and maxVideoBytes bound the files of a post (X's guide to media, "Best practices": 5 MB, and 512 MB
-	// for an ordinary account).
+	// maxImageBytes and maxVideoBytes bound a post's files (X's guide to media, "Best practices": 5 MB, and 512 MB for
+	// an ordinary account).
 	maxImageBytes = 5 << 20
 	maxVideoBytes = 512 << 20
 
-	// readTimeout bounds calls that only read.
+	// readTimeout bounds read-only calls.
 	readTimeout = 10 * time.Second
 
 	// mostLost is the capacity of the cache of lost uploads.
 	mostLost = 1000
 
-	// refreshLead is how long before its expiry an access token is renewed; X's tokens live for two hours.
+	// refreshLead is how long before expiry an access token is renewed. X's tokens are valid for two hours.
 	refreshLead = 15 * time.Minute
 )
 
@@ -64,12 +64,12 @@ var videos = platforms.VideoLimits{
 	Codecs: []string{"h264", "hevc"},
 }
 
-// doubtfulVideos are the limits that apply to every account. A change of September 2026 is meant to allow ordinary
+// doubtfulVideos are the limits that apply to every account. A change in September 2026 is meant to allow ordinary
 // accounts 20 minutes instead of 140 seconds. The guide lists only H.264 and AAC, but X has accepted HEVC videos from
 // phones.
 var doubtfulVideos = platforms.VideoLimits{MaxDuration: 140 * time.Second, Codecs: []string{"h264"}, AudioCodecs: []string{"aac"}}
 
-// Config configures the access to X, and its app. An app without a secret is a public client.
+// Config configures access to X and its app. An app without a secret is a public client.
 type Config = platforms.Config
 
 // Platform is X.
@@ -80,8 +80,8 @@ type Platform struct {
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
-	// lost has the checkpoints whose files X reported as unknown. It is in memory only: after a restart, the next call
-	// detects them again.
+	// lost has the checkpoints whose files X reported as unknown. It is kept in memory only: after a restart, the next
+	// call detects them again.
 	lost *lru.Cache
 }
 
@@ -111,7 +111,7 @@ func New(c Config, way *transport.Client) *Platform {
 	return p
 }
 
-// app returns the app: with a secret in the header, or as a public client in the form.
+// app returns the app's credentials: in the header if it has a secret, or in the form as a public client.
 func app(c *Config) oauth2.App {
 	if secret := c.Secret(); secret != "" {
 		return oauth2.App{ID: c.ClientID, Secret: secret}
@@ -119,8 +119,8 @@ func app(c *Config) oauth2.App {
 	return oauth2.App{Form: url.Values{"client_id": {c.ClientID}}}
 }
 
-// Capabilities declares X's rules for an account without a subscription: 280 weighted characters, even if the account
-// has a subscription, because that may end before a scheduled post is due.
+// Capabilities declares X's rules for an account without a subscription. They allow 280 weighted characters even if the
+// account has a subscription, which may end before a scheduled post is due.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
@@ -151,7 +151,7 @@ func imageTypes() []v1alpha1.MimeType {
 	return []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP}
 }
 
-// captionProblem returns the reason why X refuses a text, other than its length.
+// captionProblem returns why X refuses a text, other than its length.
 func captionProblem(text string) string {
 	switch {
 	case tweettext.HasInvalidCharacter(text):
@@ -167,8 +167,8 @@ func captionProblem(text string) string {
 // regexp/cashtag).
 var cashtag = regexp.MustCompile(`(?i)(?:^|\s)\$[a-z]{1,6}(?:[._][a-z]{1,2})?\b`)
 
-// captionWarning returns the reason why X refuses a text from apps on its self-serve plans: a second cashtag ("Manage
-// Posts"). Enterprise apps may post several, and Herald does not know the plan of its app.
+// captionWarning returns why X refuses a text from apps on its self-serve plans: a second cashtag ("Manage Posts").
+// Enterprise apps may post several, and Herald does not know its app's plan.
 func captionWarning(text string) string {
 	if len(cashtag.FindAllString(text, 2)) < 2 {
 		return ""

@@ -30,8 +30,8 @@ type seen struct {
 	body string
 }
 
-// newX starts a server with the given answer, and returns a Platform that uses it. requests returns the requests that
-// have arrived up to now: after a closed connection, the client does not know whether the server is still handling a
+// newX starts a server that sends the given response, and returns a Platform that uses it. requests returns the
+// requests received so far: after a closed connection, the client does not know whether the server is still handling a
 // request.
 func newX(t *testing.T, config Config, answer http.HandlerFunc) (p *Platform, requests func() []seen) {
 	t.Helper()
@@ -58,7 +58,7 @@ func newX(t *testing.T, config Config, answer http.HandlerFunc) (p *Platform, re
 	}
 }
 
-// says answers with a status and a body.
+// says responds with the given status and body.
 func says(status int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is a set of roles of an ASCII character in a URL.
+// class is a set of roles that an ASCII character has in a URL.
 type class uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 
 const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// asciiClasses contains the roles of the ASCII characters.
+// asciiClasses contains the ASCII characters' roles.
 var asciiClasses = func() (classes [utf8.RuneSelf]class) {
 	for i := range classes {
 		// Every character except spaces and these punctuation marks is part of a domain, including a quotation mark.
@@ -91,9 +91,9 @@ func asciiLabelRune(r rune) bool {
 	return unicode.Is(accented, r)
 }
 
-// accented contains the accented Latin letters and combining marks of twitter-text, and all characters that differ from
-// one only in case. JavaScript compares characters by their upper case, so U+0345 adds the iota, and the capitals in
-// Latin Extended-B add letters of the phonetic alphabet.
+// accented contains twitter-text's accented Latin letters and combining marks, and all characters that differ from one
+// only in case. JavaScript compares characters by their upper case, so U+0345 adds the iota, and the capitals in Latin
+// Extended-B add letters of the phonetic alphabet.
 var accented = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0xC0, 0xD6, 1},

@@ -9,7 +9,7 @@ import (
 )
 
 // candidateAt returns the URL candidate whose first domain label ends at the dot. The domain is the longest sequence of
-// labels that ends in a top-level domain: labels start and end with a domain character, and may contain '-' and, except
+// labels that ends in a top-level domain. Labels start and end with a domain character, and may contain '-' and, except
 // for the last one, '_'.
 func (s *scanner) candidateAt(dot int) (candidate, bool) {
 	single, several := tldEnd(s.text, dot+1), s.chainEnd(dot)
@@ -48,7 +48,7 @@ func (s *scanner) candidateAt(dot int) (candidate, bool) {
 // chainEnd returns the end of the last top-level domain that directly follows one of the dot-terminated labels after
 // the dot, or -1. The label before the top-level domain has no underscore.
 //
-// Each chain of labels is scanned once, for all its dots.
+// Each chain of labels is scanned only once, for all of its dots.
 func (s *scanner) chainEnd(dot int) int {
 	if dot > s.chain.last {
 		s.chain = s.chainFrom(dot)
@@ -86,8 +86,8 @@ func (s *scanner) chainFrom(dot int) chain {
 	}
 }
 
-// labelEnd returns the offset of the dot that ends the label at the given offset, or -1 if there is no such label, and
-// whether the label contains an underscore.
+// labelEnd returns the offset of the dot that ends the label at the given offset, or -1 if there is no such label. It
+// also reports whether the label contains an underscore.
 func (s *scanner) labelEnd(at int) (end int, underscore bool) {
 	inside := true // a label cannot end at its start, or after '-' or '_'
 	for i := at; i < len(s.text); {
@@ -135,8 +135,8 @@ func (s *scanner) protocolStart(at int) int {
 	return -1
 }
 
-// mayBegin reports whether a URL may start at the offset, by the character before it. At the start of the text no such
-// character is needed.
+// mayBegin reports whether the character before the offset allows a URL to start there. The start of the text always
+// does.
 func (s *scanner) mayBegin(at int) bool {
 	if at == 0 {
 		return true
@@ -145,8 +145,8 @@ func (s *scanner) mayBegin(at int) bool {
 	return at > s.from && precedingRune(before)
 }
 
-// bareStart returns the start of a domain without a protocol within the label before the dot, not before earliest; or
-// -1.
+// bareStart returns where a domain without a protocol starts within the label before the dot, no earlier than earliest,
+// or -1.
 //
 // twitter-text matches a preceding character together with the URL, in UTF-16. Two consequences are reproduced. At the
 // start of the text, the first character is tried as the preceding one before it is tried as the first of the URL:
@@ -176,7 +176,7 @@ func (s *scanner) bareStart(label, earliest, dot int) (start int, split bool) {
 	return -1, false
 }
 
-// asciiLabelStart returns the start of the label that ends at an offset, not before from.
+// asciiLabelStart returns the start of the label that ends at end, no earlier than from.
 func asciiLabelStart(domain string, from, end int) int {
 	for end > from {
 		r, width := utf8.DecodeLastRuneInString(domain[from:end])
@@ -200,8 +200,8 @@ func asciiLabelEnd(domain string, start int) int {
 	return start
 }
 
-// asciiDomain returns the first ASCII or accented Latin domain from the offset on, within a domain in any script. Its
-// top-level domain may be in any script. The end is -1 if there is none.
+// asciiDomain returns the first ASCII or accented Latin domain at or after the offset, within a domain in any script.
+// Its top-level domain may be in any script. The end is -1 if there is none.
 func asciiDomain(domain string, from int) (start, end int) {
 	for at := from; ; {
 		next := strings.IndexByte(domain[at:], '.')

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// FuzzLength checks invariants for every text: the length does not depend on the text's normal form, grows with the
-// text, and stays within the weights of its parts.
+// FuzzLength checks what holds for every text: its length does not depend on its normal form, grows with the text, and
+// stays within the weights of its parts.
 func FuzzLength(f *testing.F) {
 	for _, row := range lengthRows {
 		f.Add(row.text)

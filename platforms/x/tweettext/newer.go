@@ -3,12 +3,11 @@
 
 package tweettext
 
-// Package norm supports Unicode 15 until Go 1.27. This file contains the additions of Unicode 16 and 17 that affect
-// normal form C: marks with a combining class, and characters that are composed of two others (UnicodeData.txt of
-// Unicode 17, third and fifth field). The standard guarantees that they never change, so they agree with any later
-// package norm.
+// Package norm supports Unicode 15 until Go 1.27. This file adds what Unicode 16 and 17 changed about normal form C:
+// marks with a combining class, and characters composed of two others (UnicodeData.txt of Unicode 17, third and fifth
+// field). The standard guarantees that these never change, so they agree with any later package norm.
 
-// newClass returns the combining class of a mark from Unicode 16 or 17, else 0.
+// newClass returns the combining class of a mark from Unicode 16 or 17, and 0 otherwise.
 func newClass(r rune) uint8 {
 	switch {
 	case r >= 0x113CE && r <= 0x113D0, r == 0x1612F:
@@ -24,7 +23,7 @@ func newClass(r rune) uint8 {
 	return 0
 }
 
-// newPairs are the characters of Unicode 16 that are composed of two others: letters of Todhri, and vowel signs of
+// newPairs are the characters in Unicode 16 that are composed of two others: letters of Todhri, and vowel signs of
 // Tulu-Tigalari, Gurung Khema and Kirat Rai. Unicode 17 added none.
 var newPairs = map[rune][2]rune{
 	0x105C9: {0x105D2, 0x0307}, 0x105E4: {0x105DA, 0x0307},
@@ -54,7 +53,7 @@ var (
 	}()
 )
 
-// newer reports whether package norm may lack the data to normalize text with this character.
+// newer reports whether package norm may lack the data to normalize text that contains this character.
 func newer(r rune) bool {
 	if r < 0x0897 || r > 0x1E6F5 {
 		return false

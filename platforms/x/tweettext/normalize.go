@@ -16,8 +16,8 @@ import (
 // (UAX #15, section 13).
 const graphemeJoiner = "\u034f"
 
-// normalize returns the text in Unicode's normal form C, without the joiners of the stream-safe format: X does not add
-// them, so they must neither count nor prevent the composition of marks. Bytes that are not UTF-8 become U+FFFD first,
+// normalize returns the text in Unicode's normal form C, without the joiners of the stream-safe format. X does not add
+// them, so they must neither count nor prevent marks from being composed. Bytes that are not UTF-8 become U+FFFD first,
 // because package norm does not change marks after them.
 func normalize(text string) string {
 	if belowMarks(text) {
@@ -56,7 +56,7 @@ type mark struct {
 	class uint8
 }
 
-// decompose returns the canonical decomposition of the text, in canonical order, however long its sequences of marks.
+// decompose returns the text's canonical decomposition, in canonical order, however long its sequences of marks.
 func decompose(text string) []mark {
 	marks := make([]mark, 0, utf8.RuneCountInString(text))
 	for _, whole := range text {
@@ -79,9 +79,8 @@ func decompose(text string) []mark {
 	return marks
 }
 
-// compose applies the canonical composition algorithm of the Unicode standard (section 3.11) to a canonical
-// decomposition: a mark is composed with the character before it unless a mark of the same or a higher class is between
-// them.
+// compose applies the Unicode standard's canonical composition algorithm (section 3.11) to a canonical decomposition: a
+// mark is composed with the character before it unless a mark of the same or a higher class is between them.
 func compose(marks []mark) string {
 	joined := marks[:0]
 	starter := -1

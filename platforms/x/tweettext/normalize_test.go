@@ -50,8 +50,8 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// TestComposeAgrees compares the composition of long sequences of marks with package norm's of short ones: for each
-// code point that decomposes or may compose with another, alone and between a letter and an accent.
+// TestComposeAgrees compares how long sequences of marks are composed with how package norm composes short ones, for
+// each code point that decomposes or may compose with another, alone and between a letter and an accent.
 func TestComposeAgrees(t *testing.T) {
 	compared := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -71,7 +71,7 @@ func TestComposeAgrees(t *testing.T) {
 	}
 }
 
-// TestNewerAgrees compares the additions of Unicode 16 and 17 with package norm: it either has the same data for a
+// TestNewerAgrees compares the additions of Unicode 16 and 17 with package norm, which has either the same data for a
 // character or, in an older version, none.
 func TestNewerAgrees(t *testing.T) {
 	marks := 0

@@ -14,20 +14,21 @@ import (
 // maxLabel is the maximum length of a domain label in its ASCII form (RFC 1035, section 2.3.4).
 const maxLabel = 63
 
-// fullStops replaces IDNA's other full stops by ".". They are label characters here, but the parts between them are
+// fullStops replaces IDNA's other full stops with ".". They are label characters here, but the parts between them are
 // encoded separately, and they count as the dots that they become.
 var fullStops = strings.NewReplacer("\u3002", ".", "\uFF0E", ".", "\uFF61", ".")
 
-// encodable reports whether the ASCII form of a domain label fits into a DNS label. As in twitter-text, its characters
-// are neither mapped nor validated before they are encoded.
+// encodable reports whether a domain label's ASCII form fits into a DNS label. As in twitter-text, its characters are
+// neither mapped nor validated before they are encoded.
 //
 // split reports whether the label's first character is the second half of its UTF-16 form. A Go string cannot contain
-// half a character; a character of the private use area after the surrogates has an encoding of the same length.
+// half a character, so a character from the private use area after the surrogates stands in for it: its encoding has
+// the same length.
 func encodable(label string, split bool) bool {
 	if ascii(label) {
 		return len(label) <= maxLabel
 	}
-	// The encoded form has at least one character for each of the label.
+	// The encoded form has at least one character for each of the label's.
 	if utf8.RuneCountInString(label) > maxLabel {
 		return false
 	}

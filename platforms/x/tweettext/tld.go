@@ -10,7 +10,7 @@ import (
 // punycodePrefix starts the ASCII form of a non-ASCII label (RFC 5890, the ACE prefix).
 const punycodePrefix = "xn--"
 
-// maxTLDRunes is the length in characters of the longest top-level domain.
+// maxTLDRunes is the length of the longest top-level domain, in characters.
 const maxTLDRunes = 18
 
 // tldEnd returns the end of the longest top-level domain that starts at the offset, or -1. A name must not be followed

@@ -1,15 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tweettext counts the length of a post as X does: by the weighted length of twitter-text, configuration v3. A
-// URL has weight 23, an emoji 2, a character of most alphabets 1 and any other character 2.
+// Package tweettext counts a post's length as X does: by the weighted length of twitter-text, configuration v3. A URL
+// has weight 23, an emoji 2, a character of most alphabets 1 and any other character 2.
 //
-// The reference is twitter-text 3.1.0, the library that X publishes and that its own client uses, including the results
-// that differ from a newer Unicode or a newer root zone. Two differences are visible: an emoji sequence newer than
-// Emoji 11 has the total weight of its parts, and a bare domain with a top-level domain unknown to the library has the
-// weight of its characters.
+// The reference is twitter-text 3.1.0, the library that X publishes and that its own client uses, including where its
+// results differ from a newer Unicode or a newer root zone. Two differences are visible: an emoji sequence newer than
+// Emoji 11 has the total weight of its parts, and a bare domain whose top-level domain the library does not know has
+// the weight of its characters.
 //
-// All functions take time linear in the length of the text.
+// All functions run in time linear in the length of the text.
 package tweettext
 
 //go:generate go run ./gen
@@ -24,7 +24,7 @@ const (
 	// (maxWeightedTweetLength of configuration v3).
 	MaxWeightedLength = 280
 
-	// TransformedURLLength is the weight of a URL of any length, because X replaces it by a t.co URL
+	// TransformedURLLength is the weight of a URL of any length, because X replaces it with a t.co URL
 	// (transformedURLLength of configuration v3).
 	TransformedURLLength = 23
 
@@ -32,7 +32,7 @@ const (
 	heavyWeight = 2
 )
 
-// Length returns the weighted length of a post's text, in Unicode's normal form C. A byte that is not UTF-8 counts as
+// Length returns the weighted length of a post's text in Unicode's normal form C. A byte that is not UTF-8 counts as
 // U+FFFD.
 func Length(text string) int {
 	if plain(text) {
@@ -41,7 +41,7 @@ func Length(text string) int {
 	return weigh(normalize(text))
 }
 
-// HasInvalidCharacter reports whether the text contains a character that X refuses in any post: U+FFFE, U+FEFF (a byte
+// HasInvalidCharacter reports whether the text contains a character that X rejects in any post: U+FFFE, U+FEFF (a byte
 // order mark) or U+FFFF.
 func HasInvalidCharacter(text string) bool {
 	return strings.ContainsFunc(text, invalid)
@@ -59,15 +59,15 @@ func plain(text string) bool {
 
 // weigh returns the weighted length of a text in normal form C.
 //
-// An emoji inside a URL is not counted separately, but an emoji may extend across the URL's end: as in twitter-text,
-// emoji are searched in the whole text, and only those that start outside a URL are counted.
+// An emoji inside a URL is not counted separately, but an emoji may extend past the URL's end: as in twitter-text, the
+// whole text is searched for emoji, and only those that start outside a URL are counted.
 func weigh(text string) int {
 	var (
 		buffer    [4]found
 		urls      = findURLs(text, buffer[:0])
 		weight    int
-		counted   int // the end of the counted part of the text
-		emojiDone int // the end of the last emoji
+		counted   int // end of the counted part of the text
+		emojiDone int // end of the last emoji
 	)
 	for i := 0; i < len(text); {
 		for len(urls) > 0 && urls[0].Start < i {

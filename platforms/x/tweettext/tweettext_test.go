@@ -90,7 +90,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestValid checks the length of a post against the maximum, and its characters.
+// TestValid checks a post's length against the maximum, and its characters.
 func TestValid(t *testing.T) {
 	valid := func(text string) bool {
 		length := Length(text)
@@ -129,7 +129,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestHostileTexts fails by the test timeout: at a megabyte, a quadratic search takes hours.
+// TestHostileTexts relies on the test timeout to fail: at a megabyte, a quadratic search takes hours.
 func TestHostileTexts(t *testing.T) {
 	const size = 1 << 20
 	for _, row := range []struct {

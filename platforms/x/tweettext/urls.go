@@ -22,17 +22,17 @@ type Range struct {
 	Start, End int
 }
 
-// found is a URL with its share of the count.
+// found is a URL and its share of the count.
 type found struct {
 	Range
-	// covered is the number of bytes from Start that the URL's weight accounts for. It is the length of the range,
-	// unless twitter-text's own count differs from its range (see addBare).
+	// covered is how many bytes from Start the URL's weight accounts for. It is the length of the range, unless
+	// twitter-text's own count differs from its range (see addBare).
 	covered int
 	// remainder is added to the weight if covered ends within the UTF-16 form of a character.
 	remainder int
 }
 
-// candidate is a part of the text with the form of a URL.
+// candidate is a part of the text that has the form of a URL.
 type candidate struct {
 	// start is the start of the protocol or, without one, of the domain; domain and domainEnd delimit the domain.
 	start, domain, domainEnd int
@@ -53,12 +53,12 @@ type scanner struct {
 	text string
 	// from is the end of the last candidate. The character there can only precede the next URL.
 	from int
-	// chain is the last scanned chain of labels.
+	// chain is the chain of labels scanned last.
 	chain chain
 }
 
-// findURLs appends to urls the parts of the text that X turns into links, in their order. With a protocol, the domain
-// may be in any script. Without one, only the ASCII or accented Latin part of a domain counts, and a query only after a
+// findURLs appends to urls the parts of the text that X turns into links, in order. With a protocol, the domain may be
+// in any script. Without one, only the ASCII or accented Latin part of a domain counts, and a query counts only after a
 // path. Email addresses, and text right after a letter, '@', '#' or '$', are not URLs.
 //
 // The text is not normalized: the offsets refer to the text as passed.
@@ -80,7 +80,7 @@ func findURLs(text string, urls []found) []found {
 		} else {
 			urls = s.addBare(urls, c)
 		}
-		// A candidate is skipped even if it was refused.
+		// A candidate is skipped even if it was rejected.
 		s.from, at = c.end, c.end
 	}
 }
@@ -128,7 +128,7 @@ func (s *scanner) addBare(urls []found, c candidate) []found {
 	return urls
 }
 
-// acceptable checks the length of the URL and of the domain's labels, which the form does not limit.
+// acceptable checks the length of the URL and of the domain's labels, which its form does not limit.
 func (s *scanner) acceptable(c candidate) bool {
 	protocol := c.domain - c.start
 	if protocol == 0 {

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// lightestEmoji is the lower bound of the code points with weight two, if they are an emoji by themselves.
+// lightestEmoji is the lower bound of the code points that have weight two if they are an emoji by themselves.
 const lightestEmoji = 0x2038
 
 // emojiTable returns the sequences of two or more code points that the parser treats as one emoji. Single code points
@@ -30,8 +30,8 @@ func emojiTable(source string) ([]string, error) {
 		return nil, err
 	}
 
-	// The package uses the longest sequence, the expression its first matching alternative. They agree if no sequence
-	// is tried before a longer one with the same start.
+	// The package uses the longest sequence; the expression uses its first matching alternative. They agree if no
+	// sequence is tried before a longer one with the same start.
 	order := map[string]int{}
 	for i, sequence := range sequences {
 		if _, known := order[sequence]; !known {
@@ -58,9 +58,9 @@ func emojiTable(source string) ([]string, error) {
 // character.
 var escape = regexp.MustCompile(`\\u([0-9a-f]{4})`)
 
-// notAsText is the look-ahead for U+FE0E, which requests the text presentation of an emoji: an emoji before it does not
-// count as one. Both interpretations have the same weight, two for the character and two for U+FE0E, so the condition
-// is dropped.
+// notAsText is the look-ahead for U+FE0E, which requests an emoji's text presentation: an emoji before it does not
+// count as one. Both readings have the same weight, two for the character and two for U+FE0E, so the condition is
+// dropped.
 const notAsText = `(?!\ufe0e)`
 
 // expand lists every string that a JavaScript expression matches, in the order of its alternatives. Strings that differ
@@ -82,7 +82,7 @@ func expand(pattern string) ([]string, error) {
 	return sequences, nil
 }
 
-// matches lists the sequences of UTF-16 units that a part of an expression matches, in the order of its alternatives.
+// matches lists the sequences of UTF-16 units that part of an expression matches, in the order of its alternatives.
 func matches(part *syntax.Regexp) ([][]uint16, error) {
 	var subs [][][]uint16
 	for _, sub := range part.Sub {

@@ -59,7 +59,7 @@ func TestEmojiTable(t *testing.T) {
 	}
 }
 
-// check compares a table, or else the error with the expected part of its message.
+// check compares a table or, if an error is expected, the expected part of its message.
 func check(t *testing.T, table, want []string, err error, fails string) {
 	t.Helper()
 	if (err != nil) != (fails != "") || err != nil && !strings.Contains(err.Error(), fails) {

@@ -3,7 +3,7 @@
 
 // Command gen writes the data tables of package tweettext: the top-level domains that end a URL, and the emoji
 // sequences that count as one emoji. Both are extracted from packages that X publishes, so that the count agrees with
-// X's own client. It requires npm on the path; run it by `go generate` in the parent folder.
+// X's own client. It requires npm on the path. Run it with `go generate` in the parent folder.
 package main
 
 import (
@@ -22,10 +22,10 @@ import (
 	"strings"
 )
 
-// source is one published npm package, pinned by its version and by the registry's integrity digest.
+// source is a published npm package, pinned by its version and by the registry's integrity digest.
 type source struct {
 	name, version string
-	// sha512 is the base64 digest of the archive, as in package-lock.json.
+	// sha512 is the archive's base64 digest, as in package-lock.json.
 	sha512 string
 }
 
@@ -81,7 +81,7 @@ func run() (err error) {
 
 func (s source) String() string { return s.name + "@" + s.version }
 
-// file returns one file of the package, downloaded by npm into dir and verified by the pinned digest.
+// file returns one file of the package, downloaded by npm into dir and verified against the pinned digest.
 func (s source) file(dir, name string) ([]byte, error) {
 	archive := filepath.Join(dir, s.name+"-"+s.version+".tgz")
 	if _, err := os.Stat(archive); errors.Is(err, os.ErrNotExist) {
