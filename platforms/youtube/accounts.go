@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Identify returns the channel of a token: each token belongs to one channel.
+// Identify returns the one channel that a token belongs to.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	doc, failure := get[struct {
 		Kind  jsondoc.Text `json:"kind"`
@@ -46,9 +46,9 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// classifyAccount classifies the error of an account call. An error that the administrator must fix is temporary for
-// the account, because connecting the channel again would not help. A closed or suspended channel is disconnected until
-// its owner connects it again.
+// classifyAccount classifies an account call's error. An error that the administrator must fix is temporary for the
+// account, because connecting the channel again would not help. A closed or suspended channel is disconnected until its
+// owner connects it again.
 func (p *Platform) classifyAccount(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.classify(resp)
 	switch {

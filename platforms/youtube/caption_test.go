@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// FuzzCaption checks that a description is counted in bytes and a title in UTF-16 code units, and that both are refused
-// only for angle brackets, and a title also for whitespace only.
+// FuzzCaption checks that a description is counted in bytes and a title in UTF-16 code units, that both are refused
+// only for angle brackets, and that a title is also refused if it is only whitespace.
 func FuzzCaption(f *testing.F) {
 	for _, text := range []string{"", "Hello", "é日本", "a < b", "<b>", "👨‍👩‍👧 and 🇮🇸", "\xff\xed\xa0\x80", "＜b＞", " \n\u00a0"} {
 		f.Add(text)

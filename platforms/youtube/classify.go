@@ -10,21 +10,20 @@ import (
 	"strconv"
 	"sync"
 	"time"
-	_ "time/tzdata" // the day of YouTube's quotas ends at midnight Pacific time, even on a machine without time zone data
+	_ "time/tzdata" // YouTube's quota day ends at midnight Pacific time, even on a machine without time zone data
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// perDay detects a daily quota in the message of a rate limit. The quota of a project's uploads (a separate 100 a day
-// since June 2026; YouTube Data API, "Quota Calculator") has the reason of a rate limit: "Quota exceeded for quota
-// metric 'Video Uploads' and limit 'Video Uploads per day' …", with status 429
-// (googleapis/google-api-python-client#2753, May 2026).
+// perDay detects a daily quota in a rate limit's message. A project's upload quota (a separate 100 per day since June
+// 2026; YouTube Data API, "Quota Calculator") has a rate limit's reason: "Quota exceeded for quota metric 'Video
+// Uploads' and limit 'Video Uploads per day' …", with status 429 (googleapis/google-api-python-client#2753, May 2026).
 var perDay = regexp.MustCompile(`(?i)\bper day\b`)
 
-// classify classifies an error of the Data API by its status and the reason of its first entry. The reason is empty if
-// the answer is not in Google's format.
+// classify classifies a Data API error by its status and the reason in its first entry. The reason is empty if the
+// response is not in Google's format.
 func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error, reason string) {
 	answer, _ := jsondoc.Decode[struct {
 		Error struct {
@@ -62,7 +61,7 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 	return failure, reason
 }
 
-// classifyReason returns the table's error for a reason, or else a default for the status.
+// classifyReason returns the table's error for a reason, or a default for the status.
 func (p *Platform) classifyReason(status int, reason string) platforms.Error {
 	if found, ok := lookupError(sanitizeWord(reason)); ok {
 		return found
@@ -95,8 +94,8 @@ func sanitizeWord(s string) string {
 	return "unspecified"
 }
 
-// classifyVideo classifies the error of a video call. In Google's format, the statuses 400 and 403 are refusals,
-// whatever the reason. A reason without a row in the table does not identify the cause.
+// classifyVideo classifies a video call's error. In Google's format, the statuses 400 and 403 are refusals, whatever
+// the reason. A reason that is not in the table does not identify the cause.
 func (p *Platform) classifyVideo(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.classify(resp)
 	refuses := resp.Status == http.StatusBadRequest || resp.Status == http.StatusForbidden
@@ -109,7 +108,7 @@ func (p *Platform) classifyVideo(resp *transport.Response) (failure *platforms.E
 	return failure, reason
 }
 
-// channelDay is the pause for a channel that has uploaded too many videos; the limit is counted over about 24 hours.
+// channelDay is how long a channel pauses after uploading too many videos. The limit is counted over about 24 hours.
 const channelDay = 24 * time.Hour
 
 // pacific returns the time zone of Google's quota days.
@@ -121,16 +120,16 @@ var pacific = sync.OnceValue(func() *time.Location {
 	return zone
 })
 
-// quotaRenewed returns the next renewal of the quota: midnight Pacific time.
+// quotaRenewed returns when the quota is next renewed: midnight Pacific time.
 func quotaRenewed(now time.Time) time.Time {
 	now = now.In(pacific())
 	return time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, pacific()).UTC()
 }
 
-// maxWait is the longest Retry-After that is accepted.
+// maxWait is the longest Retry-After that Herald accepts.
 const maxWait = 24 * time.Hour
 
-// retryAfter returns the time from Google's Retry-After header; zero without one.
+// retryAfter returns the time from Google's Retry-After header, or zero if there is none.
 func retryAfter(h http.Header, now time.Time) time.Time {
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	if err != nil || seconds <= 0 || seconds > int(maxWait/time.Second) {

@@ -21,10 +21,10 @@ const (
 	scopeAll    = "https://www.googleapis.com/auth/youtube"
 )
 
-// requiredScopes are the scopes for uploading and for lookups. Users can switch off single ones on Google's page.
+// requiredScopes are the scopes for uploading and for lookups. Users can switch off individual ones on Google's page.
 var requiredScopes = oauth2.RequiredScopes{{scopeUpload, scopeAll}, {scopeRead, scopeAll}}
 
-// dialog requests consent each time: without it, Google returns a refresh token only for a user's first connection
+// dialog requests consent each time. Otherwise, Google returns a refresh token only for a user's first connection
 // ("Using OAuth 2.0 for Web Server Applications", access_type and prompt).
 func dialog(c *Config) oauth2.Dialog {
 	return oauth2.Dialog{
@@ -34,7 +34,7 @@ func dialog(c *Config) oauth2.Dialog {
 	}
 }
 
-// Choices returns the one channel of a token.
+// Choices returns the one channel that a token belongs to.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	return platforms.OneChoice(ctx, p, token)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// refusals returns YouTube's answers to an upload, by their reasons ("Errors" of the YouTube Data API, and of
+// refusals returns YouTube's responses to an upload, by their reasons ("Errors" of the YouTube Data API, and of
 // "videos.insert").
 func refusals() map[string]platformtest.Answer {
 	out := map[string]platformtest.Answer{}

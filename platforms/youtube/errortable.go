@@ -7,13 +7,13 @@ import "github.com/herald-social/herald/platforms"
 
 // errorRow is one error code of YouTube and Herald's reaction to it. docs/platform-errors.md shows the rows.
 type errorRow struct {
-	// code is the reason of an error, or the result of YouTube's processing of a video.
+	// code is an error's reason, or the result of YouTube's processing of a video.
 	code string
-	// kind is the meaning of the code, in a few words.
+	// kind is what the code means, in a few words.
 	kind string
-	// err is the classifier's result. Its texts are the same for repeated calls.
+	// err is the classifier's result. Its texts do not vary between calls.
 	err platforms.Error
-	// also is a reaction in addition to the class's reaction, and instead a reaction that replaces it.
+	// also is a reaction in addition to the one for the class, and instead replaces it.
 	also, instead string
 	// source is the page that documents the code, or the client that has seen it.
 	source string
@@ -44,7 +44,7 @@ const (
 	codeDeleted     = "uploadStatus/deleted"
 )
 
-// Errors that several codes share.
+// Errors shared by several codes.
 var (
 	refresh = platforms.Error{Class: platforms.ClassRefresh, Problem: "YouTube does not accept the access token: it has ended or was revoked"}
 	closed  = platforms.Error{
@@ -57,7 +57,7 @@ var (
 	}
 	rateLimit = platforms.Error{Class: platforms.ClassRateLimited, Problem: "YouTube limits how often it may be called, and the limit is reached"}
 	trouble   = platforms.Error{Class: platforms.ClassTransient, Problem: "YouTube has trouble and did not do what it was asked"}
-	// unset is the error for a property that Herald never sets, so no change of the post helps.
+	// unset is the error for a property that Herald never sets, so changing the post does not help.
 	unset = platforms.Error{
 		Class: platforms.ClassPermanent, Problem: "YouTube refuses a property of the video that Herald does not set",
 		Remedy: "look at the upload defaults of the channel in YouTube Studio",
@@ -65,13 +65,13 @@ var (
 	badPicture = platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube refuses the picture", Remedy: "set a thumbnail in YouTube Studio"}
 )
 
-// onlyNoted is the reaction to an error of a thumbnail.
+// onlyNoted is the reaction to a thumbnail error.
 const onlyNoted = "keeps the video as posted and reports the thumbnail by a warning event"
 
 // errorTable lists YouTube's known errors.
 var errorTable = concat(callErrors, videoErrors, rejectionRows)
 
-// callErrors concern tokens, channels, the project and its limits.
+// callErrors are about tokens, channels, the project and its limits.
 var callErrors = []errorRow{
 	{code: "authError", kind: "the access token has ended", err: refresh, source: sourceGoogle},
 	{code: "authorizationRequired", kind: "the access token has ended", err: refresh, source: sourceErrors},
@@ -116,7 +116,7 @@ var callErrors = []errorRow{
 	{code: codeBackend, kind: "trouble of YouTube's own", err: trouble, source: sourceGoogle, also: "an answer to the last part is in doubt: the post is looked up"},
 }
 
-// videoErrors concern the content of the post.
+// videoErrors are about the post's content.
 var videoErrors = []errorRow{
 	{code: "invalidTitle", kind: "the title", source: sourceInsert, err: platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectText, Problem: "YouTube refuses the title", Remedy: "change it",
@@ -162,7 +162,7 @@ func concat(parts ...[]errorRow) (rows []errorRow) {
 	return rows
 }
 
-// lookupError returns the error of a code; false if the table has none.
+// lookupError returns the error for a code, or false if the table has none.
 func lookupError(code string) (platforms.Error, bool) {
 	err, ok := errorsByCode[code]
 	err.Code = code

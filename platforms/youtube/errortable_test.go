@@ -22,7 +22,7 @@ func TestErrorTable(t *testing.T) {
 	errordocs.Check(t, "youtube", rows)
 }
 
-// expectation is the expected error for a code when YouTube refuses a video.
+// expectation is the error expected for a code with which YouTube refuses a video.
 type expectation struct {
 	status  int
 	code    string
@@ -31,8 +31,7 @@ type expectation struct {
 	at      time.Time
 }
 
-// callExpectations has every code of callErrors and videoErrors, except the code of the token endpoint, which
-// TestRefresh tests.
+// callExpectations has every code in callErrors and videoErrors, except the token endpoint's, which TestRefresh tests.
 func callExpectations() []expectation {
 	var (
 		never             time.Time
@@ -166,7 +165,7 @@ func TestFates(t *testing.T) {
 	const permanent, restricted = platforms.ClassPermanent, platforms.ClassRestricted
 	file := platforms.SubjectFile
 	tests := []struct {
-		// code is the code of the error and determines the state of the video.
+		// code is the error's code and determines the video's state.
 		code    string
 		class   platforms.Class
 		subject platforms.Subject

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestForeignSession gives Herald a session address that is not YouTube's, in YouTube's answer and in the Secret that
-// stores it: it must not be called, even if all else matches.
+// TestForeignSession gives Herald a session URL that is not YouTube's, in YouTube's response and in the Secret that
+// stores it. It must not be called, even if everything else matches.
 func TestForeignSession(t *testing.T) {
 	var calls atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -56,7 +56,7 @@ func TestForeignSession(t *testing.T) {
 	}
 }
 
-// TestFailuresReadAlike lets a session address answer in every way that is not YouTube's. All messages must be equal,
+// TestFailuresReadAlike makes a session URL respond in every way that is not YouTube's. All messages must be equal,
 // because different ones would reveal the kind of server.
 func TestFailuresReadAlike(t *testing.T) {
 	words := map[string][]string{}

@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 )
 
-// FuzzStanding checks for any session answer that no more bytes count as stored than the file has, and that a video has
-// a valid id.
+// FuzzStanding checks, for any session response, that no more bytes count as stored than the file has, and that a video
+// has a valid id.
 func FuzzStanding(f *testing.F) {
 	f.Add(308, "bytes=0-262143", "", "", int64(1<<20))
 	f.Add(308, "bytes=0-999999999999999999", "", "", int64(10))

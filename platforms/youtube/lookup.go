@@ -21,19 +21,19 @@ import (
 const (
 	// pageSize is the maximum maxResults of playlistItems.list.
 	pageSize = 50
-	// maxPages bounds one lookup: a project may upload 100 videos in a day.
+	// maxPages bounds one lookup: a project may upload 100 videos per day.
 	maxPages = 10
 )
 
-// Lookup reads the state of the video, by its id if that is known, or else by its upload session. Both results are
-// certain. If the session has expired, or its address is lost, Lookup searches the playlist of the channel's uploads
-// for the title and the description; absence from it proves nothing.
+// Lookup reads the video's state, by its id if that is known and otherwise by its upload session. Both results are
+// certain. If the session has expired, or its URL is lost, Lookup searches the playlist of the channel's uploads for
+// the title and the description; absence from it proves nothing.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if validID(job.OperationID) {
 		return p.lookupVideo(ctx, &job, job.OperationID, true)
 	}
-	// A file whose Media was deleted has no size. A session must not be queried without the size: it might treat the
-	// query as the end of the video.
+	// A file whose Media was deleted has no size. A session must not be queried without the size, because it might
+	// treat the query as the end of the video.
 	if s, ok := p.sessionOf(&job); ok && len(job.Content.Media) == 1 && job.Content.Media[0].Size > 0 {
 		size := job.Content.Media[0].Size
 		at, failure := p.querySession(ctx, s, size)
@@ -94,7 +94,7 @@ func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Lo
 	return platforms.LookupResult{}, p.api.TooManyPages()
 }
 
-// listedVideo is an entry of the playlist of a channel's uploads.
+// listedVideo is an entry in the playlist of a channel's uploads.
 type listedVideo struct {
 	Snippet struct {
 		Title       jsondoc.Text `json:"title"`
@@ -112,8 +112,7 @@ func (v *listedVideo) fits(job *platforms.Job) bool {
 		!listing.BelongsToOther(job, v.Content.VideoID.String())
 }
 
-// sameText compares a sent text with a listed one, ignoring differences in whitespace and in the composition of
-// letters.
+// sameText compares a sent text with a listed one, ignoring differences in whitespace and in how letters are composed.
 func sameText(sent string, listed jsondoc.Text) bool {
 	return text.Fold(sent) == text.Fold(listed.String())
 }
@@ -141,8 +140,8 @@ func (p *Platform) uploads(ctx context.Context, account platforms.Account) (stri
 	return "", p.api.NoList()
 }
 
-// get makes a call that only reads. An answer that is not a JSON object is decoded as an empty one. refused classifies
-// an unsuccessful answer.
+// get makes a read-only call. A response that is not a JSON object is decoded as an empty one. refused classifies an
+// unsuccessful response.
 func get[T any](
 	ctx context.Context, p *Platform, action, path string, token platforms.Token, refused func(*transport.Response) (*platforms.Error, string),
 ) (doc T, failure *platforms.Error) {

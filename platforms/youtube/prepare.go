@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// maxSessions is the maximum number of uploads that one preparation starts: YouTube may lose one while it is in
-	// progress. Each is assumed to use one of the 100 uploads that a project may start in a day.
+	// maxSessions is how many uploads one preparation may start, because YouTube may lose one while it is in progress.
+	// Each is assumed to use one of the 100 uploads that a project may start per day.
 	maxSessions = 2
-	// chunkTries is the maximum number of consecutive tries for a part without progress, and the maximum number of
-	// times that YouTube may lose received bytes in one preparation.
+	// chunkTries is the maximum number of consecutive attempts to send a part without making progress, and how often
+	// YouTube may lose received bytes in one preparation.
 	chunkTries = 3
 )
 
@@ -65,7 +65,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return "", platforms.Errorf(platforms.ClassTransient, msgForgot)
 }
 
-// videoOf returns the video of a post.
+// videoOf returns a post's video.
 func videoOf(job *platforms.Job) (*platforms.File, *platforms.Error) {
 	if len(job.Content.Media) != 1 || !job.Content.Media[0].IsVideo() || job.Content.Media[0].Size < 1 {
 		return nil, platforms.Errorf(platforms.ClassPermanent, msgNoVideo)
@@ -73,8 +73,8 @@ func videoOf(job *platforms.Job) (*platforms.File, *platforms.Error) {
 	return &job.Content.Media[0], nil
 }
 
-// fill uploads the missing bytes of a session, except for the last part. forgotten reports whether YouTube no longer
-// knows the session.
+// fill uploads a session's missing bytes, except for the last part. forgotten reports whether YouTube no longer knows
+// the session.
 func (p *Platform) fill(
 	ctx context.Context, job *platforms.Job, file *platforms.File, s session, at sessionStatus,
 ) (checkpoint string, forgotten bool, failure *platforms.Error) {
@@ -90,7 +90,7 @@ func (p *Platform) fill(
 			if last == s.last {
 				return s.checkpoint(), false, nil
 			}
-			// A part was interrupted, and YouTube kept the bytes received before that.
+			// A part was interrupted, and YouTube kept the bytes that it had received.
 			s.last = last
 			return s.checkpoint(), false, job.SaveCheckpoint(ctx, s.checkpoint(), s.secret())
 		}

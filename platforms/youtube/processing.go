@@ -17,25 +17,25 @@ import (
 
 const (
 	// firstPause is how long Publish waits before its one status call. YouTube takes seconds for the shortest videos
-	// and minutes for most. Lookup waits for these, so that the account's gate is not held that long.
+	// and minutes for most. Lookup waits for those, so that the account's gate is not held that long.
 	firstPause = 500 * time.Millisecond
 
 	// unseenFor is how long a video may be missing from videos.list before it counts as deleted. YouTube documents no
 	// lag; the list of a channel's uploads may lag by minutes.
 	unseenFor = 15 * time.Minute
 
-	// missingFor is how long after that a video must be missing from every answer to count as deleted: one empty answer
-	// may be an error of YouTube's.
+	// missingFor is how long after that a video must be missing from every response to count as deleted, because a
+	// single empty response may be an error on YouTube's side.
 	missingFor = 3 * time.Minute
 	// mostMissing is the capacity of the cache of missing videos.
 	mostMissing = 1000
 
-	// processingFor is how long the processing of a video is polled. After that it counts as posted, with a note:
-	// YouTube has it, and has not refused it. A video of the maximum duration, 12 hours, takes about as long.
+	// processingFor is how long a video's processing is polled. After that it counts as posted, with a note: YouTube
+	// has it, and has not rejected it. A video of the maximum duration, 12 hours, takes about as long.
 	processingFor = 12 * time.Hour
 
 	// paceShare is the divisor for the pause between two status calls: a quarter of the video's age. The caller's own
-	// pauses double up to 5 minutes, so this makes them longer from the 20th minute on. A video that takes an hour then
+	// pauses double up to 5 minutes, so this lengthens them from the 20th minute on. A video that takes an hour then
 	// uses 19 of a Google project's 10,000 daily units ("Quota Calculator": 1 for videos.list), and one that takes 12
 	// hours uses 30.
 	paceShare = 4
@@ -57,21 +57,21 @@ const (
 	processing stage = iota
 	// online: the video is public.
 	online
-	// dropped: YouTube refused it, or it was deleted.
+	// dropped: YouTube rejected it, or it was deleted.
 	dropped
 	// unseen: YouTube does not show it, which may still be a lag.
 	unseen
 )
 
-// progress is YouTube's state of a video.
+// progress is YouTube's state for a video.
 type progress struct {
 	stage stage
 	video video
-	// why is the reason for a dropped video.
+	// why is the reason a video was dropped.
 	why *platforms.Error
 }
 
-// progressOf reads a video by its id (videos.list, 1 unit of the quota).
+// progressOf reads a video by its id (videos.list, 1 quota unit).
 func (p *Platform) progressOf(ctx context.Context, job *platforms.Job, id string) (progress, *platforms.Error) {
 	list, failure := p.list(ctx, job, id, allParts)
 	if failure != nil && failure.Code == codeForbidden {
@@ -98,7 +98,7 @@ func (p *Platform) progressOf(ctx context.Context, job *platforms.Job, id string
 	return progress{stage: unseen}, nil
 }
 
-// missingSince records that videos.list does not show a video that it should, and returns the time since this was first
+// missingSince records that videos.list does not show a video that it should, and returns how long ago that was first
 // seen.
 func (p *Platform) missingSince(id string) time.Duration {
 	now := p.clock.Now()
@@ -110,14 +110,14 @@ func (p *Platform) missingSince(id string) time.Duration {
 	return now.Sub(since.(time.Time)) //nolint:forcetypeassert // all entries are times
 }
 
-// The parts of a video that are read. Its processing details are visible to its owner only ("Videos: list", error
+// The parts of a video that are read. Its processing details are visible only to its owner ("Videos: list", error
 // forbidden); the status shows the same result later.
 const (
 	publicParts = "snippet,status"
 	allParts    = publicParts + ",processingDetails"
 )
 
-// videoList is an answer of videos.list.
+// videoList is a response from videos.list.
 type videoList struct {
 	Kind  jsondoc.Text `json:"kind"`
 	Items []video      `json:"items"`
@@ -129,9 +129,8 @@ func (p *Platform) list(ctx context.Context, job *platforms.Job, id, parts strin
 	return get[videoList](ctx, p, "status", "/youtube/v3/videos?"+query.Encode(), job.Account.Token, p.classify)
 }
 
-// progress returns the state of a video (resource "videos": status.uploadStatus and
-// processingDetails.processingStatus). It is online when both statuses confirm it; an undocumented status counts as
-// processing.
+// progress returns a video's state (resource "videos": status.uploadStatus and processingDetails.processingStatus). It
+// is online when both statuses confirm it; an undocumented status counts as processing.
 func (v *video) progress() progress {
 	out := progress{stage: processing, video: *v}
 	switch upload, work := v.Status.Upload.String(), v.Processing.Status.String(); {
@@ -150,7 +149,7 @@ func (v *video) progress() progress {
 }
 
 // resolvePublished returns the result for a video that the last part completed. Its id is not stored yet, so the result
-// contains it, unless YouTube refused the video.
+// contains it, unless YouTube rejected the video.
 func (p *Platform) resolvePublished(ctx context.Context, job *platforms.Job, made *video) platforms.Result {
 	id := made.ID.String()
 	accepted := platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, msgProcessing)}
@@ -201,7 +200,7 @@ func (p *Platform) lookupVideo(ctx context.Context, job *platforms.Job, id strin
 	return platforms.LookupResult{}, wait
 }
 
-// age returns the time since YouTube accepted the job's video.
+// age returns how long ago YouTube accepted the job's video.
 func (p *Platform) age(job *platforms.Job) time.Duration {
 	if job.AcceptedAt.IsZero() {
 		return 0
@@ -214,8 +213,8 @@ func certain(r platforms.Result) platforms.LookupResult {
 	return platforms.LookupResult{Matches: 1, ExternalID: r.ExternalID, ExternalURL: r.ExternalURL, PostedAt: r.PostedAt, Note: r.Note, Certain: true}
 }
 
-// listed returns the lookup result for the one video of the channel that matches a job. Absence from the listing proves
-// nothing, so a video that is still processed is looked up again.
+// listed returns the lookup result for the one video on the channel that matches a job. Absence from the listing proves
+// nothing, so a video that is still being processed is looked up again.
 func (p *Platform) listed(ctx context.Context, job *platforms.Job, match platforms.LookupResult) (platforms.LookupResult, error) {
 	found, failure := p.progressOf(ctx, job, match.ExternalID)
 	switch {

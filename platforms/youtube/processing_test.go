@@ -19,7 +19,7 @@ import (
 
 const videoID = "AbCdEfGhIjK"
 
-// shows answers videos.list with one video. status and work are the fields of its parts status and processingDetails.
+// shows responds to videos.list with one video. status and work are fields of its parts status and processingDetails.
 func shows(id, status, work string) http.HandlerFunc {
 	return says(200, fmt.Sprintf(`{"kind":"youtube#videoListResponse","items":[{"id":%q,"snippet":{"publishedAt":"2026-11-20T12:00:01Z"},"status":{"privacyStatus":"public",%s},"processingDetails":{%s}}]}`,
 		id, status, work))
@@ -33,16 +33,16 @@ const (
 	terminated = `"processingStatus":"terminated"`
 )
 
-// shown answers with a public video.
+// shown responds with a public video.
 func shown(id string) http.HandlerFunc { return shows(id, processed, succeeded) }
 
-// none answers videos.list without a video.
+// none responds to videos.list without a video.
 var none = says(200, `{"kind":"youtube#videoListResponse","items":[]}`)
 
-// listLine is the request for the tests' video.
+// listLine is the request for the video in these tests.
 const listLine = "GET /youtube/v3/videos?id=AbCdEfGhIjK&part=snippet%2Cstatus%2CprocessingDetails"
 
-// TestSettle tests the results of Publish for a completely uploaded video.
+// TestSettle tests Publish's results for a completely uploaded video.
 func TestSettle(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -127,7 +127,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestVideoGone looks up a video twice that YouTube no longer shows.
+// TestVideoGone looks up, twice, a video that YouTube no longer shows.
 func TestVideoGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason        string
@@ -156,7 +156,7 @@ func TestVideoGone(t *testing.T) {
 	}
 }
 
-// TestDetailsForbidden makes YouTube hide the processing details from the token: the status alone then decides.
+// TestDetailsForbidden makes YouTube hide the processing details from the token. The status alone then decides.
 func TestDetailsForbidden(t *testing.T) {
 	p, g := newGoogle(t, fails(403, "forbidden"), shows(videoID, processed, ""))
 	job := g.upTo(unit+7, unit)

@@ -25,7 +25,7 @@ const (
 	msgNotPublic  = "YouTube made the video %s instead of public; look at the settings of the channel in YouTube Studio"
 )
 
-// Publish sends the last part of the video, which makes it visible when YouTube has processed it.
+// Publish sends the video's last part, which makes the video visible once YouTube has processed it.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	file, failure := videoOf(&job)
 	if failure != nil {
@@ -35,7 +35,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if !ok || s.last >= file.Size || file.Size-s.last > unit {
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
 	}
-	// The part is held in memory, so that an error of the store cannot leave the outcome of the call unknown.
+	// The part is held in memory, so that a store error cannot leave the call's outcome unknown.
 	part, failure := readPart(ctx, file, s.last)
 	if failure != nil {
 		return unsent(failure)
@@ -57,7 +57,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return result
 }
 
-// unsent is the result of a call that was not made, because a step is missing before it or it can never succeed.
+// unsent is the result of a call that was not made, because a step before it is missing or it can never succeed.
 func unsent(failure *platforms.Error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Unpublished: true, Err: failure}
 }
@@ -67,7 +67,7 @@ func refusal(failure *platforms.Error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Err: failure}
 }
 
-// readPart reads the file from an offset to its end.
+// readPart reads the file from offset to its end.
 func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, *platforms.Error) {
 	content, err := file.Bytes.Open(ctx, offset, file.Size-offset)
 	if err != nil {
@@ -81,7 +81,7 @@ func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, 
 	return part, nil
 }
 
-// publishResult returns the video that the last part completed, or else the result of the answer.
+// publishResult returns the video that the last part completed, or the result of the response if there is none.
 func (p *Platform) publishResult(resp *transport.Response, s session, size int64) (*video, platforms.Result) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
@@ -109,7 +109,7 @@ func (p *Platform) publishResult(resp *transport.Response, s session, size int64
 	return nil, refusal(failure)
 }
 
-// documented reports whether an answer is a documented refusal in Google's format. Any other answer may come from a
+// documented reports whether a response is a documented refusal in Google's format. Any other response may come from a
 // proxy, which may or may not have forwarded the call.
 func documented(status int, reason string) bool {
 	return reason != "" && reason != codeBackend && slices.Contains([]int{
@@ -127,12 +127,12 @@ func (p *Platform) posted(made *video) platforms.Result {
 	return result
 }
 
-// videoURL returns the public address of a video.
+// videoURL returns a video's public URL.
 func (p *Platform) videoURL(id string) string {
 	return p.webURL + "/watch?v=" + url.QueryEscape(id)
 }
 
-// doubleCheck reads the session's state to verify a permanent refusal: if YouTube has other parts of the video than
+// doubleCheck reads the session's state to verify a permanent refusal. If YouTube has other parts of the video than
 // Herald assumed, the upload continues.
 func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, result *platforms.Result) {
 	at, failure := p.querySession(ctx, s, size)

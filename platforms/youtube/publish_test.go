@@ -77,7 +77,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestPublishUnprepared tests the cases without any call.
+// TestPublishUnprepared tests the cases in which no call is made.
 func TestPublishUnprepared(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -173,7 +173,7 @@ func TestLookup(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		answers []http.HandlerFunc
-		// alone reports whether the session's address is lost.
+		// alone reports whether the session's URL is lost.
 		alone bool
 		want  platforms.LookupResult
 		class platforms.Class
@@ -222,7 +222,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// FuzzJudge checks that only an answer with an id is a success, and that only errors in Google's format, or its status
+// FuzzJudge checks that only a response with an id is a success, and that only errors in Google's format, or its status
 // 308, are refusals.
 func FuzzJudge(f *testing.F) {
 	f.Add(200, published, "", "")
@@ -265,8 +265,8 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// TestLookupWithoutSize checks that a session is not queried about a video of zero bytes: it might treat the query as
-// the end of the upload.
+// TestLookupWithoutSize checks that a session is not queried about a video of zero bytes, because it might treat the
+// query as the end of the upload.
 func TestLookupWithoutSize(t *testing.T) {
 	p, g := newGoogle(t,
 		says(200, `{"items":[{"id":"UC1","contentDetails":{"relatedPlaylists":{"uploads":"UU1"}}}]}`), says(200, `{"items":[]}`))

@@ -22,10 +22,10 @@ var (
 )
 
 // RecentPosts reads the first page of the playlist of the channel's uploads, which has the newest ones first. It makes
-// two reads that cost one unit of the quota each.
+// two reads that cost one quota unit each.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {
-		return nil, nil // videos have no replies here
+		return nil, nil // replies to videos are not listed
 	}
 	playlist, failure := p.uploads(ctx, account)
 	if failure != nil {
@@ -53,10 +53,10 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// elevenForm matches the ids of videos in addresses.
+// elevenForm matches video ids in addresses.
 var elevenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{11}$`)
 
-// ParsePost parses an id, or an address of the page, the Short or the share button of a video.
+// ParsePost parses an id, or a video's address: that of its page, of a Short, or from the share button.
 func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	name = platforms.PostName{ID: strings.TrimSpace(entered)}
 	isAddress := permalink.IsAddress(name.ID)
@@ -78,7 +78,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 	return name, true
 }
 
-// PostHint describes where to find the address of a post.
+// PostHint describes where to find a post's address.
 func (p *Platform) PostHint() string {
 	return "the address of the video, from Share or from YouTube Studio. Its id has 11 characters"
 }

@@ -38,14 +38,14 @@ var rejectionRows = []errorRow{
 	}},
 }
 
-// rejected returns the row of a video that YouTube rejected.
+// rejected returns the row for a video that YouTube rejected.
 func rejected(reason, because, remedy string) errorRow {
 	return errorRow{code: "rejected/" + reason, kind: "rejected after the upload", source: sourceRejection, err: platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube rejected the video, because " + because, Remedy: remedy,
 	}}
 }
 
-// failed returns the row of a video that YouTube could not process.
+// failed returns the row for a video that YouTube could not process.
 func failed(reason, source, because, remedy string) errorRow {
 	about := platforms.SubjectFile
 	if reason == "other" {
@@ -56,7 +56,7 @@ func failed(reason, source, because, remedy string) errorRow {
 	}}
 }
 
-// droppedFor returns the error for a dropped video. A code without a row in the table does not identify the cause.
+// droppedFor returns the error for a dropped video. A code that is not in the table does not identify the cause.
 func droppedFor(code string) *platforms.Error {
 	failure, ok := lookupError(code)
 	if !ok {

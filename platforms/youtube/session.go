@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// unit divides the size of every part of an upload but the last (Data API, guide "Resumable Uploads").
+	// unit divides the size of every part of an upload except the last (Data API, guide "Resumable Uploads").
 	unit = 256 << 10
-	// chunk is the number of bytes in one part: a multiple of unit.
+	// chunk is the number of bytes per part: a multiple of unit.
 	chunk = 16 * unit
 	// chunkTimeout bounds the upload of one part.
 	chunkTimeout = 2 * time.Minute
@@ -33,21 +33,21 @@ const (
 
 const msgNoSession = "YouTube took the description of the video without saying where to upload it"
 
-// Causes of unusable session answers, for the log.
+// Causes of unusable session responses, for the log.
 var (
 	errNoVideo = errors.New("a success without a readable id of the video")
 	errNoRange = errors.New("status 308 without a readable range")
 	errOdd     = errors.New("an answer that does not tell whether the video is online")
 )
 
-// session is an upload to YouTube. Its address suffices to continue it.
+// session is an upload to YouTube. Its URL is all it takes to continue it.
 type session struct {
 	address string
 	// last is the offset of the last part, which makes the video visible.
 	last int64
 }
 
-// checkpoint returns an id of the session that does not contain its address.
+// checkpoint returns an id for the session that does not contain its URL.
 func (s session) checkpoint() string {
 	sum := sha256.Sum256([]byte(s.address))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
@@ -56,7 +56,7 @@ func (s session) checkpoint() string {
 // secret returns the secret part of the session, which is stored separately from the checkpoint.
 func (s session) secret() string { return strconv.FormatInt(s.last, 10) + " " + s.address }
 
-// sessionOf returns the session of a job, if its secret still exists and its address may be called.
+// sessionOf returns a job's session, if its secret still exists and its URL may be called.
 func (p *Platform) sessionOf(job *platforms.Job) (session, bool) {
 	offset, address, _ := strings.Cut(job.Secret, " ")
 	last, err := strconv.ParseInt(offset, 10, 64)
@@ -64,7 +64,7 @@ func (p *Platform) sessionOf(job *platforms.Job) (session, bool) {
 	return s, err == nil && last >= 0 && s.checkpoint() == job.Checkpoint && p.api.Addresses.Check(address) == nil
 }
 
-// lastPart returns the offset of the last part when stored bytes are uploaded: the bytes before it are a multiple of
+// lastPart returns the last part's offset if stored bytes have been uploaded: the bytes before it are a multiple of
 // unit, and at least one byte remains.
 func lastPart(stored, size int64) int64 { return stored + max(0, size-stored-1)/unit*unit }
 
@@ -97,11 +97,11 @@ type video struct {
 	} `json:"processingDetails"`
 }
 
-// privacyPublic is the privacy of a video. It is always sent, because YouTube's default for uploads has changed over
-// the years.
+// privacyPublic is the videos' privacy status. It is always sent, because YouTube's default for uploads has changed
+// over the years.
 const privacyPublic = "public"
 
-// startSession sends the description of the video and returns the session for its bytes. Nothing is visible yet.
+// startSession sends the video's description and returns the session for its bytes. Nothing is visible yet.
 func (p *Platform) startSession(ctx context.Context, job *platforms.Job, file *platforms.File) (session, *platforms.Error) {
 	var about description
 	about.Snippet.Title, about.Snippet.Description = job.Content.Title, job.Content.Text
@@ -140,10 +140,10 @@ const (
 	gone
 )
 
-// sessionStatus is the progress of a session.
+// sessionStatus is a session's progress.
 type sessionStatus struct {
 	state state
-	// stored is the number of bytes that YouTube has, while the session is open.
+	// stored is how many bytes YouTube has, while the session is open.
 	stored int64
 	// video is the result of a session that is done.
 	video video
@@ -169,28 +169,27 @@ func (p *Platform) send(ctx context.Context, s session, file *platforms.File, of
 	}
 	at, failure := p.parseSession(resp, s, file.Size)
 	if failure != nil && failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest {
-		// The description was accepted when the session started, so this error concerns the position of the part:
-		// YouTube may have more bytes than Herald assumed.
+		// The description was accepted when the session started, so this error is about the part's position: YouTube
+		// may have more bytes than Herald assumed.
 		failure = p.api.Unconfirmed(platforms.ClassTransient, failure.Err)
 	}
 	return at, failure
 }
 
-// span returns the Content-Range of a part of a file.
+// span returns the Content-Range for part of a file.
 func span(offset, length, size int64) http.Header {
 	return http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, size)}}
 }
 
-// put makes a request to a session. It sends no token, because the address grants access by itself. Google's guide
-// ("Resumable Uploads") shows the header Authorization with each request, but does not document that a session requires
-// it; without it, a host named in an answer never sees the channel's token.
+// put sends a request to a session. It sends no token, because the URL grants access by itself. Google's guide
+// ("Resumable Uploads") shows the Authorization header with each request, but does not document that a session requires
+// it; without it, a host named in a response never sees the channel's token.
 func (p *Platform) put(ctx context.Context, s session, call client.Call) (*transport.Response, error) {
 	call.Method, call.URL = http.MethodPut, s.address
 	return p.api.Do(ctx, call)
 }
 
-// parseSession parses an answer of a session. Errors in Google's format have their own message; all others have the
-// same one.
+// parseSession parses a session's response. Errors in Google's format have their own messages; all others share one.
 func (p *Platform) parseSession(resp *transport.Response, s session, size int64) (sessionStatus, *platforms.Error) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
@@ -219,8 +218,8 @@ func (p *Platform) parseSession(resp *transport.Response, s session, size int64)
 	return sessionStatus{}, failure
 }
 
-// sameSession reports whether an address, which may be relative, is the session's. The session id decides, whatever the
-// host: only Google knows the id. Bytes are always sent to the session's own address.
+// sameSession reports whether a URL, which may be relative, is the session's. The session id decides, whatever the
+// host, because only Google knows the id. Bytes are always sent to the session's own URL.
 func (s session) sameSession(location string) bool {
 	own, err := url.Parse(s.address)
 	if err != nil {
@@ -236,7 +235,7 @@ func (s session) sameSession(location string) bool {
 	return other.String() == own.String()
 }
 
-// sessionID is the parameter with the session id in an address (Data API, guide "Resumable Uploads", step 3).
+// sessionID is the parameter that holds the session id in a URL (Data API, guide "Resumable Uploads", step 3).
 const sessionID = "upload_id"
 
 // storedRange matches one byte range. The guide uses "bytes=0-999999"; Google's own client for Python reads only the
@@ -244,9 +243,9 @@ const sessionID = "upload_id"
 // as well.
 var storedRange = regexp.MustCompile(`^(?i:bytes)?[ \t]*=?[ \t]*([0-9]{1,18})[ \t]*-[ \t]*([0-9]{1,18})$`)
 
-// stored returns the number of bytes that YouTube has from the start of the file; 0 without a range. An answer that
+// stored returns how many bytes YouTube has from the start of the file, or 0 if there is no range. A response that
 // redirects away from the session is not YouTube's status 308, but a redirect with the same status. Of several ranges,
-// only the contiguous ones from the start count, because the bytes after a gap must be sent again.
+// only those contiguous from the start count, because the bytes after a gap must be sent again.
 func stored(h http.Header, s session, size int64) (int64, bool) {
 	if location := h.Get("Location"); location != "" && !s.sameSession(location) {
 		return 0, false
@@ -274,7 +273,7 @@ func stored(h http.Header, s session, size int64) (int64, bool) {
 	return end, end > 0
 }
 
-// validID reports whether a string can be the id of a video and a part of an address.
+// validID reports whether a string can be a video's id and part of a URL.
 func validID(id string) bool { return idPattern.MatchString(id) }
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

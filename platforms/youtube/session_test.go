@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestGoOn parses answers that request the rest of a file of 1000 bytes.
+// TestGoOn parses responses that request the rest of a file of 1000 bytes.
 func TestGoOn(t *testing.T) {
 	const address = "https://www.googleapis.com/upload/youtube/v3/videos?uploadType=resumable&upload_id=s3cr3t-1"
 	tests := map[string]struct {
@@ -67,8 +67,8 @@ func TestGoOn(t *testing.T) {
 	}
 }
 
-// TestGoOnAtTheSameSession uploads to a session whose answers contain its own address, and to one that omits the unit
-// of the range.
+// TestGoOnAtTheSameSession uploads to a session whose responses contain its own URL, and to one that omits the range's
+// unit.
 func TestGoOnAtTheSameSession(t *testing.T) {
 	const size = chunk + unit + 1
 	for reason, dress := range map[string]func(at string) []string{

@@ -13,17 +13,17 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// thumbnailTries is the maximum number of tries to set a thumbnail. Repeating it is harmless, but the outcome of a
-// published post is not recorded until then.
+// thumbnailTries is the maximum number of attempts to set a thumbnail. Repeating it is harmless, but a published post's
+// outcome is not recorded until then.
 const thumbnailTries = 2
 
 const msgNoThumbnail = "the video is online without the chosen thumbnail: %s"
 
 var _ platforms.Finisher = (*Platform)(nil)
 
-// Finish sets the chosen thumbnail of a video that YouTube has processed. For a Short, an earlier thumbnail might be
-// ignored ("Thumbnails: set", November 2026), and only YouTube decides which videos are Shorts. The call costs 50 units
-// of the quota.
+// Finish sets the chosen thumbnail on a video that YouTube has processed. For a Short, an earlier thumbnail might be
+// ignored ("Thumbnails: set", November 2026), and only YouTube decides which videos are Shorts. The call costs 50 quota
+// units.
 func (p *Platform) Finish(ctx context.Context, job platforms.Job, externalID string) (note string) {
 	if job.Content.Thumbnail == nil || !validID(externalID) {
 		return ""
@@ -34,7 +34,7 @@ func (p *Platform) Finish(ctx context.Context, job platforms.Job, externalID str
 	return ""
 }
 
-// setThumbnail sets the thumbnail of a published video.
+// setThumbnail sets a published video's thumbnail.
 func (p *Platform) setThumbnail(ctx context.Context, job *platforms.Job, id string) *platforms.Error {
 	for try := 1; ; try++ {
 		failure := p.sendThumbnail(ctx, job, id)

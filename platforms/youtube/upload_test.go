@@ -50,7 +50,7 @@ type asked struct {
 	Length     int64
 }
 
-// google is a server with a sequence of answers.
+// google is a server that sends a sequence of responses.
 type google struct {
 	*httptest.Server
 
@@ -86,7 +86,7 @@ func newGoogle(t *testing.T, answers ...http.HandlerFunc) (*Platform, *google) {
 	return p, g
 }
 
-// requests returns the requests received up to now.
+// requests returns the requests received so far.
 func (g *google) requests() ([]asked, []http.Header) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,12 +102,12 @@ func (g *google) did(t *testing.T, want ...asked) {
 	}
 }
 
-// begun answers the request that starts a session.
+// begun responds to the request that starts a session.
 func begun(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Location", "http://"+r.Host+"/session?upload_id=s3cr3t-session")
 }
 
-// goOn answers that the given number of bytes is stored and more are expected.
+// goOn responds that the given number of bytes is stored and more are expected.
 func goOn(bytes int64) http.HandlerFunc {
 	if bytes == 0 {
 		return says(308, "")
@@ -117,7 +117,7 @@ func goOn(bytes int64) http.HandlerFunc {
 
 const published = `{"kind":"youtube#video","id":"AbCdEfGhIjK","snippet":{"publishedAt":"2026-11-20T12:00:01Z"},"status":{"privacyStatus":"public"}}`
 
-// videoJob returns a job for a video with the given number of bytes.
+// videoJob returns a job for a video of the given size in bytes.
 func videoJob(size int) platforms.Job {
 	return platforms.Job{
 		Account: platforms.Account{ID: "UC1", Token: platforms.Token{Access: "access-t0ken"}},
@@ -187,7 +187,7 @@ func TestUpload(t *testing.T) {
 		earlier bool
 		want    []asked
 		class   platforms.Class
-		// last is the offset of the last part in the final checkpoint.
+		// last is the last part's offset in the final checkpoint.
 		last int64
 	}{
 		"whole": {
@@ -360,7 +360,7 @@ func TestKeepFails(t *testing.T) {
 	g.did(t, asked{Line: beginLine, Length: 107})
 }
 
-// TestProjectQuota makes Google return both forms of a used-up daily upload quota of the project: no channel of the
+// TestProjectQuota makes Google return both forms of a project's exhausted daily upload quota: no channel of the
 // project can upload.
 func TestProjectQuota(t *testing.T) {
 	const (

@@ -1,14 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package youtube publishes videos to YouTube by its Data API v3.
+// Package youtube publishes videos to YouTube through its Data API v3.
 //
-// A video is uploaded in parts to a session, and is on the channel when the last byte has arrived. Prepare therefore
-// uploads all but the last 256 KiB at most, and Publish sends the rest. The state of the session proves whether there
-// is a video. The session's address grants access by itself and is stored as a secret.
+// A video is uploaded in parts to a session, and is on the channel once the last byte has arrived. Prepare therefore
+// uploads all but at most the last 256 KiB, and Publish sends the rest. The session's state proves whether there is a
+// video. The session's URL grants access by itself and is stored as a secret.
 //
-// The video is public when YouTube has processed it; YouTube may also reject it. The id of the video is the operation
-// id that is looked up until then.
+// The video is public once YouTube has processed it; YouTube may also reject it. Until then, lookups use the video's id
+// as the operation id.
 package youtube
 
 import (
@@ -36,19 +36,19 @@ const (
 	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://accounts.google.com"
 
-	// DefaultListingLag is how long a video may be missing from the playlist of its channel's uploads: assumed to be
+	// DefaultListingLag is how long a video may be missing from the playlist of its channel's uploads; assumed to be
 	// minutes.
 	DefaultListingLag = 5 * time.Minute
 
-	// confirmAfter is the delay after a refused part until the upload session is queried, whose state shows whether it
-	// resulted in a video: its servers answer immediately ("Resumable Uploads", checking the status of an upload).
+	// confirmAfter is how long after a refused part the upload session is queried. Its state shows whether the part
+	// completed a video: its servers respond immediately ("Resumable Uploads", checking the status of an upload).
 	confirmAfter = 10 * time.Second
 
-	// maxDescription is the maximum length of a video's description in bytes (Data API, resource "videos").
+	// maxDescription is the maximum length of a video's description, in bytes (Data API, resource "videos").
 	maxDescription = 5000
 
-	// maxTitle is the maximum length of a video's title (Data API, resource "videos"), counted in UTF-16 code units:
-	// YouTube's unit is "characters", and a title within this limit is within it in either unit.
+	// maxTitle is the maximum length of a video's title (Data API, resource "videos"), counted in UTF-16 code units.
+	// YouTube's unit is "characters", and a title within this limit is within YouTube's in either unit.
 	maxTitle = 100
 
 	// publishTimeout bounds the last part of an upload, settleTimeout the status call after it, and thumbnailTimeout a
@@ -58,20 +58,20 @@ const (
 	thumbnailTimeout = 10 * time.Second
 	callTimeout      = publishTimeout + settleTimeout + thumbnailTries*thumbnailTimeout
 
-	// preparedLasts is how long a session is assumed to be valid. YouTube does not document the lifetime; other Google
-	// services keep sessions for about a week. A day is well within that, and more is not needed: uploads start less
-	// than an hour in advance.
+	// preparedLasts is how long a session is assumed to be valid. YouTube does not document it; other Google services
+	// keep sessions for about a week. A day is well within that and long enough, because uploads start less than an
+	// hour in advance.
 	preparedLasts = 24 * time.Hour
 
-	// readTimeout bounds calls that only read.
+	// readTimeout bounds read-only calls.
 	readTimeout = 10 * time.Second
 
-	// refreshLead is how long before its expiry an access token is renewed; Google's tokens live for about an hour.
+	// refreshLead is how long before expiry an access token is renewed. Google's tokens are valid for about an hour.
 	refreshLead = 5 * time.Minute
 )
 
-// Config configures the access to YouTube, and its app. APIURL is the address of both the Data API and the token
-// endpoint, and also replaces DefaultTokenURL.
+// Config configures access to YouTube and its app. APIURL is the address of both the Data API and the token endpoint,
+// and also replaces DefaultTokenURL.
 type Config = platforms.Config
 
 // Platform is YouTube.
@@ -82,8 +82,8 @@ type Platform struct {
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
-	// missing has the videos that videos.list should show but does not, with the time of the first such answer. It is
-	// in memory only: after a restart, a video counts as deleted some minutes later.
+	// missing has the videos that videos.list should show but does not, with the time of the first such response. It is
+	// kept in memory only: after a restart, a video counts as deleted a few minutes later.
 	missing *lru.Cache
 }
 
@@ -118,8 +118,8 @@ func New(c Config, way *transport.Client) *Platform {
 	return p
 }
 
-// videos has the maximum duration on YouTube (YouTube Help, "Upload videos longer than 15 minutes"), and doubtfulVideos
-// the maximum for accounts that are not verified.
+// videos has YouTube's maximum duration (YouTube Help, "Upload videos longer than 15 minutes"), and doubtfulVideos the
+// maximum for unverified accounts.
 var (
 	videos         = platforms.VideoLimits{MaxDuration: 12 * time.Hour}
 	doubtfulVideos = platforms.VideoLimits{MaxDuration: 15 * time.Minute}
@@ -151,9 +151,8 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// titleProblem returns the reason why YouTube refuses a title, other than its length. A title without a visible
-// character counts as empty (videos.insert, error invalidTitle: "The request metadata specifies an invalid or empty
-// video title").
+// titleProblem returns why YouTube refuses a title, other than its length. A title without a visible character counts
+// as empty (videos.insert, error invalidTitle: "The request metadata specifies an invalid or empty video title").
 func titleProblem(text string) string {
 	if text != "" && strings.TrimSpace(text) == "" {
 		return "consists of blanks only, which YouTube refuses; write a title"
@@ -161,7 +160,7 @@ func titleProblem(text string) string {
 	return captionProblem(text)
 }
 
-// captionProblem returns the reason why YouTube refuses a text, other than its length.
+// captionProblem returns why YouTube refuses a text, other than its length.
 func captionProblem(text string) string {
 	if strings.ContainsAny(text, "<>") {
 		return "contains < or >, which YouTube refuses in titles and descriptions; remove them"
