@@ -18,14 +18,14 @@ import (
 	"github.com/herald-social/herald/apiserver/signin"
 )
 
-// strangersLine is the log limiter's key for unauthenticated requests: equal ones leave one line a minute.
+// strangersLine is the log limiter's key for unauthenticated requests. Equal requests are logged once per minute.
 type strangersLine struct {
 	operation string
 	status    int
 	address   string
 }
 
-// report writes the line of the access log and counts the request.
+// report writes the access log line and counts the request.
 func (o *observer) report(r *http.Request, out *recorder, info *request.Info, took time.Duration) {
 	ctx := r.Context()
 	operation, status := cmp.Or(info.Operation, noOperation), cmp.Or(out.status, http.StatusOK)
@@ -68,8 +68,7 @@ func (o *observer) report(r *http.Request, out *recorder, info *request.Info, to
 	o.log.LogAttrs(ctx, level, "Request", attrs...)
 }
 
-// logged returns a path for the log: the path of a one-time link is a secret and redacted, and a long path is
-// truncated.
+// logged returns a path for the log. The path of a one-time link is a secret and is redacted; a long path is truncated.
 func logged(path string) string {
 	if strings.HasPrefix(path, signin.LinkPath) {
 		return signin.LinkPath + "…"
@@ -77,15 +76,15 @@ func logged(path string) string {
 	return request.Short(path)
 }
 
-// serverLog limits the messages of net/http about connections and requests. Unauthenticated clients can cause some of
-// them, for example with a semicolon in a query.
+// serverLog limits net/http's messages about connections and requests. Unauthenticated clients can cause some of them,
+// for example with a semicolon in a query.
 type serverLog struct {
 	slog.Handler
 
 	lines *limits.LogLimiter
 }
 
-// Handle writes a line, unless the limiter suppresses it. Lines that are equal up to their first digit share a limit.
+// Handle writes a line unless the limiter suppresses it. Lines that are equal up to their first digit share a limit.
 func (l serverLog) Handle(ctx context.Context, line slog.Record) error {
 	of := line.Message
 	if i := strings.IndexFunc(of, unicode.IsDigit); i >= 0 {

@@ -58,7 +58,7 @@ func (a *agents) server() *oauth.Server {
 	return a.oauth
 }
 
-// run watches grants until ctx ends. The REST API does not wait for it.
+// run watches grants until ctx is done. The REST API does not wait for it.
 func (a *agents) run(ctx context.Context) {
 	if a == nil {
 		return

@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// budgetEvery is the minimum pause between two writes of a team's budget usage.
+	// budgetEvery is the minimum time between two writes of a team's budget usage.
 	budgetEvery = 10 * time.Second
-	// budgetWithin is the timeout of a write, and budgetsAtOnce limits the concurrent writes.
+	// budgetWithin is the timeout of a write, and budgetsAtOnce limits concurrent writes.
 	budgetWithin  = 10 * time.Second
 	budgetsAtOnce = 4
 )
 
-// budgets writes the teams' budget usage to their Usages. Every replica computes the same values, and the first one
-// writes.
+// budgets writes the teams' budget usage to their Usages. Every replica computes the same values, and the first one to
+// get there writes them.
 type budgets struct {
 	owner      func(namespace string) *v1alpha1.Team
 	uses       func(namespace string) []v1alpha1.BudgetUse
@@ -38,11 +38,11 @@ type budgets struct {
 	namespaces configv1alpha1.Namespaces
 	clock      clock.Clock
 	log        *slog.Logger
-	// sources return the namespaces with changes since their last call.
+	// sources return the namespaces that changed since they were last called.
 	sources []func() []string
 
 	mu sync.Mutex
-	// due holds the namespaces whose usage may differ from the stored one.
+	// due holds the namespaces whose usage may differ from what is stored.
 	due map[string]struct{}
 }
 
@@ -54,12 +54,12 @@ func newBudgets(service *bridge.Service, store *quota.UsageStore, namespaces con
 	}
 }
 
-// watch reports the changes of a kind.
+// watch reports changes to objects of one kind.
 type watch interface {
 	Handle(handler cache.ResourceEventHandler)
 }
 
-// enqueueOnChange marks the namespace of an object as due when the object changes.
+// enqueueOnChange marks an object's namespace as due when the object changes.
 func (b *budgets) enqueueOnChange(watch watch, namespace func(obj any) string) {
 	changed := func(obj any) { b.mark(namespace(obj)) }
 	watch.Handle(cache.ResourceEventHandlerFuncs{
@@ -67,7 +67,7 @@ func (b *budgets) enqueueOnChange(watch watch, namespace func(obj any) string) {
 	})
 }
 
-// namespaceOf returns the namespace of an informer's object.
+// namespaceOf returns the namespace of an object from an informer.
 func namespaceOf(obj any) string {
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
@@ -76,7 +76,7 @@ func namespaceOf(obj any) string {
 	return name.Namespace
 }
 
-// ownedBy returns the namespace of a team.
+// ownedBy returns a team's namespace.
 func ownedBy(obj any) string {
 	if team, ok := obj.(*v1alpha1.Team); ok {
 		return team.Spec.Namespace
@@ -109,7 +109,7 @@ func (b *budgets) drain() []string {
 	return namespaces
 }
 
-// run writes until ctx ends.
+// run writes until ctx is done.
 func (b *budgets) run(ctx context.Context) {
 	for {
 		b.write(ctx)
@@ -121,7 +121,7 @@ func (b *budgets) run(ctx context.Context) {
 	}
 }
 
-// write stores the changed usage. Failed writes are retried the next time.
+// write stores the changed usage. Failed writes are retried next time.
 func (b *budgets) write(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(budgetsAtOnce)
@@ -136,7 +136,7 @@ func (b *budgets) write(ctx context.Context) {
 
 func (b *budgets) writeOne(ctx context.Context, namespace string) {
 	team := b.owner(namespace)
-	// A Team that may not own the namespace is not ready. When it becomes ready, it changes and the namespace is due
+	// A Team that may not own the namespace is not ready. When it becomes ready, it changes and its namespace is due
 	// again.
 	if team == nil || !meta.IsStatusConditionTrue(team.Status.Conditions, v1alpha1.ConditionReady) || ctx.Err() != nil {
 		return

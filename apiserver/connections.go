@@ -9,10 +9,10 @@ import (
 	"github.com/herald-social/herald/apiserver/limits"
 )
 
-// maxProbes limits the connections of the probe port. The kubelet needs one at a time.
+// maxProbes limits connections to the probe port. The kubelet needs one at a time.
 const maxProbes = 64
 
-// newConnections limits the connections of the API. A reached limit is logged at most once a minute per address.
+// newConnections limits connections to the API. Reaching a limit is logged at most once a minute per address.
 func newConnections(config *Config) *limits.ConnectionPool {
 	lines := limits.NewLogLimiter(config.Clock)
 	return limits.NewConnectionPool(limits.ConnectionOptions{
@@ -35,7 +35,7 @@ func newConnections(config *Config) *limits.ConnectionPool {
 	})
 }
 
-// probeListener limits the connections of the probe port.
+// probeListener limits connections to the probe port.
 func probeListener(from net.Listener) (net.Listener, *limits.ConnectionPool) {
 	pool := limits.NewConnectionPool(limits.ConnectionOptions{Total: maxProbes, Idle: idleTimeout, Clock: watchClock})
 	bounded := pool.Listener(from)

@@ -12,16 +12,16 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// maxSilence is how long the caches of keys and teams are valid without an answer from the Kubernetes API. A key that
-// is revoked, or a subscription that ends, in the meantime stays valid for at most that time. A watch is answered every
-// 90 seconds.
+// maxSilence is how long the caches of keys and teams stay valid without a response from the Kubernetes API. A key that
+// is revoked, or a subscription that ends, in the meantime stays valid for at most that long. A watch receives a
+// response every 90 seconds.
 const maxSilence = 5 * time.Minute
 
-// watchClock measures the silence of watches. It is not the configured clock: a test clock does not control when the
-// Kubernetes API ends and resumes watches.
+// watchClock measures how long watches have been silent. It is not the configured clock, because a test clock does not
+// control when the Kubernetes API ends and resumes watches.
 var watchClock clock.PassiveClock = clock.RealClock{}
 
-// watching is a watch with the time of its last answer; zero before the first one.
+// watching is a watch that reports when it last received a response, or zero if it has not.
 type watching interface{ LastContact() time.Time }
 
 // current reports whether the watches are fresh.
@@ -30,7 +30,7 @@ type current struct {
 	watches []watching
 }
 
-// check returns bridge.ErrBehind with the time of the last answer, or nil.
+// check returns bridge.ErrBehind with the time of the last response, or nil if the watches are fresh.
 func (c *current) check() error {
 	now := c.clock.Now()
 	for _, w := range c.watches {

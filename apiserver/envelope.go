@@ -14,13 +14,13 @@ import (
 	"github.com/herald-social/herald/apiserver/wire"
 )
 
-// plainError is the text between the status and the message in an error of net/http itself, before a handler runs
-// (net/http, server.go, errorHeaders). No handler of this server responds with plain text.
+// plainError is the text between the status and the message when net/http itself returns an error, before a handler
+// runs (net/http, server.go, errorHeaders). No handler of this server responds with plain text.
 var plainError = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
 
-// envelopes converts the errors of net/http itself (an invalid request line, header or length) to the usual error
-// envelope. net/http writes each of them directly to the connection with a single call. An unknown expectation remains
-// a 417 without a body.
+// envelopes converts net/http's own errors (an invalid request line, header or length) to the usual error envelope.
+// net/http writes each of them directly to the connection with a single call. An unknown expectation remains a 417
+// without a body.
 type envelopes struct{ net.Listener }
 
 func (l envelopes) Accept() (net.Conn, error) {
@@ -33,7 +33,7 @@ func (l envelopes) Accept() (net.Conn, error) {
 
 type enveloped struct{ net.Conn }
 
-// Write passes everything on except those errors. It checks the first line only.
+// Write passes on everything except those errors. It checks only the first line.
 func (c enveloped) Write(b []byte) (int, error) {
 	end := bytes.IndexByte(b, '\r')
 	if end < 0 || !bytes.HasPrefix(b[end:], plainError) || !bytes.HasPrefix(b, []byte("HTTP/1.1 ")) {
@@ -54,7 +54,7 @@ func (c enveloped) Write(b []byte) (int, error) {
 func (c enveloped) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite closes the write side while the server continues to read for a while, as net/http does for connections
-// that support it: otherwise data that the client still sends would reset the connection, and the client would not
+// that support it. Otherwise data that the client still sends would reset the connection, and the client would not
 // receive the error.
 func (c enveloped) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// handshakeLogEvery and handshakeLogBurst limit the logged handshake failures: a burst, and then one per interval.
-	// Every client can cause them.
+	// handshakeLogEvery and handshakeLogBurst limit how many handshake failures are logged: a burst, and then one per
+	// interval. Any client can cause them.
 	handshakeLogEvery = 10 * time.Second
 	handshakeLogBurst = 5
 )
@@ -34,7 +34,7 @@ type handshakeListener struct {
 	clock  clock.PassiveClock
 	log    *slog.Logger
 	limit  *rate.Limiter
-	// suppressed is the number of unlogged failures since the last logged one.
+	// suppressed counts the failures that were not logged since the last one that was.
 	suppressed atomic.Int64
 }
 
@@ -46,7 +46,7 @@ func (l *handshakeListener) Accept() (net.Conn, error) {
 	return &handshakeConn{Conn: tls.Server(conn, l.config), from: l}, nil
 }
 
-// handshakeConn is a connection whose first read runs the handshake.
+// handshakeConn is a connection that runs the handshake on its first read.
 type handshakeConn struct {
 	*tls.Conn
 
@@ -62,7 +62,7 @@ func (c *handshakeConn) Read(b []byte) (int, error) {
 	return n, err //nolint:wrapcheck // net/http checks the errors of a connection
 }
 
-// failed logs a failed handshake. A client that sent nothing, such as a load balancer's probe, is logged at debug
+// failed logs a failed handshake. If the client sent nothing, as a load balancer's probe does, it is logged at debug
 // level.
 func (l *handshakeListener) failed(client net.Addr, err error) {
 	level := slog.LevelWarn

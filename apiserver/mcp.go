@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// newMCP returns the MCP server, or nil if it is disabled. Callers present a token of authorization, which may be nil,
-// or an API key. Those tokens are accepted only while the watch of grants is current.
+// newMCP returns the MCP server, or nil if it is disabled. Callers present an API key or a token issued by
+// authorization, which may be nil. Those tokens are accepted only while the watch of grants is current.
 func newMCP(config *Config, service *bridge.Service, api *rest.Handler, authorization *oauth.Server, current func() error) (http.Handler, error) {
 	if !config.MCP {
 		return nil, nil //nolint:nilnil // nil disables MCP

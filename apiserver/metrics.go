@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/signin"
 )
 
-// metrics are the metrics of the apiserver. Requests are labelled by operation, so that ids in paths create no series.
+// metrics are the apiserver's metrics. Requests are labelled by operation, so that ids in paths create no series.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -49,7 +49,7 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 	}
 }
 
-// newSignIns returns the counter of sign-ins for the configured method. All its series exist from the start, so that
+// newSignIns returns the counter of sign-ins for the configured method. All of its series exist from the start, so that
 // the first failure is an increase.
 func newSignIns(registry prometheus.Registerer, provider bool) *prometheus.CounterVec {
 	counter := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{

@@ -23,13 +23,13 @@ import (
 
 const (
 	requestIDHeader = "X-Request-Id"
-	// maxRequestID limits a client's request id, in bytes.
+	// maxRequestID limits the length of a client's request id, in bytes.
 	maxRequestID = 128
 	// noOperation labels requests that match no operation.
 	noOperation = "none"
 )
 
-// observer assigns a request id, writes the access log, metrics and trace, and converts a panic to a response.
+// observer assigns a request id, writes the access log, metrics and trace, and turns a panic into a response.
 type observer struct {
 	next    http.Handler
 	metrics *metrics
@@ -62,8 +62,8 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.next.ServeHTTP(out, r.WithContext(ctx))
 }
 
-// afterPanic writes the response for a handler that panicked. It returns true if the response has started, so that the
-// connection must be closed.
+// afterPanic writes the response for a handler that panicked. It returns true if the response has already started, in
+// which case the connection must be closed.
 func (o *observer) afterPanic(ctx context.Context, out *recorder, info *request.Info, panicked any) (cut bool) {
 	if panicked == nil {
 		return false
@@ -80,8 +80,8 @@ func (o *observer) afterPanic(ctx context.Context, out *recorder, info *request.
 	return false
 }
 
-// trace ends the span of a request. Unauthenticated requests are not traced, so that they neither fill the collector
-// nor influence the sampling.
+// trace ends a request's span. Unauthenticated requests are not traced, so that they neither fill the collector nor
+// influence sampling.
 func trace(span tracing.Span, out *recorder, info *request.Info) {
 	if info.Key == "" {
 		return
@@ -98,7 +98,7 @@ func trace(span tracing.Span, out *recorder, info *request.Info) {
 	span.End()
 }
 
-// requestID returns the client's request id if it is safe to log, or else a new one.
+// requestID returns the client's request id if it is safe to log, and a new one otherwise.
 func requestID(r *http.Request) string {
 	id := r.Header.Get(requestIDHeader)
 	if id == "" || len(id) > maxRequestID {
@@ -112,7 +112,7 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// recorder records the status and the size of a response.
+// recorder records a response's status and size.
 type recorder struct {
 	http.ResponseWriter
 	status int

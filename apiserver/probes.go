@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// ProbeChecks return why a process is not alive, or not ready; nil if it is. The text of an error stays the same while
-// its cause does.
+// ProbeChecks return why a process is not alive or not ready, or nil if it is. An error's text stays the same while its
+// cause does.
 type ProbeChecks struct {
 	Alive, Ready func(*http.Request) error
 }
 
-// ProbeHandler serves the liveness and readiness of a process, under /livez and /readyz. The kubelet sends no token, so
-// the probes are open to the network: the response has only the result, and the log has the cause. The manager's probes
+// ProbeHandler serves a process's liveness and readiness under /livez and /readyz. The kubelet sends no token, so the
+// probes are open to the network: the response contains only the result, and the log the cause. The manager's probes
 // are the same.
 func ProbeHandler(log *slog.Logger, checks ProbeChecks) http.Handler {
 	mux := http.NewServeMux()
@@ -26,14 +26,14 @@ func ProbeHandler(log *slog.Logger, checks ProbeChecks) http.Handler {
 	return mux
 }
 
-// probe is the handler of one of them.
+// probe is the handler for one of them.
 type probe struct {
 	log   *slog.Logger
 	state string
 	check func(*http.Request) error
 
 	mu sync.Mutex
-	// logged is the last logged cause; empty while the probe succeeds.
+	// logged is the cause that was last logged; empty while the probe succeeds.
 	logged string
 }
 
@@ -51,7 +51,7 @@ func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// logChange logs only changes since the last response, since any client may call as often as it likes.
+// logChange logs only changes since the last response, because any client may call as often as it likes.
 func (p *probe) logChange(r *http.Request, err error) {
 	cause := ""
 	if err != nil {

@@ -14,23 +14,25 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// site serves all paths of the site. Paths are compared exactly: http.ServeMux would redirect unclean paths and respond
-// with plain text.
+// site serves all of the site's paths. Paths are compared exactly: http.ServeMux would redirect unclean paths and
+// respond with plain text.
 type site struct {
 	api http.Handler
 	// mcp serves agents; nil if MCP is disabled.
 	mcp   http.Handler
 	pages map[string]page
-	// open returns the handler of a path that needs no session and is open to all origins, or nil.
+	// open returns the handler for a path that needs no session and is open to all origins, or nil.
 	open func(path string) http.Handler
-	// web serves all other paths, with its own limit of unauthenticated requests; nil without the web application.
+	// web serves all other paths, with its own limit for unauthenticated requests. It is nil if the web application is
+	// disabled.
 	web http.Handler
-	// guard limits unauthenticated requests for pages and unknown paths; signedIn reports whether a request has a session.
+	// guard limits unauthenticated requests to pages and unknown paths. signedIn reports whether a request has a
+	// session.
 	guard    *limits.AnonymousGuard
 	signedIn func(*http.Request) bool
 }
 
-// healthPath is the health endpoint, which has no rate limit.
+// healthPath is the health endpoint, which is not rate-limited.
 const healthPath = "/health"
 
 // page is a constant response.
@@ -38,7 +40,7 @@ type page struct {
 	operation   string
 	contentType string
 	body        request.Fixed
-	// policy is the Content-Security-Policy for browsers.
+	// policy is the response's Content-Security-Policy.
 	policy string
 }
 

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Run serves until the context ends, and then shuts down in order: it reports not ready, waits until load balancers
-// send no more requests, completes the requests in progress, and stops the watches last. Call it once.
+// Run serves until the context is done, and then shuts down in order: it reports not ready, waits until load balancers
+// stop sending requests, completes the requests in progress, and stops the watches last. Call it only once.
 func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -56,8 +56,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.drain(watching)
 }
 
-// listener returns the listener of the API. TLS is below the envelopes, which read the plain output of net/http; this
-// excludes HTTP/2, whose errors have another form.
+// listener returns the API's listener. TLS is below the envelopes, which read net/http's plain output. This rules out
+// HTTP/2, whose errors have a different form.
 func (s *Server) listener() net.Listener {
 	bounded := s.connections.Listener(s.config.Listener)
 	if s.config.TLS == nil {
@@ -71,10 +71,10 @@ func (s *Server) listener() net.Listener {
 	}}
 }
 
-// watch starts the caches and waits until they have synced; false means that ctx ended first.
+// watch starts the caches and waits until they have synced. It returns false if ctx was done first.
 func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup) bool {
 	background.Go(func() { s.used.Run(watching) })
-	// The REST API does not depend on the web application, and does not wait for it.
+	// The REST API neither depends on the web application nor waits for it.
 	background.Go(func() { s.web.run(watching) })
 	synced := make([]cache.InformerSynced, len(s.informers))
 	for i, informer := range s.informers {
@@ -84,7 +84,7 @@ func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return false
 	}
-	// Posts come last: their summaries need the connections.
+	// Posts come last, because their summaries need the connections.
 	background.Go(func() { s.posts.Run(watching) })
 	if s.archived != nil {
 		background.Go(func() { s.archived.Run(watching) })
@@ -101,7 +101,7 @@ func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup
 	return true
 }
 
-// drain stops serving after the requests in progress.
+// drain stops serving once the requests in progress are complete.
 func (s *Server) drain(ctx context.Context) error {
 	s.ready.Store(false)
 	s.config.Log.InfoContext(ctx, "Stopping", "delay", s.config.ShutdownDelay, "timeout", s.config.ShutdownTimeout)

@@ -36,68 +36,69 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Config configures a Server. Fields are required unless they are documented as optional.
+// Config configures a Server. Fields are required unless documented as optional.
 type Config struct {
-	// Kubernetes is the client configuration of the Kubernetes API.
+	// Kubernetes is the client configuration for the Kubernetes API.
 	Kubernetes *kuberest.Config
-	// UserAgent identifies this program to it.
+	// UserAgent identifies this program to the Kubernetes API.
 	UserAgent string
-	// Capabilities returns the declared capabilities of a platform; false if this installation cannot publish there.
+	// Capabilities returns a platform's declared capabilities, or false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
-	// SiteURL is the public address of the site, such as https://herald.example.com; the documentation page uses it in its
+	// SiteURL is the site's public address, such as https://herald.example.com. The documentation page uses it in its
 	// examples.
 	SiteURL string
-	// Listener serves the API, with HTTPS (HTTP/1.1) if TLS is not nil; HealthListener serves /livez and /readyz. Run
-	// closes both. HealthListener may be nil.
+	// Listener serves the API, over HTTPS (HTTP/1.1) if TLS is not nil. HealthListener serves /livez and /readyz, and
+	// may be nil. Run closes both.
 	Listener       net.Listener
 	TLS            *tls.Config
 	HealthListener net.Listener
-	// ShutdownDelay is how long the server continues to serve after it reports not ready, so that load balancers notice;
-	// ShutdownTimeout is the timeout for the requests that are then in progress. Both may be zero.
+	// ShutdownDelay is how long the server keeps serving after it reports not ready, so that load balancers notice.
+	// ShutdownTimeout is the timeout for the requests then in progress. Both may be zero.
 	ShutdownDelay   time.Duration
 	ShutdownTimeout time.Duration
 	// Files signs upload URLs; nil if this installation has no media store.
 	Files bridge.Files
-	// Requests reads the records of requests with an Idempotency-Key whose objects are deleted; nil if this installation
-	// has none.
+	// Requests reads the records of requests with an Idempotency-Key whose objects have been deleted; nil if this
+	// installation has none.
 	Requests bridge.Requests
 	// Bucket holds the archived posts; nil if this installation has none.
 	Bucket *store.Store
-	// Verify examines an uploaded file.
+	// Verify checks an uploaded file.
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
-	// Namespaces are the served namespaces. Keys of other namespaces are unknown.
+	// Namespaces are the namespaces that are served. Keys in other namespaces are unknown.
 	Namespaces configv1alpha1.Namespaces
-	// RequestsPerMinute is the rate limit of each team, and of each address of unauthenticated clients; zero for no limit.
-	RequestsPerMinute int
-	// MaxConnections limits all connections, and MaxConnectionsPerAddress those of an address outside Proxies; zero for no
+	// RequestsPerMinute is the rate limit for each team, and for each address of unauthenticated clients; zero for no
 	// limit.
+	RequestsPerMinute int
+	// MaxConnections limits all connections, and MaxConnectionsPerAddress those from one address outside Proxies; zero
+	// for no limit.
 	MaxConnections, MaxConnectionsPerAddress int
 	// Proxies are the trusted proxies, which may set the client address; may be empty.
 	Proxies request.Proxies
 	// Web configures the web application; nil disables it.
 	Web *WebConfig
-	// MCP enables the MCP server; Version is the program version that it reports.
+	// MCP enables the MCP server. Version is the program version that it reports.
 	MCP     bool
 	Version string
-	// Started, which may be nil, is called when the API is being served.
+	// Started is called once the API is being served; may be nil.
 	Started func()
-	// Tracer traces authenticated requests; nil disables traces.
+	// Tracer traces authenticated requests; nil disables tracing.
 	Tracer *tracing.Tracer
 	// Registry registers the metrics.
 	Registry prometheus.Registerer
 	Clock    clock.Clock
-	// Check returns the reason why the process is not ready although it serves; nil for no further check.
+	// Check returns why the process is not ready although it serves; nil for no further check.
 	Check func(*http.Request) error
 	Log   *slog.Logger
 }
 
-// informer caches the resources of a kind.
+// informer caches the resources of one kind.
 type informer interface {
 	RunWithContext(ctx context.Context)
 	HasSynced() bool
 }
 
-// Server serves the HTTP API until its context ends.
+// Server serves the HTTP API until its context is done.
 type Server struct {
 	config Config
 
@@ -116,19 +117,19 @@ type Server struct {
 	ready       atomic.Bool
 }
 
-// Timeouts of connections: slower clients are cut off.
+// Connection timeouts: slower clients are cut off.
 const (
 	headerTimeout  = 10 * time.Second
 	requestTimeout = time.Minute
 	answerTimeout  = time.Minute
 	idleTimeout    = 2 * time.Minute
-	// maxHeaderBytes is the limit of net/http for a header, which adds 4 KiB to it. The largest headers have a person's
-	// cookies, with up to 4 KiB each in browsers: the session, the return path of a sign-in and a pending connection; and
-	// a client_id in the address of a consent page.
+	// maxHeaderBytes is net/http's limit for headers, to which it adds 4 KiB. The largest headers contain a person's
+	// cookies, of up to 4 KiB each in browsers (the session, the return path of a sign-in and a pending connection),
+	// and a client_id in the address of a consent page.
 	maxHeaderBytes = 16 << 10
 )
 
-// New returns a Server that does nothing before Run.
+// New returns a Server that does nothing until Run is called.
 func New(config Config) (*Server, error) {
 	s := &Server{config: config}
 	client, err := kube.NewClient(config.Kubernetes, config.UserAgent)
@@ -190,7 +191,7 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// summaries returns the function for the summaries of the index, which also passes each post to the service.
+// summaries returns the index's summary function, which also passes each post to the service.
 func summaries(service *bridge.Service) func(*v1alpha1.Post) postindex.Summary {
 	return func(post *v1alpha1.Post) postindex.Summary {
 		service.Observe(post)
@@ -208,7 +209,7 @@ func (s *Server) subscribe(namespace, name string) (changed <-chan struct{}, sto
 	return s.posts.Subscribe(namespace, name)
 }
 
-// archive returns the reader of archived posts; nil without a bucket.
+// archive returns the reader of archived posts, or nil if there is no bucket.
 func (s *Server) archive(index *postindex.Index, owner func(namespace string) *v1alpha1.Team) bridge.Archive {
 	if s.config.Bucket == nil {
 		return nil
@@ -217,7 +218,7 @@ func (s *Server) archive(index *postindex.Index, owner func(namespace string) *v
 	return s.archived
 }
 
-// limitsOf returns the limits of clients.
+// limitsOf returns the limits that apply to clients.
 func limitsOf(config *Config) rest.Limits {
 	return rest.Limits{
 		Teams: limits.NewRateLimiter(config.RequestsPerMinute, config.Clock), Anonymous: limits.NewAnonymousGuard(config.RequestsPerMinute, config.Clock),

@@ -31,30 +31,30 @@ import (
 
 // WebConfig configures the web application, in addition to Config.
 type WebConfig struct {
-	// Namespace is the namespace of this installation, and SignInSecret the Secret there that the replicas share.
+	// Namespace is this installation's namespace. SignInSecret is the Secret there that the replicas share.
 	Namespace    string
 	SignInSecret string
 	// RolePrefix is the prefix of the names of the roles for people.
 	RolePrefix string
-	// OIDC configures sign-in by OpenID Connect; without it, people sign in by a one-time link.
+	// OIDC configures sign-in through OpenID Connect. Without it, people sign in with a one-time link.
 	OIDC *signin.OIDC
-	// LinkCommand is the command by which an administrator creates a one-time link.
+	// LinkCommand is the command with which an administrator creates a one-time link.
 	LinkCommand string
-	// Platforms are the platforms whose accounts people may connect, with the secrets of their apps.
+	// Platforms are the platforms whose accounts people may connect, with their apps' secrets.
 	Platforms platforms.Registry
-	// Apps are these apps; they mark the credentials that they obtained.
+	// Apps are those apps; they mark the credentials that they obtained.
 	Apps credentials.Apps
-	// StoreOrigins are the origins that browsers upload files to, separated by spaces; empty without a store.
+	// StoreOrigins are the origins to which browsers upload files, separated by spaces; empty if there is no store.
 	StoreOrigins string
 	// Agents allows people to authorize agents for teams; nil disables OAuth.
 	Agents *AgentsConfig
 }
 
-// AgentsConfig configures the authorization of agents.
+// AgentsConfig configures how agents are authorized.
 type AgentsConfig struct {
-	// LoopbackClients allows metadata documents of agents from loopback addresses, for trials.
+	// LoopbackClients allows agents' metadata documents from loopback addresses, for trials.
 	LoopbackClients bool
-	// Proxied is true if this program can reach other sites only by a proxy.
+	// Proxied is true if this program can reach other sites only through a proxy.
 	Proxied bool
 }
 
@@ -146,12 +146,12 @@ func consentOrigins(registry platforms.Registry) []string {
 	return origins
 }
 
-// guarded wraps the pages: it reads the session of each request, limits requests without one by address, and rejects
+// guarded wraps the pages: it reads each request's session, limits requests without one by address, and rejects
 // cross-origin forms.
 func (w *web) guarded(pages *webpages.Site, guard *limits.AnonymousGuard, siteURL string) (http.Handler, error) {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(pages.SignIn.CrossOrigin))
-	// A proxy may change the Host of requests.
+	// A proxy may change the Host header.
 	if err := crossOrigin.AddTrustedOrigin(siteURL); err != nil {
 		return nil, fmt.Errorf("siteURL %s: %w", siteURL, err)
 	}
@@ -188,7 +188,7 @@ func (w *web) site() http.Handler {
 	return w.handler
 }
 
-// run maintains the session keys, the state of the provider and the grants of agents, until ctx ends.
+// run maintains the session keys, the provider's state and the agents' grants until ctx is done.
 func (w *web) run(ctx context.Context) {
 	if w == nil {
 		return

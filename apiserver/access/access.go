@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access determines who a caller is, and what the caller may do: it returns the API key of a token from a
-// cache, identifies the users of the web application, and checks their rights in a team's namespace. It sends
-// SubjectAccessReviews to Kubernetes: roles and their bindings are the only source of a person's rights.
+// Package access determines who a caller is and what the caller may do: it finds a token's API key in a cache,
+// identifies users of the web application, and checks their rights in a team's namespace. It sends SubjectAccessReviews
+// to Kubernetes: roles and their bindings are the only source of a person's rights.
 package access
 
 import (
@@ -28,18 +28,18 @@ import (
 )
 
 const (
-	// answerLife is the TTL of a cached answer: a withdrawn right stays usable for at most this time.
+	// answerLife is the TTL of a cached answer: a right that is withdrawn remains usable for at most this long.
 	answerLife = 5 * time.Second
-	// teamsLife is the TTL of a person's cached list of teams. The list only controls the menu of teams; each page
-	// checks its own right.
+	// teamsLife is the TTL of a person's cached list of teams. The list only affects the team menu; each page checks
+	// its own right.
 	teamsLife = 20 * time.Second
 	// maxAnswers and maxLists limit the two caches. An answer takes about 200 bytes, a list 8 bytes per team.
 	maxAnswers = 20_000
 	maxLists   = 1_000
-	// atOnce limits the concurrent reviews of one list.
+	// atOnce limits the concurrent reviews for one list.
 	atOnce = 32
-	// patience is the timeout of one review, listPatience the timeout of a whole list. Callers with the same key share
-	// a review, so it continues when one request is canceled.
+	// patience is the timeout of one review and listPatience that of a whole list. Callers with the same key share a
+	// review, so it continues when one request is canceled.
 	patience     = 5 * time.Second
 	listPatience = 20 * time.Second
 )
@@ -77,10 +77,10 @@ type reviewKey struct {
 	Name      string   `json:"n"`
 }
 
-// May reports whether the person may do something with a resource of Herald in a namespace. verb is a Kubernetes verb,
-// such as get, list, create, patch or delete. resource is the plural, with a subresource after a slash. A name
-// restricts the check to one object; the namespace "" covers all namespaces. On an error the answer is unknown, and May
-// returns false.
+// May reports whether the person may do something with one of Herald's resources in a namespace. verb is a Kubernetes
+// verb, such as get, list, create, patch or delete. resource is the plural, with a subresource after a slash. A name
+// restricts the check to one object; the namespace "" covers all namespaces. If there is an error, the answer is
+// unknown and May returns false.
 func (c *Checker) May(ctx context.Context, p Person, namespace, verb, resource string, name ...string) (bool, error) {
 	q := reviewKey{User: p.Name, Groups: p.Groups, Namespace: namespace, Verb: verb, Resource: resource, Name: strings.Join(name, "")}
 	if p.Name == "" {
@@ -102,7 +102,7 @@ func (c *Checker) May(ctx context.Context, p Person, namespace, verb, resource s
 	return allowed && err == nil, err
 }
 
-// Teams returns the teams whose posts the person may list, sorted by name. On an error it returns none.
+// Teams returns the teams whose posts the person may list, sorted by name. If there is an error, it returns none.
 func (c *Checker) Teams(ctx context.Context, p Person) ([]*v1alpha1.Team, error) {
 	if p.Name == "" {
 		return nil, errors.New("cannot tell the teams of a person without a name")
@@ -126,7 +126,7 @@ func (c *Checker) Teams(ctx context.Context, p Person) ([]*v1alpha1.Team, error)
 	return teams, nil
 }
 
-// list checks the teams concurrently. A right to all namespaces costs one review.
+// list checks the teams concurrently. A right in all namespaces takes only one review.
 func (c *Checker) list(ctx context.Context, p Person) ([]*v1alpha1.Team, error) {
 	all := c.teams()
 	everywhere, err := c.May(ctx, p, metav1.NamespaceAll, "list", "posts")
@@ -158,7 +158,7 @@ func (c *Checker) list(ctx context.Context, p Person) ([]*v1alpha1.Team, error) 
 	return theirs, nil
 }
 
-// once runs one call for all concurrent callers with the same key. The call survives the cancellation of any of them.
+// once makes one call for all concurrent callers with the same key. The call survives the cancellation of any of them.
 func (c *Checker) once(ctx context.Context, key string, within time.Duration, call func(context.Context) (any, error)) (any, error) {
 	shared := c.flights.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)

@@ -19,7 +19,7 @@ import (
 // idIndex is the name of the index by the id in a key's tokens.
 const idIndex = "token-id"
 
-// Reasons for an invalid token. The messages are for the holder of the token.
+// Reasons why a token is invalid. The messages are for the token's holder.
 var (
 	ErrKeyMalformed = errors.New("this is no API key of Herald, or a part of it is missing or mistyped; copy it again, as a whole")
 	ErrKeyUnknown   = errors.New("unknown API key")
@@ -27,8 +27,8 @@ var (
 	ErrKeyExpired   = errors.New("this API key has expired; create a new one")
 )
 
-// KeyIndexers returns the indexers of a KeyCache's informer. They omit keys in namespaces that are not served, which are
-// therefore unknown.
+// KeyIndexers returns the indexers for a KeyCache's informer. They omit keys in namespaces that are not served, so that
+// those keys are unknown.
 func KeyIndexers(served configv1alpha1.Namespaces) cache.Indexers {
 	return cache.Indexers{idIndex: func(obj any) ([]string, error) {
 		key, ok := obj.(*v1alpha1.APIKey)
@@ -58,10 +58,10 @@ func NewKeyCache(indexer KeyIndex, clock clock.PassiveClock) *KeyCache {
 	return &KeyCache{indexer: indexer, clock: clock}
 }
 
-// Authenticate returns the key of a token. The key is shared and must not be modified. The error is ErrKeyMalformed,
-// ErrKeyUnknown, ErrKeyRevoked or ErrKeyExpired.
+// Authenticate returns the key that a token belongs to. The key is shared and must not be modified. The error is
+// ErrKeyMalformed, ErrKeyUnknown, ErrKeyRevoked or ErrKeyExpired.
 //
-// The lookup uses the id, which is not secret; the hash of the whole token is compared in constant time, so that the
+// The lookup uses the id, which is not secret. The hash of the whole token is compared in constant time, so that the
 // duration reveals nothing about any token.
 func (c *KeyCache) Authenticate(token string) (*v1alpha1.APIKey, error) {
 	id, ok := apitoken.Parse(token)
@@ -91,7 +91,7 @@ func (c *KeyCache) Authenticate(token string) (*v1alpha1.APIKey, error) {
 	return nil, refusal
 }
 
-// refuse returns the reason why a token of a key is invalid, or nil.
+// refuse returns why a key's token is invalid, or nil.
 func (c *KeyCache) refuse(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) error {
 	end := key.EndOf(token)
 	switch {
@@ -104,8 +104,8 @@ func (c *KeyCache) refuse(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) erro
 	}
 }
 
-// hashOf returns the hash of a token: the hash in the spec, which is valid immediately, or else that of the manager's
-// token; "" before the manager has created it.
+// hashOf returns a token's hash: the hash in the spec, which is valid immediately, or that of the manager's token; ""
+// before the manager has created it.
 func hashOf(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) string {
 	if token.SHA256 != "" {
 		return token.SHA256

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// lastUsedEvery is the minimum pause between two writes for a key: the status has the last use with an accuracy of an
+	// lastUsedEvery is the minimum time between two writes for a key: the status records the last use to within an
 	// hour.
 	lastUsedEvery = time.Hour
-	// lastUsedRetry is the pause after a failed write; the next use after it retries.
+	// lastUsedRetry is the pause after a failed write; the next use after that retries.
 	lastUsedRetry = time.Minute
-	// lastUsedQueue limits the pending writes; further uses are dropped, and a later use is recorded instead.
+	// lastUsedQueue limits the pending writes. Further uses are dropped, and a later use is recorded instead.
 	lastUsedQueue = 256
 	// lastUsedTimeout is the timeout of a write, so that one that hangs does not block the others.
 	lastUsedTimeout = 10 * time.Second
 )
 
-// TouchFunc stores the time of the last use of a key.
+// TouchFunc stores when a key was last used.
 type TouchFunc func(ctx context.Context, namespace, name string, at time.Time) error
 
-// LastUsed records the use of keys or grants, at most hourly per key and never in the path of a request.
+// LastUsed records the use of keys or grants, at most hourly per key and never while a request waits.
 type LastUsed struct {
 	touch TouchFunc
 	clock clock.PassiveClock
@@ -39,7 +39,7 @@ type LastUsed struct {
 	queue chan keyUse
 
 	mu  sync.Mutex
-	due map[types.UID]time.Time // time of the next write
+	due map[types.UID]time.Time // when the next write is due
 }
 
 type keyUse struct {
@@ -78,7 +78,7 @@ func (l *LastUsed) RecordUse(key metav1.Object, at *v1alpha1.Time) {
 	}
 }
 
-// Run writes until the context ends.
+// Run writes until the context is done.
 func (l *LastUsed) Run(ctx context.Context) {
 	for {
 		select {

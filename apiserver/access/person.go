@@ -5,22 +5,22 @@ package access
 
 import "context"
 
-// LinkPerson is the name of the person who signs in by the one-time link, in an installation without an OpenID Connect
-// provider.
+// LinkPerson is the name of the person who signs in with the one-time link, in an installation without an OpenID
+// Connect provider.
 const LinkPerson = "herald:link"
 
 // Person is a signed-in user of the web application.
 type Person struct {
-	// Name is the user name for role bindings in Kubernetes: Link, or the configured prefix and the claim of an OpenID
-	// Connect provider, such as oidc:ada@example.com.
+	// Name is the user name for role bindings in Kubernetes: LinkPerson, or the configured prefix and the claim of an
+	// OpenID Connect provider, such as oidc:ada@example.com.
 	Name string `json:"n"`
-	// Groups are the person's groups, with their prefix, for role bindings.
+	// Groups are the person's groups for role bindings, with their prefix.
 	Groups []string `json:"g,omitempty"`
-	// DisplayName is the name on pages; it has no effect on permissions.
+	// DisplayName is the name shown on pages; it has no effect on permissions.
 	DisplayName string `json:"d,omitempty"`
 }
 
-// Shown returns the name for pages: the display name, or else the name.
+// Shown returns the name to show on pages: the display name or, if there is none, the name.
 func (p Person) Shown() string {
 	if p.DisplayName != "" {
 		return p.DisplayName
@@ -35,7 +35,7 @@ func WithPerson(ctx context.Context, p Person) context.Context {
 	return context.WithValue(ctx, personKey{}, p)
 }
 
-// PersonFrom returns the person of a context; false if there is none.
+// PersonFrom returns the person from a context, or false if there is none.
 func PersonFrom(ctx context.Context) (Person, bool) {
 	p, ok := ctx.Value(personKey{}).(Person)
 	return p, ok

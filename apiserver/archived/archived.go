@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archived adds archived posts to the lists of package postindex, and reads single ones.
+// Package archived adds archived posts to the lists of package postindex, and reads individual ones.
 package archived
 
 import (
@@ -27,20 +27,20 @@ import (
 )
 
 const (
-	// segmentBytes and viewBytes limit the memory of cached segments and indexes. A million posts of one team take 10 MiB
-	// of viewBytes; docs/performance.md, B8, has the measurement.
+	// segmentBytes and viewBytes limit the memory used for cached segments and indexes. A million posts of one team
+	// take 10 MiB of viewBytes; docs/performance.md, B8, has the measurement.
 	segmentBytes = 12 << 20
 	viewBytes    = 24 << 20
-	// maxAge is the TTL of a cached index. It is read again after leastAge if the Team has a newer revision, or posts have
-	// left the cluster since.
+	// maxAge is the TTL of a cached index. It is read again after leastAge if the Team has a newer revision, or posts
+	// have left the cluster since.
 	maxAge   = time.Minute
 	leastAge = time.Second
-	// away is the pause after a failed read of a team's archive, and within is the timeout of a read.
+	// away is the pause after a team's archive could not be read, and within is the timeout of a read.
 	away   = 5 * time.Second
 	within = 5 * time.Second
-	// rounds limits the reads of missing parts for one list. Without concurrent changes two are enough.
+	// rounds limits how often missing parts are read for one list. Without concurrent changes two are enough.
 	rounds = 32
-	// retainFor is the minimum time that an archived post stays on lists that are never requested.
+	// retainFor is the minimum time that an archived post stays on lists that nobody requests.
 	retainFor = 2 * maxAge
 )
 
@@ -56,7 +56,7 @@ type Reader struct {
 
 	mu    sync.Mutex
 	teams map[string]*list.Element
-	// order is the LRU order of the teams, most recently used first.
+	// order is the teams' LRU order, most recently used first.
 	order *list.List
 	bytes int
 }
@@ -67,13 +67,13 @@ type team struct {
 	of        lists.Team
 	// view is nil before the first read.
 	view *lists.View
-	// readAt is the time of the last read, and failedAt of the last failure.
+	// readAt is when the archive was last read, and failedAt when reading it last failed.
 	readAt, failedAt time.Time
 	bytes            int
 }
 
-// New returns a Reader for the archived posts in a bucket, which completes the lists of index. owner returns the team
-// of a namespace, or nil.
+// New returns a Reader of the archived posts in a bucket, which completes index's lists. owner returns the team that
+// owns a namespace, or nil.
 func New(bucket *store.Store, index *postindex.Index, owner func(namespace string) *v1alpha1.Team, c clock.Clock, log *slog.Logger) *Reader {
 	index.RetainDeleted()
 	return &Reader{
@@ -82,8 +82,8 @@ func New(bucket *store.Store, index *postindex.Index, owner func(namespace strin
 	}
 }
 
-// Run removes retained posts from the index after some minutes, for teams whose lists are not requested, until the
-// context ends.
+// Run removes retained posts from the index after some minutes, for teams whose lists nobody requests, until the
+// context is done.
 func (p *Reader) Run(ctx context.Context) {
 	before := p.index.RetainedSeq()
 	for {
@@ -125,7 +125,7 @@ func (p *Reader) Counts(ctx context.Context, namespace string) (counts postindex
 	return counts, err
 }
 
-// complete calls try, and reads the missing parts from the archive until nothing is missing.
+// complete calls try, and reads missing parts from the archive until nothing is missing.
 func (p *Reader) complete(ctx context.Context, namespace string, try func(rows map[lists.ID][]*lists.Row) postindex.Missing) error {
 	if err := p.refresh(ctx, namespace); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (p *Reader) complete(ctx context.Context, namespace string, try func(rows m
 	return fmt.Errorf("%w: it changes faster than it can be read", bridge.ErrArchiveAway)
 }
 
-// read reads the missing parts of a list.
+// read reads a list's missing parts.
 func (p *Reader) read(ctx context.Context, namespace string, missing postindex.Missing, rows map[lists.ID][]*lists.Row) error {
 	for _, id := range missing.Segments {
 		part, err := missing.View.Rows(ctx, id)
@@ -174,7 +174,7 @@ func (p *Reader) read(ctx context.Context, namespace string, missing postindex.M
 }
 
 // refresh reads a team's index if the cached one may be outdated. If that fails and the Team's status reports no
-// archived posts, lists have the posts of the cluster only.
+// archived posts, lists contain only the posts in the cluster.
 func (p *Reader) refresh(ctx context.Context, namespace string) error {
 	owner := p.owner(namespace)
 	if owner == nil {
@@ -204,7 +204,7 @@ func (p *Reader) refresh(ctx context.Context, namespace string) error {
 	}
 }
 
-// isFresh reports whether the cached state of a team's archive needs no refresh.
+// isFresh reports whether the cached state of a team's archive can be used without a refresh.
 func (p *Reader) isFresh(known *team, owner *v1alpha1.Team) bool {
 	age := p.clock.Since(known.readAt)
 	switch {
@@ -282,7 +282,7 @@ func (p *Reader) forget(namespace string) {
 	}
 }
 
-// spoil marks the index of a namespace as outdated, so that the next list reads it again.
+// spoil marks a namespace's index as outdated, so that the next list reads it again.
 func (p *Reader) spoil(namespace string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -291,7 +291,8 @@ func (p *Reader) spoil(namespace string) {
 	}
 }
 
-// Post returns a finished archived post; nil if the archive has no post of that name, or its retention has ended.
+// Post returns a finished post from the archive, or nil if the archive has no post of that name or its retention period
+// has expired.
 func (p *Reader) Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
 	post, err := p.PostIncludingDeleted(ctx, namespace, name)
 	if post == nil || !post.Status.Finished {
@@ -330,9 +331,9 @@ func (p *Reader) PostIncludingDeleted(ctx context.Context, namespace, name strin
 // usualInCluster is the default time that finished posts stay in the cluster.
 const usualInCluster = 7 * 24 * time.Hour
 
-// isOver reports whether the retention of an archived post has ended while the record is still there. It is decided
-// only for the retention that a Team sets. The sweep alone decides for the installation's default, and for applied
-// posts, whose retention starts when they leave the cluster.
+// isOver reports whether an archived post's retention period has expired while its record still exists. It applies only
+// the retention that a Team sets. The sweep alone decides for the installation's default, and for applied posts, whose
+// retention starts when they leave the cluster.
 func (p *Reader) isOver(owner *v1alpha1.Team, kept *record.Record) bool {
 	if owner.Spec.Retention.Archived == nil || kept.Labels[v1alpha1.OriginLabel] == "" {
 		return false

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube accesses the Kubernetes API for the apiserver: a client for its few reads and writes, and watches that
-// cache what requests need without delay. It creates the Secrets of connected accounts, and reads none except the web
-// application's.
+// Package kube accesses the Kubernetes API for the apiserver: through a client for its few reads and writes, and
+// through watches that cache what requests need without delay. It creates the Secrets of connected accounts, and reads
+// none except the web application's.
 package kube
 
 import (
@@ -40,13 +40,13 @@ import (
 // FieldOwner is the field manager of the apiserver's writes.
 const FieldOwner = "herald-apiserver"
 
-// NewClient returns a client for Herald's resources. It has no client-side rate limit: the Kubernetes API has its own
-// priority and fairness.
+// NewClient returns a client for Herald's resources. It has no client-side rate limit, because the Kubernetes API has
+// its own priority and fairness.
 func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
 	return newClient(config, userAgent, "/apis", v1alpha1.GroupVersion, v1alpha1.AddToScheme)
 }
 
-// kinds registers single kinds of Kubernetes. The whole group would link more code.
+// kinds registers individual Kubernetes kinds. Registering the whole group would link more code.
 func kinds(group schema.GroupVersion, of ...runtime.Object) func(*runtime.Scheme) error {
 	return func(scheme *runtime.Scheme) error {
 		scheme.AddKnownTypes(group, of...)
@@ -55,7 +55,7 @@ func kinds(group schema.GroupVersion, of ...runtime.Object) func(*runtime.Scheme
 	}
 }
 
-// newClient returns a client for the resources of one group and version, below "/api" or "/apis".
+// newClient returns a client for the resources of one group and version, under "/api" or "/apis".
 func newClient(config *rest.Config, userAgent, path string, group schema.GroupVersion, add func(*runtime.Scheme) error) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := add(scheme); err != nil {
@@ -81,21 +81,21 @@ func newClient(config *rest.Config, userAgent, path string, group schema.GroupVe
 	return client, nil
 }
 
-// object is a resource of Herald; T is its struct.
+// object is one of Herald's resources; T is its struct.
 type object[T any] interface {
 	*T
 	runtime.Object
 	metav1.Object
 }
 
-// kind reads and writes the resources of one kind in the Kubernetes API, without a cache. Errors are those of
+// kind reads and writes resources of one kind in the Kubernetes API, without a cache. Errors are those of
 // k8s.io/apimachinery/pkg/api/errors.
 type kind[T any, P object[T]] struct {
 	client   rest.Interface
 	resource string
 }
 
-// in returns the client of one namespace.
+// in returns the client for one namespace.
 func (k kind[T, P]) in(namespace string) *gentype.Client[P] {
 	return gentype.NewClient(k.resource, k.client, metav1.ParameterCodec, namespace, func() P { return new(T) })
 }
@@ -130,12 +130,12 @@ func (k kind[T, P]) update(ctx context.Context, before, after P) (P, error) {
 	return k.in(before.GetNamespace()).Patch(ctx, before.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldOwner})
 }
 
-// annotate sets an annotation of a resource.
+// annotate sets an annotation on a resource.
 func (k kind[T, P]) annotate(ctx context.Context, namespace, name, key, value string) (P, error) {
 	return k.patch(ctx, namespace, name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
 }
 
-// writable is a kind whose resources are created whole, with a separate write of their status.
+// writable is a kind whose resources are created whole and whose status is written separately.
 type writable[T any, P object[T]] struct{ kind[T, P] }
 
 // Create stores a resource, without its status.
@@ -143,7 +143,7 @@ func (w writable[T, P]) Create(ctx context.Context, created P) (P, error) {
 	return w.create(ctx, created)
 }
 
-// UpdateStatus stores a status, with optimistic concurrency.
+// UpdateStatus stores a resource's status, with optimistic concurrency.
 func (w writable[T, P]) UpdateStatus(ctx context.Context, updated P) (P, error) {
 	return w.in(updated.GetNamespace()).UpdateStatus(ctx, updated, metav1.UpdateOptions{FieldManager: FieldOwner})
 }

@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// watchFor is the timeout of a watch. The Kubernetes API ends it then, and the watch resumes from its last version: a
-	// successful resumption proves that no event was missed. Between two resumptions a watch of keys may be silent for
-	// hours, and one that a proxy keeps open after the other end has gone is silent forever.
+	// watchFor is the timeout of a watch, after which the Kubernetes API ends it and the watch resumes from its last
+	// version. A successful resumption proves that no event was missed. Between two resumptions a watch of keys may be
+	// silent for hours, and one that a proxy keeps open after the other end has gone is silent forever.
 	watchFor = 90 * time.Second
-	// cutAfter is the time after which the client ends a watch that the server has not ended.
+	// cutAfter is when the client ends a watch that the server has not ended.
 	cutAfter = watchFor + 30*time.Second
 )
 
-// contact records the time of the Kubernetes API's last answer to a watch: with all objects, or with all events since.
-// It is safe for concurrent use.
+// contact records when the Kubernetes API last responded to a watch: with all objects, or with all events since. It is
+// safe for concurrent use.
 type contact struct {
 	clock clock.PassiveClock
 	at    atomic.Pointer[time.Time]
-	// denied is set while the Kubernetes API refuses the watch: the namespace, or the Role in it, is gone.
+	// denied is set while the Kubernetes API refuses the watch, because the namespace or its Role is gone.
 	denied atomic.Bool
 }
 
-// LastContact returns the last time at which the cache was known to be complete; zero before the first.
+// LastContact returns when the cache was last known to be complete, or zero if it never was.
 func (c *contact) LastContact() time.Time {
 	if at := c.at.Load(); at != nil {
 		return *at
@@ -42,7 +42,7 @@ func (c *contact) LastContact() time.Time {
 	return time.Time{}
 }
 
-// observe wraps the lists and watches of a source and records their answers. An answer is as old as its request.
+// observe wraps a source's lists and watches and records their responses. A response is as old as its request.
 func (c *contact) observe(source *cache.ListWatch) *cache.ListWatch {
 	onAnswer(source, func() func(error) {
 		asked := c.clock.Now()
@@ -70,7 +70,7 @@ func (c *contact) observe(source *cache.ListWatch) *cache.ListWatch {
 	return source
 }
 
-// onAnswer calls asked before each list and watch of a source, and the function that it returns with the result.
+// onAnswer calls asked before each list and watch of a source, and the function that asked returns with the result.
 func onAnswer(source *cache.ListWatch, asked func() (answered func(error))) {
 	list, watch := source.ListWithContextFunc, source.WatchFuncWithContext
 	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Credentials creates Secrets in the namespaces of teams, and has no other access to them. The role binding of each
-// Team grants the permission.
+// Credentials creates Secrets in teams' namespaces, and has no other access to them. Each Team's role binding grants
+// the permission.
 type Credentials struct{ client rest.Interface }
 
 // NewCredentials returns a Credentials with its own client.
@@ -21,7 +21,7 @@ func NewCredentials(config *rest.Config, userAgent string) (Credentials, error) 
 	return Credentials{client}, err
 }
 
-// Create stores a Secret and does not read it back. Its errors are API errors of k8s.io/apimachinery/pkg/api/errors.
+// Create stores a Secret without reading it back. Its errors are API errors of k8s.io/apimachinery/pkg/api/errors.
 func (s Credentials) Create(ctx context.Context, secret *corev1.Secret) error {
 	return s.client.Post().
 		Namespace(secret.Namespace).Resource("secrets").

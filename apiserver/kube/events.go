@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxNote limits the note of an event in bytes (events.k8s.io/v1: 1 kB), and maxInstance the name of the reporting
+	// maxNote limits an event's note, in bytes (events.k8s.io/v1: 1 kB), and maxInstance the name of the reporting
 	// instance.
 	maxNote, maxInstance = 1024, 128
 	// actionOfPerson and actionOfAgent are the actions of this package's events.
@@ -47,8 +47,8 @@ func NewEvents(config *rest.Config, userAgent string, clock clock.PassiveClock) 
 	return &Events{client: client, instance: text.TruncateBytes(FieldOwner+"-"+host, maxInstance), clock: clock}, nil
 }
 
-// Write stores an event about an object, in its namespace. Each call creates an event: events are not aggregated,
-// because each is about another action.
+// Write stores an event about an object, in the object's namespace. Each call creates an event: events are not
+// aggregated, because each is about a different action.
 func (e *Events) Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error {
 	action := actionOfPerson
 	if strings.HasSuffix(reason, "ByAgent") {

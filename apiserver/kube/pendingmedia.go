@@ -18,19 +18,19 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// awaited selects the Media that await their files, including those without a phase.
+// awaited selects the Media that are waiting for their files, including those without a phase.
 var awaited = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.MediaUploaded)),
 	fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.MediaRejected)),
 	fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.MediaExpired)),
 )
 
-// PendingMedia watches the Media that await their files. It caches only names and sizes.
+// PendingMedia watches the Media that are waiting for their files. It caches only names and sizes.
 type PendingMedia struct {
 	reflectors reflectors
 
 	mu sync.Mutex
-	// sizes holds the sizes of the files, by namespace and name.
+	// sizes holds the file sizes, by namespace and name.
 	sizes   map[string]map[string]int64
 	sums    map[string]int64
 	changed map[string]struct{}
@@ -49,14 +49,14 @@ func NewPendingMedia(client rest.Interface, served configv1alpha1.Namespaces) *P
 	return p
 }
 
-// Run watches until the context ends.
+// Run watches until the context is done.
 func (p *PendingMedia) Run(ctx context.Context) { p.reflectors.run(ctx) }
 
 // Synced is closed after the initial list.
 func (p *PendingMedia) Synced() <-chan struct{} { return p.reflectors.synced }
 
-// Pending returns the number of files of a namespace that await their upload and their total bytes, and reports which
-// of the named Media are included.
+// Pending returns how many files in a namespace are waiting to be uploaded and their total size in bytes, and which of
+// the named Media are among them.
 func (p *PendingMedia) Pending(namespace string, names []string) (files, bytes int64, known []bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *PendingMedia) Pending(namespace string, names []string) (files, bytes i
 	return int64(len(of)), p.sums[namespace], known
 }
 
-// Changed returns the namespaces with changes since the last call.
+// Changed returns the namespaces that changed since the last call.
 func (p *PendingMedia) Changed() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (p *PendingMedia) upsert(m *v1alpha1.Media) {
 	p.changed[m.Namespace] = struct{}{}
 }
 
-// pendingStore receives the objects of a reflector, which has one namespace or all.
+// pendingStore receives a reflector's objects, from one namespace or from all.
 type pendingStore struct {
 	pending   *PendingMedia
 	namespace string
@@ -107,10 +107,10 @@ type pendingStore struct {
 
 var _ cache.ReflectorStore = &pendingStore{}
 
-// Add adds a Media that awaits its file.
+// Add adds a Media that is waiting for its file.
 func (s *pendingStore) Add(obj any) error { return s.Update(obj) }
 
-// Update updates a Media that still awaits its file.
+// Update updates a Media that is still waiting for its file.
 func (s *pendingStore) Update(obj any) error {
 	if m, ok := obj.(*v1alpha1.Media); ok {
 		s.pending.mu.Lock()
@@ -120,7 +120,7 @@ func (s *pendingStore) Update(obj any) error {
 	return nil
 }
 
-// Delete removes a Media that was deleted or no longer awaits its file.
+// Delete removes a Media that was deleted or is no longer waiting for its file.
 func (s *pendingStore) Delete(obj any) error {
 	m, ok := obj.(*v1alpha1.Media)
 	if !ok {
@@ -143,7 +143,7 @@ func (s *pendingStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace replaces the objects by a complete list.
+// Replace replaces the objects with a complete list.
 func (s *pendingStore) Replace(objs []any, _ string) error {
 	p := s.pending
 	p.mu.Lock()

@@ -29,7 +29,7 @@ type PostFeed struct {
 	subscribers *subscribers
 }
 
-// NewPostFeed returns a feed for index of the posts in the served namespaces.
+// NewPostFeed returns a feed of the posts in the served namespaces into index.
 func NewPostFeed(client rest.Interface, served configv1alpha1.Namespaces, index *postindex.Index,
 	summarise func(*v1alpha1.Post) postindex.Summary,
 ) *PostFeed {
@@ -44,15 +44,15 @@ func NewPostFeed(client rest.Interface, served configv1alpha1.Namespaces, index 
 	return f
 }
 
-// Run watches until the context ends. An interrupted watch resumes; if the Kubernetes API cannot resume it, it starts
-// with a list.
+// Run watches until the context is done. An interrupted watch resumes; if the Kubernetes API cannot resume it, it
+// starts over with a list.
 func (f *PostFeed) Run(ctx context.Context) { f.reflectors.run(ctx) }
 
-// Synced is closed after the index has the initial list of posts.
+// Synced is closed once the index has the initial list of posts.
 func (f *PostFeed) Synced() <-chan struct{} { return f.reflectors.synced }
 
-// Subscribe returns a channel that receives after the watch has reported a change of a post. Signals that are not
-// received are merged into one. stop ends the subscription. ok is false if there are maxSubscribers already.
+// Subscribe returns a channel that receives a signal after the watch has reported a change to a post. Signals that are
+// not received are merged into one. stop ends the subscription. ok is false if there are already maxSubscribers.
 func (f *PostFeed) Subscribe(namespace, name string) (changes <-chan struct{}, stop func(), ok bool) {
 	return f.subscribers.subscribe(postKey{namespace, name})
 }
@@ -63,12 +63,12 @@ type noWatchList struct{}
 // IsWatchListSemanticsUnSupported is the method that the reflector checks.
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
-// feedStore receives the posts of a reflector, which has one namespace or all.
+// feedStore receives a reflector's posts, from one namespace or from all.
 type feedStore struct {
 	feed      *PostFeed
 	namespace string
 	watch     *postindex.Watch
-	// listed is called after each list, when the index has all posts.
+	// listed is called after each list, once the index has all posts.
 	listed func()
 }
 
@@ -78,8 +78,8 @@ var (
 )
 
 // list reads a consistent list of the namespace's posts into the index, page by page. It returns an empty list with
-// that resourceVersion, because the reflector would collect all posts in memory. It ignores the options: only a list
-// without a resourceVersion is paged.
+// that resourceVersion, because the reflector would collect all posts in memory. It ignores the options, because only a
+// list without a resourceVersion is paged.
 func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	var relist *postindex.Relist
 	all := &v1alpha1.PostList{}
@@ -107,7 +107,7 @@ func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Obj
 	return all, nil
 }
 
-// addPage adds the posts of a page to the index.
+// addPage adds a page of posts to the index.
 func (f *PostFeed) addPage(relist *postindex.Relist, posts []v1alpha1.Post) error {
 	for i := range posts {
 		version, err := postindex.ParseVersion(posts[i].ResourceVersion)
@@ -146,7 +146,7 @@ func (s *feedStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace runs after a list, which the index already has. Changes during the gap of the watch are unknown, so that all
+// Replace runs after a list, which the index already has. What changed during the gap in the watch is unknown, so all
 // subscribers are signalled.
 func (s *feedStore) Replace([]any, string) error {
 	s.feed.subscribers.allChanged()
@@ -154,7 +154,7 @@ func (s *feedStore) Replace([]any, string) error {
 	return nil
 }
 
-// Bookmark records the progress of the watch.
+// Bookmark records the watch's progress.
 func (s *feedStore) Bookmark(resourceVersion string) error {
 	version, err := postindex.ParseVersion(resourceVersion)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// reflectors are the watches of a kind whose objects are not cached, one for each scope.
+// reflectors are the watches of a kind whose objects are not cached, one per scope.
 type reflectors struct {
 	all []*cache.Reflector
-	// synced is closed after the initial list of every scope.
+	// synced is closed after every scope's initial list.
 	synced chan struct{}
 }
 
@@ -39,8 +39,8 @@ func newReflectors(served configv1alpha1.Namespaces, newReflector func(namespace
 	return r
 }
 
-// whenDenied calls listed when the Kubernetes API refuses a list or a watch of a single namespace: it was deleted, or its Role, and must
-// not hold up the start of a process that serves others.
+// whenDenied calls listed when the Kubernetes API refuses a list or a watch of a single namespace. The namespace or its
+// Role was deleted, which must not hold up the start of a process that serves others.
 func whenDenied(namespace string, listed func(), source *cache.ListWatch) *cache.ListWatch {
 	if namespace == metav1.NamespaceAll {
 		return source
@@ -55,10 +55,10 @@ func whenDenied(namespace string, listed func(), source *cache.ListWatch) *cache
 	return source
 }
 
-// run watches until the context ends.
+// run watches until the context is done.
 func (r *reflectors) run(ctx context.Context) { runAll(ctx, r.all) }
 
-// runAll runs watches until the context ends.
+// runAll runs the watches until the context is done.
 func runAll[W interface{ RunWithContext(ctx context.Context) }](ctx context.Context, watches []W) {
 	var running sync.WaitGroup
 	for _, watch := range watches {

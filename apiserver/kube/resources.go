@@ -31,7 +31,8 @@ func NewPosts(client rest.Interface) Posts {
 	return Posts{kind[v1alpha1.Post, *v1alpha1.Post]{client, postsResource}}
 }
 
-// Create stores a post and returns it with its stored metadata. Changes of the spec by admission are not read back.
+// Create stores a post and returns it with its stored metadata. Changes that admission makes to the spec are not read
+// back.
 func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	ctx, span := tracing.Call(ctx, "store post")
 	defer span.End()
@@ -73,7 +74,8 @@ func (p Posts) Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alp
 	return p.update(ctx, before, after)
 }
 
-// Media reads and writes Media resources. They are not watched: few requests name one, and those need the latest state.
+// Media reads and writes Media resources. They are not watched, because few requests name one, and those need its
+// latest state.
 type Media struct {
 	writable[v1alpha1.Media, *v1alpha1.Media]
 }
@@ -83,13 +85,13 @@ func NewMedia(client rest.Interface) Media {
 	return Media{writable[v1alpha1.Media, *v1alpha1.Media]{kind[v1alpha1.Media, *v1alpha1.Media]{client, "media"}}}
 }
 
-// SetUploadDeadline records the expiry of an upload URL for the manager.
+// SetUploadDeadline records for the manager when an upload URL expires.
 func (m Media) SetUploadDeadline(ctx context.Context, namespace, name string, until time.Time) error {
 	_, err := m.annotate(ctx, namespace, name, v1alpha1.UploadUntilAnnotation, until.UTC().Format(time.RFC3339))
 	return err
 }
 
-// Usages reads and writes the usage of teams.
+// Usages reads and writes the teams' Usages.
 type Usages struct {
 	writable[v1alpha1.Usage, *v1alpha1.Usage]
 }

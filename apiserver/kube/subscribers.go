@@ -8,19 +8,19 @@ import (
 	"sync/atomic"
 )
 
-// maxSubscribers limits the subscriptions in this process. Each is an open page of a person, and costs about a hundred
-// bytes here.
+// maxSubscribers limits the subscriptions in this process. Each belongs to a page that a person has open, and costs
+// about a hundred bytes here.
 const maxSubscribers = 2000
 
 // postKey identifies a post.
 type postKey struct{ namespace, name string }
 
-// subscribers are signalled when a post may have changed. Without subscribers, a change costs one atomic read.
+// subscribers are signalled when a post may have changed. If there are none, a change costs one atomic read.
 type subscribers struct {
 	count atomic.Int64
 
 	mu sync.Mutex
-	// of holds the channels by post. A channel buffers one signal, so that sending never blocks, and several changes
+	// of holds the channels by post. A channel buffers one signal, so that sending never blocks and several changes
 	// before a receive are merged.
 	of map[postKey]map[chan struct{}]struct{}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
-// scopes returns the namespaces to watch separately: an installation for single namespaces has permissions in these
-// only. An installation for all namespaces has a single watch of the whole cluster.
+// scopes returns the namespaces to watch separately. An installation for selected namespaces has permissions only in
+// these; one for all namespaces has a single watch of the whole cluster.
 func scopes(served configv1alpha1.Namespaces) []string {
 	if len(served) == 0 {
 		return []string{metav1.NamespaceAll}
@@ -27,7 +27,7 @@ func scopes(served configv1alpha1.Namespaces) []string {
 	return slices.Compact(slices.Sorted(slices.Values(served)))
 }
 
-// watched caches all resources of one kind, without managed fields, and only with Herald's part of large metadata.
+// watched caches all resources of one kind, without managed fields and with only Herald's part of large metadata.
 // Cached objects are shared and must not be modified.
 type watched[T any, P object[T]] struct {
 	kind[T, P]
@@ -43,8 +43,8 @@ type informer struct {
 	namespace string
 }
 
-// isLost reports whether the Kubernetes API denies the watch of a single namespace: the namespace or its Role was deleted. The
-// cache is outdated then, and the other namespaces are served without it.
+// isLost reports whether the Kubernetes API refuses the watch of a single namespace, because the namespace or its Role
+// was deleted. Its cache is then outdated, and the other namespaces are served without it.
 func (i informer) isLost() bool { return i.namespace != metav1.NamespaceAll && i.denied.Load() }
 
 // hasSynced reports whether the cache is complete. A lost namespace does not delay the start.
@@ -64,7 +64,7 @@ func watch[T any, P object[T]](client rest.Interface, resource string, served co
 	return w
 }
 
-// RunWithContext watches until the context ends.
+// RunWithContext watches until the context is done.
 func (w watched[T, P]) RunWithContext(ctx context.Context) { runAll(ctx, w.informers) }
 
 // HasSynced reports whether the cache has the initial list.
@@ -84,8 +84,8 @@ func (w watched[T, P]) Handle(handler cache.ResourceEventHandler) {
 	}
 }
 
-// LastContact returns the last time at which the cache was known to be complete; zero before the first. Lost namespaces do
-// not count, since their cache is not read.
+// LastContact returns when the cache was last known to be complete, or zero if it never was. Lost namespaces do not
+// count, because their cache is not read.
 func (w watched[T, P]) LastContact() (oldest time.Time) {
 	for _, i := range w.present() {
 		if at := i.LastContact(); oldest.IsZero() || at.Before(oldest) {
@@ -103,7 +103,7 @@ func (w watched[T, P]) present() []informer {
 	return slices.DeleteFunc(slices.Clone(w.informers), informer.isLost)
 }
 
-// ByIndex returns the resources with an index value, in no order.
+// ByIndex returns the resources with the given index value, in no particular order.
 func (w watched[T, P]) ByIndex(index, value string) ([]any, error) {
 	present := w.present()
 	if len(present) == 1 {
@@ -120,13 +120,13 @@ func (w watched[T, P]) ByIndex(index, value string) ([]any, error) {
 	return all, nil
 }
 
-// by returns the resources with an index value, in no order.
+// by returns the resources with the given index value, in no particular order.
 func (w watched[T, P]) by(index, value string) []P {
 	found, _ := w.ByIndex(index, value) // the index exists
 	return typed[T, P](found)
 }
 
-// all returns every cached resource, in no order.
+// all returns every cached resource, in no particular order.
 func (w watched[T, P]) all() []P {
 	var all []P
 	for _, i := range w.present() {

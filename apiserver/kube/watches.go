@@ -21,24 +21,24 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// APIKeys watches the API keys of the served teams.
+// APIKeys watches the served teams' API keys.
 type APIKeys struct {
 	watched[v1alpha1.APIKey, *v1alpha1.APIKey]
 }
 
-// NewAPIKeys returns the watch of API keys with their indexers.
+// NewAPIKeys returns the watch of API keys, with the given indexers.
 func NewAPIKeys(client rest.Interface, served configv1alpha1.Namespaces, indexers cache.Indexers, clock clock.PassiveClock) *APIKeys {
 	indexers = maps.Clone(indexers)
 	indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
 	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", served, indexers, clock)}
 }
 
-// Count returns the number of keys of a namespace, from the cache.
+// Count returns the number of keys in a namespace, from the cache.
 func (k *APIKeys) Count(namespace string) int {
 	return len(k.by(cache.NamespaceIndex, namespace))
 }
 
-// List reads the keys of a namespace from the Kubernetes API, so that new ones are included.
+// List reads a namespace's keys from the Kubernetes API, so that new ones are included.
 func (k *APIKeys) List(ctx context.Context, namespace string) ([]v1alpha1.APIKey, error) {
 	var list v1alpha1.APIKeyList
 	err := k.client.Get().Namespace(namespace).Resource(k.resource).Do(ctx).Into(&list)
@@ -55,13 +55,13 @@ func (k *APIKeys) Update(ctx context.Context, before, after *v1alpha1.APIKey) (*
 	return k.update(ctx, before, after)
 }
 
-// Touch stores the time of a key's last use.
+// Touch stores when a key was last used.
 func (k *APIKeys) Touch(ctx context.Context, namespace, name string, at time.Time) error {
 	_, err := k.patch(ctx, namespace, name, map[string]any{"status": map[string]any{"lastUsedAt": v1alpha1.NewTime(at)}}, "status")
 	return err
 }
 
-// Grants watches the grants of agents in the served teams.
+// Grants watches agents' grants in the served teams.
 type Grants struct {
 	watched[v1alpha1.OAuthGrant, *v1alpha1.OAuthGrant]
 }
@@ -81,7 +81,7 @@ func (g *Grants) Live(ctx context.Context, namespace, name string) (*v1alpha1.OA
 	return g.kind.Get(ctx, namespace, name)
 }
 
-// List returns the cached grants of a namespace, in no order; "" means all namespaces.
+// List returns the cached grants in a namespace, in no particular order; "" means all namespaces.
 func (g *Grants) List(namespace string) []*v1alpha1.OAuthGrant {
 	if namespace != "" {
 		return g.by(cache.NamespaceIndex, namespace)
@@ -89,7 +89,7 @@ func (g *Grants) List(namespace string) []*v1alpha1.OAuthGrant {
 	return g.all()
 }
 
-// ListLive reads the grants of a namespace from the Kubernetes API, so that recent changes are included.
+// ListLive reads a namespace's grants from the Kubernetes API, so that recent changes are included.
 func (g *Grants) ListLive(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error) {
 	var list v1alpha1.OAuthGrantList
 	err := g.client.Get().Namespace(namespace).Resource(g.resource).Do(ctx).Into(&list)
@@ -106,19 +106,19 @@ func (g *Grants) Update(ctx context.Context, before, after *v1alpha1.OAuthGrant)
 	return g.update(ctx, before, after)
 }
 
-// UpdateStatus stores a status, with optimistic concurrency.
+// UpdateStatus stores a grant's status, with optimistic concurrency.
 func (g *Grants) UpdateStatus(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
 	return g.in(grant.Namespace).UpdateStatus(ctx, grant, metav1.UpdateOptions{FieldManager: FieldOwner})
 }
 
-// Delete deletes a grant if it is unchanged; otherwise the error is a conflict.
+// Delete deletes a grant if it is unchanged; otherwise it returns a conflict.
 func (g *Grants) Delete(ctx context.Context, of *v1alpha1.OAuthGrant) error {
 	return g.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &of.UID, ResourceVersion: &of.ResourceVersion},
 	})
 }
 
-// Touch stores the time of a grant's last use.
+// Touch stores when a grant was last used.
 func (g *Grants) Touch(ctx context.Context, namespace, name string, at time.Time) error {
 	_, err := g.patch(ctx, namespace, name, map[string]any{"status": map[string]any{"lastUsedAt": v1alpha1.NewTime(at)}}, "status")
 	return err
@@ -155,7 +155,7 @@ func (t *Teams) Owner(namespace string) (owner *v1alpha1.Team) {
 	return owner
 }
 
-// Connections watches the connections of the served teams.
+// Connections watches the served teams' connections.
 type Connections struct {
 	watched[v1alpha1.Connection, *v1alpha1.Connection]
 
@@ -182,7 +182,7 @@ func (c *Connections) Get(namespace, name string) *v1alpha1.Connection {
 	return c.cached(namespace, name)
 }
 
-// List returns the cached connections of a namespace, in no order.
+// List returns the cached connections in a namespace, in no particular order.
 func (c *Connections) List(namespace string) []*v1alpha1.Connection {
 	return c.by(cache.NamespaceIndex, namespace)
 }
@@ -192,8 +192,8 @@ func (c *Connections) Live(ctx context.Context, namespace, name string) (*v1alph
 	return c.kind.Get(ctx, namespace, name)
 }
 
-// RequestProbe requests a check of a connection from the manager, which copies the token to status.lastHandledProbe
-// afterwards. It returns the resourceVersion of the stored request.
+// RequestProbe asks the manager to check a connection. Afterwards the manager copies the token to
+// status.lastHandledProbe. RequestProbe returns the resourceVersion of the stored request.
 func (c *Connections) RequestProbe(ctx context.Context, namespace, name, token string) (uint64, error) {
 	connection, err := c.annotate(ctx, namespace, name, v1alpha1.ProbeAnnotation, token)
 	if err != nil {
@@ -207,7 +207,7 @@ func (c *Connections) Create(ctx context.Context, connection *v1alpha1.Connectio
 	return c.create(ctx, connection)
 }
 
-// Annotate sets annotations of the connection with this UID. Another object of the same name causes a conflict.
+// Annotate sets annotations on the connection with this UID. A different object with the same name causes a conflict.
 func (c *Connections) Annotate(ctx context.Context, of *v1alpha1.Connection, annotations map[string]string) error {
 	_, err := c.patch(ctx, of.Namespace, of.Name, map[string]any{"metadata": map[string]any{"uid": of.UID, "annotations": annotations}})
 	return err
@@ -221,9 +221,9 @@ func (c *Connections) UseSecret(ctx context.Context, of *v1alpha1.Connection, se
 	})
 }
 
-// DeleteFor deletes a connection for a person, if it is unchanged; otherwise the error is a conflict. Before, it
-// records the person, as the admission policies require, and the time, by which the manager distinguishes this deletion
-// from a later one.
+// DeleteFor deletes a connection on behalf of a person if it is unchanged; otherwise it returns a conflict. Before that
+// it records the person, as the admission policies require, and the time, by which the manager tells this deletion from
+// a later one.
 func (c *Connections) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string, now time.Time) error {
 	noted, err := c.patch(ctx, of.Namespace, of.Name, map[string]any{"metadata": map[string]any{
 		"uid": of.UID, "resourceVersion": of.ResourceVersion, "annotations": map[string]string{

@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Secrets reads and writes the Secrets of one namespace. The apiserver may only read the Secret of the web application
-// there.
+// Secrets reads and writes Secrets in one namespace. The only one there that the apiserver may read is the web
+// application's.
 type Secrets = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
 
 // NewSecrets returns a client for the Secrets of a namespace.
@@ -43,7 +43,7 @@ func NewReviews(config *rest.Config, userAgent string) (*Reviews, error) {
 		func() *authorizationv1.SubjectAccessReview { return &authorizationv1.SubjectAccessReview{} }), nil
 }
 
-// List returns the teams that own their namespaces, in no order.
+// List returns the teams that own their namespaces, in no particular order.
 func (t *Teams) List() []*v1alpha1.Team {
 	return slices.DeleteFunc(t.all(), func(team *v1alpha1.Team) bool { return t.Owner(team.Spec.Namespace) != team })
 }

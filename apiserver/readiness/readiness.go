@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readiness determines whether a connection can be posted to now: from a recent check, or by requesting one
-// from the manager and waiting for its result. The apiserver itself has no tokens and calls no platform.
+// Package readiness determines whether a connection can be posted to now: from a recent check, or by asking the manager
+// for one and waiting for its result. The apiserver itself has no tokens and calls no platform.
 package readiness
 
 import (
@@ -21,20 +21,21 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// answerWithin is the timeout of a check by the manager.
+// answerWithin is how long the manager has for a check.
 const answerWithin = 5 * time.Second
 
 // Prober reads connections and requests their checks.
 type Prober interface {
 	// Get returns a connection from the cache, or nil.
 	Get(namespace, name string) *v1alpha1.Connection
-	// Changed returns a channel that is closed at the next change of any connection.
+	// Changed returns a channel that is closed when any connection next changes.
 	Changed() <-chan struct{}
 	// RequestProbe stores a request for a check and returns its resourceVersion.
 	RequestProbe(ctx context.Context, namespace, name, token string) (uint64, error)
 }
 
-// Checker checks connections. It is safe for concurrent use; concurrent checks of a connection share one request.
+// Checker checks connections. It is safe for concurrent use; concurrent checks of the same connection share one
+// request.
 type Checker struct {
 	connections Prober
 	clock       clock.PassiveClock
@@ -47,8 +48,8 @@ func NewChecker(connections Prober, clock clock.PassiveClock, log *slog.Logger) 
 	return &Checker{connections: connections, clock: clock, log: log}
 }
 
-// Check reports whether a connection can be posted to. It may take five seconds; if the context ends earlier, the state
-// is Unavailable.
+// Check reports whether a connection can be posted to. It may take five seconds. If the context is done earlier, the
+// state is Unavailable.
 func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Result {
 	if connection.Spec.Disabled {
 		return Result{State: Reconnect, Message: "it is disabled"}
@@ -101,12 +102,11 @@ func (c *Checker) probe(ctx context.Context, namespace, name string) Result {
 // goodFor is how long a successful check is valid.
 const goodFor = time.Minute
 
-// State is the readiness of a connection.
+// State is a connection's readiness.
 type State int
 
-// States of a connection.
 const (
-	// Unavailable means that the state is unknown at the moment.
+	// Unavailable means that the state is currently unknown.
 	Unavailable State = iota
 	// Ready means that the connection can be posted to.
 	Ready
@@ -120,15 +120,15 @@ func (v State) String() string { return [...]string{"unavailable", "ready", "rec
 // Result is the result of a check.
 type Result struct {
 	State State
-	// Message is the reason, for people; it may be empty.
+	// Message is the reason, written for people; may be empty.
 	Message string
 }
 
-// noAnswer is the result if the manager does not answer in time.
+// noAnswer is the result if the manager does not respond in time.
 var noAnswer = Result{Message: "its platform has not answered yet"}
 
-// fresh reports whether the connection's present state has a recent successful check. A failed check never counts: the
-// problem may have been fixed since.
+// fresh reports whether a recent check of the connection's current state succeeded. A failed check never counts,
+// because the problem may have been fixed since.
 func fresh(connection *v1alpha1.Connection, now time.Time) bool {
 	status := &connection.Status
 	return status.LastProbedAt != nil &&
@@ -137,7 +137,7 @@ func fresh(connection *v1alpha1.Connection, now time.Time) bool {
 		meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
 }
 
-// Last returns the result of the last check of a connection, regardless of its age. It requests no check.
+// Last returns the result of a connection's last check, regardless of its age. It requests no check.
 func Last(connection *v1alpha1.Connection) Result { return resultOf(connection) }
 
 // resultOf returns the result in the Ready condition.
@@ -160,8 +160,8 @@ func resultOf(connection *v1alpha1.Connection) Result {
 }
 
 // probeDone reports whether the check with this token is done. The connection must be at least as new as the request,
-// which was stored with the version asked. If another replica has overwritten the request, the result of its check
-// counts: that check started after this one was requested.
+// which was stored with the version asked. If another replica has overwritten the request, the result of that replica's
+// check counts, because it started after this one was requested.
 func probeDone(connection *v1alpha1.Connection, token string, asked uint64) bool {
 	version, err := postindex.ParseVersion(connection.ResourceVersion)
 	handled := connection.Status.LastHandledProbe

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// networkBits is the prefix length that identifies an IPv6 client: a client has at least the 64 bits below it.
+// networkBits is the prefix length that identifies an IPv6 client, because a client has at least the 64 bits below it.
 const networkBits = 64
 
-// Address returns the rate limit key of a client: its IPv4 address or its 64-bit IPv6 network. Behind a proxy that is
-// not trusted, all clients share one.
+// Address returns a client's rate limit key: its IPv4 address or its IPv6 /64. Behind a proxy that is not trusted, all
+// clients share one.
 func Address(r *http.Request) string {
 	address := From(r.Context()).Client
 	if !address.IsValid() {
@@ -27,7 +27,7 @@ func Address(r *http.Request) string {
 	return visitor(address)
 }
 
-// visitor returns the key of an address.
+// visitor returns an address's rate limit key.
 func visitor(address netip.Addr) string {
 	if address.Is4() {
 		return address.String()
@@ -36,7 +36,7 @@ func visitor(address netip.Addr) string {
 	return network.String()
 }
 
-// Peer returns the connection limit key of an address; "" for a proxy, which has connections of many clients.
+// Peer returns an address's connection limit key, or "" for a proxy, which has connections for many clients.
 func (p Proxies) Peer(from net.Addr) string {
 	address := parse(from.String())
 	switch {
@@ -48,8 +48,8 @@ func (p Proxies) Peer(from net.Addr) string {
 	return visitor(address)
 }
 
-// Remote returns the source of a request for the log: the client's address according to the trusted proxies, or else
-// the connection's address with its port.
+// Remote returns where a request came from, for the log: the client's address according to the trusted proxies, or the
+// connection's address and port.
 func Remote(r *http.Request) string {
 	if client := From(r.Context()).Client; client.IsValid() && client != parse(r.RemoteAddr) {
 		return client.String()
@@ -60,9 +60,9 @@ func Remote(r *http.Request) string {
 // Proxies are the networks of the trusted proxies in front of this server. Only they may set the client address.
 type Proxies []netip.Prefix
 
-// Client returns the client address of a request: the connection's address or, for a connection from a proxy, the last
-// address of X-Forwarded-For that is not a proxy. Each proxy appends the address of its peer, so that entries from the
-// client itself precede its address and are never read. The header Forwarded (RFC 7239) is ignored: a proxy that does
+// Client returns a request's client address: the connection's address or, for a connection from a proxy, the last
+// address in X-Forwarded-For that is not a proxy. Each proxy appends its peer's address, so entries from the client
+// itself precede its address and are never read. The Forwarded header (RFC 7239) is ignored, because a proxy that does
 // not support it passes on the client's value. The address is zero if the connection has none.
 func (p Proxies) Client(r *http.Request) netip.Addr {
 	address := parse(r.RemoteAddr)

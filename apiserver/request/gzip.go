@@ -26,14 +26,14 @@ func AcceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// Fixed is a constant response, compressed once.
+// Fixed is a constant response that is compressed only once.
 type Fixed struct {
 	plain []byte
 	// compacted is the compressed body; nil if it is not smaller.
 	compacted []byte
 }
 
-// NewFixed returns the response with a body.
+// NewFixed returns a response with the given body.
 func NewFixed(body []byte) Fixed {
 	f := Fixed{plain: body}
 	var out bytes.Buffer

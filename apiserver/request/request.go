@@ -11,24 +11,24 @@ import (
 	"strings"
 )
 
-// Info is the data about one request. Only the goroutine that serves the request may use it.
+// Info is data about one request. Only the goroutine that serves the request may use it.
 type Info struct {
 	// ID is the request's X-Request-Id.
 	ID string
-	// Operation is the operationId of the API, or "".
+	// Operation is the API's operationId, or "".
 	Operation string
-	// Namespace and Key identify the caller; empty before authentication.
+	// Namespace and Key identify the caller; empty until the caller is authenticated.
 	Namespace string
 	Key       string
-	// Client is the address of the client, according to the trusted proxies; zero if unknown.
+	// Client is the client's address according to the trusted proxies; zero if unknown.
 	Client netip.Addr
-	// Header is the header of the response.
+	// Header is the response header.
 	Header http.Header
-	// Authenticated is true after the client has presented a valid key, token or session. MarkAuthenticated sets it.
+	// Authenticated is true once the client has presented a valid key, token or session. MarkAuthenticated sets it.
 	Authenticated bool
-	// Vouch, which may be nil, is called by MarkAuthenticated.
+	// Vouch is called by MarkAuthenticated; may be nil.
 	Vouch func()
-	// Err is the cause of an internal error, for the log only.
+	// Err is the cause of an internal error, only for the log.
 	Err error
 }
 
@@ -46,7 +46,7 @@ func With(ctx context.Context, info *Info) context.Context {
 	return context.WithValue(ctx, infoKey{}, info)
 }
 
-// From returns the Info of a context, or a new one without effect.
+// From returns the Info in a context, or a new one that nobody reads.
 func From(ctx context.Context) *Info {
 	if info, ok := ctx.Value(infoKey{}).(*Info); ok {
 		return info
@@ -54,7 +54,7 @@ func From(ctx context.Context) *Info {
 	return &Info{Header: http.Header{}}
 }
 
-// Limits of client input in logs and responses, in bytes: enough to recognise it.
+// Limits for client input in logs and responses, in bytes: enough to recognise it.
 const (
 	maxShown  = 256
 	maxMethod = 16
@@ -63,7 +63,7 @@ const (
 // Short truncates client input, such as a path.
 func Short(text string) string { return cut(text, maxShown) }
 
-// Method returns the truncated method of a request, which a client may invent.
+// Method returns a request's method, truncated because a client may send anything.
 func Method(r *http.Request) string { return cut(r.Method, maxMethod) }
 
 func cut(text string, most int) string {

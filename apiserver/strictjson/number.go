@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxExponent limits exponents before additions. No body has as many digits.
+// maxExponent limits exponents before they are added. No body has that many digits.
 const maxExponent = 1 << 40
 
 // wholeOf parses a JSON number as an integer, in every notation of RFC 8259, section 6: 1000, 1000.0 and 1e3 are equal,
-// and serializers of languages with one number type write any of them. A number beyond int64 becomes the nearest int64,
-// and fits is false. The cost depends on the digits only, not on the exponent.
+// and serializers in languages with a single number type write any of them. A number beyond int64 becomes the nearest
+// int64, and fits is false. The cost depends only on the digits, not on the exponent.
 func wholeOf(raw []byte) (n int64, whole, fits bool) {
 	text, negative := strings.CutPrefix(string(raw), "-")
 	mantissa, power := text, 0
@@ -60,8 +60,8 @@ func (v Value) Integer(least int64) int64 {
 	return 0
 }
 
-// Nearest returns an integer, in any notation, for a caller with its own bounds: a number beyond int64 becomes the
-// nearest int64.
+// Nearest returns an integer, in any notation, for callers that check the bounds themselves: a number beyond int64
+// becomes the nearest int64.
 func (v Value) Nearest() int64 {
 	raw, ok := v.read(number, "a whole number")
 	if !ok {

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package strictjson parses JSON objects from untrusted clients. It rejects input that two parsers could interpret
-// differently (RFC 7493): duplicate names in an object, invalid UTF-8, unpaired surrogates; and the NUL character,
-// which cannot be stored. Its limits apply during parsing, so that the memory for a document is at most a few times its
-// size.
+// differently (RFC 7493): duplicate names in an object, invalid UTF-8, and unpaired surrogates. It also rejects the NUL
+// character, which cannot be stored. Its limits apply during parsing, so that a document takes at most a few times its
+// size in memory.
 //
 // Parse parses a document in one pass. The methods of Value then convert it to the expected types and collect problems,
-// with paths. All errors and problems are worded for the client. The package is independent of HTTP.
+// with their paths. All errors and problems are worded for the client. The package is independent of HTTP.
 package strictjson
 
 import (
@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// MaxDepth limits the levels of objects and arrays in a document. The deepest value of the API, a media id of a card,
-	// is at level four; ignored values may be deeper.
+	// MaxDepth limits how deeply objects and arrays in a document are nested. The API's deepest value, a media id on a
+	// card, is at level four; ignored values may be deeper.
 	MaxDepth = 64
-	// MaxValues limits the values of a document, including objects and arrays. The largest post of the API, a tree of 100
-	// cards with 100 media ids each to 100 targets, has 10,506.
+	// MaxValues limits the number of values in a document, including objects and arrays. The API's largest post, a tree
+	// of 100 cards with 100 media ids each to 100 targets, has 10,506.
 	MaxValues = 1 << 14
-	// MaxNames limits the members of an object: few enough to compare each name with all previous ones without a map. The
-	// API has at most ten.
+	// MaxNames limits the members of an object. It is low enough to compare each name with all previous ones without a
+	// map. The API's objects have at most ten.
 	MaxNames = 256
-	// firstNodes is the initial capacity in nodes; a usual post has about ten.
+	// firstNodes is the initial capacity in nodes; a typical post has about ten.
 	firstNodes = 16
-	// ShownProblems limits the formatted problems of a document, to the number that a response shows (bridge.JoinFirst).
-	// Further ones are only counted: otherwise the messages for a document of MaxValues invalid values would be larger
-	// than the document.
+	// ShownProblems limits how many of a document's problems are formatted, to the number that a response shows
+	// (bridge.JoinFirst). Further ones are only counted. Otherwise the messages for a document of MaxValues invalid
+	// values would be larger than the document.
 	ShownProblems = 20
 )
 
@@ -49,15 +49,15 @@ const (
 	null
 )
 
-// node is one value. Nodes are stored in the order of their start, so that the first member of an object or array
+// node is one value. Nodes are stored in the order in which they start, so that an object's or array's first member
 // directly follows it.
 type node struct {
 	kind kind
-	// used is set when a reader requests the value by its name, entered when it requests a member of it.
+	// used is set when a reader requests the value by its name, and entered when it requests one of its members.
 	used, entered bool
-	// name is the decoded name of the value in its object.
+	// name is the value's decoded name in its object.
 	name []byte
-	// text is the decoded string, or the source text of another scalar.
+	// text is the decoded string, or the source text of any other scalar.
 	text []byte
 	// parent is the index of the enclosing object or array, -1 for the root; next is the index of the first node after the
 	// value and its content.
@@ -107,7 +107,7 @@ func Parse(body []byte) (Value, error) {
 	return Value{doc: &p.document}, nil
 }
 
-// invalidUTF8 returns the position of the first invalid byte, counted from 1; -1 if there is none.
+// invalidUTF8 returns the position of the first invalid byte, counted from 1, or -1 if there is none.
 func invalidUTF8(body []byte) int {
 	if utf8.Valid(body) {
 		return -1
@@ -122,7 +122,7 @@ func invalidUTF8(body []byte) int {
 	}
 }
 
-// syntaxError returns the syntax error of a body, in the words of encoding/json.
+// syntaxError returns a body's syntax error, in encoding/json's words.
 func syntaxError(body []byte) error {
 	var value json.RawMessage
 	err := json.NewDecoder(bytes.NewReader(body)).Decode(&value)
@@ -142,7 +142,7 @@ func (p *parser) more() bool {
 	return false
 }
 
-// consume skips white space and consumes the byte c, if it is next.
+// consume skips white space and consumes the byte c if it is next.
 func (p *parser) consume(c byte) bool { return p.more() && p.skip(c) }
 
 // value parses one value, at level depth.
@@ -229,7 +229,7 @@ func (p *parser) object(i, depth int) error {
 	})
 }
 
-// repeats reports whether object i already has a member of this name.
+// repeats reports whether object i already has a member with this name.
 func (p *parser) repeats(i int, name []byte) bool {
 	for j := i + 1; j < len(p.nodes); j = p.nodes[j].next {
 		if bytes.Equal(p.nodes[j].name, name) {
@@ -278,7 +278,7 @@ func (p *parser) scalar(i int) error {
 	return nil
 }
 
-// skip consumes the byte c, if it is next.
+// skip consumes the byte c if it is next.
 func (p *parser) skip(c byte) bool {
 	if p.at == len(p.body) || p.body[p.at] != c {
 		return false

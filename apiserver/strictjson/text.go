@@ -14,8 +14,8 @@ import (
 // escapes maps the character after a backslash to the character that it represents. \u is handled separately.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// quoted parses a string up to its closing quote. It returns the source text between the quotes, and whether it has
-// escapes, which are then well-formed.
+// quoted parses a string up to its closing quote. It returns the source text between the quotes, and whether it
+// contains escapes, which are then well-formed.
 func (p *parser) quoted() (raw []byte, escaped, ok bool) {
 	if !p.consume('"') {
 		return nil, false, false
@@ -44,7 +44,7 @@ func (p *parser) quoted() (raw []byte, escaped, ok bool) {
 }
 
 // unescape decodes a string with well-formed escapes. problem describes the first escape whose character cannot be
-// stored and published; "" if there is none.
+// stored and published, or is "" if there is none.
 func unescape(raw []byte) (decoded []byte, problem string) {
 	decoded = make([]byte, 0, len(raw))
 	for {
@@ -75,7 +75,7 @@ func unescape(raw []byte) (decoded []byte, problem string) {
 	}
 }
 
-// codeUnit parses the escape at the start of a text, such as \u00e4; -1 if there is none.
+// codeUnit parses the escape at the start of a text, such as \u00e4. It returns -1 if there is none.
 func codeUnit(s []byte) rune {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return -1

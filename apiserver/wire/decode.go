@@ -13,20 +13,20 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// Limits of apiserver/openapi.
+// Limits from apiserver/openapi.
 const (
-	maxName    = 253 // characters of an id, the limit of Kubernetes
+	maxName    = 253 // characters in an id, the limit of Kubernetes
 	maxCaption = 1 << 16
 	maxTitle   = 4096
-	maxFile    = 1024 // characters of a file name
-	maxImages  = 35   // of an image post; the strictest target may allow fewer
-	maxItems   = 100  // targets, cards, and media of a card
+	maxFile    = 1024 // characters in a file name
+	maxImages  = 35   // in an image post; the strictest target may allow fewer
+	maxItems   = 100  // targets, cards, and media on a card
 	// maxSecond is the largest offset in a video, in seconds, whose milliseconds fit in an int32.
 	maxSecond = math.MaxInt32 / 1000
 )
 
-// CreatePost decodes the body of createPost. The error is a *bridge.Error; the parts that could be decoded are returned
-// with it.
+// CreatePost decodes the body of createPost. The error is a *bridge.Error; whatever could be decoded is returned with
+// it.
 func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	var out bridge.CreatePost
 	spec := &out.Spec
@@ -64,7 +64,7 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	return out, refused(body)
 }
 
-// refused returns the error of a body with problems, or nil.
+// refused returns the error for a body with problems, or nil if there are none.
 func refused(body strictjson.Value) error {
 	problems, more := body.Problems()
 	if len(problems) == 0 {
@@ -73,8 +73,8 @@ func refused(body strictjson.Value) error {
 	return &bridge.Error{Code: bridge.CodeValidation, Message: bridge.JoinFirst(problems, more)}
 }
 
-// CreateMediaUpload decodes the body of createMediaUploadUrl. The error is a *bridge.Error; the parts that could be
-// decoded are returned with it.
+// CreateMediaUpload decodes the body of createMediaUploadUrl. The error is a *bridge.Error; whatever could be decoded
+// is returned with it.
 func CreateMediaUpload(body strictjson.Value) (bridge.CreateMediaUpload, error) {
 	out := bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{
 		MimeType: strictjson.OneOf(body.Field("mime_type"),
@@ -103,7 +103,7 @@ func card(v strictjson.Value) v1alpha1.TreeCard {
 	}
 }
 
-// anyTarget decodes the fields of a target that every category has.
+// anyTarget decodes the target fields that every category has.
 func anyTarget(v strictjson.Value) v1alpha1.PostTarget {
 	if !v.Object() {
 		return v1alpha1.PostTarget{}
@@ -128,7 +128,7 @@ func accept(v strictjson.Value, names ...string) {
 	}
 }
 
-// treeTarget decodes the target of a tree, which rejects five fields of other targets with any value.
+// treeTarget decodes the target of a tree. It rejects five fields of other targets, whatever their value.
 func treeTarget(v strictjson.Value) v1alpha1.PostTarget {
 	if !v.Object() {
 		return v1alpha1.PostTarget{}
@@ -162,7 +162,7 @@ func postTarget(v strictjson.Value) v1alpha1.PostTarget {
 	return target
 }
 
-// tiktokFields are the fields for TikTok only.
+// tiktokFields are the fields that only TikTok has.
 var tiktokFields = []string{
 	"is_ai_generated", "tiktok_auto_add_music", "tiktok_draft", "tiktok_privacy_level",
 	"tiktok_allow_comment", "tiktok_allow_duet", "tiktok_allow_stitch",
@@ -181,7 +181,7 @@ func tiktokOptions(v strictjson.Value) *v1alpha1.TikTokOptions {
 }
 
 // combinations returns the problems of TikTok options that contradict each other or the category. The contract rejects
-// them for every platform, and some with any value.
+// them for every platform, and some whatever their value.
 func combinations(v strictjson.Value, category v1alpha1.Category, options *v1alpha1.TikTokOptions) []string {
 	if options == nil {
 		return nil

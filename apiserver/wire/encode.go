@@ -26,7 +26,7 @@ func AppendError(b []byte, code bridge.Code, message string) []byte {
 // AppendText appends a text as a JSON string, such as JSON within JSON.
 func AppendText(b, text []byte) []byte { return appendString(b, string(text)) }
 
-// AppendConnections appends the response of listConnections.
+// AppendConnections appends the response to listConnections.
 func AppendConnections(b []byte, connections []bridge.Connection) []byte {
 	b = append(b, `{"data":`...)
 	b = appendList(b, connections, func(b []byte, c *bridge.Connection) []byte {
@@ -40,7 +40,7 @@ func AppendConnections(b []byte, connections []bridge.Connection) []byte {
 	return append(b, '}')
 }
 
-// AppendMediaUpload appends the response of createMediaUploadUrl.
+// AppendMediaUpload appends the response to createMediaUploadUrl.
 func AppendMediaUpload(b []byte, upload *bridge.MediaUpload) []byte {
 	b = appendString(append(b, `{"data":{"media_id":`...), upload.ID)
 	b = appendString(append(b, `,"upload_url":`...), upload.UploadURL)
@@ -48,7 +48,7 @@ func AppendMediaUpload(b []byte, upload *bridge.MediaUpload) []byte {
 	return append(b, `}}`...)
 }
 
-// AppendPostPage appends the response of listPosts.
+// AppendPostPage appends the response to listPosts.
 func AppendPostPage(b []byte, page *bridge.PostPage) []byte {
 	b = append(b, `{"data":`...)
 	b = appendList(b, page.Posts, func(b []byte, s *postindex.Summary) []byte {
@@ -72,7 +72,7 @@ func AppendPostPage(b []byte, page *bridge.PostPage) []byte {
 	return append(b, `}}`...)
 }
 
-// AppendPost appends the response of createPost and getPost.
+// AppendPost appends the response to createPost and getPost.
 func AppendPost(b []byte, p *bridge.PostDetail) []byte {
 	b = appendString(append(b, `{"data":{"id":`...), p.ID)
 	b = appendString(append(b, `,"status":`...), p.Status)
@@ -109,7 +109,7 @@ func appendPlatformDetail(b []byte, p *bridge.PlatformDetail) []byte {
 	return append(b, '}')
 }
 
-// AppendCancelled appends the response of cancelPost.
+// AppendCancelled appends the response to cancelPost.
 func AppendCancelled(b []byte, id string) []byte {
 	b = appendString(append(b, `{"data":{"id":`...), id)
 	return append(b, `,"status":"cancelled"}}`...)
@@ -142,8 +142,8 @@ func appendStringOrNull(b []byte, s string) []byte {
 	return appendString(b, s)
 }
 
-// appendString appends a string with the minimum of escapes. Bytes that are not UTF-8, which an id in a path may have,
-// become U+FFFD.
+// appendString appends a string with as few escapes as possible. Bytes that are not UTF-8, which an id in a path may
+// contain, become U+FFFD.
 func appendString[S ~string](b []byte, of S) []byte {
 	s := string(of)
 	if !utf8.ValidString(s) {
