@@ -48,7 +48,7 @@ func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// localPath returns an address from a form if it has this path of our site; otherwise "".
+// localPath returns an address from a form if it has the given path on our site, and "" otherwise.
 func localPath(address, page string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Path != page {

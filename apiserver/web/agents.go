@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The rights to the grants of others. A person can always see and revoke their own.
+// Rights to other people's grants. People can always see and revoke their own.
 var (
 	seeGrants    = right{verbList, "oauthgrants"}
 	updateGrants = right{"update", "oauthgrants"}
@@ -118,7 +118,7 @@ func lastCall(v *visit, grant *v1alpha1.OAuthGrant) g.Node {
 	return g.Text("never")
 }
 
-// revokeAgent revokes one of the visitor's own agents, or any agent with the right to update grants.
+// revokeAgent revokes one of the visitor's own agents or, with the right to update grants, any agent.
 func (s *Site) revokeAgent(w http.ResponseWriter, v *visit) error {
 	may, err := s.allowed(v.Context(), v, updateGrants)
 	if err != nil {

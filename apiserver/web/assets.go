@@ -24,13 +24,13 @@ type asset struct {
 	body        request.Fixed
 }
 
-// assets maps the hashed names to the files, and the file names to their addresses.
+// assets maps hashed names to files, and file names to their paths.
 type assets struct {
 	byName map[string]asset
 	paths  map[string]string
 }
 
-// hashLength is the number of hex digits of the hash in a file's name: enough to distinguish versions.
+// hashLength is the number of hex digits of the hash in a file's name: enough to tell versions apart.
 const hashLength = 12
 
 func newAssets() assets {
@@ -52,7 +52,7 @@ func hashed(name string, data []byte) string {
 	return strings.TrimSuffix(name, extension) + "-" + hex.EncodeToString(sum[:])[:hashLength] + extension
 }
 
-// path returns the address of a file.
+// path returns a file's path.
 func (a assets) path(name string) string { return a.paths[name] }
 
 // ServeHTTP serves a file by its hashed name.

@@ -22,16 +22,16 @@ const (
 	dateForm  = "2006-01-02"
 )
 
-// perMonth limits the posts in a calendar: with more posts that can all be moved, the page exceeds 50 KB.
+// perMonth limits the posts in a calendar. With more posts that can all be moved, the page would exceed 50 KB.
 const perMonth = 300
 
-// perDay limits the posts shown in a day; the others are in a collapsed list.
+// perDay limits the posts shown per day; the others are in a collapsed list.
 const perDay = 5
 
-// calendar shows the posts of a month, by day in the viewer's time zone.
+// calendar shows a month's posts, by day in the viewer's time zone.
 func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 	f := filtersOf(v.URL.Query())
-	// Days are counted in UTC: in some time zones the clocks skip a midnight.
+	// Days are counted in UTC, because in some time zones the clocks skip a midnight.
 	month, err := time.Parse(monthForm, v.URL.Query().Get("month"))
 	if err != nil || month.Year() < 2000 || month.Year() > 2900 {
 		today := v.now.In(v.zone)
@@ -128,8 +128,8 @@ func (s *Site) day(v *visit, month, day time.Time, byDay map[string][]postindex.
 	)
 }
 
-// entry is a post on its day. A scheduled post can be dragged: the page's script submits the form with the day it was
-// dropped on.
+// entry is a post on its day. A scheduled post can be dragged: the page's script submits the form with the day on which
+// it was dropped.
 func (s *Site) entry(v *visit, p *postindex.Summary) g.Node {
 	moves := v.may.update && p.Status == v1alpha1.PhaseScheduled
 	at, stands := p.DisplayAt.In(v.zone), displayStatusOf(p)

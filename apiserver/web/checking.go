@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// storing is the maximum age of a new account without its Secret. The apiserver creates the Connection first, since it
-// owns the Secret, so the manager may check it in between.
+// storing is how long a new account may exist without its Secret. The apiserver creates the Connection first, because
+// it owns the Secret, so the manager may check it in between.
 const storing = 15 * time.Second
 
 // beingChecked reports whether the account's state is still unknown.
@@ -24,8 +24,8 @@ func beingChecked(c *v1alpha1.Connection, now time.Time) bool {
 	return ready == nil || ready.Reason == v1alpha1.ReasonCredentialsNotFound && now.Sub(c.CreationTimestamp.Time) < storing
 }
 
-// watch makes a list of accounts reload while one of them is being checked, so that a person who has just connected an
-// account sees the result.
+// watch makes a list of accounts reload while one of them is being checked, so that people who have just connected an
+// account see the result.
 func (s *Site) watch(v *visit, accounts []*v1alpha1.Connection) g.Node {
 	waits := slices.ContainsFunc(accounts, func(c *v1alpha1.Connection) bool { return !c.Spec.Disabled && beingChecked(c, v.now) })
 	return g.If(waits, g.Group{

@@ -26,7 +26,7 @@ var (
 	errTwice      = errors.New("this post names an account twice, which this form cannot show; edit it with kubectl")
 )
 
-// compose shows the page for a new post: empty, or prefilled from another post.
+// compose shows the page for a new post, either empty or prefilled from another post.
 func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 	form := &composer{writing: newWriting(v.zone), title: "New post", action: v.path("posts/new"), check: v.path("compose/check")}
 	query := v.URL.Query()
@@ -85,7 +85,7 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// wordFor returns the key of the confirmation after the form was submitted.
+// wordFor returns the key of the confirmation to show after the form was submitted.
 func wordFor(when string) string {
 	switch when {
 	case whenLater:
@@ -111,7 +111,7 @@ func (s *Site) readForm(w http.ResponseWriter, v *visit) (*writing, error) {
 	return written, nil
 }
 
-// changesParts adds or removes a part of a thread, if the form requests it.
+// changesParts adds or removes a part of a thread if the form asks for it.
 func (s *Site) changesParts(w http.ResponseWriter, v *visit, form *composer) bool {
 	switch v.PostForm.Get("do") {
 	case "add":
@@ -125,8 +125,8 @@ func (s *Site) changesParts(w http.ResponseWriter, v *visit, form *composer) boo
 	return true
 }
 
-// again shows the submitted form with its errors; for a repeated post it asks for confirmation. It returns errors that
-// the person cannot correct.
+// again shows the submitted form with its errors, and asks for confirmation if the post is a repeat. It returns errors
+// that the person cannot correct.
 func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error) error {
 	var (
 		known    *bridge.Error
@@ -147,8 +147,7 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	return nil
 }
 
-// platforms returns a lookup of an account's platform, which is visible to everyone who may see the posts that go
-// there.
+// platforms returns a lookup of an account's platform, which is visible to everyone who may see posts to that account.
 func (s *Site) platforms(v *visit) func(string) v1alpha1.Platform {
 	return func(name string) v1alpha1.Platform {
 		if account := s.Service.Connections.Get(v.namespace, name); account != nil {
@@ -190,7 +189,7 @@ func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer
 	return &composer{writing: written, title: title, action: at + "/edit", check: at + "/check", exists: true, scheduled: !post.Spec.Draft}
 }
 
-// twice reports whether two targets of a post have the same connection.
+// twice reports whether two of a post's targets have the same connection.
 func twice(spec *v1alpha1.PostSpec) bool {
 	seen := map[string]bool{}
 	for i := range spec.Targets {
@@ -246,10 +245,10 @@ func (s *Site) change(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// maxUploadRequest is the maximum size of a request for an upload address, in bytes.
+// maxUploadRequest is the maximum size of a request for an upload URL, in bytes.
 const maxUploadRequest = 16 << 10
 
-// upload registers a file and responds with its upload address.
+// upload registers a file and responds with its upload URL.
 func (s *Site) upload(w http.ResponseWriter, v *visit) error {
 	var in struct {
 		Name     string `json:"name"`

@@ -18,19 +18,20 @@ type composer struct {
 	*writing
 
 	title string
-	// action is the URL of the form, check the URL of the previews while the person writes.
+	// action is the form's URL, and check the URL of the previews shown while the person writes.
 	action, check string
-	// exists reports that the post exists, so that its kind cannot be changed.
+	// exists reports that the post already exists, so that its kind cannot be changed.
 	exists bool
 	// scheduled reports that the post is scheduled, so that it cannot become a draft again.
 	scheduled bool
-	// fresh reports that the form is empty: the browser restores text that it saved from an earlier attempt.
+	// fresh reports that the form is empty, in which case the browser restores text that it saved from an earlier
+	// attempt.
 	fresh bool
 	// omitted lists the parts that a duplicate cannot copy.
 	omitted []string
-	// notice is shown above the form. It is about the post that was just sent, or the one that is sent again.
+	// notice is shown above the form. It is about the post that was just sent, or the one that is being sent again.
 	notice g.Node
-	// problems are the reasons why the server rejected the post.
+	// problems are the reasons the server rejected the post.
 	problems []string
 }
 
@@ -39,7 +40,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
 	return view{title: c.title, place: placePosts, wide: true, uploads: true, content: []g.Node{
 		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
-			// Enter in a field activates the form's first button.
+			// Pressing Enter in a field activates the form's first button.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
 			hidden("key", c.key), hidden("version", c.version), hidden("zone", v.zone.String()), hidden("cards", strconv.Itoa(len(c.cards))),
 			h.Div(h.Class("write"),
@@ -90,7 +91,7 @@ func (s *Site) kindFields(c *composer) g.Node {
 		}))
 }
 
-// class marks fields that exist only for some kinds of posts. CSS shows the fields of the chosen kind.
+// class marks fields that exist only for some kinds of posts. CSS shows the fields for the chosen kind.
 func (c *composer) class(of string) g.Node {
 	if c.exists {
 		return h.Class(of + " chosen-" + string(c.category))
@@ -115,7 +116,7 @@ func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connect
 		})))
 }
 
-// targetFields are the fields of one account.
+// targetFields are the fields for one account.
 func (s *Site) targetFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	own, title := "own-"+a.Name, "title-"+a.Name
 	return g.Group{
@@ -150,7 +151,7 @@ func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
 	}
 }
 
-// tiktokFields are the TikTok-specific fields. They offer only the options of the account (TikTok's Content Sharing
+// tiktokFields are the TikTok-specific fields. They offer only the account's options (TikTok's Content Sharing
 // Guidelines).
 func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	may := a.Status.TikTok
@@ -225,7 +226,8 @@ func (v *visit) placeRule() string {
 	return "Platforms get pictures and videos without the place where they were taken."
 }
 
-// dropZone is a file field whose files the page's script uploads. It lists the files that are already uploaded.
+// dropZone is a file field whose files are uploaded by the page's script. It lists the files that have already been
+// uploaded.
 func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []string) g.Node {
 	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", name), h.Legend(g.Text(label)),
 		h.Label(h.Class("choose"),

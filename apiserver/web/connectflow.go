@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// visitor returns the session's person for package connect.
+// visitor returns the session's person, for package connect.
 func (s *Site) visitor(of session.Session) connect.Visitor {
 	return connect.Visitor{Session: of.ID, Person: of.Person.Name, May: func(ctx context.Context, namespace string, verb connect.Verb) error {
 		may, err := s.Access.May(ctx, of.Person, namespace, string(verb), "connections")
@@ -41,7 +41,7 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	}
 	http.SetCookie(w, started.Cookie)
 	// Browsers apply form-action to all redirects after a form, including the platform's redirects to further hosts,
-	// and these hosts are unknown. A page with a Refresh header is not a form.
+	// which are unknown. A page with a Refresh header is not a form.
 	to := started.Platform.Title()
 	w.Header().Set("Refresh", "0; url="+started.Address)
 	s.page(w, http.StatusOK, "On to "+to, paragraph("You choose the account there, and come back."),
@@ -87,7 +87,7 @@ func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
 	s.connected(w, r, of.Person, out, err)
 }
 
-// connected shows the result of a flow.
+// connected shows a flow's result.
 func (s *Site) connected(w http.ResponseWriter, r *http.Request, who access.Person, out connect.Outcome, err error) {
 	accounts := "/teams/" + out.Namespace + "/connections"
 	switch {

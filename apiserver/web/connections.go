@@ -19,10 +19,10 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// warnBefore is the lead time of the warning that an account has to be connected again.
+// warnBefore is how long in advance people are warned that an account has to be connected again.
 const warnBefore = 14 * 24 * time.Hour
 
-// accountState is the display form of an account's state.
+// accountState is how an account's state is displayed.
 type accountState struct {
 	tone        tone
 	label, text string
@@ -30,7 +30,7 @@ type accountState struct {
 	reconnect bool
 }
 
-// stateOf returns the display state of an account.
+// stateOf returns how an account's state is displayed.
 func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	switch by := c.Status.ReconnectBy; {
@@ -56,7 +56,7 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	}
 }
 
-// restricted returns why the platform blocks an account from publishing until its owner acts there; empty if it does
+// restricted returns why the platform blocks an account from publishing until its owner acts there, or "" if it does
 // not.
 func restricted(c *v1alpha1.Connection) string {
 	if refused := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionPublishingRefused); refused != nil && refused.Reason == v1alpha1.ReasonAccountRestricted {
@@ -65,7 +65,7 @@ func restricted(c *v1alpha1.Connection) string {
 	return ""
 }
 
-// accounts returns the team's accounts, sorted by platform and name; none if the person may not see them.
+// accounts returns the team's accounts, sorted by platform and name, or none if the person may not see them.
 func (s *Site) accounts(v *visit) []*v1alpha1.Connection {
 	if !v.may.seeAccounts {
 		return nil
@@ -77,7 +77,7 @@ func (s *Site) accounts(v *visit) []*v1alpha1.Connection {
 	return all
 }
 
-// connections shows the page of the accounts.
+// connections shows the accounts page.
 func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 	accounts := s.accounts(v)
 	view := view{title: "Accounts", place: placeAccounts}
@@ -96,7 +96,7 @@ func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// roomFor returns the text about the plan's used and total accounts. Disabled accounts do not count.
+// roomFor returns the text about how many of the plan's accounts are used. Disabled accounts do not count.
 func roomFor(limit int, accounts []*v1alpha1.Connection) string {
 	used := 0
 	for _, c := range accounts {
@@ -111,7 +111,7 @@ func roomFor(limit int, accounts []*v1alpha1.Connection) string {
 	return text + "."
 }
 
-// connectButtons are the buttons for the platforms that this installation has an app for.
+// connectButtons are the buttons for the platforms for which this installation has an app.
 func (s *Site) connectButtons(v *visit) g.Node {
 	offered := s.Connect.Available()
 	if len(offered) == 0 {
@@ -151,7 +151,7 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 	)
 }
 
-// handleOn returns the platform and username of an account, to distinguish accounts of the same name.
+// handleOn returns an account's platform and username, to tell accounts with the same name apart.
 func handleOn(c *v1alpha1.Connection) string {
 	if c.Status.Username == "" {
 		return c.Spec.Platform.Title()
@@ -165,7 +165,7 @@ var limitNames = map[string]string{
 	"appPostsPerDay": "Posts left for all accounts", "usage": "Calls left, percent", "appUsage": "Calls left for all accounts, percent",
 }
 
-// limit shows the remainder of a platform's limit.
+// limit shows what remains of a platform's limit.
 func (s *Site) limit(v *visit, l v1alpha1.RateLimit) g.Node {
 	left := strconv.Itoa(int(l.Remaining))
 	if l.Limit > 0 {

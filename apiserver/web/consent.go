@@ -18,10 +18,10 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// teamParameter is the query parameter of the consent page with the chosen team.
+// teamParameter is the consent page's query parameter for the chosen team.
 const teamParameter = "team"
 
-// levels are the scopes as offered to people: each includes those before it.
+// levels are the scopes as offered to people. Each includes those before it.
 var levels = []struct {
 	scope       bridge.Scope
 	label, text string
@@ -33,7 +33,7 @@ var levels = []struct {
 
 // authorize shows the consent page for an agent. It changes nothing.
 func (s *Site) authorize(w http.ResponseWriter, r *http.Request) {
-	// An agent that runs in a web page waits for the answer in the window that opened this one.
+	// An agent that runs in a web page waits for the response in the window that opened this one.
 	w.Header().Set("Cross-Origin-Opener-Policy", "unsafe-none")
 	of, ok := session.From(r.Context())
 	if !ok {
@@ -77,7 +77,7 @@ func (s *Site) chooseTeam(w http.ResponseWriter, asked *oauth.Request, teams []*
 		})))
 }
 
-// renderConsent shows the requesting agent, the scopes, and the destination of the answer.
+// renderConsent shows the requesting agent, the scopes, and where the response is sent.
 func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.Session, asked *oauth.Request, team *v1alpha1.Team, several bool) {
 	offered, err := s.Agents.Offer(r.Context(), asked, of.Person, team.Spec.Namespace)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 	}
 	again := r.URL.Query()
 	again.Del(teamParameter)
-	// Browsers apply form-action to the redirect after this form too.
+	// Browsers also apply form-action to the redirect after this form.
 	w.Header().Set("Content-Security-Policy", strings.Replace(s.policy, "form-action 'self'", "form-action 'self' "+oauth.FormAction(asked.Redirect), 1))
 	s.page(w, http.StatusOK, "Allow "+quoted(asked.Client.Shown())+"?",
 		requester(asked),

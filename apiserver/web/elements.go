@@ -89,7 +89,7 @@ func onTheWeb(address string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// outward returns the attributes of an external link. It replaces any scheme but http and https.
+// outward returns the attributes of an external link. It replaces any scheme except http and https.
 func outward(address string) g.Node {
 	if !onTheWeb(address) {
 		address = "#"
@@ -102,10 +102,9 @@ func elsewhere(address, label string) g.Node {
 	return h.A(h.Class("outward"), outward(address), g.Text(label), drawing("outward"), h.Span(h.Class("hidden"), g.Text(" (opens in a new tab)")))
 }
 
-// tone is the severity of a message; it selects the color.
+// tone is a message's severity, which selects its color.
 type tone string
 
-// The tones.
 const (
 	neutral tone = "info"
 	good    tone = "good"
@@ -118,7 +117,7 @@ func notice(of tone, content ...g.Node) g.Node {
 	return h.Div(h.Class("note "+string(of)), g.If(of == caution || of == bad, drawing("alert")), h.Div(g.Group(content)))
 }
 
-// empty is the placeholder of an empty list.
+// empty is the placeholder for an empty list.
 func empty(title, text string, actions ...g.Node) g.Node {
 	return h.Div(h.Class("empty"), h.H2(g.Text(title)), h.P(g.Text(text)), g.If(len(actions) > 0, h.P(h.Class("actions"), g.Group(actions))))
 }
@@ -134,7 +133,7 @@ func (v *visit) moment(at time.Time) g.Node {
 	return h.Time(h.DateTime(at.UTC().Format(time.RFC3339)), h.Title(at.In(v.zone).Format("Monday, 2 January 2006, 15:04:05 MST")), g.Text(at.In(v.zone).Format(momentForm)))
 }
 
-// about shows the distance to a time, in one unit.
+// about shows how far away a time is, in one unit.
 func (v *visit) about(at time.Time) g.Node {
 	return h.Time(h.DateTime(at.UTC().Format(time.RFC3339)), h.Title(at.In(v.zone).Format("Monday, 2 January 2006, 15:04:05 MST")), g.Text(distance(at.Sub(v.now))))
 }

@@ -3,7 +3,7 @@
 
 package web
 
-// abilities are the display texts of rights. Other rights are shown as Kubernetes names them.
+// abilities are the display texts of rights. Other rights are shown under their Kubernetes names.
 var abilities = map[right]string{
 	seePosts: "look at the posts", createPosts: "write posts", updatePosts: "change the posts", createMedia: "upload files",
 	seeConnections: "look at the accounts", createConnection: "connect accounts", patchConnection: "connect accounts again",
@@ -12,7 +12,7 @@ var abilities = map[right]string{
 	seeUsages: "look at what the team uses", seeGrants: "look at the agents", updateGrants: "revoke agents",
 }
 
-// inWords returns the display text of a right, such as "look at the API keys".
+// inWords returns a right's display text, such as "look at the API keys".
 func (r right) inWords() string {
 	if words, ok := abilities[r]; ok {
 		return words

@@ -16,12 +16,12 @@ import (
 	"github.com/herald-social/herald/apiserver/limits"
 )
 
-// maxForm is the maximum size of a form, in bytes: it has to hold the text of a post for each account.
+// maxForm is the maximum size of a form, in bytes. It has to hold a post's text for each account.
 const maxForm = 2 << 20
 
-// parseForm reads the form of a request into r.PostForm. Its memory counts against the caller's share until done is
-// called; done is never nil. A body of another type is not read, and gives an empty form. A form has at most maxForm
-// bytes and 10,000 fields (net/url). The bytes that were read are charged to the request even after an error.
+// parseForm reads a request's form into r.PostForm. Its memory counts against the caller's share until done is called;
+// done is never nil. A body of any other type is not read, and results in an empty form. A form may have maxForm bytes
+// and 10,000 fields (net/url). The bytes read are charged to the request even after an error.
 func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) (done func(), err error) {
 	r.PostForm = url.Values{}
 	r.Form = r.PostForm // otherwise net/http would read the body again
@@ -45,7 +45,7 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 }
 
 // personForm is parseForm for a form that belongs to no team. Such forms count against the person's own limit, which is
-// as high as a team's and is charged for the bytes that were read.
+// as high as a team's and is charged for the bytes read.
 func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who access.Person) (done func(), err error) {
 	own := shareOf(who)
 	if err := s.limitPerson(w, own, "you send too many forms at once"); err != nil {
@@ -59,7 +59,7 @@ func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who access.Per
 	return done, err
 }
 
-// limitPerson applies a person's own rate limit. Its error contains tooMuch and the time to wait.
+// limitPerson applies a person's own rate limit. Its error contains tooMuch and how long to wait.
 func (s *Site) limitPerson(w http.ResponseWriter, own, tooMuch string) error {
 	allowed, wait := s.Teams.Allow(own, http.Header{}) // pages do not show the remaining requests
 	if allowed {
@@ -70,11 +70,11 @@ func (s *Site) limitPerson(w http.ResponseWriter, own, tooMuch string) error {
 	return &bridge.Error{Code: bridge.CodeRateLimited, Message: tooMuch + "; try again in " + after + " seconds"}
 }
 
-// shareOf returns the rate limit key of a person's forms outside teams. No namespace can have such a name, so that a
-// person with the name of a team does not use up its limit.
+// shareOf returns the rate limit key for a person's forms outside teams. No namespace can have such a name, so a person
+// who has a team's name does not use up the team's limit.
 func shareOf(who access.Person) string { return "person\x00" + who.Name }
 
-// releaseForm releases the memory of the form.
+// releaseForm releases the form's memory.
 func (v *visit) releaseForm() {
 	if v.done != nil {
 		v.done()

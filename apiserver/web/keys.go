@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// keys shows the page of the API keys.
+// keys shows the API keys page.
 func (s *Site) keys(w http.ResponseWriter, v *visit) error {
 	return s.showKeys(w, v, http.StatusOK)
 }
@@ -50,7 +50,7 @@ func (s *Site) keyForm(v *visit) g.Node {
 		))
 }
 
-// keyStates are the labels and tones of the states of keys.
+// keyStates are the labels and tones of key states.
 var keyStates = map[bridge.KeyState]struct {
 	tone  tone
 	label string
@@ -80,9 +80,9 @@ func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 	)
 }
 
-// token is the line of one token in a key's card.
+// token is the line for one token on a key's card.
 func token(v *visit, t bridge.KeyToken) g.Node {
-	// A token from this request is younger than the request.
+	// A token created by this request is younger than the request.
 	made := t.CreatedAt
 	if !made.Before(v.now) {
 		made = v.now.Add(-time.Millisecond)
@@ -93,7 +93,7 @@ func token(v *visit, t bridge.KeyToken) g.Node {
 		g.If(t.Secret != "", g.Group{g.Text(", in the Secret "), h.Code(g.Text(t.Secret))}))
 }
 
-// describe returns the display name of a key.
+// describe returns a key's display name.
 func describe(k bridge.Key) string {
 	if k.Description != "" {
 		return k.Description

@@ -15,7 +15,7 @@ import (
 // place is a page's entry in the navigation.
 type place string
 
-// The entries of the navigation.
+// The navigation's entries.
 const (
 	placeOverview place = ""
 	placePosts    place = "posts"
@@ -28,13 +28,13 @@ const (
 	placeNone place = "none"
 )
 
-// view is a page of a team.
+// view is one of a team's pages.
 type view struct {
 	title string
-	// before is a prefix of the title in the browser's tab.
+	// before is a prefix for the title in the browser tab.
 	before string
 	place  place
-	// wide lets the content use the whole width, as the calendar does.
+	// wide lets the content use the full width, as the calendar does.
 	wide bool
 	// uploads adds the scripts for writing posts and uploading files.
 	uploads bool
@@ -63,10 +63,10 @@ func (s *Site) document(title string, body ...g.Node) g.Node {
 	))
 }
 
-// htmxConfig makes htmx comply with the Content-Security-Policy: it does not use eval or add inline styles.
+// htmxConfig makes htmx comply with the Content-Security-Policy: it neither uses eval nor adds inline styles.
 const htmxConfig = `{"allowEval":false,"includeIndicatorStyles":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0}`
 
-// render writes a page of a team.
+// render writes one of a team's pages.
 func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 	s.write(w, status, s.document(v.before+v.title+" · "+r.teamName(),
 		h.A(h.Class("skip"), h.Href("#content"), g.Text("Skip to the content")),
@@ -132,7 +132,7 @@ func (s *Site) teams(r *visit) g.Node {
 	)
 }
 
-// nameOf returns the display name of a team.
+// nameOf returns a team's display name.
 func nameOf(t *v1alpha1.Team) string {
 	if t.Spec.DisplayName != "" {
 		return t.Spec.DisplayName

@@ -15,18 +15,18 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// once marks the form of a new post for compose.js, which submits each form once: Back, a second tab or a second click
-// do not publish again. With autocomplete off, browsers do not fill in the form when a person navigates back to it
-// (HTML, "autocomplete"); the attribute data-keep preserves unsent text.
+// once marks the form for a new post for compose.js, which submits each form only once: Back, a second tab or a second
+// click do not publish again. With autocomplete off, browsers do not fill in the form when a person navigates back to
+// it (HTML, "autocomplete"); the data-keep attribute preserves unsent text.
 func once(v *visit) g.Node {
 	return g.Group{h.Data("once", v.namespace+" "+v.person.Name), h.AutoComplete("off")}
 }
 
-// aMoment is the maximum age of a post that was sent "a moment ago".
+// aMoment is how long ago a post may have been sent to count as "a moment ago".
 const aMoment = 10 * time.Minute
 
-// justSent shows the post that was sent from this form when a person navigates back to it; nil if id is not a post of
-// this person.
+// justSent shows the post that was sent from this form when a person navigates back to it. It returns nil if id is not
+// one of this person's posts.
 func (s *Site) justSent(v *visit, id string) g.Node {
 	if id == "" {
 		return nil
@@ -52,12 +52,12 @@ func (s *Site) justSent(v *visit, id string) g.Node {
 	))
 }
 
-// linkToSendAgain links to the form that sends a failed post to one account again.
+// linkToSendAgain links to the form that sends a post again to the one account where it failed.
 func (v *visit) linkToSendAgain(post *v1alpha1.Post, target int, platform v1alpha1.Platform) g.Node {
 	return h.P(link(v.path("posts/new")+"?from="+post.Name+"&target="+strconv.Itoa(target), "Send again to "+platform.Title(), "small"))
 }
 
-// sendAgain fills in the form with a post that failed on one account, for that account only.
+// sendAgain fills in the form with a post that failed on one account, for only that account.
 func (s *Site) sendAgain(v *visit, form *composer, id, target string) error {
 	number, err := strconv.Atoi(target)
 	if err != nil {

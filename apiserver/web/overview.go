@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// ahead is the time span of the overview's list of scheduled posts.
+	// ahead is how far ahead the overview lists scheduled posts.
 	ahead = 30 * 24 * time.Hour
-	// fewPosts is the number of posts of one kind that the overview shows.
+	// fewPosts is how many posts of each kind the overview shows.
 	fewPosts = 5
-	// maxNext limits the scheduled posts that the overview reads to find the next ones.
+	// maxNext limits how many scheduled posts the overview reads to find the next ones.
 	maxNext = 200
 )
 
@@ -64,7 +64,7 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// next returns the posts that are published next. If the span contains more than maxNext posts, the nearest may be
+// next returns the posts to be published next. If the span contains more than maxNext posts, the nearest may be
 // missing; next then halves the span until it gets all of them.
 func (s *Site) next(v *visit) ([]postindex.Summary, error) {
 	for span := ahead; ; span /= 2 {
@@ -90,7 +90,7 @@ func (s *Site) tiles(v *visit, counts *postindex.Counts) g.Node {
 		g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tile(phase, phases[phase], counts.Decided(phase)) }))
 }
 
-// few is a short list of posts; nothing if there are none.
+// few is a short list of posts, or nothing if there are none.
 func (s *Site) few(v *visit, title string, of []postindex.Summary, page, more string) g.Node {
 	return g.Iff(len(of) > 0, func() g.Node {
 		return h.Section(h.Header(h.Class("section"), h.H2(g.Text(title)), h.A(h.Href(v.path(page)), g.Text(more), h.Span(h.Class("hidden"), g.Text(": "+title)))),
@@ -118,7 +118,7 @@ func (s *Site) questions(v *visit, of *bridge.PostPage) g.Node {
 	return out
 }
 
-// inDoubt returns the platforms with an unknown outcome.
+// inDoubt returns the platforms on which a post's outcome is unknown.
 func inDoubt(p *postindex.Summary) string {
 	var names []string
 	for _, t := range p.Platforms {

@@ -12,22 +12,22 @@ import (
 	g "maragu.dev/gomponents"
 )
 
-// packing marks a response to a browser that accepts gzip, which makes a month of many posts thirty times smaller. The
-// length of a compressed response leaks information about its content (BREACH). That does not help an attacker here: no
-// page has a lasting secret next to text that another site can choose. Forms contain no token, and a token that is
-// shown once is the response to a POST, which no other site can send.
+// packing marks a response to a browser that accepts gzip, which makes a month with many posts thirty times smaller.
+// The length of a compressed response leaks information about its content (BREACH). That does not help an attacker
+// here: no page has a lasting secret next to text that another site can choose. Forms contain no token, and a token
+// that is shown once is in the response to a POST, which no other site can send.
 type packing struct{ http.ResponseWriter }
 
 // Unwrap gives http.ResponseController access to the connection.
 func (p packing) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// packers are reused, since each takes some hundred KiB.
+// packers are reused, because each takes a few hundred KiB.
 var packers = sync.Pool{New: func() any {
 	packer, _ := gzip.NewWriterLevel(io.Discard, gzip.DefaultCompression) // the level is valid
 	return packer
 }}
 
-// send renders a page into a response whose status is not written yet.
+// send renders a page into a response whose status has not been written yet.
 func send(w http.ResponseWriter, status int, page g.Node) error {
 	w.Header().Set("Vary", "Accept-Encoding")
 	if _, packed := w.(packing); !packed {

@@ -14,22 +14,22 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// maxPictures limits the file previews of a page, some 700 bytes each: a thread can contain 2,000 files, and go to
+// maxPictures limits the file previews on a page, about 700 bytes each: a thread can contain 2,000 files and go to
 // every account.
 const maxPictures = 300
 
-// pictures caches the previews of one page. Each file is looked up once, even if several accounts show it.
+// pictures caches one page's previews. Each file is looked up once, even if several accounts show it.
 type pictures struct {
-	// previews is the request's preview source; nil before its first use.
+	// previews is the request's preview source; nil until it is first used.
 	previews *bridge.Previews
 	made     map[string]g.Node
 	shown    int
 }
 
-// allFiles is for pages that show every file of a post, independent of the platforms' limits.
+// allFiles is for pages that show all of a post's files, whatever the platforms' limits.
 const allFiles = maxPictures
 
-// mostFiles returns the number of files that a platform shows in a post, or in a part of a thread.
+// mostFiles returns how many files a platform shows in a post or in a part of a thread.
 func (s *Site) mostFiles(p v1alpha1.Platform, part bool) int {
 	limits, _ := s.Service.Capabilities(p)
 	if part {
@@ -72,7 +72,7 @@ func (v *visit) thumb(s *Site, name string) g.Node {
 	return p.made[name]
 }
 
-// picture is a preview of a file, whose URL is valid for some minutes.
+// picture is a file's preview, whose URL is valid for a few minutes.
 func (v *visit) picture(of *bridge.Previews, name string) g.Node {
 	preview, err := of.Of(v.Context(), name)
 	switch {

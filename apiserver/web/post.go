@@ -38,7 +38,7 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// finished reports whether a post no longer changes without a person.
+// finished reports whether a post no longer changes unless a person acts.
 func finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
 	case v1alpha1.PhaseFailed:
@@ -53,7 +53,7 @@ func finished(post *v1alpha1.Post) bool {
 	}
 }
 
-// nameOfPost returns the display name of a post.
+// nameOfPost returns a post's display name.
 func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
 	title := posting.Title(post, func(i int) v1alpha1.Platform { return s.platformOf(v, post, i) })
 	if title == "" {
@@ -62,7 +62,7 @@ func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
 	return title
 }
 
-// platformOf returns the platform of a target; empty if its account never existed.
+// platformOf returns a target's platform, or "" if its account never existed.
 func (s *Site) platformOf(v *visit, post *v1alpha1.Post, i int) v1alpha1.Platform {
 	if target := posting.Target(post, i); target != nil && target.Platform != "" {
 		return target.Platform
@@ -70,7 +70,7 @@ func (s *Site) platformOf(v *visit, post *v1alpha1.Post, i int) v1alpha1.Platfor
 	return s.platforms(v)(post.Spec.Targets[i].ConnectionRef.Name)
 }
 
-// account returns a connection of the team; nil if there is none, or the person may not see accounts.
+// account returns one of the team's connections, or nil if there is none or the person may not see accounts.
 func (s *Site) account(v *visit, name string) *v1alpha1.Connection {
 	if !v.may.seeAccounts {
 		return nil
@@ -78,7 +78,7 @@ func (s *Site) account(v *visit, name string) *v1alpha1.Connection {
 	return s.Service.Connections.Get(v.namespace, name)
 }
 
-// called returns the display name of an account. People who may not see accounts get its object name.
+// called returns an account's display name. People who may not see accounts get its object name.
 func (v *visit) called(account *v1alpha1.Connection, name string) string {
 	if !v.may.seeAccounts {
 		return name
@@ -104,7 +104,7 @@ func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 	return out
 }
 
-// onTab returns the prefix of a post's title in the browser's tab.
+// onTab returns the prefix for a post's title in the browser tab.
 func onTab(summary *postindex.Summary) string {
 	if displayStatusOf(summary) == needsAnswer {
 		return needsAnswer.word + ": "
@@ -135,7 +135,7 @@ func fact(name string, value ...g.Node) g.Node {
 	return h.Div(h.Dt(g.Text(name)), h.Dd(g.Group(value)))
 }
 
-// when shows the scheduled or published time of a post.
+// when shows when a post is scheduled or was published.
 func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
 	switch at := post.Spec.ScheduledAt; {
 	case posting.PhaseOf(post) == v1alpha1.PhasePosted:
@@ -149,7 +149,7 @@ func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
 	}
 }
 
-// requestedTime shows that an agent's draft waits for a person, and when the agent wanted to publish it.
+// requestedTime shows that an agent's draft is waiting for a person, and when the agent wanted to publish it.
 func (s *Site) requestedTime(v *visit, post *v1alpha1.Post) g.Node {
 	at, now := requestedAt(post)
 	if at == nil && !now {
@@ -167,7 +167,7 @@ func (s *Site) requestedTime(v *visit, post *v1alpha1.Post) g.Node {
 		g.If(v.may.update, g.Text(". Edit it to publish it, or cancel it.")), g.If(!v.may.update, g.Text("."))))
 }
 
-// requestedAt returns when an agent wanted to publish a draft; now reports that it wanted to publish at once.
+// requestedAt returns when an agent wanted to publish a draft. now reports that it wanted to publish immediately.
 func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 	value := post.Annotations[v1alpha1.WantedAtAnnotation]
 	if !post.Spec.Draft || posting.Cancelled(post) || value == "" {
@@ -181,8 +181,8 @@ func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 }
 
 // author shows who created a post. An agent chooses its own name, which is marked as such, and may act for a person.
-// The annotations of a post that the apiserver did not create prove nothing: any user may have written them before the
-// admission policy was installed.
+// The annotations on a post that the apiserver did not create prove nothing, because any user may have written them
+// before the admission policy was installed.
 func author(post *v1alpha1.Post) g.Node {
 	by, agent := post.Annotations[v1alpha1.AuthorAnnotation], h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation]))
 	claims := " by "
@@ -239,7 +239,7 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Nod
 	)
 }
 
-// trouble shows why a target is not published yet, or why it failed.
+// trouble shows why a target has not been published yet, or why it failed.
 func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.PostPhase) g.Node {
 	status := posting.Target(post, i)
 	how := neutral
@@ -257,7 +257,7 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 	)
 }
 
-// avatar is the picture of an account, with the platform's chip.
+// avatar is an account's picture, with the platform's chip.
 func avatar(account *v1alpha1.Connection, platform v1alpha1.Platform) g.Node {
 	icon := ""
 	if account != nil {
@@ -270,7 +270,7 @@ func avatar(account *v1alpha1.Connection, platform v1alpha1.Platform) g.Node {
 	)
 }
 
-// nameOfAccount returns the display name of an account.
+// nameOfAccount returns an account's display name.
 func nameOfAccount(account *v1alpha1.Connection, name string) string {
 	switch {
 	case account == nil:
@@ -284,7 +284,7 @@ func nameOfAccount(account *v1alpha1.Connection, name string) string {
 	}
 }
 
-// content shows the texts and files of a post.
+// content shows a post's texts and files.
 func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	if tree := post.Spec.Tree; tree != nil {
 		return h.Ol(h.Class("cards"), g.Map(tree.Cards, func(card v1alpha1.TreeCard) g.Node {

@@ -17,10 +17,10 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// pageSize is the number of posts on a page of the list.
+// pageSize is the number of posts per page of the list.
 const pageSize = 25
 
-// listed are the phases that lists offer, in the order of a post's life.
+// listed are the phases that lists offer, in the order in which a post goes through them.
 var listed = []v1alpha1.PostPhase{
 	v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed,
 }
@@ -30,15 +30,14 @@ var platformOrder = []v1alpha1.Platform{
 	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram, v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
 }
 
-// filters are the filters of a list.
+// filters are a list's filters.
 type filters struct {
 	// status is a phase, or stateUndecided.
 	status   v1alpha1.PostPhase
 	platform v1alpha1.Platform
 }
 
-// states returns the phase and the undecided filter of the query. An undecided post is listed under stateUndecided
-// only.
+// states returns the query's phase and undecided filter. An undecided post is listed only under stateUndecided.
 func (f filters) states() (v1alpha1.PostPhase, postindex.UndecidedFilter) {
 	if f.status == "" {
 		return "", postindex.IncludeUndecided
@@ -49,7 +48,7 @@ func (f filters) states() (v1alpha1.PostPhase, postindex.UndecidedFilter) {
 	return f.status, postindex.ExcludeUndecided
 }
 
-// filtersOf parses the filters of an address. It ignores unknown values.
+// filtersOf parses the filters in an address. It ignores unknown values.
 func filtersOf(query url.Values) filters {
 	var f filters
 	if status := v1alpha1.PostPhase(query.Get("status")); status == stateUndecided || slices.Contains(listed, status) {
@@ -61,7 +60,7 @@ func filtersOf(query url.Values) filters {
 	return f
 }
 
-// query returns the query string of these filters, with additional parameters.
+// query returns these filters as a query string, with additional parameters.
 func (f filters) query(more ...string) string {
 	q := url.Values{}
 	if f.status != "" {
@@ -162,7 +161,7 @@ func (s *Site) list(v *visit, page bridge.PostPage, f filters) g.Node {
 	}
 }
 
-// nothingYet shows the first step for a team without posts.
+// nothingYet shows the first step to a team without posts.
 func (s *Site) nothingYet(v *visit) g.Node {
 	if v.may.seeAccounts && len(s.accounts(v)) == 0 {
 		return empty("Connect an account first", "A post goes to accounts of yours on X, Threads, Instagram, Facebook, TikTok or YouTube.",
@@ -188,7 +187,7 @@ var categories = map[v1alpha1.Category]string{
 	v1alpha1.CategoryText: "Text", v1alpha1.CategoryImage: "Images", v1alpha1.CategoryVideo: "Video", v1alpha1.CategoryTree: "Thread",
 }
 
-// titleOfPost returns the title of a post in lists.
+// titleOfPost returns a post's title in lists.
 func titleOfPost(p *postindex.Summary) string {
 	if p.Title == "" {
 		return "Without a caption"

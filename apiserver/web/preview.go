@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// check renders the preview of a post while it is being written: its look on each platform, the used length of its
-// text, and its problems. It uses the same rules as publishing.
+// check renders the preview of a post while it is being written: how it looks on each platform, how much of the text
+// length is used, and its problems. It uses the same rules as publishing.
 func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	if allowed, wait := s.checks.Allow(v.person.Name, http.Header{}); !allowed {
 		s.tooOften(w, v, wait)
@@ -32,7 +32,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	spec, err := written.spec(s.platforms(v))
 	var missing []string
 	if errors.Is(err, errNoTime) {
-		// A missing time is reported below the preview, not instead of it.
+		// A missing time is reported below the preview rather than replacing it.
 		written.when = whenNow
 		spec, err = written.spec(s.platforms(v))
 		missing = []string{sentence(errNoTime.Error())}
@@ -56,11 +56,11 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// checksPerMinute limits the checks of one person. The page sends fewer even while a person types without stopping: one
-// per 300 ms.
+// checksPerMinute limits one person's checks. The page sends fewer even if a person never stops typing: one per 300 ms.
 const checksPerMinute = 300
 
-// tooOften replaces a preview above the limit. The status is 200 for htmx, which does not show error responses.
+// tooOften replaces a preview when the limit is exceeded. The status is 200 for htmx, which does not show error
+// responses.
 func (s *Site) tooOften(w http.ResponseWriter, v *visit, wait time.Duration) {
 	status := http.StatusTooManyRequests
 	if v.Header.Get("HX-Request") != "" {
@@ -70,11 +70,11 @@ func (s *Site) tooOften(w http.ResponseWriter, v *visit, wait time.Duration) {
 	s.write(w, status, notice(caution, paragraph("The preview was asked for too often, and rests for a moment. What you wrote is still here: the preview comes back when you go on writing.")))
 }
 
-// stops shows the problems that concern the whole post rather than one account or part.
+// stops shows the problems that are about the whole post rather than one account or part.
 func stops(written *writing, spec *v1alpha1.PostSpec, missing []string, found *bridge.Check) g.Node {
 	problems := missing
 	for _, p := range slices.Concat(found.Problems, found.BeforePublishing) {
-		// Before an account is chosen, the missing choice is not reported.
+		// Until an account is chosen, the missing choice is not reported.
 		if p.Target == bridge.NoIndex && p.Card == bridge.NoIndex && len(spec.Targets) > 0 {
 			problems = append(problems, sentence(p.Message))
 		}
@@ -135,7 +135,7 @@ func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 		g.Text(strings.Join(texts, ", ")))
 }
 
-// mock shows the post in the style of its platform.
+// mock shows the post in its platform's style.
 func (s *Site) mock(v *visit, spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 	t, name := found.Targets[i], spec.Targets[i].ConnectionRef.Name
 	account := s.account(v, name)

@@ -18,8 +18,8 @@ import (
 const fieldRepeat = "repeat"
 
 // confirmRepeat asks for confirmation when a person repeats a recent post. They may have pressed Back, or have the form
-// open in a second tab. The fields are submitted to action unchanged, including the idempotency key, so that repeated
-// submissions publish one post.
+// open in a second tab. The fields are submitted to action unchanged, including the idempotency key, so that submitting
+// repeatedly publishes one post.
 func (s *Site) confirmRepeat(w http.ResponseWriter, v *visit, repeated *bridge.RepeatedError, action string) {
 	fields := g.Group{hidden(fieldRepeat, "yes")}
 	for _, name := range slices.Sorted(maps.Keys(v.PostForm)) {

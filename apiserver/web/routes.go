@@ -36,14 +36,14 @@ func (s *Site) routes() {
 	}
 }
 
-// page is a page of a team, with the rights that it requires.
+// page is one of a team's pages, with the rights that it requires.
 type page struct {
 	handle   handler
 	requires []right
 }
 
-// pages returns the pages of a team, by method and path. Connecting an account requires the right to create a
-// connection or to patch an existing one: package connect checks it once it knows which applies.
+// pages returns a team's pages, by method and path. Connecting an account requires the right to create a connection or
+// to patch an existing one: package connect checks it once it knows which applies.
 func (s *Site) pages() map[string]page {
 	of := func(handle handler, needs ...right) page { return page{handle, needs} }
 	return map[string]page{

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// The answers of the form about a target with an unknown outcome.
+// The form's answers about a target with an unknown outcome.
 const (
 	verdictCandidate = "candidate"
 	verdictPosted    = "posted"
@@ -89,7 +89,7 @@ func (s *Site) found(v *visit, post string, target int, entered string) (none br
 	return verdict, nil
 }
 
-// reader returns the parser for addresses and ids of a platform's posts; nil if this installation has none.
+// reader returns the parser for the addresses and ids of a platform's posts, or nil if this installation has none.
 func (s *Site) reader(p v1alpha1.Platform) platforms.PostParser {
 	if s.PostReader == nil {
 		return nil

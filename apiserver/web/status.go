@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// displayStatus is the displayed status of a post or of one of its targets: a text, and a CSS class.
+// displayStatus is how the status of a post or one of its targets is displayed: a text and a CSS class.
 type displayStatus struct{ class, word string }
 
 // Statuses without a phase of their own.
@@ -25,11 +25,11 @@ var (
 	waitsForAnAccount = displayStatus{"waiting", "Waiting for an account"}
 )
 
-// stateUndecided filters lists by undecided posts. It is not a phase.
+// stateUndecided makes lists show only undecided posts. It is not a phase.
 const stateUndecided v1alpha1.PostPhase = "undecided"
 
-// displayStatusOf returns the status of a post. It differs from the phase for undecided and partly posted posts, whose
-// phase is failed, and for posts that wait for an account, whose phase is processing.
+// displayStatusOf returns a post's status. It differs from the phase for undecided and partly posted posts, whose phase
+// is failed, and for posts waiting for an account, whose phase is processing.
 func displayStatusOf(p *postindex.Summary) displayStatus {
 	posted, waits := 0, false
 	for _, t := range p.Platforms {
@@ -54,7 +54,7 @@ func displayStatusOf(p *postindex.Summary) displayStatus {
 	}
 }
 
-// targetStatusOf returns the status of a target.
+// targetStatusOf returns a target's status.
 func targetStatusOf(t postindex.PlatformStatus, archived bool) displayStatus {
 	switch {
 	case t.Mark == v1alpha1.MarkUndecided && archived:
@@ -71,7 +71,7 @@ func targetStatusOf(t postindex.PlatformStatus, archived bool) displayStatus {
 // badge shows the status.
 func (s displayStatus) badge() g.Node { return h.Span(h.Class("badge is-"+s.class), g.Text(s.word)) }
 
-// signs are the symbols for a target's status on its platform's chip. A target that is still on its way has none.
+// signs are the symbols for a target's status on its platform's chip. A target that is still in progress has none.
 var signs = map[string]string{
 	string(v1alpha1.PhasePosted): "✓", string(v1alpha1.PhaseFailed): "✕", string(stateUndecided): "?", waitsForAnAccount.class: "!",
 }

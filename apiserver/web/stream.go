@@ -19,21 +19,22 @@ import (
 )
 
 const (
-	// maxStreams limits the concurrent streams: each holds a connection and a few KiB. maxOfOne limits the streams of
-	// one person.
+	// maxStreams limits concurrent streams: each holds a connection and a few KiB. maxOfOne limits one person's
+	// streams.
 	maxStreams = 1000
 	maxOfOne   = 20
-	// streamFor is the lifetime of a stream's connection. The page's script then reconnects, which distributes the
-	// pages over the current replicas.
+	// streamFor is how long a stream's connection lasts. The page's script then reconnects, which distributes the pages
+	// over the current replicas.
 	streamFor = 5 * time.Minute
 	// streamPause is the minimum time between two updates.
 	streamPause = 250 * time.Millisecond
-	// heartbeat is the interval of heartbeats: load balancers close connections that are silent for a minute.
+	// heartbeat is the interval between heartbeats, because load balancers close connections that are silent for a
+	// minute.
 	heartbeat = 20 * time.Second
-	// recheckInterval is the interval of the checks whether a person may still follow a post. The session check reads
-	// only the cache. The answer about the right is cached for five seconds (package access), for all pages of a person
-	// in a team. With this interval, a withdrawn right ends a stream within a second after that, and the Kubernetes API
-	// receives one review in five seconds for each person and team, independent of the number of pages.
+	// recheckInterval is how often a stream checks whether its person may still follow the post. The session check
+	// reads only the cache. The answer about the right is cached for five seconds (package access), for all of a
+	// person's pages in a team. With this interval, a withdrawn right ends a stream within a second after that, and the
+	// Kubernetes API receives one review every five seconds for each person and team, however many pages are open.
 	recheckInterval = time.Second
 	// readAgain is the polling interval of a page that is not allowed to stream.
 	readAgain = 30 * time.Second
@@ -52,7 +53,7 @@ var (
 	errOfOne   = errors.New("too many pages of one person follow posts")
 )
 
-// enter counts a new stream of a person. It returns errStreams or errOfOne if a limit is reached.
+// enter counts a person's new stream. It returns errStreams or errOfOne if a limit is reached.
 func (s *streams) enter(who string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +71,7 @@ func (s *streams) enter(who string) error {
 	return nil
 }
 
-// release removes a stream of a person from the count.
+// release removes a person's stream from the count.
 func (s *streams) release(who string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +82,7 @@ func (s *streams) release(who string) {
 	}
 }
 
-// events streams the changes of a post (HTML, "Server-sent events").
+// events streams a post's changes (HTML, "Server-sent events").
 func (s *Site) events(w http.ResponseWriter, v *visit) error {
 	id := v.PathValue("id")
 	out := &stream{w: w, control: http.NewResponseController(w), clock: s.Clock}
@@ -117,7 +118,7 @@ func (s *Site) events(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// glance sends the current state of a post, and the time of the next poll: for a person at the limit of streams.
+// glance sends a post's current state and when to poll again, for a person who has reached the limit on streams.
 func (s *Site) glance(v *visit, out *stream, id string) error {
 	out.setHeaders()
 	post, err := s.Service.ReadPost(v.Context(), v.caller, id)
@@ -130,8 +131,8 @@ func (s *Site) glance(v *visit, out *stream, id string) error {
 	return out.later()
 }
 
-// stays reports whether a person may continue to follow a post: neither the session nor the right to see posts has
-// ended.
+// stays reports whether a person may continue to follow a post: the session has not ended, and neither has the right to
+// see posts.
 func (s *Site) stays(v *visit) bool {
 	if !s.Sessions.IsValid(v.session) {
 		return false
@@ -140,8 +141,8 @@ func (s *Site) stays(v *visit) bool {
 	return may && err == nil // on an error the answer is no
 }
 
-// waitForChange waits until a post may have changed. It returns false if the page has disconnected, lost its
-// permission, or has to reconnect.
+// waitForChange waits until a post may have changed. It returns false if the page has disconnected, has lost its
+// permission, or must reconnect.
 func (s *Site) waitForChange(v *visit, out *stream, changes <-chan struct{}, end <-chan time.Time) bool {
 	pause := s.Clock.After(streamPause)
 	select {
@@ -178,9 +179,9 @@ func (s *Site) waitForChange(v *visit, out *stream, changes <-chan struct{}, end
 	}
 }
 
-// Events without a part of the page.
+// Events that do not carry part of the page.
 const (
-	// finishedEvent instructs the page not to reconnect.
+	// finishedEvent tells the page not to reconnect.
 	finishedEvent = "stop"
 	// laterEvent makes the page reconnect after a delay; its data is the delay in milliseconds.
 	laterEvent = "later"
@@ -217,7 +218,7 @@ func (o *stream) flush(data []byte) error {
 // lineBreaks normalizes the three kinds of line breaks.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// send sends an event with a part of the page.
+// send sends an event with part of the page.
 func (o *stream) send(node g.Node) error {
 	var piece strings.Builder
 	if err := node.Render(&piece); err != nil {

@@ -26,12 +26,12 @@ var subscriptions = map[v1alpha1.SubscriptionState]string{
 // plans are the display names of plans.
 var plans = map[v1alpha1.Plan]string{v1alpha1.PlanStarter: "Starter", v1alpha1.PlanUnlimited: "Unlimited"}
 
-// publishing are the display texts for the handling of agents' posts.
+// publishing are the display texts for what happens to agents' posts.
 var publishing = map[v1alpha1.AgentPublishing]string{
 	"": "Goes out like any other post", v1alpha1.AgentsMayPublish: "Goes out like any other post", v1alpha1.AgentsDraft: "Waits as a draft until a person publishes it",
 }
 
-// teamPage shows the plan of a team and its usage.
+// teamPage shows a team's plan and its usage.
 func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 	t, err := s.Service.ViewTeam(v.Context(), v.caller)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// trial shows a running trial, or why the team may not create anything.
+// trial shows a trial in progress, or why the team may not create anything.
 func (s *Site) trial(v *visit) g.Node {
 	if err := s.Service.RequireSubscription(v.caller); err != nil {
 		return notice(bad, paragraph(sentence(err.Error())))
@@ -87,7 +87,8 @@ func (s *Site) trial(v *visit) g.Node {
 	return notice(neutral, h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
 }
 
-// suspended shows on every page of a suspended team that nothing is published, and since when; nil otherwise.
+// suspended shows, on every page of a suspended team, that nothing is published and since when. It returns nil for
+// other teams.
 func (v *visit) suspended() g.Node {
 	if !v.team.Suspended() {
 		return nil
@@ -110,7 +111,7 @@ func used(what string, m bridge.Meter) g.Node {
 		h.Meter(h.Min("0"), h.Max(strconv.Itoa(m.Limit)), h.Value(strconv.Itoa(min(m.Used, m.Limit))), h.Aria("label", what)))
 }
 
-// budgetWords are the display names of the fields of a budget.
+// budgetWords are the display names of a budget's fields.
 var budgetWords = map[v1alpha1.BudgetItem]string{
 	v1alpha1.BudgetPosts: "Stored posts, finished and cancelled ones counted", v1alpha1.BudgetPostBytes: "Their size",
 	v1alpha1.BudgetUnfinishedPosts: "Drafts, and posts that are scheduled or being delivered",
@@ -118,7 +119,7 @@ var budgetWords = map[v1alpha1.BudgetItem]string{
 	v1alpha1.BudgetKeys: "API keys, revoked and expired ones counted",
 }
 
-// budgeted shows a field of a budget and its use. A limit of zero is a limit.
+// budgeted shows one of a budget's fields and how much of it is used. A limit of zero is a limit.
 func budgeted(u v1alpha1.BudgetUse) g.Node {
 	what, amount := budgetWords[u.Item], func(n int64) string { return strconv.FormatInt(n, 10) }
 	if u.Item == v1alpha1.BudgetPostBytes || u.Item == v1alpha1.BudgetPendingFileBytes {

@@ -16,17 +16,17 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// coming is the tone of a step in the future.
+// coming is the tone of a future step.
 const coming tone = "next"
 
-// step is an event in the life of a post, past or future.
+// step is an event in a post's life, past or future.
 type step struct {
 	at   time.Time
 	tone tone
 	what string
 }
 
-// timeline shows the history of a post, according to its status.
+// timeline shows a post's history, according to its status.
 func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
 	steps := []step{{posting.Created(post), neutral, "Created"}}
 	for i := range post.Spec.Targets {
@@ -43,8 +43,8 @@ func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
 	}))
 }
 
-// inOrder makes the times of one target's steps ascending. A platform's clock may be behind, or count whole seconds, so
-// that a post seems to be published before it was sent.
+// inOrder makes the times of one target's steps ascending. A platform's clock may be slow, or count only whole seconds,
+// so that a post seems to be published before it was sent.
 func inOrder(steps []step) []step {
 	for i := 1; i < len(steps); i++ {
 		if steps[i].at.Before(steps[i-1].at) {

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// verdict is the form for a person's resolution of an undecided target.
+// verdict is the form with which a person resolves an undecided target.
 func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
 		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
@@ -35,8 +35,8 @@ func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	)
 }
 
-// inPlainWords removes the parts of a problem that are for users of kubectl: the number of the target, and the syntax
-// of the annotation.
+// inPlainWords removes the parts of a problem that are for kubectl users: the target's number, and the annotation's
+// syntax.
 func inPlainWords(problem string) string {
 	return notation.ReplaceAllString(problem, "")
 }
@@ -56,7 +56,7 @@ func (a *verdictForm) form(verdict, confirm string, content ...g.Node) g.Node {
 	return form(a.v.path("posts/"+a.post.Name+"/settle"), confirm, hidden("target", strconv.Itoa(a.target)), hidden("verdict", verdict), g.Group(content))
 }
 
-// candidates shows the account's posts that may be the result of the target.
+// candidates shows the account's posts that may be the target's result.
 func (a *verdictForm) candidates(found []v1alpha1.Candidate) g.Node {
 	again := a.form(verdictRelist, "", submit("Look again", "small"))
 	if a.post.Annotations[v1alpha1.ListCandidatesAnnotation] != "" {
@@ -87,7 +87,7 @@ func (a *verdictForm) candidate(c v1alpha1.Candidate) g.Node {
 	)
 }
 
-// byName is the form for the address of the post.
+// byName is the form for the post's address.
 func (a *verdictForm) byName() g.Node {
 	id := "found-" + strconv.Itoa(a.target)
 	help := "the platform's own id of the post"
@@ -102,8 +102,8 @@ func (a *verdictForm) byName() g.Node {
 	}
 }
 
-// unnamed is the form for a published post without a known address. It is not offered if parts of the thread follow:
-// the next part replies to this one, and needs its id.
+// unnamed is the form for a published post whose address is not known. It is not offered if further parts of the thread
+// follow, because the next part replies to this one and needs its id.
 func (a *verdictForm) unnamed(partsFollow bool) g.Node {
 	if partsFollow {
 		return h.P(h.Class("soft"), g.Text("The next part of the thread replies to this one, so Herald needs its address to go on."))

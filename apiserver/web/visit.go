@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// visit is a signed-in person's request for a team.
+// visit is a signed-in person's request about a team.
 type visit struct {
 	*http.Request
 
@@ -36,11 +36,11 @@ type visit struct {
 	pictures  pictures
 	// settled is true on the page of a post that has no delivery in progress.
 	settled bool
-	// done releases the memory of the form; nil before a form is read.
+	// done releases the form's memory; nil until a form is read.
 	done func()
 }
 
-// rights are the visitor's rights. A page omits actions that they do not allow.
+// rights are the visitor's rights. A page omits the actions that they do not allow.
 type rights struct {
 	create, update, upload, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage bool
 }
@@ -61,16 +61,17 @@ func (has *rights) byRight() map[right]*bool {
 
 func (v *visit) teamName() string { return nameOf(v.team) }
 
-// path returns the path of a page of the team.
+// path returns the path of one of the team's pages.
 func (v *visit) path(page string) string { return "/teams/" + v.namespace + "/" + page }
 
-// handler serves a visit. An error of package bridge is shown to the person; any other is logged.
+// handler serves a visit. If it returns one of package bridge's errors, the error is shown to the person; any other is
+// logged.
 type handler func(w http.ResponseWriter, v *visit) error
 
-// right is a right that a page requires: a verb and a resource of Herald.
+// right is a right that a page requires: a verb and one of Herald's resources.
 type right struct{ verb, resource string }
 
-// Kubernetes terms that several rights share.
+// Kubernetes terms shared by several rights.
 const (
 	verbList, verbCreate = "list", "create"
 	ofConnections        = "connections"
@@ -93,7 +94,7 @@ var (
 )
 
 // team converts a handler for a team's pages to an http.HandlerFunc. A person without access to the team gets the same
-// page as for a missing team.
+// page as for a team that does not exist.
 func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, ok := session.From(r.Context())
@@ -119,9 +120,10 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	}
 }
 
-// serveLimited handles a visit and charges its cost to the team and the person. Only the person's own limit, as high as
-// the team's, can reject a visit: a program that exhausts the team's limit does not lock out the people who want to
-// investigate it. Conversely, people cannot block the team's programs: pages leave half of the team's limit.
+// serveLimited handles a visit and charges its cost to the team and the person. Only the person's own limit, which is
+// as high as the team's, can reject a visit, so that a program that exhausts the team's limit does not lock out the
+// people who want to investigate it. Conversely, people cannot block the team's programs, because pages leave half of
+// the team's limit.
 func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) error {
 	own := "person\x00" + v.namespace + "\x00" + v.person.Name
 	if err := s.limitPerson(w, own, "you open too many pages at once"); err != nil {
@@ -138,8 +140,8 @@ func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) err
 	return handle(w, v)
 }
 
-// visit returns the person, the team and the rights of a request. The team is nil if the person may not see anything in
-// the namespace.
+// visit returns a request's person, team and rights. The team is nil if the person may not see anything in the
+// namespace.
 func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	ctx, who := r.Context(), of.Person
 	v := &visit{Request: r, session: of, person: who, namespace: r.PathValue("namespace"), now: s.Clock.Now(), zone: zoneOf(r)}
@@ -157,7 +159,7 @@ func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	if v.team == nil {
 		return v, nil
 	}
-	// In parallel, since each may be a request to the Kubernetes API.
+	// In parallel, because each may be a request to the Kubernetes API.
 	group, ctx := errgroup.WithContext(ctx)
 	for need, has := range v.may.byRight() {
 		group.Go(func() (err error) {
@@ -185,7 +187,7 @@ func (s *Site) allowed(ctx context.Context, v *visit, need right) (bool, error) 
 	return s.Access.May(ctx, v.person, v.namespace, need.verb, need.resource)
 }
 
-// errForbidden is returned for a missing right.
+// errForbidden is returned if a right is missing.
 type errForbidden struct{ message string }
 
 func (e *errForbidden) Error() string { return e.message }
@@ -198,7 +200,7 @@ func forbidden(need right, v *visit) error {
 // zoneCookie is the cookie with the viewer's time zone, which the page's script sets.
 const zoneCookie = "zone"
 
-// zoneOf returns the viewer's time zone; UTC while it is unknown.
+// zoneOf returns the viewer's time zone, or UTC while it is unknown.
 func zoneOf(r *http.Request) *time.Location {
 	cookie, err := r.Cookie(zoneCookie)
 	if err != nil || len(cookie.Value) > 64 {
@@ -211,7 +213,7 @@ func zoneOf(r *http.Request) *time.Location {
 	return zoneNamed(name)
 }
 
-// zoneNamed returns a time zone of the IANA database; UTC for an unknown name.
+// zoneNamed returns a time zone from the IANA database, or UTC for an unknown name.
 func zoneNamed(name string) *time.Location {
 	if name == "" || name == "Local" {
 		return time.UTC

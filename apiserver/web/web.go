@@ -33,36 +33,37 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Access checks people's rights in the namespaces of teams.
+// Access checks people's rights in teams' namespaces.
 type Access interface {
-	// May reports whether a person may use a Kubernetes verb, such as "create", on a resource of Herald, such as
+	// May reports whether a person may use a Kubernetes verb, such as "create", on one of Herald's resources, such as
 	// "posts".
 	May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error)
 	// Teams returns the teams whose posts a person may list, sorted by name.
 	Teams(ctx context.Context, who access.Person) ([]*v1alpha1.Team, error)
 }
 
-// Config is the configuration of a Site. Every field is required unless its comment makes it optional.
+// Config configures a Site. Every field is required unless its comment says that it is optional.
 type Config struct {
 	Service  *bridge.Service
 	Sessions *session.Manager
 	Access   Access
-	// SignIn are the options of the sign-in and sign-out pages, without Page.
+	// SignIn are the options for the sign-in and sign-out pages, without Page.
 	SignIn signin.Options
-	// Connect connects accounts of the platforms.
+	// Connect connects accounts on the platforms.
 	Connect *connect.Service
 	// RolePrefix is the prefix of the roles that Herald installs for people: RolePrefix-viewer, -editor and -admin.
 	RolePrefix string
 	// Agents authorizes agents; nil if this installation serves none.
 	Agents *oauth.Server
-	// PostReader returns the parser for addresses and ids of a platform's posts; nil if there is none. The function
-	// itself may be nil.
+	// PostReader returns the parser for the addresses and ids of a platform's posts, or nil if there is none. The
+	// function itself may be nil.
 	PostReader func(v1alpha1.Platform) platforms.PostParser
-	// Teams limits the requests of each team and of each person; nil disables the limits.
+	// Teams limits each team's and each person's requests; nil disables the limits.
 	Teams *limits.RateLimiter
-	// Bodies limits the memory of forms; nil disables the limit.
+	// Bodies limits the memory used for forms; nil disables the limit.
 	Bodies *limits.BodyLimiter
-	// StoreOrigins are the origins of the store for uploads by browsers, separated by spaces; empty without a store.
+	// StoreOrigins are the origins of the store to which browsers upload files, separated by spaces; empty if there is
+	// no store.
 	StoreOrigins string
 	// ConsentOrigins are the origins of the platforms' consent pages. Simulated platforms use plain HTTP and serve the
 	// accounts' pictures from there.
@@ -82,9 +83,9 @@ type Site struct {
 	mux     *http.ServeMux
 	policy  string
 	streams streams
-	// checks limits the previews per person.
+	// checks limits each person's previews.
 	checks *limits.RateLimiter
-	// closing is closed on shutdown: pages that follow a post then reconnect, to another replica.
+	// closing is closed on shutdown, so that pages that follow a post reconnect to another replica.
 	closing chan struct{}
 }
 
@@ -98,8 +99,8 @@ func New(config Config) *Site {
 	return s
 }
 
-// policyOf returns the Content-Security-Policy of all pages. Pictures of accounts come from the platforms, files from
-// the store, and previews of newly chosen files from the browser's memory.
+// policyOf returns the Content-Security-Policy of all pages. Account pictures come from the platforms, files from the
+// store, and previews of newly chosen files from the browser's memory.
 func policyOf(store string, consent []string) string {
 	if store != "" {
 		store = " " + store
@@ -125,7 +126,7 @@ func (s *Site) Guard(head http.Header) {
 // Close ends the streams of pages that follow posts. Call it only once.
 func (s *Site) Close() { close(s.closing) }
 
-// ServeHTTP serves a page. It must run behind http.CrossOriginProtection, which rejects requests of other sites, and
+// ServeHTTP serves a page. It must run behind http.CrossOriginProtection, which rejects requests from other sites, and
 // behind the sessions.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := s.mux.Handler(r)
@@ -140,7 +141,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// write writes a page. Another site that sends a request with a person's cookie does not receive the page and cannot
+// write writes a page. Another site that sends a request with a person's cookie neither receives the page nor can
 // observe its length (SameSite, Cross-Origin-Opener-Policy), so the length of a compressed page reveals nothing to it.
 func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -208,7 +209,7 @@ func (s *Site) TooMany(w http.ResponseWriter, _ *http.Request, wait time.Duratio
 		paragraph("Visitors who are not signed in have sent too many requests from your address. Try again in "+plural(int(math.Ceil(wait.Seconds())), "second")+"."))
 }
 
-// absent shows that an address has no page.
+// absent shows that there is no page at an address.
 func (s *Site) absent(w http.ResponseWriter, _ *http.Request) {
 	s.page(w, http.StatusNotFound, "There is nothing here",
 		paragraph("The address is wrong, what it named is gone, or you may not see it."), link("/", "To the start", "primary"))

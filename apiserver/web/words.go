@@ -22,12 +22,12 @@ import (
 
 func paragraph(text string) g.Node { return h.P(g.Text(text)) }
 
-// quoted returns an untrusted name in quotation marks, without quotation marks inside.
+// quoted returns an untrusted name in quotation marks, without any quotation marks inside.
 func quoted(name string) string {
 	return "“" + strings.NewReplacer("“", "'", "”", "'", "„", "'", "‟", "'", "\"", "'").Replace(name) + "”"
 }
 
-// sentence turns a message into a sentence: a capital letter, and a full stop.
+// sentence turns a message into a sentence, with a capital letter and a full stop.
 func sentence(message string) string {
 	if message == "" {
 		return ""
@@ -40,7 +40,7 @@ func sentence(message string) string {
 	return message
 }
 
-// titleOfError returns the heading of an error page.
+// titleOfError returns an error page's heading.
 func titleOfError(err *bridge.Error) string {
 	switch err.Code {
 	case bridge.CodeNotFound:
@@ -69,8 +69,8 @@ func backLink(r *http.Request) g.Node {
 	return h.P(link(from.RequestURI(), "Back", ""))
 }
 
-// flashMessages are the messages that a page shows once after an action. An address contains only the key of a message,
-// so that a link cannot make the site show other text.
+// flashMessages are the messages that a page shows once after an action. An address contains only a message's key, so
+// that a link cannot make the site show other text.
 var flashMessages = map[string]string{
 	"ended":        "The agent is revoked. It may do nothing here any more.",
 	wordCreated:    "The post is on its way.",
@@ -118,7 +118,7 @@ func (v *visit) redirect(w http.ResponseWriter, page, word string) {
 	http.Redirect(w, v.Request, v.path(page), http.StatusSeeOther) //nolint:gosec // G710: it is a page of the team
 }
 
-// condition returns a condition of a post, or nil.
+// condition returns one of a post's conditions, or nil.
 func condition(post *v1alpha1.Post, kind string) *metav1.Condition {
 	for i := range post.Status.Conditions {
 		if post.Status.Conditions[i].Type == kind {
@@ -136,7 +136,7 @@ func asError(err error) (*bridge.Error, bool) {
 	return errors.AsType[*bridge.Error](err)
 }
 
-// inWords returns the problems of a form, each as a sentence.
+// inWords returns a form's problems, each as a sentence.
 func (s *Site) inWords(v *visit, written *writing, refused *bridge.Error) []string {
 	spec, err := written.spec(s.platforms(v))
 	if err == nil && refused.Code == bridge.CodeValidation {

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The form's choices for the time of a post.
+// The form's choices for when to publish a post.
 const (
 	whenNow   = "now"
 	whenLater = "later"
@@ -25,9 +25,9 @@ const (
 // writing is the content of the post form. It keeps the fields of every kind, so that a person can change the kind and
 // change it back.
 type writing struct {
-	// key is the idempotency key of the form.
+	// key is the form's idempotency key.
 	key string
-	// version is the version of the edited post; empty for a new one.
+	// version is the version of the post being edited; empty for a new one.
 	version  string
 	category v1alpha1.Category
 	caption  string
@@ -36,10 +36,10 @@ type writing struct {
 	cards    []v1alpha1.TreeCard
 	// thumbnail is the time of the video's cover picture, in seconds, as entered.
 	thumbnail string
-	// targets are the chosen accounts, in the order of the form.
+	// targets are the chosen accounts, in the form's order.
 	targets []targetWriting
 	when    string
-	// at is the chosen time in UTC, which the page's script computes. Without the script at is empty; then local, the
+	// at is the chosen time in UTC, as computed by the page's script. Without the script at is empty, and local, the
 	// browser's date and time, applies in zone.
 	at, local, zone string
 }
@@ -47,7 +47,7 @@ type writing struct {
 // targetWriting is the part of the form for one account.
 type targetWriting struct {
 	connection string
-	// already is the reason why the account is not preselected, although the duplicated post goes there.
+	// already is why the account is not preselected, although the duplicated post goes there.
 	already string
 	// caption is the account's own text; empty if it uses the common one.
 	caption string
@@ -55,11 +55,11 @@ type targetWriting struct {
 	tiktok  v1alpha1.TikTokOptions
 }
 
-// localForm is the layout of browsers' date and time (HTML, "valid local date and time string").
+// localForm is the format in which browsers send a date and time (HTML, "valid local date and time string").
 const localForm = "2006-01-02T15:04"
 
-// Limits of the fields that the server reads from a form, since it looks up each account and each file. They equal the
-// limits of a post (api/v1alpha1); all parts of a thread together have at most the 2,000 files of posting/rules.
+// Limits on what the server reads from a form, because it looks up each account and each file. They equal a post's
+// limits (api/v1alpha1); all parts of a thread together have at most the 2,000 files of posting/rules.
 const (
 	maxCards   = 100
 	maxMedia   = 100
@@ -128,13 +128,13 @@ func references(names []string) []v1alpha1.LocalReference {
 	return out
 }
 
-// Proposed times for a post on a day of the calendar: in the morning, or soon if the morning is over.
+// Proposed times for a post on a day in the calendar: in the morning, or soon if the morning is over.
 const (
 	proposedHour = 10
 	proposedSoon = time.Hour
 )
 
-// on proposes a time on a day.
+// on proposes a time on the given day.
 func (w *writing) on(day, now time.Time) {
 	at := time.Date(day.Year(), day.Month(), day.Day(), proposedHour, 0, 0, 0, day.Location())
 	if soon := now.Add(proposedSoon).In(day.Location()).Truncate(time.Hour); at.Before(soon) {
@@ -143,7 +143,7 @@ func (w *writing) on(day, now time.Time) {
 	w.when, w.at, w.local = whenLater, at.UTC().Format(time.RFC3339), at.Format(localForm)
 }
 
-// propose prefills the time that an agent requested for a draft. The draft stays a draft unless the person chooses to
+// propose prefills the time that an agent requested for a draft. The draft remains a draft unless the person chooses to
 // schedule it.
 func (w *writing) propose(at, now time.Time) {
 	if at.After(now) {
@@ -151,18 +151,18 @@ func (w *writing) propose(at, now time.Time) {
 	}
 }
 
-// target returns the fields of an account, and whether it is chosen.
+// target returns the fields for an account, and whether it is chosen.
 func (w *writing) target(name string) (targetWriting, bool) {
 	i := slices.IndexFunc(w.targets, func(t targetWriting) bool { return t.connection == name })
 	if i < 0 {
-		// TikTok requires a person to enable comments, duets and stitches (Content Sharing Guidelines).
+		// TikTok requires that a person enables comments, duets and stitches (Content Sharing Guidelines).
 		return targetWriting{connection: name, tiktok: v1alpha1.TikTokOptions{AllowComment: new(false), AllowDuet: new(false), AllowStitch: new(false)}}, false
 	}
 	return w.targets[i], w.targets[i].already == ""
 }
 
-// time returns the scheduled time; nil to publish at once. A time in the hour that a clock change skips does not exist;
-// it moves forward by an hour, as the clock does.
+// time returns the scheduled time, or nil to publish immediately. A time in the hour that a clock change skips does not
+// exist; it moves forward by an hour, as the clock does.
 func (w *writing) time() (*time.Time, error) {
 	if w.when != whenLater {
 		return nil, nil //nolint:nilnil // nil means at once
@@ -215,7 +215,7 @@ func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1
 	return spec, nil
 }
 
-// videoContent returns the video of the form.
+// videoContent returns the form's video.
 func (w *writing) videoContent() (*v1alpha1.VideoContent, error) {
 	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: w.video}}
 	if w.thumbnail != "" {
@@ -230,7 +230,7 @@ func (w *writing) videoContent() (*v1alpha1.VideoContent, error) {
 	return video, nil
 }
 
-// filledCards returns the cards of a tree without the empty ones at its end.
+// filledCards returns a tree's cards without the empty ones at its end.
 func (w *writing) filledCards() []v1alpha1.TreeCard {
 	last := len(w.cards)
 	for last > 1 && w.cards[last-1].Caption == "" && len(w.cards[last-1].MediaRefs) == 0 {
@@ -259,7 +259,7 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 		} else {
 			options.AutoAddMusic = false
 		}
-		// A draft in TikTok's app has neither: its owner chooses there (api/v1alpha1).
+		// A draft in TikTok's app has neither, because its owner chooses them there (api/v1alpha1).
 		if options.Draft {
 			options.PrivacyLevel, options.AutoAddMusic = "", false
 		}
@@ -268,7 +268,7 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 	return out
 }
 
-// writingOf returns the form of an existing post, to edit or duplicate it.
+// writingOf returns an existing post's form, for editing or duplicating it.
 func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	w := newWriting(zone)
 	w.category = spec.Category
@@ -307,8 +307,8 @@ func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	return w
 }
 
-// commonCaption returns the text of all accounts without their own. The form cannot show an empty own text, so there is
-// no common text if the text of any account is empty.
+// commonCaption returns the text of all accounts that do not have their own. The form cannot show an own text that is
+// empty, so there is no common text if any account's text is empty.
 func commonCaption(targets []v1alpha1.PostTarget) string {
 	if len(targets) == 0 || slices.ContainsFunc(targets, func(t v1alpha1.PostTarget) bool { return t.Caption == "" }) {
 		return ""
