@@ -18,7 +18,7 @@ func require(caller Caller, scope Scope) error {
 }
 
 // requiresReview reports whether the caller's posts become drafts for a person's review: the caller lacks ScopePublish,
-// or the team reviews the posts of agents.
+// or the team reviews agents' posts.
 func (s *Service) requiresReview(caller Caller) bool {
 	if !caller.May(ScopePublish) {
 		return true
@@ -27,7 +27,7 @@ func (s *Service) requiresReview(caller Caller) bool {
 	return caller.Agent != "" && team != nil && team.Spec.Agents.Publishing == v1alpha1.AgentsDraft
 }
 
-// convertToDraft turns a post that was to be published into a draft, and returns the original. An annotation on the
+// convertToDraft turns a post that was to be published into a draft and returns the original. An annotation on the
 // draft keeps the wanted time. For a draft it returns nil and changes nothing.
 func convertToDraft(post *v1alpha1.Post) (wanted *v1alpha1.Post) {
 	if post.Spec.Draft {

@@ -17,10 +17,10 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Act is the reason of the event about an action of a person. For an agent, "Agent" replaces "Person".
+// Act is the reason in the event about a person's action. For an agent, "Agent" replaces "Person".
 type Act string
 
-// The acts of people.
+// What people do.
 const (
 	ActCreated     Act = "CreatedByPerson"
 	ActEdited      Act = "EditedByPerson"
@@ -45,7 +45,7 @@ const (
 	ActAgentRevoked Act = "AgentRevokedByPerson"
 )
 
-// eventWithin is the timeout of an event's write: a person waits for it.
+// eventWithin is the timeout for writing an event, which a person waits for.
 const eventWithin = 2 * time.Second
 
 // Events writes events into the Kubernetes API.
@@ -54,8 +54,8 @@ type Events interface {
 	Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error
 }
 
-// Acted records a completed action of a person or an agent on an object as a log line and an event. A failure to write
-// the event is logged only. Callers with an API key leave no record here.
+// Acted records, as a log line and an event, that a person or an agent completed an action on an object. If the event
+// cannot be written, that is only logged. Callers with an API key leave no record here.
 func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object metav1.Object) {
 	if caller.Author == "" && caller.Agent == "" {
 		return
@@ -86,7 +86,7 @@ func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object meta
 	}
 }
 
-// by returns the event reason of an action of the caller.
+// by returns the event reason for the caller's action.
 func (a Act) by(caller Caller) string {
 	if caller.Agent == "" {
 		return string(a)
@@ -94,7 +94,7 @@ func (a Act) by(caller Caller) string {
 	return strings.TrimSuffix(string(a), "ByPerson") + "ByAgent"
 }
 
-// eventNote names the caller for people. An agent's name is self-reported, therefore quoted.
+// eventNote names the caller for people. An agent's name is self-reported and therefore quoted.
 func eventNote(caller Caller) string {
 	switch {
 	case caller.Agent == "":
@@ -106,7 +106,7 @@ func eventNote(caller Caller) string {
 	}
 }
 
-// referenceTo returns an event's reference to an object.
+// referenceTo returns a reference to an object, for an event.
 func referenceTo(object metav1.Object) *corev1.ObjectReference {
 	kind := ""
 	switch object.(type) {
@@ -127,7 +127,7 @@ func referenceTo(object metav1.Object) *corev1.ObjectReference {
 	}
 }
 
-// signed records the last author of an object in an annotation.
+// signed records an object's last author in an annotation.
 func signed(object *metav1.ObjectMeta, caller Caller) {
 	if caller.Author != "" {
 		metav1.SetMetaDataAnnotation(object, v1alpha1.LastAuthorAnnotation, caller.Author)

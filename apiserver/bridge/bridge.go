@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bridge implements the operations of the service for all protocols: it authorises, validates, writes the
-// resource and reads it back. It has no knowledge of HTTP or JSON.
+// Package bridge implements the service's operations for all protocols: it authorises, validates, writes the resource
+// and reads it back. It knows nothing about HTTP or JSON.
 package bridge
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// ConnectionReader reads the connections of all teams.
+// ConnectionReader reads all teams' connections.
 type ConnectionReader interface {
 	// Get and List read from the cache; Get returns nil for a missing connection.
 	Get(namespace, name string) *v1alpha1.Connection
@@ -34,12 +34,12 @@ type ConnectionReader interface {
 type PostClient interface {
 	Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error)
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
-	// Update writes the difference between two states of a post, with optimistic concurrency: a concurrent write makes it
-	// fail with a conflict.
+	// Update writes the difference between two states of a post, with optimistic concurrency: a concurrent write makes
+	// it fail with a conflict.
 	Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error)
 }
 
-// Archive extends Index by the archived posts. Its methods return ErrArchiveAway while the archive is unreadable.
+// Archive is Index with the archived posts. Its methods return ErrArchiveAway while the archive is unreadable.
 type Archive interface {
 	List(ctx context.Context, namespace string, q postindex.Query) (page []postindex.Summary, total int, err error)
 	Between(ctx context.Context, namespace string, r *postindex.Range) (found []postindex.Summary, more bool, err error)
@@ -56,7 +56,7 @@ type Media interface {
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.Media, error)
 	// UpdateStatus stores a status with optimistic concurrency.
 	UpdateStatus(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error)
-	// SetUploadDeadline records the end of a file's upload window.
+	// SetUploadDeadline records when a file's upload window ends.
 	SetUploadDeadline(ctx context.Context, namespace, name string, until time.Time) error
 }
 
@@ -69,16 +69,17 @@ type Files interface {
 // ErrBehind rejects all callers because the watches are stale: a caller's access may have been revoked since.
 var ErrBehind = errors.New("nothing was heard of the Kubernetes API")
 
-// ErrArchiveAway means that the answer needs the archive, which is unreadable now.
+// ErrArchiveAway means that the response needs the archive, which is currently unreadable.
 var ErrArchiveAway = errors.New("the archive of posts cannot be read")
 
-// Config configures a Service. Fields are required unless they are documented as optional.
+// Config configures a Service. Fields are required unless documented as optional.
 type Config struct {
-	// Key returns the API key of a token.
+	// Key returns the API key that a token belongs to.
 	Key func(token string) (*v1alpha1.APIKey, error)
-	// Current returns ErrBehind if the caches of keys and teams may be stale. A nil function means always current.
+	// Current returns ErrBehind if the caches of keys and teams may be stale. If it is nil, they always count as
+	// current.
 	Current func() error
-	// Used is called with the key of every authenticated request.
+	// Used is called with each authenticated request's key.
 	Used func(*v1alpha1.APIKey)
 	// Owner returns the team that owns a namespace, or nil.
 	Owner       func(namespace string) *v1alpha1.Team
@@ -90,41 +91,41 @@ type Config struct {
 	Files Files
 	// Requests may be nil; an Idempotency-Key then expires with the object that it created.
 	Requests Requests
-	// Verify examines the uploaded file of a Media and returns the resulting status; store.ErrNotFound if there is no
-	// upload, store.ErrChanged if the file is overwritten constantly.
+	// Verify checks a Media's uploaded file and returns the resulting status. It returns store.ErrNotFound if there is
+	// no upload, and store.ErrChanged if the file keeps being overwritten.
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Readiness reports whether a connection can be posted to.
 	Readiness func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 	Index     *postindex.Index
-	// Archive adds archived posts to Index. It may be nil: then there are none.
+	// Archive adds archived posts to Index. If it is nil, there are none.
 	Archive Archive
-	// Pending returns the number of files of a namespace that await their upload, their total bytes, and which of the
-	// named files it has counted. CountKeys returns the number of its API keys. Both read from the cache. A nil
-	// function disables its count.
+	// Pending returns how many files in a namespace are waiting to be uploaded, their total size in bytes, and which of
+	// the named files it has counted. CountKeys returns the number of API keys in it. Both read from the cache. If
+	// either is nil, nothing is counted.
 	Pending   func(namespace string, names []string) (files, bytes int64, known []bool)
 	CountKeys func(namespace string) int
-	// Keys reads and writes API keys; Events writes events. Only actions of people and agents need them. Without
+	// Keys reads and writes API keys; Events writes events. Only actions by people and agents need them. Without
 	// Events, actions are only logged.
 	Keys   Keys
 	Events Events
-	// Subscribe signals possible changes of a post. ok is false if there are too many subscriptions. Only the web
+	// Subscribe signals possible changes to a post. ok is false if there are too many subscriptions. Only the web
 	// application needs it.
 	Subscribe func(namespace, name string) (changes <-chan struct{}, stop func(), ok bool)
-	// PageOf returns the address of a post's page in the web application; nil without a web application.
+	// PageOf returns the address of a post's page in the web application; nil if there is no web application.
 	PageOf func(namespace, id string) string
-	// Capabilities returns the declared capabilities of a platform; false if this installation cannot publish there.
+	// Capabilities returns a platform's declared capabilities, or false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
 	Clock        clock.PassiveClock
 	Log          *slog.Logger
 }
 
-// Service implements the operations. Its methods are safe for concurrent use. They return *Error if the client can
-// react to the error.
+// Service implements the operations. Its methods are safe for concurrent use. They return *Error if the client can do
+// something about the error.
 type Service struct {
 	Config
 
 	addresses *urlCache
-	// newPosts and newFiles track the creations in progress.
+	// newPosts and newFiles track creations in progress.
 	newPosts, newFiles *creations
 	// recent holds the posts that people published recently.
 	recent *recent
@@ -135,7 +136,7 @@ func New(config Config) *Service {
 	return &Service{config, newURLCache(config.Clock), newCreations(), newCreations(), newRecent()}
 }
 
-// Authenticate returns the caller of a token.
+// Authenticate returns the caller to whom a token belongs.
 func (s *Service) Authenticate(token string) (Caller, error) {
 	if s.Current != nil {
 		if err := s.Current(); err != nil {

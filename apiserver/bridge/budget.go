@@ -18,11 +18,11 @@ import (
 
 // Posts and announced files must fit the team's budget. The usage comes from the watches, plus the creations in
 // progress on this replica, so that requests never wait for each other and the check costs no write. A single replica
-// never exceeds a limit. Several replicas together can, by the objects that they create before the watch events of the
-// others arrive. Kubernetes' own object quota (controllers/team) has no such gap.
+// never exceeds a limit. Several replicas together can, by as many objects as they create before each other's watch
+// events arrive. Kubernetes' own object quota (controllers/team) has no such gap.
 
-// seenWithin is how long a registered file counts although the watch has not reported it: the event is still on its
-// way, or the file was uploaded immediately.
+// seenWithin is how long a registered file counts although the watch has not reported it, because the event is still on
+// its way or the file was uploaded immediately.
 const seenWithin = 10 * time.Second
 
 // creations tracks the objects of one kind that this replica is creating.
@@ -36,13 +36,13 @@ type creations struct {
 type flight struct {
 	bytes    int64
 	requests int
-	// landed is the time of the last success; zero before.
+	// landed is when the creation last succeeded; zero if it has not yet.
 	landed time.Time
 }
 
 func newCreations() *creations { return &creations{under: map[string]map[string]*flight{}} }
 
-// admit registers a creation unless fits refuses it. fits receives the count and bytes of the other creations in
+// admit registers a creation unless fits rejects it. fits receives the number and bytes of the other creations in
 // progress that known, called with their names, does not report. land ends the request.
 func (f *creations) admit(namespace, name string, bytes int64, now time.Time, known func(names []string) []bool,
 	fits func(more, moreBytes int64) *Error,
@@ -94,15 +94,15 @@ func (f *creations) admit(namespace, name string, bytes int64, now time.Time, kn
 	}, nil
 }
 
-// clear removes a namespace without creations. The caller holds the lock.
+// clear removes a namespace that has no creations. The caller holds the lock.
 func (f *creations) clear(namespace string) {
 	if len(f.under[namespace]) == 0 {
 		delete(f.under, namespace)
 	}
 }
 
-// admitPost counts a post before its creation, or refuses it. The caller calls done when the index has the post, or
-// when its creation has definitely failed.
+// admitPost counts a post before it is created, or rejects it. The caller calls done once the index has the post, or
+// once creating it has definitely failed.
 func (s *Service) admitPost(post *v1alpha1.Post) (done func(), refused *Error) {
 	bytes := posting.Footprint(post)
 	var tally postindex.Tally
@@ -124,7 +124,7 @@ func (s *Service) admitPost(post *v1alpha1.Post) (done func(), refused *Error) {
 	return func() { land(false, now) }, nil
 }
 
-// requireRoom refuses a post that exceeds the budget now, before any other check.
+// requireRoom rejects a post that exceeds the budget now, before any other check.
 func (s *Service) requireRoom(post *v1alpha1.Post) error {
 	done, refused := s.admitPost(post)
 	if refused != nil {
@@ -134,8 +134,8 @@ func (s *Service) requireRoom(post *v1alpha1.Post) error {
 	return nil
 }
 
-// requireRoomToChange refuses a change that makes a post larger than the budget allows, and the release of a draft
-// while the team exceeds its limit of unfinished posts. A change that makes the post smaller always passes.
+// requireRoomToChange rejects a change that makes a post larger than the budget allows, and the release of a draft
+// while the team exceeds its limit on unfinished posts. A change that makes the post smaller always passes.
 func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
 	was, is := posting.Footprint(before), posting.Footprint(after)
 	tally, _ := s.Index.Tally(after.Namespace, nil)
@@ -144,7 +144,7 @@ func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
 		wants = nil
 	}
 	if before.Spec.Draft && !after.Spec.Draft {
-		// The draft is counted already: the check fails above the limit, not at it.
+		// The draft is already counted, so the check fails above the limit rather than at it.
 		wants = append(wants, plan.Demand{Item: v1alpha1.BudgetUnfinishedPosts, Used: tally.Unfinished, More: 0})
 	}
 	if refused := s.fits(after.Namespace, wants...); refused != nil {
@@ -153,7 +153,7 @@ func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
 	return nil
 }
 
-// admitFile counts a file before it is announced, or refuses it.
+// admitFile counts a file before it is announced, or rejects it.
 func (s *Service) admitFile(media *v1alpha1.Media) (done func(made bool), refused *Error) {
 	size := plan.FileBytes(&media.Spec)
 	var files, bytes int64
@@ -176,7 +176,7 @@ func (s *Service) admitFile(media *v1alpha1.Media) (done func(made bool), refuse
 	return func(made bool) { land(made, s.Clock.Now()) }, nil
 }
 
-// requireRoomForKey refuses an API key above the team's limit.
+// requireRoomForKey rejects an API key beyond the team's limit.
 func (s *Service) requireRoomForKey(ctx context.Context, namespace string) error {
 	keys, err := s.Keys.List(ctx, namespace)
 	if err != nil {
@@ -188,11 +188,11 @@ func (s *Service) requireRoomForKey(ctx context.Context, namespace string) error
 	return nil
 }
 
-// fits returns the error of the first exceeded budget item, or nil.
+// fits returns the error for the first budget item that is exceeded, or nil.
 func (s *Service) fits(namespace string, wants ...plan.Demand) *Error {
 	team := s.Owner(namespace)
 	if team == nil {
-		return nil // another check refuses the namespace
+		return nil // another check rejects the namespace
 	}
 	budget := plan.BudgetOf(team)
 	if lacks := budget.Shortage(team.Name, wants...); lacks != "" {
@@ -201,7 +201,7 @@ func (s *Service) fits(namespace string, wants ...plan.Demand) *Error {
 	return nil
 }
 
-// Budget returns the team's usage of its budget according to the watches; nil for a namespace without a team.
+// Budget returns how much of its budget the team uses according to the watches, or nil for a namespace without a team.
 func (s *Service) Budget(namespace string) []v1alpha1.BudgetUse {
 	team := s.Owner(namespace)
 	if team == nil {
@@ -225,8 +225,8 @@ func (s *Service) Budget(namespace string) []v1alpha1.BudgetUse {
 	return uses
 }
 
-// Bounded returns the error for a create that a ResourceQuota of the team's namespace rejected; nil for other errors.
-// team may be nil.
+// Bounded returns the error for a create that a ResourceQuota in the team's namespace rejected, or nil for other
+// errors. team may be nil.
 func Bounded(team *v1alpha1.Team, err error) *Error {
 	exceeded, ok := quota.ParseExceeded(err)
 	switch {
@@ -240,7 +240,7 @@ func Bounded(team *v1alpha1.Team, err error) *Error {
 	}
 }
 
-// refused returns the client's error for a request that the Kubernetes API rejected; nil for an internal error.
+// refused returns the client's error for a request that the Kubernetes API rejected, or nil for an internal error.
 func (s *Service) refused(namespace string, err error) *Error {
 	if err == nil {
 		return nil

@@ -9,22 +9,22 @@ import (
 	"unicode"
 )
 
-// Caller is the identity that a request acts for.
+// Caller is the identity on whose behalf a request acts.
 type Caller struct {
 	// Namespace is the namespace of the caller's team.
 	Namespace string
-	// Key is the name of the API key, or of the agent's grant; empty for a person.
+	// Key is the name of the API key or of the agent's grant; empty for a person.
 	Key string
-	// Author is the name of the person, such as "herald:link", or of the person that an agent acts for; empty for an API
-	// key.
+	// Author is the name of the person, such as "herald:link", or of the person on whose behalf an agent acts; empty
+	// for an API key.
 	Author string
-	// Agent is the name of the agent or other MCP client, as AgentName returns it; empty for other callers.
+	// Agent is the name of the agent or other MCP client, as returned by AgentName; empty for other callers.
 	Agent string
 	// Scopes are the caller's permissions; nil allows everything.
 	Scopes []Scope
 }
 
-// grant returns the name of an agent's grant; empty for other callers.
+// grant returns the name of an agent's grant, or "" for other callers.
 func (c Caller) grant() string {
 	if c.Author == "" {
 		return ""
@@ -35,12 +35,11 @@ func (c Caller) grant() string {
 // Scope is a permission. Each scope includes the scopes before it.
 type Scope string
 
-// The scopes.
 const (
 	// ScopeRead allows reading accounts and posts.
 	ScopeRead Scope = "read"
-	// ScopeDraft allows uploading files, creating drafts and cancelling them. A post to publish becomes a draft for a
-	// person's review.
+	// ScopeDraft allows uploading files, creating drafts and cancelling them. A post that is to be published becomes a
+	// draft for a person's review.
 	ScopeDraft Scope = "draft"
 	// ScopePublish allows publishing posts, now or later, and cancelling scheduled posts.
 	ScopePublish Scope = "publish"
@@ -57,11 +56,11 @@ func (c Caller) May(scope Scope) bool {
 	return slices.ContainsFunc(c.Scopes, func(has Scope) bool { return slices.Index(Scopes, has) >= slices.Index(Scopes, scope) })
 }
 
-// maxAgent limits an agent's name, in characters.
+// maxAgent limits the length of an agent's name, in characters.
 const maxAgent = 80
 
-// AgentName returns the sanitized name of an agent: invisible characters, such as control characters, direction marks
-// and Unicode tags, are removed, consecutive blanks become one space, and a long name is truncated. The name is
+// AgentName returns an agent's name, sanitized: invisible characters, such as control characters, direction marks and
+// Unicode tags, are removed, consecutive blanks become one space, and a long name is truncated. The name is
 // self-reported by the client.
 func AgentName(name string) string {
 	var b strings.Builder

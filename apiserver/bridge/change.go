@@ -22,16 +22,16 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// changeTries limits the attempts to write a change, which repeat after a concurrent status write by the manager or a
-// lost answer.
+// changeTries limits the attempts to write a change, which is repeated after a concurrent status write by the manager
+// or a lost response.
 const changeTries = 5
 
-// ErrMaybeChanged is an internal error after which a change of a post may have been stored: the person has to check the
-// post before a retry.
+// ErrMaybeChanged is an internal error after which a change to a post may have been stored: the person has to check the
+// post before trying again.
 var ErrMaybeChanged = errors.New("change a post, which may be changed nevertheless")
 
-// Version identifies the content of a post. A person's change is conditional on it. Unlike a resourceVersion, it does
-// not change with the manager's status updates.
+// Version identifies a post's content. A person's change is conditional on it. Unlike a resourceVersion, it does not
+// change with the manager's status updates.
 func Version(post *v1alpha1.Post) string {
 	return string(post.UID) + "." + strconv.FormatInt(post.Generation, 10)
 }
@@ -40,9 +40,9 @@ func isVersion(version string) func(*v1alpha1.Post) bool {
 	return func(post *v1alpha1.Post) bool { return Version(post) == version }
 }
 
-// UpdateDraft replaces the content of a draft, which stays a draft. version is the Version that the person saw. If the
-// post has changed since, UpdateDraft returns a CONFLICT and stores nothing. A draft that has this content already is
-// not written.
+// UpdateDraft replaces the content of a draft, which remains a draft. version is the Version that the person saw. If
+// the post has changed since, UpdateDraft returns a CONFLICT and stores nothing. A draft that already has this content
+// is not written.
 func (s *Service) UpdateDraft(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	spec.Draft = true
 	return s.change(ctx, &change{
@@ -51,9 +51,9 @@ func (s *Service) UpdateDraft(ctx context.Context, caller Caller, id, version st
 	})
 }
 
-// Publish publishes a draft or a scheduled post with the content of spec, at a future time or, if at is nil, at once.
-// It applies all rules of a new post, and its accounts must be ready. version is as in UpdateDraft. Publish is
-// idempotent: a post that has exactly this content is returned unchanged.
+// Publish publishes a draft or a scheduled post with the content in spec, at a future time or, if at is nil,
+// immediately. It applies all rules for a new post, and the accounts must be ready. version is as in UpdateDraft.
+// Publish is idempotent: a post that has exactly this content is returned unchanged.
 func (s *Service) Publish(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec, at *time.Time) (*v1alpha1.Post, error) {
 	act := ActPublished
 	spec.Draft, spec.ScheduledAt = false, nil
@@ -66,8 +66,8 @@ func (s *Service) Publish(ctx context.Context, caller Caller, id, version string
 	})
 }
 
-// EditScheduled replaces the content of a scheduled post before its delivery starts; the post stays scheduled, for the
-// time in spec. All rules of a new post apply; accounts that are new to the post must be ready. version is as in
+// EditScheduled replaces the content of a scheduled post before its delivery starts. The post remains scheduled, for
+// the time in spec. All rules for a new post apply; accounts that are new to the post must be ready. version is as in
 // UpdateDraft.
 func (s *Service) EditScheduled(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	if spec.ScheduledAt == nil {
@@ -103,7 +103,7 @@ func (s *Service) move(ctx context.Context, c *change, at time.Time) (*v1alpha1.
 	return s.change(ctx, c)
 }
 
-// change is a person's change of an existing post.
+// change is a person's change to an existing post.
 type change struct {
 	caller Caller
 	id     string
@@ -114,14 +114,14 @@ type change struct {
 	from []v1alpha1.PostPhase
 	// spec returns the new spec for the current one.
 	spec func(now v1alpha1.PostSpec) v1alpha1.PostSpec
-	// validate refuses an invalid change, and returns the reservations that the post needs after it.
+	// validate rejects an invalid change, and returns the reservations that the post needs after it.
 	validate func(ctx context.Context, before *v1alpha1.Post, j *postValidation) (*reservations, error)
 
-	// before is the post before the change and reservations is its need after the change; both are nil before the
-	// validation.
+	// before is the post before the change, and reservations is what it needs after the change. Both are nil until the
+	// change is validated.
 	before       *v1alpha1.Post
 	reservations *reservations
-	// lost is set if the answer to a write was lost: the write may have taken effect.
+	// lost is set if the response to a write was lost, so that the write may have taken effect.
 	lost bool
 }
 
@@ -204,8 +204,8 @@ func (s *Service) reserve(ctx context.Context, c *change, before, wanted *v1alph
 	return nil
 }
 
-// validateChange applies the rules of a new post. For a scheduled post it checks the readiness of added accounts only:
-// the manager watches the others.
+// validateChange applies the rules for a new post. For a scheduled post it checks only whether added accounts are
+// ready, because the manager watches the others.
 func (s *Service) validateChange(ctx context.Context, before *v1alpha1.Post, j *postValidation) (*reservations, error) {
 	needs, _, err := s.validate(ctx, j, func(named map[string]*v1alpha1.Connection) error {
 		if j.post.Spec.Draft {
@@ -231,7 +231,7 @@ func newIn(before *v1alpha1.Post, named map[string]*v1alpha1.Connection) map[str
 	return added
 }
 
-// validateTime validates the time of a post and the plan's usage at that time.
+// validateTime validates a post's time and the plan's usage at that time.
 func (s *Service) validateTime(ctx context.Context, _ *v1alpha1.Post, j *postValidation) (*reservations, error) {
 	if errs := append(checkTime(j.post), rules.ValidateTime(j.post, j.now)...); len(errs) > 0 {
 		return nil, invalid(errs)
@@ -246,7 +246,7 @@ func (s *Service) validateTime(ctx context.Context, _ *v1alpha1.Post, j *postVal
 	return needs, nil
 }
 
-// refuse returns the reason why the post cannot be changed now, or nil.
+// refuse returns why the post cannot be changed now, or nil.
 func (c *change) refuse(post *v1alpha1.Post) *Error {
 	phase := posting.PhaseOf(post)
 	switch {
@@ -279,14 +279,14 @@ func tooLate(id string) *Error {
 	return errorf(CodeConflict, "post %s is being delivered and cannot be changed any more", id)
 }
 
-// deliveryStarted reports whether the delivery of a post may have started; false if the read fails.
+// deliveryStarted reports whether a post's delivery may have started. It returns false if the read fails.
 func (s *Service) deliveryStarted(ctx context.Context, c *change) bool {
 	post, err := s.read(ctx, c.caller, c.id)
 	return err == nil && (posting.Started(post) || post.Status.Finished)
 }
 
-// already completes a change of a post that is in the wanted state: unchanged, requested twice, or written with a lost
-// answer.
+// already completes a change to a post that is already in the wanted state: because it is unchanged, was changed by an
+// identical request, or was written and the response lost.
 func (s *Service) already(ctx context.Context, c *change, post *v1alpha1.Post) *v1alpha1.Post {
 	switch {
 	case c.reservations == nil:
@@ -317,13 +317,13 @@ func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	s.Acted(ctx, c.caller, c.act, post)
 }
 
-// abort ends a change that was not stored and returns why. If the answer to a write was lost, the change may have been
-// stored: the usage stays reserved and the manager corrects it.
+// abort ends a change that was not stored and returns why. If the response to a write was lost, the change may have
+// been stored, so the usage stays reserved and the manager corrects it.
 func (s *Service) abort(ctx context.Context, c *change, why error) error {
 	if c.reservations == nil {
 		return why
 	}
-	// A refusal means that the post differs from the version that was read, so that the lost write can no longer take
+	// A rejection means that the post differs from the version that was read, so that the lost write can no longer take
 	// effect.
 	if _, refused := errors.AsType[*Error](why); c.lost && !refused {
 		return fmt.Errorf("%w: %w", ErrMaybeChanged, why)

@@ -25,13 +25,13 @@ type Check struct {
 	// Targets are in the order of the post's targets, Cards in the order of its tree's cards.
 	Targets []TargetCheck
 	Cards   []CardCheck
-	// Problems prevent storing the post in its present form, as a draft or for publishing.
+	// Problems prevent storing the post as it is, whether as a draft or for publishing.
 	Problems []Problem
 	// BeforePublishing are problems that a draft may have, but that must be fixed before it is published.
 	BeforePublishing []Problem
-	// Warnings are properties that a platform may refuse, but accepts for some accounts.
+	// Warnings are properties that a platform accepts from some accounts but may refuse.
 	Warnings []string
-	// Previews show the post's files, from the reads of the check.
+	// Previews show the post's files, from what the check has read.
 	Previews *Previews
 }
 
@@ -39,28 +39,28 @@ type Check struct {
 type TargetCheck struct {
 	// Platform is empty if the connection does not exist.
 	Platform v1alpha1.Platform
-	// Caption is the length of the caption; Title is the length of the title, on a platform with titles.
+	// Caption is the caption's length; Title is the title's length, on a platform with titles.
 	Caption, Title Length
 }
 
 // CardCheck is the check of one card of a tree.
 type CardCheck struct {
-	// Captions are the lengths of the card's text on each platform of the post, in the order of the targets.
+	// Captions are the lengths of the card's text on each of the post's platforms, in the order of the targets.
 	Captions []PlatformLength
 }
 
-// PlatformLength is the length of a text on a platform.
+// PlatformLength is a text's length on a platform.
 type PlatformLength struct {
 	Platform v1alpha1.Platform
 	Length
 }
 
-// Length is the length of a text, as a platform counts it.
+// Length is a text's length, as counted by a platform.
 type Length struct {
 	Count int
 	// Limit is zero if the platform has none.
 	Limit int
-	// Unit is the name of the counted unit.
+	// Unit is the name of the unit counted.
 	Unit string
 }
 
@@ -68,8 +68,8 @@ type Length struct {
 const characters = "characters"
 
 // CheckPost validates a post that a person is writing and measures its texts, by the rules that apply when it is
-// stored. It writes nothing, calls no platform, and assumes that an upload that is not examined yet matches its
-// declaration. Checks that fail to run are omitted: the validation when the post is stored decides.
+// stored. It writes nothing, calls no platform, and assumes that an upload that has not been checked matches its
+// declaration. Checks that fail to run are omitted, because the validation when the post is stored decides.
 func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.PostSpec) Check {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace}, Spec: *spec.DeepCopy()}
 	files := s.Previews(caller)
@@ -91,14 +91,14 @@ func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.P
 	return check
 }
 
-// converts reports whether the team of a namespace has video conversion enabled.
+// converts reports whether video conversion is enabled for the team that owns a namespace.
 func (s *Service) converts(namespace string) bool {
 	team := s.Owner(namespace)
 	return team != nil && team.Spec.Media.Convert
 }
 
-// problemsOf returns the problems that need no request: the first maxFieldProblems of the rules, and accounts outside
-// the plan.
+// problemsOf returns the problems that take no request to find: the first maxFieldProblems that violate the rules, and
+// accounts outside the plan.
 func (s *Service) problemsOf(post *v1alpha1.Post, env rules.Env) []Problem {
 	var errs field.ErrorList
 	errs = append(errs, checkTime(post)...)
@@ -159,7 +159,7 @@ func captionLength(text string, limits *platforms.Capabilities) Length {
 	return Length{Count: limits.CaptionLength(text), Limit: limits.MaxCaption, Unit: limits.CaptionUnit}
 }
 
-// titleLength returns the length of the title; zero on a platform without titles.
+// titleLength returns the title's length, or zero on a platform without titles.
 func titleLength(options *v1alpha1.YouTubeOptions, limits *platforms.Capabilities) Length {
 	if limits.MaxTitle == 0 {
 		return Length{}
@@ -175,8 +175,8 @@ func titleLength(options *v1alpha1.YouTubeOptions, limits *platforms.Capabilitie
 // typing.
 const filesChecked = 200
 
-// mediaToCheck reads the files of a post, each once. A file that is not examined yet, that cannot be read, or that is
-// beyond filesChecked counts as valid.
+// mediaToCheck reads each of a post's files once. A file that has not been checked, cannot be read, or is beyond
+// filesChecked counts as valid.
 func (s *Service) mediaToCheck(ctx context.Context, files *Previews, spec *v1alpha1.PostSpec) func(string) *v1alpha1.Media {
 	names := posting.MediaNames(spec)
 	if len(rules.ValidateFiles(&v1alpha1.Post{Spec: *spec})) > 0 {
@@ -221,7 +221,7 @@ func (s *Service) mediaForCheck(ctx context.Context, files *Previews, name strin
 	return media
 }
 
-// assumedMedia returns the placeholder of an unread file.
+// assumedMedia returns the placeholder for a file that was not read.
 func assumedMedia(files *Previews, name string, category v1alpha1.Category) *v1alpha1.Media {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: files.caller.Namespace, Name: name}, Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded},

@@ -51,13 +51,13 @@ func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []C
 // Account is a connected account with its readiness.
 type Account struct {
 	Connection
-	// Last is the result of the last check. Creating a post checks again.
+	// Last is the result of the last check. Creating a post triggers a new one.
 	Last readiness.Result
-	// TikTok has the options of a TikTok account; nil while unknown, and for other platforms.
+	// TikTok has a TikTok account's options; nil while unknown, and for other platforms.
 	TikTok *v1alpha1.TikTokAccount
 }
 
-// ListAccounts returns the connections of ListConnections with their last readiness. It calls no platform.
+// ListAccounts returns what ListConnections returns, with the last known readiness. It calls no platform.
 func (s *Service) ListAccounts(caller Caller) []Account {
 	connections := s.ListConnections(caller, "")
 	accounts := make([]Account, 0, len(connections))
@@ -71,8 +71,8 @@ func (s *Service) ListAccounts(caller Caller) []Account {
 	return accounts
 }
 
-// lookup finds the connections of one request. A connection that is not in the cache is read once from the Kubernetes
-// API, since it may be new. After maxMissing missing connections it stops reading: the post is refused in any case.
+// lookup finds one request's connections. A connection that is not in the cache is read once from the Kubernetes API,
+// because it may be new. After maxMissing missing connections it stops reading, because the post is rejected anyway.
 type lookup struct {
 	service   *Service
 	namespace string
@@ -85,8 +85,8 @@ func (s *Service) lookup(namespace string) *lookup {
 	return &lookup{service: s, namespace: namespace, known: map[string]*v1alpha1.Connection{}}
 }
 
-// in returns the lookup function for the rules. It returns nil also if the Kubernetes API did not answer, with the
-// error in err.
+// in returns the lookup function for the rules. The function also returns nil if the Kubernetes API did not respond;
+// err then has the error.
 func (l *lookup) in(ctx context.Context) func(string) *v1alpha1.Connection {
 	return func(name string) *v1alpha1.Connection {
 		if connection, ok := l.known[name]; ok {
@@ -121,7 +121,7 @@ func (l *lookup) find(ctx context.Context, name string) *v1alpha1.Connection {
 	return connection
 }
 
-// latest returns the current state of a connection: a readiness check may just have recorded the account's name.
+// latest returns a connection's current state, because a readiness check may just have recorded the account's name.
 func (l *lookup) latest(name string) *v1alpha1.Connection {
 	if connection := l.service.Connections.Get(l.namespace, name); connection != nil {
 		return connection

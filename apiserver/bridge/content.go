@@ -36,8 +36,8 @@ func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, erro
 	return post, identify(&post.ObjectMeta, &caller, postPrefix, in.IdempotencyKey, &post.Spec)
 }
 
-// contentOf returns the media and cards of a post for clients. The media of an image or video post are hidden unless
-// the post came through the API (contract: empty for posts created in the web application).
+// contentOf returns a post's media and cards for clients. The media of an image or video post are hidden unless the
+// post came through the API (contract: empty for posts created in the web application).
 func contentOf(post *v1alpha1.Post) (media []v1alpha1.LocalReference, cards []v1alpha1.TreeCard) {
 	spec := &post.Spec
 	switch {
@@ -52,7 +52,7 @@ func contentOf(post *v1alpha1.Post) (media []v1alpha1.LocalReference, cards []v1
 	return nil, nil
 }
 
-// checkTime refuses a time beyond the range of the resource.
+// checkTime rejects a time outside the resource's range.
 func checkTime(post *v1alpha1.Post) field.ErrorList {
 	if at := post.Spec.ScheduledAt; at != nil && at.Year() > lastYear {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "scheduledAt"), fmt.Sprintf("must not lie after the year %d", lastYear))}

@@ -22,10 +22,10 @@ import (
 const (
 	// postPrefix is the first character of a post's id.
 	postPrefix = "p"
-	// idLength is the number of base32 characters after the prefix of an id: 125 bits, which nobody can guess.
+	// idLength is the number of base32 characters after an id's prefix: 125 bits, which nobody can guess.
 	idLength = 25
-	// createTries limits the attempts of a create after lost answers. The fixed name makes them idempotent: at most one
-	// succeeds.
+	// createTries limits the attempts to create an object after lost responses. The fixed name makes them idempotent:
+	// at most one succeeds.
 	createTries = 3
 	// lastYear is the last year that v1alpha1.Time can hold.
 	lastYear = 2999
@@ -66,8 +66,8 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	detail, err = s.createNew(ctx, caller, j, reused)
 	if _, refused := errors.AsType[*Error](err); refused && !isReused {
-		// A concurrent request with the same key may have been served in the meantime, and have used up what this request was
-		// refused.
+		// A concurrent request with the same key may have been served in the meantime, and have used up what this
+		// request was denied.
 		if served, found, failed := s.earlier(ctx, post); found && failed == nil {
 			return served, nil
 		}
@@ -75,8 +75,8 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	return detail, err
 }
 
-// createNew creates a post that was not found. reused is the refusal of a key that was used for another request;
-// refusals about the post take precedence.
+// createNew creates a post that was not found. reused is the error for a key that was used for another request; errors
+// about the post take precedence.
 func (s *Service) createNew(ctx context.Context, caller Caller, j *postValidation, reused *Error) (PostDetail, error) {
 	if err := s.requireRoom(j.post); err != nil {
 		return PostDetail{}, err
@@ -114,8 +114,8 @@ func (s *Service) createNew(ctx context.Context, caller Caller, j *postValidatio
 }
 
 // createReserved creates a post after reserving its usage, and releases the usage if the post was definitely not
-// created. replayed is true if a concurrent identical request created the post first. After a lost answer it stays
-// false: the post is most likely this request's own.
+// created. replayed is true if a concurrent identical request created the post first. After a lost response it remains
+// false, because the post is most likely this request's own.
 func (s *Service) createReserved(ctx context.Context, needs *reservations, post *v1alpha1.Post) (created *v1alpha1.Post, replayed bool, err error) {
 	if err := needs.reserve(ctx); err != nil {
 		needs.release(ctx)
@@ -153,7 +153,7 @@ func (s *Service) createReserved(ctx context.Context, needs *reservations, post 
 	return created, existed && tries == 1, nil
 }
 
-// requireReady refuses a post to connections that are not ready. The connections are checked concurrently.
+// requireReady rejects a post to connections that are not ready. The connections are checked concurrently.
 func (s *Service) requireReady(ctx context.Context, connections map[string]*v1alpha1.Connection) error {
 	var mu sync.Mutex
 	problems := map[readiness.State][]string{}
@@ -192,8 +192,8 @@ func (s *Service) requireReady(ctx context.Context, connections map[string]*v1al
 }
 
 // createOnce creates a resource at most once over all retries: its name cannot be guessed, so an existing resource with
-// that name is this one, which existing reads. A refusal after a lost answer does not mean that the lost create failed:
-// it may have used up the ResourceQuota, which the API server checks before the name.
+// that name is this one, which existing reads. If a retry is rejected after a lost response, the lost create may still
+// have succeeded: it may have used up the ResourceQuota, which the API server checks before the name.
 func createOnce[T any](ctx context.Context, create, existing func() (T, error)) (made T, err error) {
 	var lost error
 	for range createTries {

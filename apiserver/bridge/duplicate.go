@@ -12,18 +12,18 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Duplicate is the content of a post for a copy.
+// Duplicate is a post's content, for a copy.
 type Duplicate struct {
 	// Spec has no time and is not a draft. It may break rules where content was omitted.
 	Spec v1alpha1.PostSpec
 	// Omitted lists, for people, the content that the new post cannot have.
 	Omitted []string
-	// Already maps the connection of a target in Spec to the reason, for people, why the new post should exclude it by
-	// default: a part of the post is published there, or may be.
+	// Already maps the connection of a target in Spec to why, for people, the new post should exclude it by default:
+	// part of the post is published there, or may be.
 	Already map[string]string
 }
 
-// DuplicatePost returns the content of a post for a copy, without deleted accounts and files.
+// DuplicatePost returns a post's content for a copy, without deleted accounts and files.
 func (s *Service) DuplicatePost(ctx context.Context, caller Caller, id string) (Duplicate, error) {
 	post, err := s.read(ctx, caller, id)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Service) DuplicatePost(ctx context.Context, caller Caller, id string) (
 	return d, err
 }
 
-// ResendPost returns the content of a post for a new post to one of its targets, which failed with nothing published.
+// ResendPost returns a post's content for a new post to one of its targets, which failed without publishing anything.
 // title is the post's title in lists.
 func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, target int) (d Duplicate, title string, err error) {
 	post, err := s.read(ctx, caller, id)
@@ -51,8 +51,8 @@ func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, targ
 	return d, s.Summarise(post).Title, err
 }
 
-// already returns Duplicate.Already. It is empty if nothing of the post is published, or all of it: the copy is then a
-// new post, not the completion of the old one.
+// already returns Duplicate.Already. It is empty if nothing of the post is published, or all of it, because the copy is
+// then a new post rather than the completion of the old one.
 func already(post *v1alpha1.Post) map[string]string {
 	posted, partly := 0, false
 	for i := range post.Spec.Targets {
@@ -81,7 +81,7 @@ func already(post *v1alpha1.Post) map[string]string {
 	return why
 }
 
-// out returns the reason, for people, why a target should not be sent again.
+// out returns, for people, why a target should not be sent again.
 func out(post *v1alpha1.Post, i int) string {
 	t := posting.Target(post, i)
 	switch {
@@ -96,7 +96,7 @@ func out(post *v1alpha1.Post, i int) string {
 	}
 }
 
-// duplicate returns the content of a post for a copy, with the wanted targets only.
+// duplicate returns a post's content for a copy, with only the wanted targets.
 func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.Post, wanted func(target int) bool) (Duplicate, error) {
 	d := Duplicate{Spec: *post.Spec.DeepCopy()}
 	d.Spec.ScheduledAt, d.Spec.Draft, d.Spec.Cancelled = nil, false, false
@@ -127,7 +127,7 @@ func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.P
 	return d, nil
 }
 
-// omittedFile returns the message about a deleted file; media is nil if its resource is deleted too.
+// omittedFile returns the message about a deleted file. media is nil if its resource has been deleted too.
 func omittedFile(name string, media *v1alpha1.Media) string {
 	if media == nil {
 		return fmt.Sprintf("file %q is not kept any more; upload it again", name)

@@ -21,7 +21,7 @@ import (
 // Code is the machine-readable kind of an error.
 type Code string
 
-// The codes of the contract.
+// The contract's codes.
 const (
 	CodeValidation           Code = "VALIDATION_ERROR"
 	CodeTikTokPrivacy        Code = "TIKTOK_PRIVACY_LEVEL_UNAVAILABLE"
@@ -39,31 +39,32 @@ const (
 // define this code, and the REST API never returns it.
 const CodeInsufficientScope Code = "INSUFFICIENT_SCOPE"
 
-// Error is an error that the client can react to. Every other error of this package is internal, and for the log only.
+// Error is an error that the client can do something about. Every other error from this package is internal, and only
+// for the log.
 type Error struct {
 	Code Code
 	// Message describes the problem and its remedy, for people.
 	Message string
-	// Problems are the first maxFieldProblems problems of the post, each with its field; empty if the error concerns no
+	// Problems are the post's first maxFieldProblems problems, each with its field; empty if the error is about no
 	// field.
 	Problems []Problem
 }
 
-// NoIndex is the Target or Card of a Problem without one.
+// NoIndex is the Target or Card of a Problem that has none.
 const NoIndex = -1
 
-// Problem is one problem of a post, for people.
+// Problem is one problem with a post, for people.
 type Problem struct {
 	// Target is the index of the target and Card the index of the tree's card; NoIndex for neither.
 	Target, Card int
-	// Field is the field's path in the resource, relative to the target or card if there is one, else to spec. It is empty
-	// for the whole object.
+	// Field is the field's path in the resource, relative to the target or card if there is one and to spec otherwise.
+	// It is empty for the whole object.
 	Field string
 	// Message describes the problem and its remedy.
 	Message string
 }
 
-// fieldPaths parses a field path of a Post.
+// fieldPaths parses one of a Post's field paths.
 var fieldPaths = regexp.MustCompile(`^spec(?:\.targets\[(\d+)\]|\.tree\.cards\[(\d+)\])?\.?(.*)$`)
 
 // problemOf converts a field error to a Problem.
@@ -94,18 +95,19 @@ func errorf(code Code, format string, args ...any) *Error {
 }
 
 const (
-	// maxProblems limits the problems in one message. A message names several at once, for the person or model that wrote
-	// the request.
+	// maxProblems limits the problems in one message. A message names several at once, for the person or model that
+	// wrote the request.
 	maxProblems = strictjson.ShownProblems
-	// maxMissing limits the reads of missing objects from the Kubernetes API. The remaining objects then count as missing,
-	// or as valid: the request is refused in any case.
+	// maxMissing limits how many missing objects are read from the Kubernetes API. The remaining ones then count as
+	// missing, or as valid, because the request is rejected anyway.
 	maxMissing = 5
-	// maxFieldProblems limits Error.Problems to what a form can show at its fields. A tree can have 10,000 problems.
+	// maxFieldProblems limits Error.Problems to what a form can show next to its fields. A tree can have 10,000
+	// problems.
 	maxFieldProblems = 100
 )
 
-// invalid returns the error for a post with field errors, with the paths of the wire format. problems are formatted
-// already and come first.
+// invalid returns the error for a post with field errors, with the wire format's paths. problems are already formatted
+// and come first.
 func invalid(errs field.ErrorList, problems ...string) *Error {
 	refused := &Error{Code: CodeValidation}
 	more := 0
@@ -134,7 +136,7 @@ func problem(err *field.Error) string {
 	}
 }
 
-// refusedByKubernetes returns the error for content that the Kubernetes API rejected; nil for other errors.
+// refusedByKubernetes returns the error for content that the Kubernetes API rejected, or nil for other errors.
 func refusedByKubernetes(err error) *Error {
 	if apierrors.IsRequestEntityTooLargeError(err) || posting.TooLarge(err) {
 		return errorf(CodeValidation, "the post is too large to be stored: it may take at most %d bytes; shorten its captions, or make several posts with fewer targets each", posting.MaxPost)
@@ -157,16 +159,16 @@ func refusedByKubernetes(err error) *Error {
 	return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
 }
 
-// isOfWhole reports whether the field of a Kubernetes error names a whole object: a rule about the object has the field
+// isOfWhole reports whether the field in a Kubernetes error names a whole object: a rule about the object has the field
 // spec or, in earlier versions, none.
 func isOfWhole(field string) bool {
 	return field == "" || field == "<nil>" || field == "spec"
 }
 
-// JoinProblems joins several problems to one message.
+// JoinProblems joins several problems into one message.
 func JoinProblems(problems []string) string { return JoinFirst(problems, 0) }
 
-// JoinFirst joins the first problems to one message; more is the number of problems that are not in the list.
+// JoinFirst joins the first problems into one message. more is the number of problems that are not in the list.
 func JoinFirst(problems []string, more int) string {
 	if beyond := len(problems) - maxProblems; beyond > 0 {
 		problems, more = problems[:maxProblems], more+beyond
@@ -178,7 +180,7 @@ func JoinFirst(problems []string, more int) string {
 	return message
 }
 
-// wireNames maps field names of the resource to those of REST, longest first where one is a prefix of another.
+// wireNames maps the resource's field names to those in REST, longest first where one is a prefix of another.
 var wireNames = strings.NewReplacer(
 	"connectionRef.name", "connection_id", "connectionRef", "connection_id",
 	"video.thumbnailOffsetMillis", "thumbnail_time",
@@ -188,7 +190,7 @@ var wireNames = strings.NewReplacer(
 	"tiktok.isAIGenerated", "is_ai_generated", "tiktok.", "tiktok_",
 )
 
-// WirePath converts a field path of the resource to the path in REST.
+// WirePath converts a field path in the resource to the path in REST.
 func WirePath(path string) string {
 	path = wireNames.Replace(strings.TrimPrefix(path, "spec."))
 	path = strings.ReplaceAll(path, "].name", "]")

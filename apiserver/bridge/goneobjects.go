@@ -15,18 +15,18 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 )
 
-// Requests reads the records of requests with an Idempotency-Key whose objects are deleted; *archive.Archive implements
-// it.
+// Requests reads the records of requests with an Idempotency-Key whose objects have been deleted; *archive.Archive
+// implements it.
 type Requests interface {
 	Request(ctx context.Context, team archive.Team, name string) (archive.Request, error)
 }
 
-// requestWithin is the timeout for the bucket; after it, the key counts as new. The manager looks in the bucket as well
-// before it publishes the post of a key, which prevents a second publication.
+// requestWithin is the timeout for the bucket, after which the key counts as new. Before the manager publishes a post
+// that has a key, it also looks in the bucket, which prevents a second publication.
 const requestWithin = 3 * time.Second
 
-// deletedRequest returns the record of the request that created an object of this name, if the object is deleted and
-// its key still valid; nil for an object without a key, and if the bucket cannot be read.
+// deletedRequest returns the record of the request that created an object of this name, if the object has been deleted
+// and its key is still valid. It returns nil for an object without a key, or if the bucket cannot be read.
 func (s *Service) deletedRequest(ctx context.Context, asked metav1.Object) *archive.Request {
 	if s.Requests == nil || asked.GetAnnotations()[v1alpha1.RequestAnnotation] == "" {
 		return nil
@@ -49,8 +49,9 @@ func (s *Service) deletedRequest(ctx context.Context, asked metav1.Object) *arch
 	return &found
 }
 
-// archivedPost returns the archived post that a request with the same key created and that may have been sent; nil if
-// there is none or the archive cannot be read. The manager checks the archive as well, and publishes nothing twice.
+// archivedPost returns the archived post that a request with the same key created and that may have been sent. It
+// returns nil if there is none or the archive cannot be read. The manager also checks the archive, and publishes
+// nothing twice.
 func (s *Service) archivedPost(ctx context.Context, asked *v1alpha1.Post) *v1alpha1.Post {
 	if s.Archive == nil {
 		return nil
@@ -66,7 +67,8 @@ func (s *Service) archivedPost(ctx context.Context, asked *v1alpha1.Post) *v1alp
 	return post
 }
 
-// refuseDeleted refuses a post whose key belongs to a post that was deleted before it was published; nil otherwise.
+// refuseDeleted rejects a post whose key belongs to a post that was deleted before it was published. It returns nil for
+// other posts.
 func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error {
 	found := s.deletedRequest(ctx, asked)
 	switch {
@@ -82,7 +84,7 @@ func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error
 	}
 }
 
-// refuseStopped returns the refusal of a post whose key belongs to a post that was deleted during delivery: a client's
+// refuseStopped returns the error for a post whose key belongs to a post that was deleted during delivery: a client's
 // retry does not resume a post that a person has stopped.
 func refuseStopped(asked *v1alpha1.Post) error {
 	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
@@ -95,7 +97,7 @@ func refuseStopped(asked *v1alpha1.Post) error {
 			"Use a new key to post the rest.", asked.Name)
 }
 
-// refuseOtherFile refuses a file whose key belongs to another, deleted file. The same request receives the same id
+// refuseOtherFile rejects a file whose key belongs to another, deleted file. The same request receives the same id
 // again.
 func (s *Service) refuseOtherFile(ctx context.Context, asked *v1alpha1.Media) error {
 	if found := s.deletedRequest(ctx, asked); found != nil && !sameFingerprint(found.Fingerprint, asked.Annotations[v1alpha1.RequestAnnotation]) {

@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Guarded records a protective action of Herald on an object, such as the end of a grant with a stolen token, as a log
-// line and an event. reason is for programs; note describes the action for people.
+// Guarded records, as a log line and an event, that Herald protected an object, for example by ending a grant whose
+// token was stolen. reason is for programs; note describes the action for people.
 func (s *Service) Guarded(ctx context.Context, object metav1.Object, reason, note string) {
 	about := referenceTo(object)
 	log := s.Log.With(

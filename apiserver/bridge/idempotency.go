@@ -21,10 +21,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// identify sets the name of a new object: random, or derived from its Idempotency-Key. A derived name depends only on
-// the team and the key, so that the Kubernetes API itself rejects a second object, across replicas and restarts; an
-// annotation has the fingerprint that distinguishes different requests with the same key. Each agent's grant has its
-// own namespace of keys: an agent that may only write drafts must not use up the keys of an integration that publishes.
+// identify sets a new object's name: random, or derived from its Idempotency-Key. A derived name depends only on the
+// team and the key, so that the Kubernetes API itself rejects a second object, across replicas and restarts. An
+// annotation holds the fingerprint that tells different requests with the same key apart. Each agent's grant has its
+// own namespace of keys, because an agent that may only write drafts must not use up the keys of an integration that
+// publishes.
 func identify(created *metav1.ObjectMeta, caller *Caller, prefix, key string, spec any) error {
 	if key == "" {
 		created.Name = prefix + strings.ToLower(rand.Text()[:idLength])
@@ -52,7 +53,7 @@ var postName = regexp.MustCompile(fmt.Sprintf("^%s[a-z2-7]{%d}$", postPrefix, id
 // herald-marks rejects such names, and annotations that name an author, from all other clients.
 func IsCreated(name string) bool { return postName.MatchString(name) }
 
-// fingerprintVersion is the version of the hashed form: the JSON of the requested spec. A change of that form needs a
+// fingerprintVersion is the version of what is hashed: the JSON of the requested spec. Changing that form requires a
 // new version.
 const fingerprintVersion = "v1"
 
@@ -89,7 +90,7 @@ func splitFingerprint(f string) (version, hash string) {
 	return "v1", f
 }
 
-// earlier returns the post that an earlier request with the same key created, in its present state and without
+// earlier returns the post that an earlier request with the same key created, in its current state and without
 // validating it again. found is false if the request has to create a post.
 func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail PostDetail, found bool, err error) {
 	if post.Annotations[v1alpha1.RequestAnnotation] == "" {
@@ -127,7 +128,7 @@ func sameRequest(made, asked metav1.Object) bool {
 	return sameFingerprint(made.GetAnnotations()[v1alpha1.RequestAnnotation], asked.GetAnnotations()[v1alpha1.RequestAnnotation])
 }
 
-// requireSame refuses a post that another request with the same key created.
+// requireSame rejects a post that a different request with the same key created.
 func requireSame(made, asked *v1alpha1.Post) error {
 	if sameRequest(made, asked) {
 		return nil
@@ -135,7 +136,7 @@ func requireSame(made, asked *v1alpha1.Post) error {
 	return usedForAnother(asked, made.Name)
 }
 
-// usedForAnother returns the refusal of a key that another request has used.
+// usedForAnother returns the error for a key that a different request has used.
 func usedForAnother(asked *v1alpha1.Post, made string) *Error {
 	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
 		return errorf(CodeConflict, "this form has created post %s already, with other content; nothing more was posted. Open that post to change it, or begin a new one.", made)

@@ -37,10 +37,9 @@ type Keys interface {
 	Update(ctx context.Context, before, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error)
 }
 
-// KeyState is the validity of a key.
+// KeyState is a key's validity.
 type KeyState string
 
-// The states of a key.
 const (
 	KeyActive  KeyState = "active"
 	KeyExpired KeyState = "expired"
@@ -52,7 +51,7 @@ type Key struct {
 	ID, Description string
 	State           KeyState
 	CreatedAt       time.Time
-	// ExpiresAt and LastUsedAt are zero for never. LastUsedAt is accurate to an hour.
+	// ExpiresAt and LastUsedAt are zero for never. LastUsedAt is accurate to within an hour.
 	ExpiresAt, LastUsedAt time.Time
 	// Author is the person who created the key in the web application; empty for other keys, whose tokens cannot be
 	// replaced here.
@@ -61,20 +60,20 @@ type Key struct {
 	Tokens []KeyToken
 }
 
-// KeyToken is a token of a key.
+// KeyToken is one of a key's tokens.
 type KeyToken struct {
 	Name string
 	// Shown is the token's prefix, for recognition; empty if unknown.
 	Shown string
 	// CreatedAt and ExpiresAt are zero if unknown, or for never.
 	CreatedAt, ExpiresAt time.Time
-	// Secret is the name of the Secret with the token; empty if there is none.
+	// Secret is the name of the Secret that contains the token; empty if there is none.
 	Secret string
 }
 
 // NewToken is a newly generated token. It is shown once and never stored.
 type NewToken struct {
-	// Key is the id of the token's key, and Name the token's name in it.
+	// Key is the id of the token's key, and Name the token's name within it.
 	Key, Name string
 	// Token is the secret. It must not be logged.
 	Token string
@@ -132,7 +131,7 @@ func (s *Service) CreateKey(ctx context.Context, caller Caller, description stri
 }
 
 // ofWeb reports whether a key was created in the web application. The tokens of other keys are declared by another
-// tool, which would revert a change; the apiserver has no permission to change them either (config/rbac/policies.yaml).
+// tool, which would revert a change, and the apiserver has no permission to change them (config/rbac/policies.yaml).
 func ofWeb(key *v1alpha1.APIKey) bool { return key.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb }
 
 func notOfWeb(id string) *Error {
@@ -142,12 +141,12 @@ func notOfWeb(id string) *Error {
 // RollKey adds a second token to a key that was created in the web application. Both work until RemoveToken removes the
 // first.
 func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewToken, error) {
-	// All attempts write the same token: an earlier write may take effect late.
+	// All attempts write the same token, because an earlier write may take effect late.
 	made := newToken(&v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: id}})
 	err := s.changeKey(ctx, caller, id, ActTokenAdded, func(key *v1alpha1.APIKey) error {
 		switch state := stateOfKey(key, s.Clock.Now()); {
 		case hasToken(key, made.Name):
-			return nil // the answer to the write was lost
+			return nil // the response to the write was lost
 		case !ofWeb(key):
 			return notOfWeb(id)
 		case state != KeyActive:
@@ -192,8 +191,8 @@ func (s *Service) RevokeKey(ctx context.Context, caller Caller, id string) error
 	})
 }
 
-// changeKey applies change to the current state of a key, and retries after a conflict. change receives a copy; an
-// unchanged copy is not written.
+// changeKey applies change to a key's current state, and retries after a conflict. change receives a copy, which is not
+// written if it is unchanged.
 func (s *Service) changeKey(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.APIKey) error) error {
 	lost := false
 	var last error
@@ -266,7 +265,7 @@ func newToken(key *v1alpha1.APIKey) NewToken {
 	return NewToken{Key: key.Name, Name: "t-" + randomName(tokenNameLength), Token: apitoken.New(key.Namespace, key.Name)}
 }
 
-// addToken stores the hash and the prefix of a token in its key.
+// addToken stores a token's hash and prefix in its key.
 func addToken(key *v1alpha1.APIKey, made *NewToken) {
 	key.Spec.Tokens = append(key.Spec.Tokens, v1alpha1.APIKeyToken{Name: made.Name, SHA256: apitoken.Hash(key.Namespace, key.Name, made.Token)})
 	shown := shownTokens(key)
@@ -324,7 +323,7 @@ func viewKey(key *v1alpha1.APIKey, now time.Time) Key {
 	return view
 }
 
-// stateOfKey returns the state of a key. A key is active while one of its tokens is valid.
+// stateOfKey returns a key's state. A key is active while one of its tokens is valid.
 func stateOfKey(key *v1alpha1.APIKey, now time.Time) KeyState {
 	if key.Spec.Revoked || key.DeletionTimestamp != nil {
 		return KeyRevoked

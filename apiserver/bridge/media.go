@@ -35,8 +35,8 @@ var uploads = map[v1alpha1.MimeType]upload{
 	v1alpha1.MimeJPEG: imageUpload, v1alpha1.MimePNG: imageUpload, v1alpha1.MimeWebP: imageUpload,
 }
 
-// CreateMediaUpload registers a file and returns its upload URL. For an Idempotency-Key that was used before, the URL
-// is a new one for the same file.
+// CreateMediaUpload registers a file and returns its upload URL. If the Idempotency-Key was used before, the URL is a
+// new one for the same file.
 func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in CreateMediaUpload) (MediaUpload, error) {
 	if err := s.RequireSubscription(caller); err != nil {
 		return MediaUpload{}, err
@@ -65,8 +65,8 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if err != nil {
 		return MediaUpload{}, fmt.Errorf("sign an upload address: %w", err)
 	}
-	// The manager waits for the file while an upload URL is valid. It derives the expiry of the first URL from the age of
-	// the Media.
+	// The manager waits for the file while an upload URL is valid. It derives when the first URL expires from the
+	// Media's age.
 	if again {
 		if err := s.Media.SetUploadDeadline(ctx, made.Namespace, made.Name, until); err != nil {
 			return MediaUpload{}, fmt.Errorf("record how long an upload is awaited: %w", err)
@@ -76,7 +76,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 }
 
 // RefuseUpload returns the error for a request to register a file that could not be parsed completely. unread lists the
-// invalid parts with their paths, and more is the number of further ones. Problems of the rest are included.
+// invalid parts with their paths, and more is the number of further ones. Problems in the rest are included.
 func RefuseUpload(in *v1alpha1.MediaSpec, unread []string, more int) error {
 	problems := slices.Clone(unread)
 	for _, problem := range uploadProblems(in) {
@@ -88,7 +88,7 @@ func RefuseUpload(in *v1alpha1.MediaSpec, unread []string, more int) error {
 	return &Error{Code: CodeValidation, Message: JoinFirst(problems, more)}
 }
 
-// uploadProblems returns the reasons why no platform could publish a file.
+// uploadProblems returns why no platform could publish a file.
 func uploadProblems(in *v1alpha1.MediaSpec) (problems []string) {
 	rule, ok := uploads[in.MimeType]
 	if !ok {
@@ -158,8 +158,8 @@ func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1
 	return made, false, nil
 }
 
-// registered returns the resource of an earlier request with the same key; the error full if there is none, or the
-// request has no key.
+// registered returns the resource that an earlier request with the same key created. If there is none, or the request
+// has no key, it returns the error full.
 func (s *Service) registered(ctx context.Context, media *v1alpha1.Media, full *Error) (made *v1alpha1.Media, again bool, err error) {
 	if media.Annotations[v1alpha1.RequestAnnotation] == "" {
 		return nil, false, full
@@ -174,7 +174,7 @@ func (s *Service) registered(ctx context.Context, media *v1alpha1.Media, full *E
 	}
 }
 
-// requireSameUpload refuses a new URL for a file of another request, or for a file that is no longer awaited.
+// requireSameUpload rejects a new URL for a file from another request, or for a file that is no longer expected.
 func requireSameUpload(made, media *v1alpha1.Media) error {
 	switch {
 	case !sameRequest(made, media):

@@ -19,10 +19,10 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// checksAtOnce limits the concurrent checks of a post's files.
+// checksAtOnce limits how many of a post's files are checked concurrently.
 const checksAtOnce = 8
 
-// assumeValid returns a lookup function for unread files, which makes every file valid.
+// assumeValid returns a lookup function for unread files under which every file is valid.
 func assumeValid(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
 	file := &v1alpha1.Media{Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded}}
 	if post.Spec.Category == v1alpha1.CategoryVideo {
@@ -31,9 +31,9 @@ func assumeValid(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
 	return func(string) *v1alpha1.Media { return file }
 }
 
-// mediaOf reads the files of a post, and examines the uploads that the manager has not examined yet. It returns a
-// lookup function for the rules. After maxMissing unusable files, it reads no more and the others count as valid: the
-// post is refused in any case.
+// mediaOf reads a post's files, and checks the uploads that the manager has not checked yet. It returns a lookup
+// function for the rules. After maxMissing unusable files, it reads no more and the others count as valid, because the
+// post is rejected anyway.
 func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post, names []string) (func(name string) *v1alpha1.Media, error) {
 	found, unusable := make(map[string]*v1alpha1.Media, len(names)), 0
 	for batch := range slices.Chunk(names, checksAtOnce) {
@@ -77,8 +77,8 @@ func (s *Service) verifiedTogether(ctx context.Context, namespace string, names 
 	return media, group.Wait()
 }
 
-// verified returns the current state of a media file, or nil. A file that awaits its upload is examined immediately:
-// the client may have finished the upload before the manager noticed.
+// verified returns a media file's current state, or nil. A file that is waiting to be uploaded is checked immediately,
+// because the client may have finished the upload before the manager noticed.
 func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alpha1.Media, error) {
 	media, err := s.Media.Get(ctx, namespace, name)
 	switch {
@@ -93,8 +93,8 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	status, err := s.Verify(ctx, media)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		// Either there is no upload, or the manager has just rejected the file, recorded the reason and deleted it. A second
-		// read distinguishes the two.
+		// Either there is no upload, or the manager has just rejected the file, recorded the reason and deleted it. A
+		// second read tells the two apart.
 		return s.settled(ctx, media)
 	case errors.Is(err, store.ErrNone):
 		return media, nil
@@ -124,7 +124,7 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 }
 
 // settled reads a media file again. It returns the file if the manager has settled it in the meantime, nil if it was
-// deleted, and otherwise known.
+// deleted, and known otherwise.
 func (s *Service) settled(ctx context.Context, known *v1alpha1.Media) (*v1alpha1.Media, error) {
 	limits.MeterFrom(ctx).Parts(1)
 	current, err := s.Media.Get(ctx, known.Namespace, known.Name)

@@ -30,24 +30,24 @@ type reservations struct {
 	post    *v1alpha1.Post
 	find    plan.Connections
 	limits  plan.Limits
-	// request distinguishes this request from others with the same Idempotency-Key, or for the same stored post; empty if
-	// there can be no other.
+	// request tells this request from others with the same Idempotency-Key, or for the same stored post; empty if there
+	// can be no other.
 	request string
-	// all lists the usage of plan limits first, then of platform limits. The first reserved entries are reserved, or may
-	// be.
+	// all lists the usage under plan limits first, and then under platform limits. The first reserved entries are
+	// reserved, or may be.
 	all      []reservation
 	reserved int
 }
 
-// reservation is the usage that a post needs from one counter.
+// reservation is how much a post needs of one counter.
 type reservation struct {
 	counter v1alpha1.UsageSpec
 	limit   int
 	uses    []usage.Use
 }
 
-// withinPlan returns the usage that a post needs, and refuses a post that the team's plan does not allow now. A draft
-// needs none.
+// withinPlan returns the usage that a post needs, and rejects a post that the team's plan does not currently allow. A
+// draft needs none.
 func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find plan.Connections) (*reservations, error) {
 	limits := plan.LimitsOf(s.Owner(post.Namespace))
 	if refused := s.requireCovered(post, limits, find); refused != nil {
@@ -69,7 +69,7 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find plan
 	return n, nil
 }
 
-// requireCovered refuses a post to an account beyond the plan's limit.
+// requireCovered rejects a post to an account beyond the plan's limit.
 func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find plan.Connections) error {
 	if limits.Accounts == 0 {
 		return nil
@@ -97,7 +97,7 @@ func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find p
 	return nil
 }
 
-// check refuses a post that exceeds the limit of a resource now, before any work that would have to be undone.
+// check rejects a post that exceeds a resource's limit now, before any work that would have to be undone.
 func (n *reservations) check(ctx context.Context, resource string) error {
 	for i := range n.all {
 		wanted := &n.all[i]
@@ -115,7 +115,7 @@ func (n *reservations) check(ctx context.Context, resource string) error {
 	return nil
 }
 
-// reserve reserves the post's usage. After an error, a part of it is reserved.
+// reserve reserves the post's usage. After an error, part of it is reserved.
 func (n *reservations) reserve(ctx context.Context) error {
 	for i := range n.all {
 		wanted := &n.all[i]
@@ -135,7 +135,7 @@ func (n *reservations) reserve(ctx context.Context) error {
 	return nil
 }
 
-// apply adds the post's usage to a counter, or returns the refusal.
+// apply adds the post's usage to a counter, or returns why it is rejected.
 func (n *reservations) apply(wanted *reservation, stored *v1alpha1.Usage) *Error {
 	refused := usage.Reserve(stored, usage.Reservation{Post: n.post.Name, Request: n.request, Uses: wanted.uses},
 		wanted.limit, n.service.Clock.Now())
@@ -159,14 +159,14 @@ func (n *reservations) apply(wanted *reservation, stored *v1alpha1.Usage) *Error
 		wanted.limit, first.Used, plan.IntendedAt(n.post, 0, 0).UTC().Format("January 2006"), asked)
 }
 
-// release releases what this request reserved. Reservations of other requests with the same key stay. It continues if
+// release releases what this request reserved. Other requests' reservations under the same key stay. It continues if
 // the client disconnects.
 func (n *reservations) release(ctx context.Context) {
 	n.amend(ctx, func(stored *v1alpha1.Usage, _ *reservation) { usage.Release(stored, n.post.Name, n.request) })
 }
 
-// transfer moves the usage to a post that existed already: this request may have reserved after the post's delivery
-// confirmed its own usage.
+// transfer moves the usage to a post that already existed, because this request may have reserved after the post's
+// delivery confirmed its own usage.
 func (n *reservations) transfer(ctx context.Context, made *v1alpha1.Post) {
 	n.amend(ctx, func(stored *v1alpha1.Usage, of *reservation) {
 		usage.Settle(stored, plan.Stored(&of.counter, made, n.find, 0))
@@ -190,7 +190,7 @@ func (s *Service) returnAll(ctx context.Context, post *v1alpha1.Post) {
 	}
 }
 
-// settle lowers the usage of a post. It continues if the client disconnects; the manager corrects a failure later.
+// settle lowers a post's usage. It continues if the client disconnects; the manager corrects a failure later.
 func (s *Service) settle(ctx context.Context, post *v1alpha1.Post, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 	defer cancel()

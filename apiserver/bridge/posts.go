@@ -21,11 +21,11 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// cancelTries limits the attempts to cancel a post that is written concurrently. Each such write makes progress, so a
-// few are enough.
+// cancelTries limits the attempts to cancel a post that is being written concurrently. Each such write makes progress,
+// so a few are enough.
 const cancelTries = 10
 
-// GetPost returns a post of the caller's team, from the Kubernetes API or the archive.
+// GetPost returns one of the caller's team's posts, from the Kubernetes API or the archive.
 func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDetail, error) {
 	post, err := s.read(ctx, caller, id)
 	if err != nil {
@@ -34,14 +34,14 @@ func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDe
 	return s.detail(post, s.inMemory(caller.Namespace)), nil
 }
 
-// ReadPost returns the whole object of a post of the caller's team, from the Kubernetes API or the archive. The caller
-// may modify it.
+// ReadPost returns the whole object of one of the caller's team's posts, from the Kubernetes API or the archive. The
+// caller may modify it.
 func (s *Service) ReadPost(ctx context.Context, caller Caller, id string) (*v1alpha1.Post, error) {
 	return s.read(ctx, caller, id)
 }
 
-// PostsBetween returns the posts of the caller's team with a display time in a range, newest first, and whether there
-// are more than the range's limit.
+// PostsBetween returns the caller's team's posts whose display time is in a range, newest first, and whether there are
+// more than the range's limit.
 func (s *Service) PostsBetween(ctx context.Context, caller Caller, r *postindex.Range) (posts []postindex.Summary, more bool, err error) {
 	if s.Archive != nil {
 		posts, more, err = s.Archive.Between(ctx, caller.Namespace, r)
@@ -51,7 +51,7 @@ func (s *Service) PostsBetween(ctx context.Context, caller Caller, r *postindex.
 	return posts, more, nil
 }
 
-// CountPosts returns the number of posts of the caller's team in each listed state.
+// CountPosts returns how many of the caller's team's posts are in each listed state.
 func (s *Service) CountPosts(ctx context.Context, caller Caller) (postindex.Counts, error) {
 	if s.Archive != nil {
 		counts, err := s.Archive.Counts(ctx, caller.Namespace)
@@ -60,8 +60,8 @@ func (s *Service) CountPosts(ctx context.Context, caller Caller) (postindex.Coun
 	return s.Index.Counts(caller.Namespace), nil
 }
 
-// SubscribePost returns a channel that signals possible changes of a post. Signals that are not received are merged
-// into one. Subscribe before reading, so that no change is missed. stop ends the subscription and is called once.
+// SubscribePost returns a channel that signals possible changes to a post. Signals that are not received are merged
+// into one. Subscribe before reading, so that no change is missed. stop ends the subscription and is called only once.
 func (s *Service) SubscribePost(caller Caller, id string) (changes <-chan struct{}, stop func(), err error) {
 	changes, stop, ok := s.Subscribe(caller.Namespace, id)
 	if !ok {
@@ -70,7 +70,7 @@ func (s *Service) SubscribePost(caller Caller, id string) (changes <-chan struct
 	return changes, stop, nil
 }
 
-// ListPosts returns a page of the posts of the caller's team. Page and limit are clamped to their bounds.
+// ListPosts returns a page of the caller's team's posts. Page and limit are clamped to their bounds.
 func (s *Service) ListPosts(ctx context.Context, caller Caller, q postindex.Query) (PostPage, error) {
 	q.Page, q.Limit = min(max(q.Page, 1), maxPage), min(max(q.Limit, 1), maxLimit)
 	var (
@@ -91,7 +91,7 @@ func (s *Service) ListPosts(ctx context.Context, caller Caller, q postindex.Quer
 }
 
 // CancelPost cancels a draft, or a scheduled post whose delivery has not started. A caller without ScopePublish can
-// cancel drafts only.
+// cancel only drafts.
 func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) error {
 	if err := require(caller, ScopeDraft); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 	return errorf(CodeConflict, "post %s is being changed at the same time; try again", id)
 }
 
-// cannotCancel returns the reason why a post cannot be cancelled, or nil.
+// cannotCancel returns why a post cannot be cancelled, or nil.
 func cannotCancel(post *v1alpha1.Post) *Error {
 	if posting.Cancellable(post) {
 		return nil
@@ -210,8 +210,7 @@ func shownID(id string) string {
 	return strings.ToValidUTF8(id[:longest], "") + "…"
 }
 
-// validName reports whether a client's value can be the name of a resource. Other values are not sent to the Kubernetes
-// API.
+// validName reports whether a client's value can be a resource's name. Other values are not sent to the Kubernetes API.
 func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
 func (s *Service) inMemory(namespace string) func(string) *v1alpha1.Connection {
@@ -229,12 +228,12 @@ func (s *Service) wrote(ctx context.Context, post *v1alpha1.Post, find func(stri
 	s.Index.Upsert(post.Namespace, summarise(post, find), version)
 }
 
-// Summarise returns the summary of a post for lists.
+// Summarise returns a post's summary for lists.
 func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
 	return summarise(post, s.inMemory(post.Namespace))
 }
 
-// Limits of texts in a summary, in characters: the summaries of all posts of all teams are in memory. No platform
+// Limits on the texts in a summary, in characters: the summaries of all teams' posts are kept in memory. No platform
 // allows a longer title, and no agent has a longer name.
 const (
 	maxListedTitle = 256
@@ -308,7 +307,7 @@ func (s *Service) targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Pla
 	return out
 }
 
-// failure returns the error message of a failed target.
+// failure returns a failed target's error message.
 func (s *Service) failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
 	if attempt.Undecided(target) {
 		return s.question(post, target)
@@ -322,8 +321,8 @@ func (s *Service) failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) st
 	return "delivery failed for a reason that was not recorded"
 }
 
-// question returns the message for an undecided target, with the place where a person answers; an archived post accepts
-// no answer. The post's status has the same message for people with kubectl.
+// question returns the message for an undecided target, with the place where a person can answer; an archived post
+// accepts no answer. The post's status has the same message for people who use kubectl.
 func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
 	what, rest := "it", ""
 	if n := len(target.Cards); n > 0 {
@@ -345,9 +344,9 @@ func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) s
 	}
 }
 
-// presumed returns the platform shown for a target whose connection has never existed, because the contract has no
-// value for an unknown platform: the platform of the target's options, or the one in the connection's name, or X, which
-// supports every category.
+// presumed returns the platform to show for a target whose connection has never existed, because the contract has no
+// value for an unknown platform. It is the platform of the target's options, or the one in the connection's name, or X,
+// which supports every category.
 func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
 	switch {
 	case target.YouTube != nil:
@@ -364,8 +363,8 @@ func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
 	return v1alpha1.PlatformX
 }
 
-// platformOf returns the platform of target i: the recorded one, or its connection's; "" for a connection that has
-// never existed.
+// platformOf returns target i's platform: the recorded one, or its connection's, or "" for a connection that has never
+// existed.
 func platformOf(post *v1alpha1.Post, i int, find func(string) *v1alpha1.Connection) v1alpha1.Platform {
 	if target := posting.Target(post, i); target != nil && target.Platform != "" {
 		return target.Platform

@@ -19,24 +19,25 @@ import (
 )
 
 const (
-	// previewLasts is the validity of a preview URL: enough for a page and the files that it loads late, such as a video.
+	// previewLasts is how long a preview URL is valid: long enough for a page and the files that it loads late, such as
+	// a video.
 	previewLasts = 15 * time.Minute
 	// urlCacheTTL is how long pages receive the same URL, so that a browser uses its cache. The rest of previewLasts is
-	// for the page.
+	// left for the page.
 	urlCacheTTL = 10 * time.Minute
 	// maxAddresses limits the cached URLs, at about 700 bytes each.
 	maxAddresses = 4096
 )
 
-// urlCache caches the signed URLs of files, by storage key. A file that is created again under the same name has
-// another key.
+// urlCache caches files' signed URLs by storage key. A file that is created again under the same name has a different
+// key.
 type urlCache struct{ entries *cache.LRUExpireCache }
 
 func newURLCache(clk clock.PassiveClock) *urlCache {
 	return &urlCache{cache.NewLRUExpireCacheWithClock(maxAddresses, clk)}
 }
 
-// of returns the cached URL of a file, or signs one.
+// of returns a file's cached URL, or signs one.
 func (a *urlCache) of(ctx context.Context, files Files, key string) (string, error) {
 	if kept, found := a.entries.Get(key); found {
 		address, _ := kept.(string)
@@ -52,8 +53,8 @@ func (a *urlCache) of(ctx context.Context, files Files, key string) (string, err
 
 // MediaPreview is a file for display.
 type MediaPreview struct {
-	// URL serves the file for some minutes. It grants access and must not be logged. It is empty if there is no file to
-	// show.
+	// URL serves the file for a few minutes. It grants access and must not be logged. It is empty if there is no file
+	// to show.
 	URL      string
 	FileName string
 	MimeType v1alpha1.MimeType
@@ -62,7 +63,7 @@ type MediaPreview struct {
 	Phase         v1alpha1.MediaPhase
 }
 
-// Previews are the files of the caller's team for display, for one request: each file is read at most once. They are
+// Previews are the caller's team's files for display during one request, which reads each file at most once. They are
 // safe for concurrent use.
 type Previews struct {
 	service *Service
@@ -72,12 +73,12 @@ type Previews struct {
 	reads map[string]func() (*v1alpha1.Media, error)
 }
 
-// Previews returns the previews for one request of the caller, without reading any file.
+// Previews returns the previews for one of the caller's requests, without reading any file.
 func (s *Service) Previews(caller Caller) *Previews {
 	return &Previews{service: s, caller: caller, reads: map[string]func() (*v1alpha1.Media, error){}}
 }
 
-// media returns a file of the team, or nil. Callers must not modify it.
+// media returns one of the team's files, or nil. Callers must not modify it.
 func (p *Previews) media(ctx context.Context, name string) (*v1alpha1.Media, error) {
 	p.mu.Lock()
 	read := p.reads[name]
@@ -89,7 +90,7 @@ func (p *Previews) media(ctx context.Context, name string) (*v1alpha1.Media, err
 	return read()
 }
 
-// Of returns the preview of a file. Its URL never accepts an upload.
+// Of returns a file's preview. Its URL never accepts an upload.
 func (p *Previews) Of(ctx context.Context, name string) (MediaPreview, error) {
 	media, err := p.media(ctx, name)
 	switch {
@@ -102,7 +103,7 @@ func (p *Previews) Of(ctx context.Context, name string) (MediaPreview, error) {
 		FileName: media.Spec.FileName, MimeType: media.Spec.MimeType, Phase: media.Status.Phase,
 		Width: media.Status.Width, Height: media.Status.Height,
 	}
-	// A new upload is not examined yet: the browser shows it if it can.
+	// A new upload has not been checked yet: the browser shows it if it can.
 	if p.service.Files == nil || media.DeletionTimestamp != nil || media.Status.Phase == v1alpha1.MediaRejected || media.Status.Phase == v1alpha1.MediaExpired {
 		return preview, nil
 	}

@@ -21,7 +21,7 @@ import (
 // RepeatedError rejects a post because its author has recently published the same content to the same accounts. Nothing
 // was stored.
 type RepeatedError struct {
-	// ID is the id of the earlier post, and At its time of publication.
+	// ID is the earlier post's id, and At is when it was published.
 	ID string
 	At time.Time
 }
@@ -36,9 +36,9 @@ const repeatedFor = 10 * time.Minute
 // sameContent identifies an author, content and accounts: 16 bytes of a SHA-256.
 type sameContent [16]byte
 
-// contentBy returns the identity of an author's content in a namespace. It excludes the time, and the platform options,
-// which the Kubernetes API completes. Files are included only if there is no text: uploading a file again creates
-// another Media.
+// contentBy returns the identity of an author's content in a namespace. It excludes the time and the platform options,
+// which the Kubernetes API fills in. Files are included only if there is no text, because uploading a file again
+// creates another Media.
 func contentBy(namespace, author string, spec *v1alpha1.PostSpec) sameContent {
 	hash, silent := sha256.New(), true
 	write := func(parts ...string) {
@@ -72,14 +72,14 @@ func contentBy(namespace, author string, spec *v1alpha1.PostSpec) sameContent {
 	return sameContent(hash.Sum(nil)[:len(sameContent{})])
 }
 
-// recent holds the posts that people published in the last minutes through any replica: the watch reports those of the
-// others. A post takes about 100 bytes until repeatedFor has passed.
+// recent holds the posts that people published in the last few minutes through any replica: the watch reports those of
+// the others. A post takes about 100 bytes until repeatedFor has passed.
 type recent struct {
 	mu sync.Mutex
-	// posts maps a content to its posts, each listed once.
+	// posts maps content to its posts, each listed once.
 	posts  map[sameContent][]recentPost
 	pruned time.Time
-	// underway holds a channel for each content that is being created, which is closed at the end.
+	// underway holds a channel for each content that is being created. It is closed when that is done.
 	underway map[sameContent]chan struct{}
 }
 
@@ -88,14 +88,15 @@ type recentPost struct {
 	at   time.Time
 }
 
-// expired reports whether repeating the post no longer needs a confirmation.
+// expired reports whether repeating the post no longer needs confirmation.
 func (p recentPost) expired(now time.Time) bool { return now.Sub(p.at) > repeatedFor }
 
 func newRecent() *recent {
 	return &recent{posts: map[sameContent][]recentPost{}, underway: map[sameContent]chan struct{}{}}
 }
 
-// acquire locks a content: it waits until no other request creates a post of it, and blocks others until end is called.
+// acquire locks content: it waits until no other request is creating a post with it, and blocks others until end is
+// called.
 func (r *recent) acquire(ctx context.Context, content sameContent) (end func(), err error) {
 	for {
 		r.mu.Lock()
@@ -129,8 +130,8 @@ func (r *recent) observe(post *v1alpha1.Post, now time.Time) {
 	r.add(contentBy(post.Namespace, publisher, &post.Spec), published, now)
 }
 
-// publisherOf returns the person who published a post: its last editor, or else its author in the web application. It
-// returns "" for a post that a program published.
+// publisherOf returns the person who published a post: its last editor or, failing that, its author in the web
+// application. It returns "" for a post that a program published.
 func publisherOf(post *v1alpha1.Post) string {
 	if changed := post.Annotations[v1alpha1.LastAuthorAnnotation]; changed != "" {
 		return changed
@@ -141,8 +142,8 @@ func publisherOf(post *v1alpha1.Post) string {
 	return post.Annotations[v1alpha1.AuthorAnnotation]
 }
 
-// publishedAt returns the latest of a post's creation, attempts and publication: a draft may have been created long
-// before.
+// publishedAt returns the latest time at which a post was created, attempted or published, because a draft may have
+// been created long before.
 func publishedAt(post *v1alpha1.Post) time.Time {
 	at := posting.Created(post)
 	for i := range post.Status.Targets {
@@ -157,7 +158,7 @@ func publishedAt(post *v1alpha1.Post) time.Time {
 	return at
 }
 
-// add records a post of a content with its latest time, and removes expired posts.
+// add records a post with some content under its latest time, and removes expired posts.
 func (r *recent) add(content sameContent, post recentPost, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,7 +182,7 @@ func (r *recent) add(content sameContent, post recentPost, now time.Time) {
 	r.posts[content] = append(posts, post)
 }
 
-// find returns the unexpired posts of a content, latest first.
+// find returns the unexpired posts with some content, latest first.
 func (r *recent) find(content sameContent, now time.Time) []recentPost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -206,8 +207,8 @@ func (s *Service) PublishUnlessRepeated(ctx context.Context, caller Caller, id, 
 	return s.Publish(ctx, caller, id, version, spec, at)
 }
 
-// unlessRepeated returns a RepeatedError if the caller published the content of a post
-// within the last ten minutes. Other requests with this content wait until end is called.
+// unlessRepeated returns a RepeatedError if the caller published a post's content within the last ten minutes. Other
+// requests with this content wait until end is called.
 func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1alpha1.Post) (end func(), err error) {
 	content := contentBy(post.Namespace, caller.Author, &post.Spec)
 	if end, err = s.recent.acquire(ctx, content); err != nil {
@@ -231,8 +232,8 @@ func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1al
 	return end, nil
 }
 
-// isNowhere reports whether no part of a post is published or can still be: publishing the same content is then no
-// repetition.
+// isNowhere reports whether no part of a post is published or still can be, so that publishing the same content does
+// not repeat it.
 func isNowhere(post *v1alpha1.Post) bool {
 	if posting.Cancelled(post) || post.Spec.Draft {
 		return true

@@ -23,8 +23,8 @@ import (
 type Verdict struct {
 	// Posted is true if the target was published. Otherwise Herald sends it again.
 	Posted bool
-	// ExternalID is the platform's id of the published post, and ExternalURL its address, from which the manager derives
-	// the id. Unnamed is set if the person has neither. A verdict with Posted has exactly one of the three.
+	// ExternalID is the platform's id for the published post, and ExternalURL its address, from which the manager
+	// derives the id. Unnamed is set if the person has neither. A verdict with Posted has exactly one of the three.
 	ExternalID  string
 	ExternalURL string
 	Unnamed     bool
@@ -70,7 +70,7 @@ func (s *Service) Settle(ctx context.Context, caller Caller, id string, target i
 	})
 }
 
-// ListCandidates requests another listing of candidates from the manager, which writes them to the post's status.
+// ListCandidates asks the manager to list the candidates again, which it writes to the post's status.
 func (s *Service) ListCandidates(ctx context.Context, caller Caller, id string) error {
 	return s.annotate(ctx, caller, id, "", func(post *v1alpha1.Post) (name, value string, err error) {
 		switch {
@@ -83,8 +83,8 @@ func (s *Service) ListCandidates(ctx context.Context, caller Caller, id string) 
 	})
 }
 
-// annotate sets the annotation that change returns, unless its value is empty. act is recorded as the person's action,
-// unless it is empty.
+// annotate sets the annotation that change returns, unless its value is empty. act, unless empty, is recorded as the
+// person's action.
 func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.Post) (name, value string, err error)) error {
 	var last error
 	for range changeTries {
@@ -128,7 +128,7 @@ func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Ac
 	return last
 }
 
-// withVerdict returns the annotation's value with the verdict added; "" if the verdict is recorded already. Other
+// withVerdict returns the annotation's value with the verdict added, or "" if the verdict is already recorded. Other
 // verdicts that the manager has not applied yet are kept.
 func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) (string, error) {
 	waiting := post.Annotations[v1alpha1.SettleAnnotation]

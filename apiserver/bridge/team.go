@@ -24,9 +24,9 @@ type TeamView struct {
 	Name, DisplayName string
 	Plan              v1alpha1.Plan
 	State             v1alpha1.SubscriptionState
-	// TrialEndsAt is the end of the trial, which may have passed; zero for a team that is not on trial.
+	// TrialEndsAt is when the trial ends, which may be in the past; zero for a team that is not on trial.
 	TrialEndsAt time.Time
-	// Refusal is the reason why the team may not create objects; empty if it may.
+	// Refusal is why the team may not create objects; empty if it may.
 	Refusal string
 	// XPosts is the number of posts to X in the current month (UTC). It is not counted on a plan without a limit.
 	XPosts Meter
@@ -37,19 +37,19 @@ type TeamView struct {
 	TikTokDrafts []AccountMeter
 	// Posts is the number of listed posts. It has no limit.
 	Posts int
-	// Budget is the team's usage of each budget item.
+	// Budget is how much the team uses of each budget item.
 	Budget []v1alpha1.BudgetUse
 	// Agents are the settings for agents.
 	Agents v1alpha1.Agents
 }
 
-// AccountMeter is an account's usage of a limit.
+// AccountMeter is how much of a limit an account uses.
 type AccountMeter struct {
 	Connection *v1alpha1.Connection
 	Meter
 }
 
-// Meter is the usage of a limit.
+// Meter is how much of a limit is used.
 type Meter struct {
 	Used int
 	// Limit is zero if there is none.
@@ -102,7 +102,7 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 	return view, s.countDrafts(ctx, caller, limits, view.TikTokDrafts)
 }
 
-// Suspended reports whether publishing is suspended for the caller's team, and since when; the time is zero until the
+// Suspended reports whether publishing is suspended for the caller's team, and since when. The time is zero until the
 // manager has recorded it.
 func (s *Service) Suspended(caller Caller) (since time.Time, suspended bool) {
 	team := s.Owner(caller.Namespace)
@@ -115,7 +115,7 @@ func (s *Service) Suspended(caller Caller) (since time.Time, suspended bool) {
 // draftsAtOnce limits the concurrent reads of usage.
 const draftsAtOnce = 8
 
-// countDrafts sets each account's usage of TikTok's limit.
+// countDrafts sets how much of TikTok's limit each account uses.
 func (s *Service) countDrafts(ctx context.Context, caller Caller, limits plan.Limits, accounts []AccountMeter) error {
 	slices.SortFunc(accounts, func(a, b AccountMeter) int { return cmp.Compare(a.Connection.Name, b.Connection.Name) })
 	group, ctx := errgroup.WithContext(ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// Bounds of a page (contract: limit 1 to 100, default 20). The page number is part of the response, so that it must not
+// Bounds of a page (contract: limit 1 to 100, default 20). The page number is part of the response, so it must not
 // exceed the largest integer that every JSON parser represents exactly: 2^53 - 1 (RFC 8259, section 6).
 const (
 	DefaultLimit = 20
@@ -37,7 +37,7 @@ type CreateMediaUpload struct {
 
 // MediaUpload is a registered file with its upload URL.
 type MediaUpload struct {
-	// ID is the id of the media in posts.
+	// ID is the media's id in posts.
 	ID string
 	// UploadURL accepts one PUT of the file while it is valid. It grants access and must not be logged.
 	UploadURL string
@@ -49,8 +49,8 @@ type MediaUpload struct {
 // CreatePost is a request to create a post.
 type CreatePost struct {
 	Spec v1alpha1.PostSpec
-	// Problems, with paths, are the problems of the request that Spec cannot represent, such as contradictory TikTok
-	// options. They are reported together with those of the rules.
+	// Problems are the request's problems, with paths, that Spec cannot represent, such as contradictory TikTok
+	// options. They are reported together with violated rules.
 	Problems []string
 	// IdempotencyKey makes the request safe to retry; empty for none.
 	IdempotencyKey string
@@ -79,10 +79,10 @@ type PostDetail struct {
 	Waits bool
 }
 
-// PlatformDetail is one target of a post with its result.
+// PlatformDetail is one of a post's targets, with its result.
 type PlatformDetail struct {
 	Platform v1alpha1.Platform
-	// ConnectionID is empty if the connection no longer exists, AccountName if it is unknown.
+	// ConnectionID is empty if the connection no longer exists, and AccountName if it is unknown.
 	ConnectionID string
 	AccountName  string
 	Status       v1alpha1.PostPhase

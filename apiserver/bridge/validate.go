@@ -24,22 +24,22 @@ import (
 type postValidation struct {
 	post *v1alpha1.Post
 	// planned is the post as the plan counts it. It differs from post only in its time: a draft that is published
-	// immediately counts now, not at its creation.
+	// immediately counts now rather than when it was created.
 	planned *v1alpha1.Post
 	// requested is the original of a post that becomes a draft for review: its problems are reported immediately, to
 	// the client that can fix them. It is nil for other posts.
 	requested *v1alpha1.Post
-	// problems are problems of the request that the post cannot represent.
+	// problems are the request's problems that the post cannot represent.
 	problems []string
 	// unread lists the parts of the request that could not be parsed, with paths.
 	unread []string
-	// stored is the post before its change; nil for a new post.
+	// stored is the post before it is changed; nil for a new post.
 	stored *v1alpha1.Post
 	now    time.Time
 }
 
-// validate refuses a post that breaks a rule, that the team's plan does not allow, or whose accounts are not ready;
-// ready checks the post's connections. It returns the usage that the post needs, none of it reserved yet, and the
+// validate rejects a post that breaks a rule, that the team's plan does not allow, or whose accounts are not ready.
+// ready checks the post's connections. validate returns the usage that the post needs, none of it reserved yet, and the
 // connections.
 func (s *Service) validate(ctx context.Context, j *postValidation, ready func(named map[string]*v1alpha1.Connection) error) (*reservations, *lookup, error) {
 	connections := s.lookup(j.post.Namespace)
@@ -55,8 +55,8 @@ func (s *Service) validate(ctx context.Context, j *postValidation, ready func(na
 		return nil, nil, err
 	}
 	notReady := ready(connections.known)
-	// The options are validated last, because a readiness check may just have read the options of a TikTok account. Their
-	// errors still take precedence over missing readiness.
+	// The options are validated last, because a readiness check may just have read a TikTok account's options. Their
+	// errors still take precedence over accounts that are not ready.
 	if errs := rules.ValidateOptions(j.post, rules.Env{Connection: connections.latest, Capabilities: s.Capabilities}); len(errs) > 0 {
 		refused := invalid(errs)
 		refused.Code = CodeTikTokPrivacy
@@ -69,12 +69,12 @@ func (s *Service) validate(ctx context.Context, j *postValidation, ready func(na
 }
 
 // filesOfRefused limits the files that are read for a post with other invalid fields, so that one response reports
-// their problems too: the maximum of a post outside a thread (TikTok's images). More files are read only if the rest is
-// valid, because each costs a read.
+// their problems too. It is the maximum for a post outside a thread (TikTok's images). More files are read only if the
+// rest is valid, because each costs a read.
 const filesOfRefused = 35
 
-// obeysRules refuses a post that breaks a rule, and reports all problems: of the request, the post itself, its options
-// as far as they are known, and its files.
+// obeysRules rejects a post that breaks a rule, and reports all problems: with the request, the post itself, its
+// options as far as they are known, and its files.
 func (s *Service) obeysRules(ctx context.Context, j *postValidation, connections *lookup) error {
 	asked := j.post
 	if j.requested != nil {
@@ -111,7 +111,7 @@ func (s *Service) obeysRules(ctx context.Context, j *postValidation, connections
 	return invalid(errs, slices.Concat(j.unread, j.problems)...)
 }
 
-// readable removes errors that follow from unparsed parts of the request, which are reported already.
+// readable removes errors that follow from unparsed parts of the request, which have already been reported.
 func (j *postValidation) readable(errs field.ErrorList) field.ErrorList {
 	if len(j.unread) == 0 {
 		return errs
@@ -132,7 +132,7 @@ func within(path, of string) bool {
 }
 
 // RefusePost returns the error for a request to create a post that could not be parsed completely. unread lists the
-// invalid parts with their paths, and more is the number of further ones. The error also includes the problems of the
+// invalid parts with their paths, and more is the number of further ones. The error also includes the problems in the
 // rest, so that one response reports every mistake.
 func (s *Service) RefusePost(ctx context.Context, caller Caller, in CreatePost, unread []string, more int) error {
 	if err := require(caller, ScopeDraft); err != nil {
