@@ -24,22 +24,21 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// mostConflicts limits the attempts of a removal when others, such as the manager, write the connection at the same
-// time.
+// mostConflicts limits the attempts at a removal while others, such as the manager, are writing the connection.
 const mostConflicts = 5
 
 // managedByLabel is the standard Kubernetes label for the program that manages an object.
 const managedByLabel = "app.kubernetes.io/managed-by"
 
 // ConnectionName returns the name of an account's connection. The name is deterministic, so that two replicas or two
-// tabs create one connection.
+// tabs create only one connection.
 func ConnectionName(namespace string, platform v1alpha1.Platform, accountID string) string {
 	sum := sha256.Sum256([]byte(namespace + "\x00" + string(platform) + "\x00" + accountID))
 	return string(platform) + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
-// connect stores the account that the person agreed to: the account of the connection to renew, or else the only
-// choice. renewed reports that the account already had a connection, which requires the right to patch it.
+// connect stores the account to which the person agreed: that of the connection to renew, or the only choice. renewed
+// reports that the account already had a connection, which requires the right to patch it.
 func (s *Service) connect(ctx context.Context, v Visitor, f *flow, choices []platforms.Choice) (connection *v1alpha1.Connection, renewed bool, err error) {
 	if f.Reconnect != "" {
 		existing, err := s.find(ctx, f.Space, f.Reconnect)
@@ -105,8 +104,8 @@ func account(name, id string) string {
 	return fmt.Sprintf("%q (%s)", name, id)
 }
 
-// existing finds the connection of an account under any name: users may have applied their own. It returns nil if there
-// is none.
+// existing finds an account's connection under any name, because users may have applied their own. It returns nil if
+// there is none.
 func (s *Service) existing(ctx context.Context, f *flow, accountID string) (*v1alpha1.Connection, error) {
 	names := []string{ConnectionName(f.Space, f.Platform, accountID)}
 	others := s.Connections.List(f.Space)
@@ -136,9 +135,9 @@ func (s *Service) existing(ctx context.Context, f *flow, accountID string) (*v1a
 	return nil, nil //nolint:nilnil // the account has no connection
 }
 
-// create creates the connection of an account, and then its Secret. This order survives a crash in between: the
-// connection's status reports the missing Secret, and connecting the account again completes it. A Secret without a
-// connection would stay forever: nothing lists Secrets, and it would have no owner to be garbage-collected with.
+// create creates an account's connection, and then its Secret. This order survives a crash in between: the connection's
+// status reports the missing Secret, and connecting the account again completes it. A Secret without a connection would
+// stay forever: nothing lists Secrets, and it would have no owner with which to be garbage-collected.
 func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice) (*v1alpha1.Connection, error) {
 	base := ConnectionName(f.Space, f.Platform, choice.Identity.AccountID)
 	secret := secretName(base)
@@ -173,7 +172,7 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 }
 
 // abandon removes a connection whose Secret could not be created, so that the account can be connected again. A
-// connection that another tab has given a different Secret stays.
+// connection to which another tab has given a different Secret stays.
 func (s *Service) abandon(ctx context.Context, person string, created *v1alpha1.Connection, secret string) {
 	without := func(live *v1alpha1.Connection) bool { return live.Spec.CredentialsSecretRef.Name == secret }
 	if _, err := s.remove(ctx, person, created, without); err != nil {
@@ -204,14 +203,14 @@ func (s *Service) renew(ctx context.Context, f *flow, existing *v1alpha1.Connect
 	return renewed, nil
 }
 
-// describe returns the log fields of a connected account.
+// describe returns a connected account's log fields.
 func describe(f *flow, connection *v1alpha1.Connection) []any {
 	return []any{
 		"person", f.Person, "namespace", f.Space, "connection", connection.Name, "platform", f.Platform, "account", connection.Spec.AccountID,
 	}
 }
 
-// createSecret creates the Secret of a connection, with the connection as its owner. The Secret carries the mark of the
+// createSecret creates a connection's Secret, owned by the connection. The Secret carries the mark of the
 // installation's app, whose OAuth issued the token.
 func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connection, name string, token platforms.Token) error {
 	var annotations map[string]string
@@ -257,12 +256,12 @@ func secretData(token platforms.Token) map[string][]byte {
 	return data
 }
 
-// labels returns the labels of connections and Secrets that the web application creates.
+// labels returns the labels on connections and Secrets that the web application creates.
 func labels() map[string]string {
 	return map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb, managedByLabel: "herald"}
 }
 
-// stamp returns the current time in the format of the annotations.
+// stamp returns the current time in the annotations' format.
 func (s *Service) stamp() string { return s.Clock.Now().UTC().Format(time.RFC3339) }
 
 // secretName returns a unique name for a Secret. With an annotation prefix it stays below the limit of 63 characters.

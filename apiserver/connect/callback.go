@@ -17,19 +17,19 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Outcome is the result of a flow.
+// Outcome is a flow's result.
 type Outcome struct {
-	// Namespace is the team's namespace, also set with an error; empty if the flow is unknown.
+	// Namespace is the team's namespace, set even if there is an error; empty if the flow is unknown.
 	Namespace string
 	// Connection is the connected account; nil if the person has to choose one.
 	Connection *v1alpha1.Connection
 	// Renewed reports that the account already had a connection, which now has new credentials.
 	Renewed bool
 	// Options are the accounts to choose from. Pending is the sealed state that the page with the choice sends to
-	// Choose. It contains tokens, and may exceed the size of a cookie.
+	// Choose. It contains tokens, and may be too large for a cookie.
 	Options []Option
 	Pending string
-	// Cookie removes the cookie of the flow; nil if there is none. Set it with an error as well.
+	// Cookie removes the flow's cookie; nil if there is none. Set it even if there is an error.
 	Cookie *http.Cookie
 }
 
@@ -47,15 +47,14 @@ var errUnknownFlow = &bridge.Error{
 		"begin again on the page of the team's connections",
 }
 
-// pending is the sealed state of a flow that waits for a choice.
+// pending is the sealed state of a flow that is waiting for a choice.
 type pending struct {
 	Flow    flow               `json:"flow"`
 	Choices []platforms.Choice `json:"choices"`
 }
 
-// Callback completes a flow after the platform has redirected the person back. query has the parameters of the
-// redirect, and cookie returns the value of a cookie by its name. Callback connects the account, or returns the
-// accounts to choose from.
+// Callback completes a flow after the platform has redirected the person back. query has the redirect's parameters, and
+// cookie returns a cookie's value by its name. Callback connects the account, or returns the accounts to choose from.
 func (s *Service) Callback(
 	ctx context.Context, v Visitor, platform v1alpha1.Platform, query url.Values, cookie func(name string) string,
 ) (Outcome, error) {
@@ -92,7 +91,7 @@ func (s *Service) Callback(
 
 // open returns the visitor's flow with this state.
 func (s *Service) open(v Visitor, state string, cookie func(string) string) (*flow, error) {
-	// rand.Text writes these characters only; others must not become part of a cookie's name.
+	// rand.Text writes only these characters; others must not become part of a cookie's name.
 	if state == "" || strings.ContainsFunc(state, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '2' || r > '7') }) {
 		return nil, errUnknownFlow
 	}
@@ -104,8 +103,8 @@ func (s *Service) open(v Visitor, state string, cookie func(string) string) (*fl
 	return &f, nil
 }
 
-// denied converts the platform's error code to an error. The error's description is not shown: anyone can put one into
-// a link.
+// denied converts the platform's error code to an error. The error's description is not shown, because anyone can put
+// one into a link.
 func denied(name, code string) error {
 	if code == "access_denied" || code == "user_denied" {
 		return refusef(bridge.CodeValidation, "nothing was connected, since access was not allowed on %s; connect the account again if that was by mistake", name)

@@ -4,10 +4,10 @@
 // Package connect connects a team's accounts: it sends a person to a platform's consent page, handles the redirect
 // back, and stores the credentials. It writes tokens but never reads stored ones, and renders no HTML.
 //
-// The server keeps no state of a flow. The state is sealed in a cookie until the person comes back, and in the page
+// The server keeps no state for a flow. The state is sealed in a cookie until the person comes back, and in the page
 // where the person chooses one of several accounts. Both are bound to the session and the person, and expire after ten
 // minutes. The platform receives a random state that names the cookie, so that several flows can run in one browser.
-// The platform ensures that a flow ends only once: it accepts a code once.
+// The platform ensures that a flow ends only once, because it accepts a code only once.
 package connect
 
 import (
@@ -33,18 +33,18 @@ import (
 )
 
 const (
-	// flowLife is the TTL of a flow: the time to agree, and then again the time to choose.
+	// flowLife is a flow's TTL: the time to agree, and then again the time to choose.
 	flowLife = 10 * time.Minute
 	// finishWithin is the deadline for the platform calls and the writes after a person has come back. The work
 	// continues when the browser disconnects, because the code is already used, and ends before the server's own
-	// deadline for answers (60 s).
+	// deadline for responses (60 s).
 	finishWithin = 50 * time.Second
 
 	// The purposes of sealed values.
 	purposeFlow   = "connect/flow"
 	purposeChoice = "connect/choice"
 
-	// cookiePath is the Path attribute of flow cookies, cookieName the prefix of their names.
+	// cookiePath is the flow cookies' Path attribute, and cookieName the prefix of their names.
 	cookiePath = "/connect"
 	cookieName = "herald-connect-"
 )
@@ -53,8 +53,8 @@ const (
 type Sealer interface {
 	// Seal encrypts a value for a purpose.
 	Seal(purpose string, v any, life time.Duration) string
-	// Open decrypts a value of Seal for the same purpose into v. It returns an error for any other text and for an
-	// expired one.
+	// Open decrypts a value that Seal returned for the same purpose into v. It returns an error for any other text and
+	// for an expired one.
 	Open(purpose, text string, v any) error
 }
 
@@ -63,7 +63,7 @@ type ConnectionClient interface {
 	// List reads the cache.
 	List(namespace string) []*v1alpha1.Connection
 	// Live reads the Kubernetes API. The writes below apply to the connection with the UID of their argument; a
-	// different connection of that name is an error.
+	// different connection with that name is an error.
 	Live(ctx context.Context, namespace, name string) (*v1alpha1.Connection, error)
 	Create(ctx context.Context, connection *v1alpha1.Connection) (*v1alpha1.Connection, error)
 	Annotate(ctx context.Context, of *v1alpha1.Connection, annotations map[string]string) error
@@ -78,7 +78,7 @@ type SecretCreator interface {
 	Create(ctx context.Context, secret *corev1.Secret) error
 }
 
-// Config is the configuration of a Service. Every field is required.
+// Config configures a Service. Every field is required.
 type Config struct {
 	// SiteURL is Herald's public URL, without a trailing slash.
 	SiteURL string
@@ -87,7 +87,7 @@ type Config struct {
 	Platforms platforms.Registry
 	// Apps are the installation's OAuth apps.
 	Apps credentials.Apps
-	// Owner returns the team that owns a namespace; nil if none does.
+	// Owner returns the team that owns a namespace, or nil if none does.
 	Owner       func(namespace string) *v1alpha1.Team
 	Connections ConnectionClient
 	Secrets     SecretCreator
@@ -103,15 +103,15 @@ type Service struct{ Config }
 // New returns a Service.
 func New(config Config) *Service { return &Service{config} }
 
-// Visitor is the signed-in person of a request.
+// Visitor is the signed-in person who makes a request.
 type Visitor struct {
-	// Session is the unique id of the session. It does not change when the session's cookie is renewed.
+	// Session is the session's unique id. It does not change when the session's cookie is renewed.
 	Session string
 	// Person is the Kubernetes user name.
 	Person string
-	// May returns an error if the person may not use a verb on the connections of a namespace: Create to connect an
-	// account, Patch to connect it again, Delete to disconnect it. Each step calls it, because rights may be withdrawn
-	// in between.
+	// May returns an error if the person may not use a verb on a namespace's connections: Create to connect an account,
+	// Patch to connect it again, Delete to disconnect it. Each step calls it, because rights may be withdrawn in
+	// between.
 	May func(ctx context.Context, namespace string, verb Verb) error
 }
 
@@ -125,7 +125,7 @@ const (
 	Delete Verb = "delete"
 )
 
-// flow is the sealed state of a flow.
+// flow is a flow's sealed state.
 type flow struct {
 	State    string            `json:"state"`
 	Session  string            `json:"session"`
@@ -137,7 +137,7 @@ type flow struct {
 	Verifier  string `json:"verifier"`
 }
 
-// belongs reports whether the flow was started by this visitor.
+// belongs reports whether this visitor started the flow.
 func (f *flow) belongs(v Visitor) bool {
 	return v.Session != "" && subtle.ConstantTimeCompare([]byte(f.Session), []byte(v.Session)) == 1 && f.Person == v.Person
 }
@@ -150,9 +150,9 @@ func (f *flow) verb() Verb {
 	return Create
 }
 
-// Started is a started flow.
+// Started is a flow that has been started.
 type Started struct {
-	// Platform is the platform of the consent page.
+	// Platform is the platform whose consent page is shown.
 	Platform v1alpha1.Platform
 	// Address is the URL of the consent page.
 	Address string
@@ -210,7 +210,7 @@ func (s *Service) redirect(platform v1alpha1.Platform) string {
 	return s.SiteURL + cookiePath + "/" + string(platform) + "/callback"
 }
 
-// cookie returns a cookie with a sealed flow and its lifetime in seconds; -1 removes the cookie.
+// cookie returns a cookie that holds a sealed flow, with a lifetime in seconds; -1 removes the cookie.
 func (s *Service) cookie(state, value string, seconds int) *http.Cookie {
 	secure := strings.HasPrefix(s.SiteURL, "https://")
 	name := cookieName + state
@@ -245,7 +245,7 @@ func (s *Service) find(ctx context.Context, namespace, name string) (*v1alpha1.C
 	return found, nil
 }
 
-// requireRoom returns an error if the team's plan allows no further account.
+// requireRoom returns an error if the team's plan allows no more accounts.
 func (s *Service) requireRoom(namespace string) error {
 	limit := plan.LimitsOf(s.Owner(namespace)).Accounts
 	if limit == 0 {

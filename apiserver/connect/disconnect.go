@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// Disconnected is the result of a disconnection.
+// Disconnected is the result of disconnecting an account.
 type Disconnected struct {
 	Connection *v1alpha1.Connection
 	// Message explains what happens to the account's posts, and what remains for the person to do.
@@ -21,7 +21,7 @@ type Disconnected struct {
 }
 
 // Disconnect removes a connection, and with it the credentials that Herald created. A Secret that a user created stays.
-// Herald cannot revoke its access on the platform, since this process cannot read the token.
+// Herald cannot revoke its access on the platform, because this process cannot read the token.
 func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name string) (Disconnected, error) {
 	if err := v.May(ctx, namespace, Delete); err != nil {
 		return Disconnected{}, err
@@ -41,9 +41,9 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 		"To withdraw Herald's access as well, remove it among the apps in the account's settings on %s.", found.Spec.Platform.Title())}, nil
 }
 
-// remove removes a connection for a person. After a conflict, for example with a status update of the manager, it reads
-// the connection again. It keeps a different connection of the same name, and a changed connection unless goes returns
-// true.
+// remove removes a connection on behalf of a person. After a conflict, for example with one of the manager's status
+// updates, it reads the connection again. It keeps a different connection with the same name, and a changed connection
+// unless goes returns true.
 func (s *Service) remove(
 	ctx context.Context, person string, found *v1alpha1.Connection, goes func(live *v1alpha1.Connection) bool,
 ) (*v1alpha1.Connection, error) {

@@ -16,13 +16,12 @@ import (
 // sign-ins from the same address.
 type Surface string
 
-// The surfaces.
 const (
 	// SurfacePrograms covers REST and MCP.
 	SurfacePrograms Surface = "programs"
 	// SurfacePages covers the web application, the API description and unknown paths.
 	SurfacePages Surface = "pages"
-	// SurfaceOAuth covers the requests of agents before they have a token.
+	// SurfaceOAuth covers agents' requests before they have a token.
 	SurfaceOAuth Surface = "oauth"
 	// SurfacePreflights covers CORS preflight requests, which browsers send without a token.
 	SurfacePreflights Surface = "preflights"
@@ -31,19 +30,19 @@ const (
 // AnonymousGuard limits unauthenticated requests by address and surface. A nil AnonymousGuard allows all requests.
 type AnonymousGuard struct{ limiter *RateLimiter }
 
-// NewAnonymousGuard returns an AnonymousGuard with a limit of perMinute requests for each address and surface; no limit
-// if perMinute is not positive.
+// NewAnonymousGuard returns an AnonymousGuard that allows perMinute requests for each address and surface. There is no
+// limit if perMinute is not positive.
 func NewAnonymousGuard(perMinute int, c clock.PassiveClock) *AnonymousGuard {
 	return &AnonymousGuard{limiter: NewRateLimiter(perMinute, c)}
 }
 
-// Allow counts a request and reports whether it may be answered. For a rejected request it sets Retry-After and closes
+// Allow counts a request and reports whether it may be served. For a rejected request it sets Retry-After and closes
 // the connection.
 func (g *AnonymousGuard) Allow(r *http.Request, door Surface) (allowed bool, wait time.Duration) {
 	if g == nil {
 		return true, 0
 	}
-	// The rate limit headers are dropped: other visitors share the address.
+	// The rate limit headers are dropped, because other visitors share the address.
 	said := http.Header{}
 	allowed, wait = g.limiter.Allow(string(door)+" "+request.Address(r), said)
 	if allowed {
@@ -55,7 +54,8 @@ func (g *AnonymousGuard) Allow(r *http.Request, door Surface) (allowed bool, wai
 	return false, max(wait, time.Second)
 }
 
-// Handler passes authenticated requests to next, and unauthenticated ones within the limit; refuse answers the others.
+// Handler passes authenticated requests to next, as well as unauthenticated ones within the limit; refuse responds to
+// the others.
 func (g *AnonymousGuard) Handler(door Surface, next http.Handler, refuse func(w http.ResponseWriter, r *http.Request, wait time.Duration)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !request.From(r.Context()).Authenticated {

@@ -15,56 +15,56 @@ import (
 )
 
 const (
-	// MaxBodyBytes limits the bytes of bodies in memory, from the first byte read until the response is written.
-	// Processing a body takes up to five times its size, 40 MiB in total.
+	// MaxBodyBytes limits how many bytes of request bodies are in memory, from the first byte read until the response
+	// is written. Processing a body takes up to five times its size, 40 MiB in total.
 	MaxBodyBytes = 8 << 20
 	// bodyShare is the divisor for the part of the limit that one caller may use: the largest form. A caller with large
 	// bodies leaves the rest to others.
 	bodyShare = 4
-	// smallBody is the size in bytes up to which a body may use the last quarter as well: all posts that fit on a
-	// screen. Callers with large bodies cannot block them.
+	// smallBody is the size in bytes up to which a body may also use the last quarter: all posts that fit on a screen.
+	// Callers with large bodies cannot block them.
 	smallBody = 64 << 10
-	// leastBody is the minimum size that a body counts for, in bytes, for the memory that it needs otherwise.
+	// leastBody is the minimum size in bytes that a body counts for, because of the other memory it needs.
 	leastBody = 4 << 10
 )
 
-// A body must arrive within readGrace, plus a second for every minReadRate bytes. A slow one keeps its reservation
-// until then.
+// A body must arrive within readGrace, plus a second per minReadRate bytes. A slow one keeps its reservation until
+// then.
 const (
 	readGrace   = 10 * time.Second
 	minReadRate = 32 << 10
 )
 
-// A body keeps its reservation against other demand for minTransferTime, plus a second for every minTransferRate bytes.
-// A body that arrives faster is never cut off.
+// A body keeps its reservation against other demand for minTransferTime, plus a second per minTransferRate bytes. A
+// body that arrives faster is never cut off.
 const (
 	minTransferTime = time.Second
 	minTransferRate = 512 << 10
 )
 
-// BodyRetryAfter is the Retry-After of a rejected request, in seconds. A body that arrives without delay is processed
-// in milliseconds.
+// BodyRetryAfter is a rejected request's Retry-After, in seconds. A body that arrives without delay is processed in
+// milliseconds.
 const BodyRetryAfter = "1"
 
 var (
-	// ErrBodiesFull means that the body exceeds the limits now.
+	// ErrBodiesFull means that the body currently exceeds the limits.
 	ErrBodiesFull = errors.New("there is no room for the body")
 	// ErrBodyUnread means that a body did not arrive in full or in time. It wraps the cause, which is
 	// *http.MaxBytesError for a body that is too large.
 	ErrBodyUnread = errors.New("read the body")
 )
 
-// BodyLimiter limits the cost of request bodies: the bytes in memory at a time, in total and per caller, and the time
-// that a body may take to arrive. There is no queue. A body that exceeds the limits is rejected before its first byte
-// is read, and the client retries; a waiting body would occupy a connection, and so would the next one. A body that
-// arrives slowly keeps its reservation only while there is no other demand: a few slow callers together could otherwise
-// use up the whole limit. It is safe for concurrent use.
+// BodyLimiter limits the cost of request bodies: how many bytes are in memory at a time, in total and per caller, and
+// how long a body may take to arrive. There is no queue. A body that exceeds the limits is rejected before its first
+// byte is read, and the client retries; a waiting body would occupy a connection, and so would the next one. A body
+// that arrives slowly keeps its reservation only while there is no other demand: a few slow callers together could
+// otherwise use up the whole limit. It is safe for concurrent use.
 type BodyLimiter struct {
 	most int64
 
 	mu   sync.Mutex
 	used int64
-	// byCaller holds the bytes of each caller; callers without any have no entry.
+	// byCaller holds each caller's bytes; callers without any have no entry.
 	byCaller map[string]int64
 	// arriving holds the bodies that are being read.
 	arriving map[*reservation]struct{}
@@ -74,14 +74,14 @@ type BodyLimiter struct {
 type reservation struct {
 	caller string
 	size   int64
-	// since is the time of the reservation, and cut aborts the read of the body.
+	// since is when the reservation was made, and cut aborts reading the body.
 	since time.Time
 	cut   func()
-	// released is true after the reservation has ended.
+	// released is true once the reservation has ended.
 	released bool
 }
 
-// NewBodyLimiter returns a BodyLimiter for most bytes at a time.
+// NewBodyLimiter returns a BodyLimiter for up to most bytes at a time.
 func NewBodyLimiter(most int64) *BodyLimiter {
 	return &BodyLimiter{most: most, byCaller: map[string]int64{}, arriving: map[*reservation]struct{}{}}
 }
@@ -108,8 +108,9 @@ func (g *BodyLimiter) acquire(caller string, size int64, now time.Time, cut func
 	return p
 }
 
-// evictSlow cuts off bodies past their transfer time until needed bytes are free, first those of the callers with the
-// most bytes, and of these the oldest. It evicts none if that would not suffice. The caller holds the lock.
+// evictSlow cuts off bodies past their transfer time until needed bytes are free. It starts with the callers that have
+// the most bytes, and with the oldest of their bodies. If that would not be enough, it evicts none. The caller holds
+// the lock.
 func (g *BodyLimiter) evictSlow(needed int64, now time.Time) bool {
 	var slow []*reservation
 	var theirs int64
@@ -136,8 +137,8 @@ func (g *BodyLimiter) evictSlow(needed int64, now time.Time) bool {
 	return true
 }
 
-// finishRead ends the read of a body, complete or not, after which it cannot be cut off. It reports whether the body
-// was cut off before.
+// finishRead ends reading a body, complete or not, after which it cannot be cut off. It reports whether the body was
+// cut off before.
 func (g *BodyLimiter) finishRead(p *reservation) (cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,8 +165,8 @@ func (g *BodyLimiter) releaseLocked(p *reservation) {
 	}
 }
 
-// Read reads the body of a caller's request, of no more than most bytes. done ends its reservation; the caller calls it
-// once when the body and the data made of it are no longer needed. done is never nil. Errors are ErrBodiesFull, also
+// Read reads the body of a caller's request, of up to most bytes. done ends its reservation; the caller calls it
+// once, when the body and the data made from it are no longer needed. done is never nil. Errors are ErrBodiesFull, also
 // for a body that was cut off, and ErrBodyUnread; body then has the bytes that arrived, for charging. A nil BodyLimiter
 // has no limits.
 func (g *BodyLimiter) Read(w http.ResponseWriter, r *http.Request, caller string, most int64) (body []byte, done func(), err error) {
@@ -196,11 +197,11 @@ func (g *BodyLimiter) Read(w http.ResponseWriter, r *http.Request, caller string
 	case cut:
 		return body, done, ErrBodiesFull
 	case err != nil:
-		// The deadline stays: the server reads the rest of the body before it closes the connection, and would wait for
-		// it without a limit.
+		// The deadline stays, because the server reads the rest of the body before it closes the connection, and would
+		// wait for it without a limit.
 		return body, done, fmt.Errorf("%w: %w", ErrBodyUnread, err)
 	}
-	// The next read detects a disconnect of the client.
+	// The next read detects that the client has disconnected.
 	_ = control.SetReadDeadline(time.Time{})
 	return body, done, nil
 }
@@ -210,7 +211,7 @@ func readTimeout(size int64) time.Duration {
 	return readGrace + time.Duration(size)*time.Second/minReadRate
 }
 
-// readBody reads a body into one buffer of the announced size: growth by doubling would allocate several times the
+// readBody reads a body into one buffer of the announced size. Growing by doubling would allocate several times the
 // size.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	var body bytes.Buffer

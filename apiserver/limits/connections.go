@@ -19,18 +19,17 @@ const (
 	// An unfinished header of more than longHeader bytes counts as long. The limit exceeds a request without cookies
 	// and the TLS handshake before it.
 	longHeader = 4 << 10
-	// maxLongHeaders limits the connections with a long unfinished header. Each takes a few times its size.
+	// maxLongHeaders limits connections with a long unfinished header. Each takes a few times its size.
 	maxLongHeaders = 128
-	// shortestIdle is the minimum time that a connection may be idle, as long as there is room.
+	// shortestIdle is how long a connection may at least be idle while there is room.
 	shortestIdle = 5 * time.Second
-	// settling is how long a connection may take for its handshake and the header of its request.
+	// settling is how long a connection may take for its handshake and its request's header.
 	settling = 5 * time.Second
 )
 
 // ConnectionBound is a limit that was reached.
 type ConnectionBound string
 
-// The limits.
 const (
 	// BoundPerAddress is the limit per address, BoundTotal the total, and BoundHeaders the limit of long unfinished
 	// headers.
@@ -39,27 +38,27 @@ const (
 	BoundHeaders    ConnectionBound = "headers"
 )
 
-// ConnectionOptions are the limits of a Pool.
+// ConnectionOptions are a ConnectionPool's limits.
 type ConnectionOptions struct {
-	// Total and PerAddress limit the connections in total and per address; zero is unlimited.
+	// Total and PerAddress limit the connections in total and per address; zero means unlimited.
 	Total, PerAddress int
-	// Idle is how long a connection may be idle while there is room for many more. It equals the IdleTimeout of the
-	// server; the time is shorter when more than half of Total is used.
+	// Idle is how long a connection may be idle while there is room for many more. It equals the server's IdleTimeout;
+	// it is shorter when more than half of Total is used.
 	Idle time.Duration
-	// Peer returns the key of an address for PerAddress; "" exempts it. It may be nil if PerAddress is zero.
+	// Peer returns an address's key for PerAddress; "" exempts it. It may be nil if PerAddress is zero.
 	Peer func(net.Addr) string
-	// Reached, which may be nil, is called when a connection was closed or refused because of a limit, with the key of
-	// the new connection.
+	// Reached is called with the new connection's key when a connection was closed or refused because of a limit; may
+	// be nil.
 	Reached func(bound ConnectionBound, peer string)
 	Clock   clock.PassiveClock
 }
 
-// ConnectionPool limits the connections of a server of package net/http: in total, and per address. Each costs about 18
-// KiB, with or without a request, and any client that reaches the port can open them.
+// ConnectionPool limits the connections of a net/http server, in total and per address. Each costs about 18 KiB, with
+// or without a request, and any client that reaches the port can open them.
 //
-// golang.org/x/net/netutil has a listener that makes further clients wait. A client that holds all places without a
-// request would block all others; here the oldest connection without a request is closed to make room, and then the
-// oldest with an unauthenticated request.
+// golang.org/x/net/netutil has a listener that makes further clients wait. There, a client that holds all places
+// without a request would block all others. Here, the oldest connection without a request is closed to make room, and
+// then the oldest with an unauthenticated request.
 //
 // The server has State as its ConnState and accepts connections from a Listener. A ConnectionPool is safe for
 // concurrent use.
@@ -74,16 +73,16 @@ type ConnectionPool struct {
 	peers map[string]*peer
 }
 
-// evictable are the connections that can be closed for others, in the order of eviction.
+// evictable are the connections that can be closed for others, in the order in which they are evicted.
 type evictable struct {
-	// idle connections have no request, the longest idle first. unauthenticated ones have a request whose caller is not
-	// authenticated yet.
+	// idle connections have no request, longest idle first. unauthenticated ones have a request whose caller has not
+	// been authenticated yet.
 	idle, unauthenticated list.List
 }
 
-// victim returns the connection to close; nil if all serve authenticated requests. An older unauthenticated request is
-// closed before a connection that has just arrived or was just answered: otherwise stuck requests and a stream of new
-// connections would leave no time for handshakes.
+// victim returns the connection to close, or nil if all of them serve authenticated requests. An older unauthenticated
+// request is closed before a connection that has just arrived or just received its response: otherwise stuck requests
+// and a stream of new connections would leave no time for handshakes.
 func (w *evictable) victim(now time.Time) *conn {
 	quiet, stranger := front(&w.idle), front(&w.unauthenticated)
 	if quiet == nil || stranger != nil && now.Sub(quiet.since) < settling && stranger.since.Before(quiet.since) {
@@ -92,13 +91,13 @@ func (w *evictable) victim(now time.Time) *conn {
 	return quiet
 }
 
-// peer holds the connections of one address.
+// peer holds one address's connections.
 type peer struct {
 	count int
 	lists evictable
 }
 
-// NewConnectionPool returns a Pool without connections.
+// NewConnectionPool returns a ConnectionPool without connections.
 func NewConnectionPool(options ConnectionOptions) *ConnectionPool {
 	return &ConnectionPool{ConnectionOptions: options, peers: map[string]*peer{}}
 }
@@ -112,7 +111,7 @@ type listener struct {
 	pool *ConnectionPool
 }
 
-// Accept returns the next connection that there is room for.
+// Accept returns the next connection for which there is room.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
@@ -131,29 +130,29 @@ type conn struct {
 
 	pool *ConnectionPool
 	peer string
-	// busy is true while a request is served, after its header was read completely.
+	// busy is true while a request is being served, once its header has been read completely.
 	busy atomic.Bool
 
-	// The pool guards the following fields.
+	// The pool's lock guards the following fields.
 
 	released bool
-	// since is when the connection arrived, its request started, or its last one was answered. read is the number of
+	// since is when the connection arrived, its request started, or its last response was sent. read is the number of
 	// bytes read since then.
 	since time.Time
 	read  int
-	// inPool, inPeer and inLong are its places in the lists; nil if it is not in the list.
+	// inPool, inPeer and inLong are its places in the lists, or nil if it is not in the list.
 	inPool, inPeer, inLong *list.Element
 }
 
 type connKey struct{}
 
-// Context is the ConnContext of the server: it lets Authenticator find the connection of a request.
+// Context is the server's ConnContext: it lets Authenticator find a request's connection.
 func (p *ConnectionPool) Context(ctx context.Context, of net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, unwrap(of))
 }
 
-// Authenticator returns a function that marks the connection of a request as authenticated. Until the response, the
-// connection is not closed for another.
+// Authenticator returns a function that marks a request's connection as authenticated. Until the response, the
+// connection is not closed to make room for another.
 func Authenticator(ctx context.Context) func() {
 	c, ok := ctx.Value(connKey{}).(*conn)
 	if !ok || c == nil {
@@ -228,8 +227,8 @@ func (p *ConnectionPool) evict(c *conn) (closing []*conn, bound ConnectionBound,
 	return closing, bound, true
 }
 
-// idle is how long a connection may be idle now: the less room, the shorter. While half of the places are free, the
-// server's own IdleTimeout applies.
+// idle is how long a connection may currently be idle: the less room, the shorter. While half of the places are free,
+// the server's own IdleTimeout applies.
 func (p *ConnectionPool) idle() time.Duration {
 	const server = time.Duration(1<<63 - 1)
 	free := p.Total - p.total
@@ -290,7 +289,7 @@ func (p *ConnectionPool) unlist(c *conn) {
 	c.inPool, c.inPeer, c.inLong, c.read = nil, nil, nil, 0
 }
 
-// front returns the first connection of a list; nil if it is empty.
+// front returns a list's first connection, or nil if the list is empty.
 func front(of *list.List) *conn {
 	if of.Front() == nil {
 		return nil
@@ -298,8 +297,8 @@ func front(of *list.List) *conn {
 	return of.Front().Value.(*conn) //nolint:forcetypeassert // the lists have no other type
 }
 
-// State tracks the state of a connection; it is the ConnState of the server. A connection is active when the header of
-// a request was read completely, and idle after the response.
+// State tracks a connection's state; it is the server's ConnState. A connection is active once a request's header has
+// been read completely, and idle after the response.
 func (p *ConnectionPool) State(of net.Conn, state http.ConnState) {
 	c := unwrap(of)
 	if c == nil || c.pool != p {
@@ -327,7 +326,7 @@ func (p *ConnectionPool) State(of net.Conn, state http.ConnState) {
 	}
 }
 
-// unwrap finds the counted connection below wrappers; nil if there is none.
+// unwrap finds the counted connection below wrappers, or returns nil if there is none.
 func unwrap(of net.Conn) *conn {
 	for of != nil {
 		if c, ok := of.(*conn); ok {
@@ -342,7 +341,7 @@ func unwrap(of net.Conn) *conn {
 	return nil
 }
 
-// Read reads, and counts the bytes of a header.
+// Read reads, and counts a header's bytes.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.busy.Load() {

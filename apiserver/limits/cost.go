@@ -12,7 +12,7 @@ import (
 const (
 	// bytesEach is in bytes of a body, for decoding and validation.
 	bytesEach = 64 << 10
-	// partsEach is in targets of a post, and resources read to validate it. These reads are concurrent and write
+	// partsEach is in a post's targets and the resources read to validate it. These reads are concurrent and write
 	// nothing.
 	partsEach = 10
 )
@@ -25,21 +25,21 @@ type Meter struct{ bytes, parts, whole atomic.Int64 }
 // CostOfBytes returns the cost of n bytes of a body in requests, rounded down.
 func CostOfBytes(n int) int { return n / bytesEach }
 
-// Bytes adds the body of a request.
+// Bytes adds a request's body.
 func (m *Meter) Bytes(n int) {
 	if m != nil {
 		m.bytes.Add(int64(n))
 	}
 }
 
-// Parts adds targets of a post, or resources read to validate it.
+// Parts adds a post's targets, or resources read to validate it.
 func (m *Meter) Parts(n int) {
 	if m != nil {
 		m.parts.Add(int64(n))
 	}
 }
 
-// Whole adds work that costs as much as a request: an examination of a file in the store.
+// Whole adds work that costs as much as a request, such as checking a file in the store.
 func (m *Meter) Whole(n int) {
 	if m != nil {
 		m.whole.Add(int64(n))
@@ -62,7 +62,7 @@ func WithMeter(ctx context.Context) (context.Context, *Meter) {
 	return context.WithValue(ctx, meterKey{}, m), m
 }
 
-// MeterFrom returns the meter of a context, or nil.
+// MeterFrom returns a context's meter, or nil.
 func MeterFrom(ctx context.Context) *Meter {
 	m, _ := ctx.Value(meterKey{}).(*Meter)
 	return m

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// lineAgain is the minimum pause between two lines of the same kind.
+	// lineAgain is the minimum time between two lines of the same kind.
 	lineAgain = time.Minute
 	// maxLines limits the lines of all kinds in that time.
 	maxLines = 120
@@ -29,7 +29,7 @@ type LogLimiter struct {
 	suppressed int64
 }
 
-// lineKind is the state of one kind of lines.
+// lineKind is the state of one kind of line.
 type lineKind struct {
 	written    bool
 	suppressed int64
@@ -40,8 +40,8 @@ func NewLogLimiter(c clock.PassiveClock) *LogLimiter {
 	return &LogLimiter{clock: c, since: c.Now(), kinds: map[any]*lineKind{}}
 }
 
-// Allow reports whether a line of a kind, which must be comparable, is written now. leftOut is the number of suppressed
-// lines of this kind since the last one, plus those of untracked kinds.
+// Allow reports whether a line of a kind, which must be comparable, is written now. leftOut is how many lines of this
+// kind were suppressed since the last one, plus those of untracked kinds.
 func (l *LogLimiter) Allow(of any) (write bool, leftOut int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,8 +65,8 @@ func (l *LogLimiter) Allow(of any) (write bool, leftOut int64) {
 	return true, leftOut
 }
 
-// startWindow starts a new window. It keeps only the kinds that wrote a line and suppressed others; the suppressed
-// lines of dropped kinds count as untracked.
+// startWindow starts a new window. It keeps only the kinds that wrote a line and suppressed others; suppressed lines of
+// dropped kinds count as untracked.
 func (l *LogLimiter) startWindow(now time.Time) {
 	l.since = now
 	for of, k := range l.kinds {

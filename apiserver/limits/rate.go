@@ -18,14 +18,13 @@ const (
 	// rateWindow is the time window of a limit.
 	rateWindow = time.Minute
 	// maxRateCallers limits the tracked callers. There are fewer teams than that, but unauthenticated clients may have
-	// any number of addresses. An evicted caller starts with a full limit, so that a full table only weakens the
-	// limits.
+	// any number of addresses. An evicted caller starts with a full limit, so a full table only weakens the limits.
 	maxRateCallers = 10_000
 )
 
-// RateLimiter limits the requests per minute of each caller: a team, a person, or the address of an unauthenticated
-// client. Each replica counts separately: the limit protects the service and is no product feature. A nil RateLimiter
-// allows all requests.
+// RateLimiter limits each caller's requests per minute: a team, a person, or the address of an unauthenticated client.
+// Each replica counts separately, because the limit protects the service and is not a product feature. A nil
+// RateLimiter allows all requests.
 type RateLimiter struct {
 	perMinute int
 	clock     clock.PassiveClock
@@ -35,8 +34,8 @@ type RateLimiter struct {
 	tidied  time.Time
 }
 
-// NewRateLimiter returns a RateLimiter of perMinute requests for each caller, with a burst of the same size; nil, which
-// has no limit, if perMinute is not positive.
+// NewRateLimiter returns a RateLimiter that allows each caller perMinute requests, with a burst of the same size. It
+// returns nil, which has no limit, if perMinute is not positive.
 func NewRateLimiter(perMinute int, c clock.PassiveClock) *RateLimiter {
 	if perMinute <= 0 {
 		return nil
@@ -82,8 +81,8 @@ func (l *RateLimiter) Charge(caller string, requests int, answer http.Header) {
 	l.setHeaders(answer, left)
 }
 
-// ChargeSparing is Charge for actions of others in the caller's name, which have their own limit: it leaves the caller
-// half of its limit.
+// ChargeSparing is Charge for what others do in the caller's name, which has its own limit: it leaves the caller half
+// of its limit.
 func (l *RateLimiter) ChargeSparing(caller string, requests int) {
 	if l == nil || requests <= 0 {
 		return
@@ -104,7 +103,7 @@ func (l *RateLimiter) setHeaders(answer http.Header, left float64) {
 	answer.Set("RateLimit-Reset", strconv.Itoa(seconds(full)))
 }
 
-// bucket returns the token bucket of a caller.
+// bucket returns a caller's token bucket.
 func (l *RateLimiter) bucket(caller string, now time.Time) *rate.Limiter {
 	l.tidy(now)
 	bucket := l.callers[caller]
@@ -140,5 +139,5 @@ func (l *RateLimiter) evictOne() {
 	}
 }
 
-// seconds rounds up, so that a client that waits for that time is not early.
+// seconds rounds up, so that a client that waits for that long is not early.
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

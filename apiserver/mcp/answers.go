@@ -14,14 +14,14 @@ import (
 )
 
 // marks are the placeholders for an envelope in the SDK's output: one for its text content, one for its structured
-// content. Without them the SDK would encode an envelope of a few KiB five times, which is most of the CPU time of a
-// call (BenchmarkListPosts). The marks are random and never leave this process.
+// content. Without them the SDK would encode an envelope of a few KiB five times, which is most of a call's CPU time
+// (BenchmarkListPosts). The marks are random and never leave this process.
 type marks struct{ text, structured string }
 
 func newMarks() marks { return marks{"text-" + rand.Text(), "structured-" + rand.Text()} }
 
-// answers is the ResponseWriter that the SDK writes to. It replaces the marks by the envelope, and converts the SDK's
-// plain-text errors to JSON-RPC errors: clients of this server parse JSON only.
+// answers is the ResponseWriter to which the SDK writes. It replaces the marks with the envelope, and converts the
+// SDK's plain-text errors to JSON-RPC errors, because clients of this server parse only JSON.
 type answers struct {
 	http.ResponseWriter
 
@@ -33,7 +33,7 @@ type answers struct {
 	status int
 }
 
-// WriteHeader delays the header of a plain-text error until finish.
+// WriteHeader delays a plain-text error's header until finish.
 func (a *answers) WriteHeader(status int) {
 	if status >= http.StatusBadRequest && a.Header().Get("Content-Type") != "application/json" {
 		a.plain, a.status = true, status
@@ -57,7 +57,7 @@ func (a *answers) Write(b []byte) (int, error) {
 	return len(b), err                    //nolint:wrapcheck // the writer's own error
 }
 
-// replaced returns the answer with the envelope in place of the marks. An answer without marks, such as a JSON-RPC
+// replaced returns the response with the envelope in place of the marks. A response without marks, such as a JSON-RPC
 // error, is returned unchanged.
 func (m *marks) replaced(answer, envelope []byte) []byte {
 	before, rest, found := bytes.Cut(answer, []byte(`"`+m.text+`"`))
@@ -65,7 +65,7 @@ func (m *marks) replaced(answer, envelope []byte) []byte {
 	if !found || !both {
 		return answer
 	}
-	// A quote is escaped with one more byte in the text; about one byte in six of an envelope is a quote.
+	// Escaping a quote takes one more byte in the text; about one byte in six of an envelope is a quote.
 	out := make([]byte, 0, len(answer)+2*len(envelope)+len(envelope)/3)
 	out = wire.AppendText(append(out, before...), envelope)
 	out = append(append(out, between...), envelope...)

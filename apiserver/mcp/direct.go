@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Headers of the transport, in Go's canonical form.
+// The transport's headers, in Go's canonical form.
 const (
 	lastEventIDHeader = "Last-Event-Id"
 	// versionHeader names the protocol revision. methodHeader and nameHeader repeat fields of the body, from latestVersion
@@ -29,7 +29,8 @@ const (
 )
 
 const (
-	// assumedVersion is the revision of a client that sends no version header (specification 2025-11-25, transports).
+	// assumedVersion is the revision assumed for a client that sends no version header (specification 2025-11-25,
+	// transports).
 	assumedVersion = "2025-03-26"
 	// latestVersion is the first revision without initialize: each request describes its client in full.
 	latestVersion = "2026-07-28"
@@ -39,8 +40,8 @@ const (
 var earlierVersions = []string{"2024-11-05", assumedVersion, "2025-06-18", "2025-11-25"}
 
 // direct returns a tool call that can go to the SDK's server without the SDK's HTTP handler, or nil if that handler
-// must validate the request. The handler decodes a body about ten times, into 32 KiB each, which is half of the CPU
-// time of a call.
+// must validate the request. The handler decodes a body about ten times, into 32 KiB each, which is half of a call's
+// CPU time.
 func (m *message) direct(r *http.Request, body []byte) *jsonrpc.Request {
 	if m.tool == nil || len(r.Header[lastEventIDHeader]) > 0 || !m.agrees(r.Header) {
 		return nil
@@ -57,7 +58,7 @@ func (m *message) direct(r *http.Request, body []byte) *jsonrpc.Request {
 	return call
 }
 
-// agrees reports whether the protocol headers of a call match its body, with no additional ones, in a known revision.
+// agrees reports whether a call's protocol headers match its body, with no additional ones, in a known revision.
 func (m *message) agrees(header http.Header) bool {
 	of := map[string]string{}
 	for name, values := range header {
@@ -75,7 +76,7 @@ func (m *message) agrees(header http.Header) bool {
 	return maps.Equal(of, map[string]string{versionHeader: latestVersion, methodHeader: methodCall, nameHeader: m.tool.name}) && m.version == latestVersion
 }
 
-// stateOf returns the session state for the SDK's server. For a revision with initialize, the session counts as
+// stateOf returns the session state for the SDK's server. In a revision with initialize, the session counts as
 // initialized.
 func stateOf(header http.Header) *mcp.ServerSessionState {
 	switch version := header.Get(versionHeader); version {
@@ -90,7 +91,7 @@ func stateOf(header http.Header) *mcp.ServerSessionState {
 
 // answer runs a call on the SDK's server and writes its response.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, asked *jsonrpc.Request, c *call) error {
-	// Like a REST request, a call is not cancelled when its client disconnects: it may have posted.
+	// Like a REST request, a call is not cancelled when its client disconnects, because it may have posted.
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), callKey{}, c)
 	e := &exchange{call: asked, answered: make(chan *jsonrpc.Response, 1), closed: make(chan struct{})}
 	session, err := h.server.Connect(ctx, e, &mcp.ServerSessionOptions{State: stateOf(r.Header)})
@@ -117,8 +118,8 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, asked *jsonrpc.
 	return nil
 }
 
-// statusOf returns the HTTP status of a response. From latestVersion on, a call with missing metadata is an HTTP error
-// as well (SEP-2575).
+// statusOf returns a response's HTTP status. From latestVersion on, a call with missing metadata is an HTTP error as
+// well (SEP-2575).
 func statusOf(response *jsonrpc.Response, version string) int {
 	known, ok := errors.AsType[*jsonrpc.Error](response.Error)
 	if ok && version == latestVersion && (known.Code == jsonrpc.CodeInvalidParams || known.Code == mcp.CodeMissingRequiredClientCapabilities) {
@@ -127,7 +128,7 @@ func statusOf(response *jsonrpc.Response, version string) int {
 	return http.StatusOK
 }
 
-// exchange is a connection of the SDK's server that carries one call and its response.
+// exchange is a connection to the SDK's server that carries one call and its response.
 type exchange struct {
 	call     *jsonrpc.Request
 	once     sync.Once

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mcp serves the operations of apiserver/rest to agents, as tools of the Model Context Protocol over stateless
-// streamable HTTP, with the same field names, answers and limits. The official SDK implements the protocol; this
+// streamable HTTP, with the same field names, responses and limits. The official SDK implements the protocol; this
 // package authenticates callers, describes the tools and calls the operations.
 //
 // Content from others (captions, account names, platform errors) appears only as JSON values, never in a description,
@@ -34,7 +34,7 @@ import (
 // Path is the URL path of the MCP server.
 const Path = "/mcp"
 
-// IdempotencyKey is the key in a request's _meta that equals the header Idempotency-Key of REST: a tool call that is
+// IdempotencyKey is the key in a request's _meta that corresponds to REST's Idempotency-Key header: a tool call that is
 // sent again with it takes effect once. Clients that cannot set it may send the header.
 const IdempotencyKey = "social.herald.dev/idempotency-key"
 
@@ -43,14 +43,14 @@ type Options struct {
 	// Service has the operations; REST runs them.
 	Service *bridge.Service
 	REST    *rest.Handler
-	// Tokens returns the caller of a bearer token. Its errors are the errors of bridge.Service.Authenticate, which is used
-	// here without OAuth.
+	// Tokens returns the caller to whom a bearer token belongs. Its errors are those of bridge.Service.Authenticate,
+	// which is used if there is no OAuth.
 	Tokens func(ctx context.Context, token string) (bridge.Caller, error)
-	// SiteURL is the public address of the site.
+	// SiteURL is the site's public address.
 	SiteURL string
-	// ResourceMetadata is the address of the OAuth protected resource metadata (RFC 9728); empty without OAuth.
+	// ResourceMetadata is the address of the OAuth protected resource metadata (RFC 9728); empty if there is no OAuth.
 	ResourceMetadata string
-	// Capabilities returns the declared capabilities of a platform; false if this installation cannot publish there.
+	// Capabilities returns a platform's declared capabilities, or false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
 	// Version is Herald's version, for clients.
 	Version string
@@ -91,10 +91,10 @@ func New(options Options) (*Handler, error) {
 	return h, nil
 }
 
-// ServeHTTP serves a request. The order of the checks is the order of REST: 401, 429, 405, invalid body, 403. The
+// ServeHTTP serves a request. The checks are in the same order as in REST: 401, 429, 405, invalid body, 403. The
 // operation's own error comes last and is a tool result, not an HTTP error.
 //
-// The token is the only credential: no cookie is read, and a page of another site has no token. Pages of every site may
+// The token is the only credential: no cookie is read, and a page on another site has no token. Pages on any site may
 // therefore call, such as inspectors and clients in browsers.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, header := r.Context(), w.Header()
@@ -106,7 +106,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.preflight(w, r)
 		return
 	}
-	// A site on a loopback address rejects other hosts, against DNS rebinding, as the specification of the transport
+	// A site on a loopback address rejects other hosts, against DNS rebinding, as the transport's specification
 	// requires.
 	if h.local && !loopback(r.Host) {
 		h.refuseHost(w, r)
@@ -164,7 +164,7 @@ func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
 	rest.WriteError(w, http.StatusForbidden, bridge.CodeUnauthorized, "this server answers to localhost alone")
 }
 
-// preflight answers a CORS preflight request.
+// preflight responds to a CORS preflight request.
 func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
 	if pass, wait := h.REST.Guard().Allow(r, limits.SurfacePreflights); !pass {
 		rest.WriteTooMany(w, r, wait)
@@ -177,14 +177,14 @@ func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// maxMessage limits a message in bytes: twice the largest post. A call is decoded several times.
+// maxMessage limits a message, in bytes: twice the largest post. A call is decoded several times.
 const maxMessage = 512 << 10
 
-// maxPassed limits a message for the SDK's HTTP handler, in bytes: the handler decodes a body about ten times. These
-// messages are short; tool calls, which carry posts, go to the SDK's server directly.
+// maxPassed limits a message for the SDK's HTTP handler, in bytes, because the handler decodes a body about ten times.
+// These messages are short; tool calls, which carry posts, go directly to the SDK's server.
 const maxPassed = 64 << 10
 
-// Headers of requests and responses that pages of other sites may use.
+// Headers of requests and responses that pages on other sites may use.
 const (
 	allowed = "Authorization, Content-Type, Accept, Idempotency-Key, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, " +
 		"Traceparent, X-Request-Id"
@@ -204,16 +204,16 @@ func loopback(host string) bool {
 // call is the request's data for the tools.
 type call struct {
 	caller bridge.Caller
-	// keys are the Idempotency-Keys of the request, which may have at most one.
+	// keys are the request's Idempotency-Keys, of which there may be at most one.
 	keys []string
 	info *request.Info
-	// envelope is the response body of a tool.
+	// envelope is a tool's response body.
 	envelope []byte
 }
 
 type callKey struct{}
 
-// callOf returns the call of a context. Every context of this package has one.
+// callOf returns a context's call. Every context in this package has one.
 func callOf(ctx context.Context) *call {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
@@ -222,7 +222,7 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// pass serves the request with the SDK's HTTP handler.
+// pass lets the SDK's HTTP handler serve the request.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, body []byte, c *call) {
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -248,7 +248,7 @@ func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	return caller, h.REST.LimitTeam(r.Context(), caller)
 }
 
-// refuse answers an unauthenticated request. A 401 names the source of tokens.
+// refuse responds to an unauthenticated request. A 401 says where to get tokens.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if known, ok := errors.AsType[*bridge.Error](err); ok && known.Code == bridge.CodeUnauthorized {
 		invalid := ""

@@ -22,7 +22,7 @@ const (
 	methodRead = "resources/read"
 )
 
-// methods are the known methods of clients, used as metric labels.
+// methods are the known client methods, used as metric labels.
 var methods = map[string]bool{
 	"initialize": true, "ping": true, "server/discover": true, "tools/list": true, methodCall: true, "resources/list": true,
 	"resources/templates/list": true, methodRead: true, "prompts/list": true, "prompts/get": true, "completion/complete": true,
@@ -32,13 +32,13 @@ var methods = map[string]bool{
 // message holds the fields of a request that Herald reads before the SDK.
 type message struct {
 	method string
-	// tool is the called tool; nil for another method or an unknown tool.
+	// tool is the tool being called; nil for any other method or an unknown tool.
 	tool *tool
-	// client is the self-reported name of the client, if the request has one.
+	// client is the client's self-reported name, if the request contains one.
 	client string
 	// idempotency is the key in _meta, or nil. A key that is not a string, or is too long, becomes "", which is rejected.
 	idempotency *string
-	// version is the protocol revision in _meta; versioned reports whether _meta has that field, with any type.
+	// version is the protocol revision in _meta; versioned reports whether _meta has that field, whatever its type.
 	version   string
 	versioned bool
 }
@@ -46,11 +46,11 @@ type message struct {
 // maxWord limits the names in a message, such as the tool and the client, in characters.
 const maxWord = 1 << 10
 
-// errBatch rejects an array of messages. The protocol had batches for some months of 2025.
+// errBatch rejects an array of messages. The protocol had batches for a few months in 2025.
 var errBatch = errors.New("a body is one JSON-RPC message; batches are not taken: send each message by itself")
 
-// readMessage parses a body as strictly as REST does. The SDK parses it again; strictness prevents the two parsers from
-// reading one body differently.
+// readMessage parses a body as strictly as REST does. The SDK parses it again; being strict prevents the two parsers
+// from reading one body differently.
 func readMessage(body []byte) (*message, error) {
 	for _, c := range body {
 		if c == '[' {
@@ -80,7 +80,7 @@ func readMessage(body []byte) (*message, error) {
 	return m, nil
 }
 
-// operation is the label of the request in logs, metrics and traces. Its cardinality is bounded.
+// operation is the request's label in logs, metrics and traces. Its cardinality is bounded.
 func (m *message) operation() string {
 	switch {
 	case m.tool != nil:
@@ -92,7 +92,7 @@ func (m *message) operation() string {
 	}
 }
 
-// scope returns the scope that the message requires, or "" if none.
+// scope returns the scope that the message requires, or "" if it requires none.
 func (m *message) scope() bridge.Scope {
 	switch {
 	case m.tool != nil:
@@ -104,7 +104,7 @@ func (m *message) scope() bridge.Scope {
 	}
 }
 
-// keys returns the Idempotency-Keys of a request: its headers, and the key in _meta unless it is equal.
+// keys returns a request's Idempotency-Keys: those in its headers, and the one in _meta unless it is equal.
 func (m *message) keys(r *http.Request) []string {
 	keys := slices.Clone(r.Header.Values(rest.KeyHeader))
 	if m.idempotency != nil && !slices.Equal(keys, []string{*m.idempotency}) {
@@ -119,14 +119,14 @@ const (
 	codeInvalid = -32600
 )
 
-// writeRPCError answers a request that is not a valid message.
+// writeRPCError responds to a request that is not a valid message.
 func writeRPCError(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
 	_, _ = w.Write(rpcError(code, text)) //nolint:gosec // G705: the response is application/json, with nosniff; the client may be gone
 }
 
-// rpcError returns a JSON-RPC error for a message with unknown id.
+// rpcError returns a JSON-RPC error for a message whose id is unknown.
 func rpcError(code int, text string) []byte {
 	type wireError struct {
 		Code    int    `json:"code"`

@@ -17,13 +17,13 @@ var platformNames = []v1alpha1.Platform{
 	v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
 }
 
-// platformRules are the limits of a platform, as agents read them. They come from the capabilities that validate posts.
+// platformRules are a platform's limits as agents read them. They come from the capabilities that validate posts.
 type platformRules struct {
 	Platform   v1alpha1.Platform   `json:"platform"`
 	Categories []v1alpha1.Category `json:"categories"`
 	Caption    *limit              `json:"caption"`
 	Title      *limit              `json:"title,omitempty"`
-	// MaxImages applies to an image post, MaxVideoBytes to the file of a video post.
+	// MaxImages applies to an image post, and MaxVideoBytes to a video post's file.
 	MaxImages     int        `json:"max_images,omitempty"`
 	MaxVideoBytes int64      `json:"max_video_bytes"`
 	Card          *cardRules `json:"tree_card,omitempty"`
@@ -35,7 +35,7 @@ type limit struct {
 	Unit string `json:"unit"`
 }
 
-// cardRules are the limits of one card of a tree.
+// cardRules are the limits of one card in a tree.
 type cardRules struct {
 	MaxMedia      int   `json:"max_media"`
 	MaxVideos     int   `json:"max_videos"`
@@ -44,7 +44,7 @@ type cardRules struct {
 	MaxVideoBytes int64 `json:"max_video_bytes"`
 }
 
-// allRules returns the rules of the platforms that this installation can publish to.
+// allRules returns the rules of the platforms to which this installation can publish.
 func allRules(capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)) []platformRules {
 	var all []platformRules
 	for _, name := range platformNames {

@@ -58,7 +58,7 @@ type account struct {
 	TikTok  *tiktokAccount `json:"tiktok,omitempty"`
 }
 
-// tiktokAccount has the options of a TikTok account, with the field names of create_post.
+// tiktokAccount has a TikTok account's options, under create_post's field names.
 type tiktokAccount struct {
 	PrivacyLevels  []string `json:"tiktok_privacy_levels"`
 	AllowsComments bool     `json:"allows_comments"`

@@ -13,11 +13,11 @@ import (
 	"github.com/herald-social/herald/apiserver/openapi"
 )
 
-// schema is a JSON Schema, or a part of the OpenAPI document.
+// schema is a JSON Schema, or part of the OpenAPI document.
 type schema = map[string]any
 
-// description is the OpenAPI document. The schemas of the tools are derived from it: tools and REST have the same
-// inputs and outputs, defined once.
+// description is the OpenAPI document. The tools' schemas are derived from it: tools and REST have the same inputs and
+// outputs, defined once.
 type description struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components struct {
@@ -25,7 +25,7 @@ type description struct {
 	} `json:"components"`
 }
 
-// described is one operation of the document.
+// described is one of the document's operations.
 type described struct {
 	OperationID string      `json:"operationId"`
 	Parameters  []parameter `json:"parameters"`
@@ -45,7 +45,7 @@ type parameter struct {
 	Schema      schema `json:"schema"`
 }
 
-// content is the content of a body, by media type.
+// content is a body's content, by media type.
 type content map[string]struct {
 	Schema schema `json:"schema"`
 }
@@ -55,7 +55,7 @@ func (c content) schema() schema { return c["application/json"].Schema }
 // schemas are the input and output schemas of one tool.
 type schemas struct{ input, output schema }
 
-// schemasOf returns the schemas of every operation by its operationId.
+// schemasOf returns every operation's schemas by operationId.
 func schemasOf() (map[string]schemas, error) {
 	text, err := openapi.JSON()
 	if err != nil {
@@ -96,9 +96,9 @@ func unmarshal(raw json.RawMessage, into any) error {
 	return nil
 }
 
-// input merges the parameters of path and query with the fields of the body. A body with several shapes (oneOf) becomes
-// one object with all their fields: a choice at the root of a tool's schema is valid, but the APIs of most models
-// reject or drop such a tool.
+// input merges the path and query parameters with the body's fields. A body with several shapes (oneOf) becomes one
+// object with all their fields: a choice at the root of a tool's schema is valid, but the APIs of most models reject or
+// drop such a tool.
 func (d *description) input(o *described) schema {
 	properties, required := schema{}, []string{}
 	for i := range o.Parameters {
@@ -164,8 +164,8 @@ func merged(a, b schema) schema {
 
 func fieldsOf(list schema) int { return len(asSchema(asSchema(list["items"])["properties"])) }
 
-// output holds the fields of the response and of an error; a result has one of them. Clients that validate results
-// against the schema validate errors too.
+// output holds the fields of the response and of an error; a result has the ones or the others. Clients that validate
+// results against the schema validate errors too.
 func (d *description) output(o *described) schema {
 	properties := schema{"error": d.plain(d.Components.Schemas["ErrorBody"])}
 	for status, response := range o.Responses {
@@ -256,7 +256,7 @@ func stringsOf(value any) []string {
 	return nil
 }
 
-// words joins the lines of each paragraph of a description, and replaces operation names by tool names.
+// words joins the lines of each paragraph of a description, and replaces operation names with tool names.
 func words(text string) string {
 	for i := range tools {
 		text = strings.ReplaceAll(text, "`"+tools[i].operation+"`", "`"+tools[i].name+"`")

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// newServer returns the SDK's server for all requests; the caller is in the context of each request.
+// newServer returns the SDK's server for all requests; each request's context contains the caller.
 func (h *Handler) newServer() (*mcp.Server, error) {
 	described, err := schemasOf()
 	if err != nil {
@@ -91,7 +91,7 @@ func (h *Handler) suspended(caller bridge.Caller) string {
 		"and goes out once they lift it; until then it does not become too late. Tell the user so. Do not send a post again, and do not wait for it by reading it again and again."
 }
 
-// result converts an answer to a tool result: the envelope as structured content, and as text for older clients. Marks
+// result converts a response to a tool result: the envelope as structured content, and as text for older clients. Marks
 // stand in for both until the response is written; see answers.
 func (h *Handler) result(c *call, of rest.Answer) *mcp.CallToolResult {
 	c.envelope = of.Body

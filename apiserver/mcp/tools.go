@@ -9,25 +9,26 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// tool is an operation of the REST API under another name.
+// tool is a REST API operation under a different name.
 type tool struct {
 	name, operation, title string
 	// scope is the scope that a call requires.
 	scope bridge.Scope
-	// description is for a model that knows only the list of tools. Some clients truncate it after maxDescription bytes.
+	// description is for a model that knows only the list of tools. Some clients truncate it after maxDescription
+	// bytes.
 	description string
 	// notes precede the OpenAPI descriptions of fields.
 	notes map[string]string
 	hints mcp.ToolAnnotations
-	// publishing marks a tool whose answer describes published or due posts: a suspension is mentioned with it.
+	// publishing marks a tool whose response describes published or due posts and therefore mentions a suspension.
 	publishing bool
 }
 
 // maxDescription is the length in bytes at which clients, such as Claude Code, truncate descriptions and instructions.
 const maxDescription = 2048
 
-// tools are all tools, in the order of their names, which is the order of lists. Their texts are constant: content from
-// others, such as captions or account names, never appears in a description.
+// tools are all tools, ordered by name as in lists. Their texts are constant: content from others, such as captions or
+// account names, never appears in a description.
 var tools = []tool{
 	{
 		name: "cancel_post", operation: "cancelPost", title: "Cancel a post", scope: bridge.ScopeDraft,
@@ -109,7 +110,7 @@ var tools = []tool{
 	},
 }
 
-// instructions are for a model that uses the server, in addition to the descriptions of the tools.
+// instructions are for a model that uses the server, in addition to the tools' descriptions.
 const instructions = `Herald publishes posts to the social accounts of one team: X, Threads, Instagram, Facebook, TikTok and YouTube.
 
 To post: list_connections for the accounts; for each image or video create_media_upload_url and an HTTP PUT of its bytes; create_post; then get_post until every platform is posted or failed. ` +

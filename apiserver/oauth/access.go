@@ -13,13 +13,13 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// fresh is the maximum age of a token whose grant may still be missing in the cache, because another replica has just
+// fresh is the maximum age of a token whose grant may still be missing from the cache, because another replica has just
 // stored it.
 const fresh = 30 * time.Second
 
-// Caller returns the caller of an access token: the person who allowed the agent, limited to the granted scopes and the
-// person's current rights. Each call checks them, so that a revoked grant or a withdrawn right takes effect at once.
-// The error is a *bridge.Error if the token is invalid.
+// Caller returns the caller behind an access token: the person who allowed the agent, limited to the granted scopes and
+// the person's current rights. Each call checks them, so that a revoked grant or a withdrawn right takes effect
+// immediately. The error is a *bridge.Error if the token is invalid.
 func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error) {
 	var access accessContent
 	if s.Keys.Ready() != nil {
@@ -56,8 +56,8 @@ func unauthorized(message string) *bridge.Error {
 	return &bridge.Error{Code: bridge.CodeUnauthorized, Message: message}
 }
 
-// grantOf returns the grant of a token from the cache. If the cache may not have it yet, grantOf reads the Kubernetes
-// API: clients discard a token after a 401.
+// grantOf returns a token's grant from the cache. If the cache may not have it yet, grantOf reads it from the
+// Kubernetes API, because clients discard a token after a 401.
 func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.OAuthGrant, error) {
 	grant := s.Grants.Get(access.Namespace, access.Name)
 	if grant == nil && (!s.Grants.HasSynced() || s.Clock.Now().Sub(time.UnixMilli(access.IssuedAt)) < fresh) {
@@ -76,7 +76,7 @@ func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.
 	return grant, nil
 }
 
-// shownName returns the agent's name that posts display.
+// shownName returns the agent name that posts display.
 func shownName(grant *v1alpha1.OAuthGrant) string {
 	if name := bridge.AgentName(grant.Spec.Client.Name); name != "" {
 		return name

@@ -30,8 +30,8 @@ const (
 	challengeLength = 43
 	// nameLength is the number of random characters, 5 bits each, after the "agent-" of a grant's name.
 	nameLength = 16
-	// maxGrants limits the active grants of a team, maxGrantsOfPerson the active grants of one person in a team. The
-	// latter also limits the ended grants that are retained per person.
+	// maxGrants limits a team's active grants, and maxGrantsOfPerson one person's active grants in a team. The latter
+	// also limits how many ended grants are retained per person.
 	maxGrants, maxGrantsOfPerson = 500, 50
 )
 
@@ -72,15 +72,15 @@ func (r *Request) Application() string {
 }
 
 // consent is the sealed content of the consent form: the request that was shown, and the session. The browser cannot
-// change it between the page and the answer, and no other session can submit it.
+// change it between the page and the decision, and no other session can submit it.
 type consent struct {
 	Session   string  `json:"i"`
 	Namespace string  `json:"n"`
 	Request   Request `json:"q"`
 }
 
-// Read parses a client's authorization request. The error is a *PageError while the client and its redirect URI are
-// unverified, so that Herald redirects to no unverified address, and a *Refused after that.
+// Read parses a client's authorization request. Until the client and its redirect URI are verified the error is a
+// *PageError, so that Herald redirects to no unverified address; after that it is a *Refused.
 func (s *Server) Read(ctx context.Context, query url.Values, who access.Person) (*Request, error) {
 	const title = "The agent asks wrongly"
 	for _, name := range []string{"client_id", "redirect_uri"} {
@@ -105,7 +105,7 @@ func (s *Server) Read(ctx context.Context, query url.Values, who access.Person) 
 	return r, nil
 }
 
-// fill parses the request of a verified client.
+// fill parses a verified client's request.
 func (s *Server) fill(r *Request, query url.Values) *problem {
 	bad := func(code, format string, args ...any) *problem {
 		return refusef(http.StatusBadRequest, code, format, args...)
@@ -167,8 +167,8 @@ func shorten(text string) string {
 	return text
 }
 
-// answer returns the redirect with an answer. It always names the issuer, so that a client of several servers can
-// identify the sender (RFC 9207).
+// answer returns the redirect that carries a response. It always names the issuer, so that a client of several servers
+// can identify the sender (RFC 9207).
 func (s *Server) answer(r *Request, answer url.Values) string {
 	if r.State != "" {
 		answer.Set("state", r.State)
@@ -185,7 +185,7 @@ func (s *Server) refused(r *Request, wrong *problem) *Refused {
 }
 
 // isLoopback reports whether the redirect URI is on the person's machine. Any other URI comes unverified from a
-// registration or a document: an automatic redirect there would make Herald an open redirector (RFC 9700, section
+// registration or a document: redirecting there automatically would make Herald an open redirector (RFC 9700, section
 // 4.11.2).
 func (r *Request) isLoopback() bool {
 	to, err := url.Parse(r.Redirect)
@@ -195,27 +195,27 @@ func (r *Request) isLoopback() bool {
 	return loopback(to)
 }
 
-// Offer returns the requested scopes that the person may grant in a namespace, according to their own rights.
+// Offer returns the requested scopes that the person may grant in a namespace, given their own rights.
 func (s *Server) Offer(ctx context.Context, r *Request, who access.Person, namespace string) ([]bridge.Scope, error) {
 	return s.within(ctx, who, namespace, r.Scopes)
 }
 
-// Seal returns the sealed content of the consent form.
+// Seal returns the consent form's sealed content.
 func (s *Server) Seal(r *Request, of session.Session, namespace string) string {
 	return s.Keys.Seal(purposeConsent, consent{of.ID, namespace, *r}, consentLife)
 }
 
-// Decision is a person's answer on the consent page.
+// Decision is what a person decided on the consent page.
 type Decision struct {
-	// Sealed is the sealed content of the form.
+	// Sealed is the form's sealed content.
 	Sealed string
 	Allow  bool
 	// Most is the highest allowed scope.
 	Most bridge.Scope
 }
 
-// Decide applies a person's decision and returns the address to redirect to. The error is a *PageError, or an error of
-// the Kubernetes API.
+// Decide applies a person's decision and returns the address to redirect to. The error is a *PageError, or an error
+// from the Kubernetes API.
 func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (location string, err error) {
 	var c consent
 	if s.Keys.Open(purposeConsent, d.Sealed, &c) != nil || c.Session != of.ID {
@@ -279,8 +279,8 @@ func (s *Server) allow(ctx context.Context, who access.Person, c *consent, scope
 	return created, nil
 }
 
-// enforceGrantLimits returns an error if the team or the person has too many active grants. It also removes the oldest
-// ended grants of the person: otherwise, alternately allowing and revoking would fill the cluster.
+// enforceGrantLimits returns an error if the team or the person has too many active grants. It also removes the
+// person's oldest ended grants, because otherwise alternately allowing and revoking would fill the cluster.
 func (s *Server) enforceGrantLimits(ctx context.Context, who access.Person, namespace string) error {
 	all, own := 0, 0
 	var over []*v1alpha1.OAuthGrant

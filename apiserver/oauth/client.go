@@ -22,17 +22,17 @@ const (
 	registeredPrefix = "dcr_"
 	// purposeClient is the signing purpose of client ids.
 	purposeClient = "oauth-client"
-	// maxClientID limits a client_id, in bytes: it is part of the consent page's address, which a sign-in on the way
-	// stores in a cookie.
+	// maxClientID limits the length of a client_id, in bytes: it is part of the consent page's address, which is stored
+	// in a cookie if the person has to sign in first.
 	maxClientID = 1500
-	// maxURI and maxRedirects limit the metadata of a client: the bytes of its home page's URI, and the number of
+	// maxURI and maxRedirects limit a client's metadata: the length of its home page's URI, in bytes, and the number of
 	// redirect URIs.
 	maxURI, maxRedirects = 256, 10
 	// signatureBytes is the length of a truncated HMAC: 128 bits.
 	signatureBytes = 16
 	// keyPrefix is the prefix of the hash that keyOfClient returns. No valid client_id has it.
 	keyPrefix = "dcr:"
-	// keyHex is the number of hex digits of that hash.
+	// keyHex is the number of hex digits in that hash.
 	keyHex = 32
 )
 
@@ -49,7 +49,7 @@ type Client struct {
 	Verified bool `json:"v,omitempty"`
 }
 
-// Shown returns the client's display name: its name, or else its host.
+// Shown returns the client's display name: its name or, if it has none, its host.
 func (c *Client) Shown() string {
 	switch {
 	case c.Name != "":
@@ -61,7 +61,7 @@ func (c *Client) Shown() string {
 	}
 }
 
-// Host returns the host of a verified client; empty for others.
+// Host returns a verified client's host, or "" for other clients.
 func (c *Client) Host() string {
 	if !c.Verified {
 		return ""
@@ -69,11 +69,11 @@ func (c *Client) Host() string {
 	return hostOf(c.ID)
 }
 
-// key returns the identifier of the client in grants.
+// key returns the client's identifier in grants.
 func (c *Client) key() string { return keyOfClient(c.ID) }
 
-// keyOfClient returns the client_id, or its hash for an id that contains a registration. It returns "" for such a hash:
-// users who may read grants can see it there, and it must not identify them as the client.
+// keyOfClient returns the client_id, or its hash if the id contains a registration. It returns "" for an id that is
+// itself such a hash: users who may read grants can see it there, and it must not identify them as the client.
 func keyOfClient(id string) string {
 	switch {
 	case strings.HasPrefix(id, keyPrefix):
@@ -115,7 +115,7 @@ type registration struct {
 	Nonce string `json:"x"`
 }
 
-// clientID returns the id of a registration; empty without a key.
+// clientID returns a registration's id, or "" if there is no key.
 func (s *Server) clientID(r registration) string {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -129,7 +129,8 @@ func (s *Server) clientID(r registration) string {
 	return registeredPrefix + body + "." + base64.RawURLEncoding.EncodeToString(code[:signatureBytes])
 }
 
-// registered decodes the id of a client that registered itself; nil if its signature is not from this installation.
+// registered decodes the id of a client that registered itself. It returns nil if the signature is not from this
+// installation.
 func (s *Server) registered(id string) *Client {
 	body, code, ok := strings.Cut(strings.TrimPrefix(id, registeredPrefix), ".")
 	if !ok || !s.signed(purposeClient, body, code) {
@@ -155,7 +156,7 @@ func (s *Server) signed(purpose, text, code string) bool {
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(wanted[:signatureBytes])), []byte(code)) == 1
 }
 
-// uriOf returns a client's home page; empty if it is not a valid link.
+// uriOf returns a client's home page, or "" if it is not a valid link.
 func uriOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != secure || u.Hostname() == "" || u.User != nil || len(u.String()) > maxURI {

@@ -30,11 +30,12 @@ import (
 )
 
 const (
-	// maxDocument and documentPatience are the maximum size, in bytes, and the timeout of a metadata document.
+	// maxDocument and documentPatience are a metadata document's maximum size, in bytes, and the timeout for fetching
+	// it.
 	maxDocument      = 64 << 10
 	documentPatience = 5 * time.Second
-	// maxDocuments limits the cached documents. documentLife is the TTL of a response without max-age, longestLife the
-	// maximum TTL. failureLife is the TTL of a failed fetch.
+	// maxDocuments limits the cached documents. documentLife is the TTL of a response without max-age, and longestLife
+	// the maximum TTL. failureLife is the TTL of a failed fetch.
 	maxDocuments = 500
 	documentLife = 5 * time.Minute
 	longestLife  = 24 * time.Hour
@@ -53,7 +54,7 @@ type documents struct {
 	flights singleflight.Group
 }
 
-// found is a cached result of a fetch.
+// found is the cached result of a fetch.
 type found struct {
 	client *Client
 	err    *PageError
@@ -88,7 +89,7 @@ func newDocuments(c *Config) *documents {
 	}
 }
 
-// client returns the client whose id is this address. It calls allowed before a fetch.
+// client returns the client whose id is this address. It calls allowed before it fetches.
 func (d *documents) client(ctx context.Context, id string, allowed func() bool) (*Client, *PageError) {
 	const title = "The agent is not known"
 	if err := d.checkID(id); err != nil {
@@ -144,8 +145,8 @@ type errDocument struct{ text string }
 
 func (e *errDocument) Error() string { return e.text }
 
-// shownCause returns the cause for a page. All network errors have the same text, so that it reveals nothing about the
-// internal network.
+// shownCause returns the cause to show on a page. All network errors have the same text, so that it reveals nothing
+// about the internal network.
 func shownCause(err error) error {
 	if known, ok := errors.AsType[*errDocument](err); ok {
 		return known

@@ -21,7 +21,7 @@ const (
 	challengeS256     = "S256"
 )
 
-// scopesOffered are all scopes, lowest first: each includes those before it.
+// scopesOffered are all scopes, lowest first. Each includes those before it.
 var scopesOffered = bridge.Scopes
 
 // serverMetadata is the authorization server metadata of RFC 8414.
@@ -74,8 +74,8 @@ func (s *Server) resourceMetadata() resourceMetadata {
 	}
 }
 
-// routes returns the handlers of the paths that need no session. Clients of older MCP revisions look for the
-// authorization server's metadata below the path of the MCP server too.
+// routes returns the handlers for the paths that need no session. Clients of older MCP revisions also look for the
+// authorization server's metadata below the MCP server's path.
 func (s *Server) routes() map[string]http.Handler {
 	server, resource := s.fixed("oauthServerMetadata", s.serverMetadata()), s.fixed("oauthResourceMetadata", s.resourceMetadata())
 	return map[string]http.Handler{
@@ -106,7 +106,7 @@ func (s *Server) fixed(operation string, document any) http.Handler {
 
 const jsonType = "application/json"
 
-// open serves clients of every origin. It reads no cookie, so that a page of another site has no more rights than any
+// open serves clients from every origin. It reads no cookie, so that a page on another site has no more rights than any
 // program.
 func (s *Server) open(operation, method string, serve http.HandlerFunc) http.Handler {
 	allowed := method

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package oauth is the OAuth 2.1 authorization server for agents that use MCP: public clients with PKCE, a consent per
-// team, and tokens that are valid at the MCP server only. Package web renders the consent pages; this package makes
-// their decisions. docs/adr/0012-oauth-for-agents.md lists the threats, and the test of each.
+// team, and tokens that are valid only at the MCP server. Package web renders the consent pages; this package makes
+// their decisions. docs/adr/0012-oauth-for-agents.md lists the threats and the test for each.
 package oauth
 
 import (
@@ -28,7 +28,7 @@ const (
 	TokenPath     = "/oauth/token"
 	RegisterPath  = "/oauth/register"
 	RevokePath    = "/oauth/revoke"
-	// MCPPath is the path of the resource that the tokens are for.
+	// MCPPath is the path of the resource for which the tokens are valid.
 	MCPPath = "/mcp"
 	// ServerMetadataPath and ResourceMetadataPath are defined by RFC 8414 and RFC 9728; each is also served with
 	// MCPPath appended.
@@ -36,7 +36,7 @@ const (
 	ResourceMetadataPath = "/.well-known/oauth-protected-resource"
 )
 
-// TokenPrefix is the prefix of access tokens, refreshPrefix the prefix of refresh tokens.
+// TokenPrefix is the prefix of access tokens, and refreshPrefix that of refresh tokens.
 const (
 	TokenPrefix   = "hoa_"
 	refreshPrefix = "hor_"
@@ -45,15 +45,15 @@ const (
 // Lifetimes of codes, tokens and grants.
 const (
 	codeLife = time.Minute
-	// accessLife is short, since clients refresh automatically.
+	// accessLife is short, because clients refresh automatically.
 	accessLife = time.Hour
-	// idleLife is the lifetime of a grant without a refresh, absoluteLife its maximum lifetime.
+	// idleLife is how long a grant lasts without a refresh, and absoluteLife how long it lasts at most.
 	idleLife     = 30 * 24 * time.Hour
 	absoluteLife = 180 * 24 * time.Hour
 	// consentLife is the TTL of the consent page's form.
 	consentLife = 10 * time.Minute
-	// grace is the validity of the previous refresh token after a rotation, for the same client: the response may have
-	// been lost.
+	// grace is how long the previous refresh token remains valid after a rotation, for the same client, because the
+	// response may have been lost.
 	grace = 10 * time.Second
 )
 
@@ -63,13 +63,13 @@ type Keys interface {
 	Ready() error
 	Seal(purpose string, v any, life time.Duration) string
 	Open(purpose, text string, v any) error
-	// Sign returns an HMAC with a key that is never rotated; nil without it.
+	// Sign returns an HMAC under a key that is never rotated, or nil if there is no key.
 	Sign(purpose, text string) []byte
 }
 
 // GrantCache reads grants from the cache.
 type GrantCache interface {
-	// Get returns nil if there is no such grant. List with "" returns the grants of all namespaces.
+	// Get returns nil if there is no such grant. List with "" returns the grants in all namespaces.
 	Get(namespace, name string) *v1alpha1.OAuthGrant
 	List(namespace string) []*v1alpha1.OAuthGrant
 	// HasSynced reports whether the cache has completed its first list.
@@ -100,7 +100,7 @@ type AuditLog interface {
 	Guarded(ctx context.Context, object metav1.Object, reason, note string)
 }
 
-// Config is the configuration of a Server. Every field is required unless its comment makes it optional.
+// Config configures a Server. Every field is required unless its comment says that it is optional.
 type Config struct {
 	// SiteURL is the issuer, without a trailing slash.
 	SiteURL  string
@@ -110,14 +110,14 @@ type Config struct {
 	AuditLog AuditLog
 	// Served reports whether a namespace belongs to a team of this installation.
 	Served func(namespace string) bool
-	// Used is called with the grant of every accepted call.
+	// Used is called with the grant behind every accepted call.
 	Used func(*v1alpha1.OAuthGrant)
 	// Proxied reports that outgoing connections use a proxy. The server then fetches no metadata documents, because a
-	// proxy would connect past the address check: clients have to register themselves.
+	// proxy would connect past the address check, and clients have to register themselves.
 	Proxied bool
-	// LoopbackClients allows metadata documents from this machine, also over plain HTTP. It is for trials.
+	// LoopbackClients allows metadata documents from this machine, also over plain HTTP. It is meant for trials.
 	LoopbackClients bool
-	// Anonymous limits requests without a code or token of this installation; nil disables the limit.
+	// Anonymous limits requests without one of this installation's codes or tokens; nil disables the limit.
 	Anonymous *limits.AnonymousGuard
 	// Roots are the trusted CAs for metadata documents; nil uses the system's.
 	Roots *x509.CertPool
@@ -137,8 +137,8 @@ type Server struct {
 
 // Requests per minute. Many clients may share one address, such as a company's proxy, and an attacker among them must
 // not use up their limit. So only token requests with forged codes and tokens count. A registration stores nothing and
-// costs one HMAC: 100 a second from one address are more than all of a company's staff make, and far less than one core
-// can answer.
+// costs one HMAC: 100 per second from one address are more than all of a company's staff make, and far fewer than one
+// core can handle.
 const (
 	maxRegistrations = 6000
 	maxFailures      = 300
@@ -159,8 +159,8 @@ func New(config Config) *Server {
 	return s
 }
 
-// Handler returns the handler of a path that needs no session; nil if there is none. Package web serves the pages for
-// people.
+// Handler returns the handler for a path that needs no session, or nil if there is none. Package web serves the pages
+// for people.
 func (s *Server) Handler(path string) http.Handler {
 	if s == nil {
 		return nil
@@ -168,10 +168,10 @@ func (s *Server) Handler(path string) http.Handler {
 	return s.handlers[path]
 }
 
-// Resource returns the address of the MCP server.
+// Resource returns the MCP server's address.
 func (s *Server) Resource() string { return s.SiteURL + MCPPath }
 
-// ResourceMetadataURL returns the address that a 401 of the MCP server names (RFC 9728, section 5.1).
+// ResourceMetadataURL returns the address that a 401 from the MCP server names (RFC 9728, section 5.1).
 func (s *Server) ResourceMetadataURL() string { return s.SiteURL + ResourceMetadataPath + MCPPath }
 
 // isResource reports whether a resource indicator names the MCP server, with or without a trailing slash.

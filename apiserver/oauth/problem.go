@@ -29,7 +29,7 @@ const (
 	serverError         = "server_error"
 )
 
-// problem is an error of the protocol. The description is for the client's developer.
+// problem is a protocol error. The description is for the client's developer.
 type problem struct {
 	status            int
 	code, description string
@@ -47,7 +47,7 @@ func refusef(status int, code, format string, args ...any) *problem {
 }
 
 // plain replaces the characters that RFC 6749, section 5.2 forbids in an error_description. Allowed are space to ~,
-// without the quotation mark and the backslash.
+// except for the quotation mark and the backslash.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -75,7 +75,7 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }
 
-// PageError is an error for the person's page only. The client is not notified, because its identity is unverified.
+// PageError is an error only for the person's page. The client is not notified, because its identity is unverified.
 type PageError struct {
 	// Status is the page's HTTP status; Title and Message describe the error.
 	Status         int
@@ -92,8 +92,8 @@ func pageErrorf(title, format string, args ...any) *PageError {
 type Refused struct {
 	// Location is the address to redirect to, and Host its host for display.
 	Location, Host string
-	// AutoRedirect allows the redirect without a question. Otherwise the address comes from an unverified client, and
-	// the person has to confirm it.
+	// AutoRedirect allows redirecting without asking. Otherwise the address comes from an unverified client, and the
+	// person has to confirm it.
 	AutoRedirect bool
 	// Client is the requesting client.
 	Client  *Client

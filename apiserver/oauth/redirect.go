@@ -15,16 +15,16 @@ import (
 const maxRedirect = 512
 
 // applications are the accepted application schemes without a dot. All other applications need a reverse domain name as
-// scheme (RFC 8252, section 7.1).
+// their scheme (RFC 8252, section 7.1).
 var applications = []string{"claude", "cursor", "vscode", "vscode-insiders", "windsurf", "zed"}
 
-// secure is the scheme of websites, unsecured the scheme of programs on this machine.
+// secure is the scheme of websites, and unsecured that of programs on this machine.
 const (
 	secure    = "https"
 	unsecured = "http"
 )
 
-// checkRedirect returns the reason why a redirect URI is not allowed; nil if it is.
+// checkRedirect returns why a redirect URI is not allowed, or nil if it is.
 func checkRedirect(address string) error {
 	if len(address) > maxRedirect {
 		return errors.New("it is too long")

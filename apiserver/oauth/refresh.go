@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// purposeRefresh is the signing purpose of refresh tokens, purposeNext the purpose for deriving the next token's
-	// secret.
+	// purposeRefresh is the signing purpose of refresh tokens, and purposeNext the purpose for deriving the next
+	// token's secret.
 	purposeRefresh = "oauth-refresh"
 	purposeNext    = "oauth-refresh-next"
 	// secretBytes is the length of a refresh token's secret: 256 bits.
@@ -33,8 +33,8 @@ const (
 )
 
 // A refresh token has the form hor_<namespace>.<grant>.<generation>.<secret>.<signature>. The grant stores its hash,
-// which decides whether it is valid. The signature distinguishes an expired token from a forged one, because an
-// attacker with a forged token must not be able to end a grant.
+// which decides whether it is valid. The signature tells an expired token from a forged one, because an attacker with a
+// forged token must not be able to end a grant.
 type refresh struct {
 	namespace, name string
 	generation      int64
@@ -42,15 +42,15 @@ type refresh struct {
 	genuine bool
 }
 
-// firstRefresh returns the first refresh token of a grant.
+// firstRefresh returns a grant's first refresh token.
 func (s *Server) firstRefresh(grant *v1alpha1.OAuthGrant) string {
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // crypto/rand.Read never returns an error
 	return s.signedRefresh(grant, 1, secret)
 }
 
-// nextRefresh returns the successor of a refresh token. It derives the successor from the used token and a key of this
-// installation, so that a client that lost the response gets the same token again, without a stored secret.
+// nextRefresh returns a refresh token's successor. It derives the successor from the used token and one of this
+// installation's keys, so that a client that lost the response gets the same token again, without a stored secret.
 func (s *Server) nextRefresh(grant *v1alpha1.OAuthGrant, used string, generation int64) string {
 	return s.signedRefresh(grant, generation, s.Keys.Sign(purposeNext, string(grant.UID)+"/"+used))
 }
@@ -64,7 +64,7 @@ func (s *Server) signedRefresh(grant *v1alpha1.OAuthGrant, generation int64, sec
 	return refreshPrefix + body + "." + base64.RawURLEncoding.EncodeToString(code[:signatureBytes])
 }
 
-// readRefresh parses a refresh token; false if its form is wrong.
+// readRefresh parses a refresh token. It returns false if the form is wrong.
 func (s *Server) readRefresh(token string) (refresh, bool) {
 	text, ok := strings.CutPrefix(token, refreshPrefix)
 	parts := strings.Split(text, ".")
@@ -80,7 +80,7 @@ func (s *Server) readRefresh(token string) (refresh, bool) {
 	return refresh{parts[0], parts[1], generation, s.signed(purposeRefresh, body, parts[4])}, true
 }
 
-// hashOf returns the hash of a token, as stored in the grant.
+// hashOf returns a token's hash, as stored in the grant.
 func hashOf(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
@@ -92,8 +92,8 @@ func sameHash(a, b string) bool {
 
 const wrongRefresh = "the refresh token is none of this server, or not good any more"
 
-// errRefresh is the error for a token that was valid once, errForged for one that was never issued or cannot be
-// distinguished from such a token.
+// errRefresh is the error for a token that was once valid, and errForged for one that was never issued or cannot be
+// told from such a token.
 var errRefresh, errForged = badGrant(wrongRefresh), forgedGrant(wrongRefresh)
 
 // refresh exchanges a refresh token for its successor and an access token.

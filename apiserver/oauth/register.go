@@ -95,8 +95,8 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 		refusef(http.StatusBadRequest, invalidMetadata, "name, home page and addresses are too long together; shorten them").write(w)
 		return
 	}
-	// The response replaces any requested authentication method by none (RFC 7591, section 3.2.1): clients use PKCE
-	// instead of a secret.
+	// The response replaces any requested authentication method with none (RFC 7591, section 3.2.1), because clients
+	// use PKCE instead of a secret.
 	writeJSON(w, http.StatusCreated, clientMetadata{
 		ClientID: id, IssuedAt: made.At, Redirects: made.Redirects, Name: made.Name, URI: made.URI, Method: methodNone,
 		GrantTypes: []string{authorizationCode, refreshToken}, ResponseTypes: []string{responseCode}, Scope: scopeText(scopesOffered),

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/limits"
 )
 
-// revoke serves token revocation (RFC 7009). An invalid token is not an error: it needs no revocation.
+// revoke serves token revocation (RFC 7009). An invalid token is not an error, because it needs no revocation.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	form, wrong := readForm(w, r)
 	switch {
@@ -45,7 +45,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// revokeToken revokes the grant of a token, and with it all of the grant's tokens (RFC 7009, section 2.1).
+// revokeToken revokes a token's grant, and with it all of the grant's tokens (RFC 7009, section 2.1).
 func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 	var ref grantRef
 	hash := ""
@@ -89,7 +89,7 @@ func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 	return s.revokeCompromised(ctx, grant, v1alpha1.GrantSignedOff, "The agent revoked its grant")
 }
 
-// List returns the grants of a team, newest first, without those whose code was never redeemed.
+// List returns a team's grants, newest first, without those whose code was never redeemed.
 func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error) {
 	grants, err := s.Grants.ListLive(ctx, namespace)
 	if err != nil {
@@ -105,11 +105,11 @@ func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGr
 	return grants, nil
 }
 
-// State returns why a grant has ended, as the end of a sentence; empty while it is valid.
+// State returns why a grant has ended, phrased as the end of a sentence, or "" while it is valid.
 func (s *Server) State(grant *v1alpha1.OAuthGrant) string { return s.endReason(grant) }
 
-// RevokeGrant revokes a grant for a person; revoking a revoked grant is not an error. allowed returns an error unless
-// the person may revoke the grant: their own, or any grant in a team whose grants they may update.
+// RevokeGrant revokes a grant on behalf of a person. Revoking a revoked grant is not an error. allowed returns an error
+// unless the person may revoke the grant: their own, or any grant in a team whose grants they may update.
 func (s *Server) RevokeGrant(ctx context.Context, caller bridge.Caller, name string, allowed func(*v1alpha1.OAuthGrant) error) error {
 	unknown := &bridge.Error{Code: bridge.CodeNotFound, Message: "this team has no agent of that name"}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// requiredRights are the RBAC rights that a scope needs, in addition to the rights of the scopes it includes. The web
+// requiredRights are the RBAC rights that a scope needs, in addition to those of the scopes it includes. The web
 // application checks the same rights: a draft is canceled by an update, and files belong to drafts.
 var requiredRights = map[bridge.Scope][]struct{ verb, resource string }{
 	bridge.ScopeRead:    {{"list", posts}, {"list", "connections"}},
@@ -64,7 +64,7 @@ func scopeText(scopes []bridge.Scope) string {
 }
 
 // within returns the scopes that a person may currently use in a namespace. A scope also needs the rights of the scopes
-// that it includes, even if these are not listed. The order of the list does not matter.
+// that it includes, even if these are not listed. The list's order does not matter.
 func (s *Server) within(ctx context.Context, who access.Person, namespace string, scopes []bridge.Scope) ([]bridge.Scope, error) {
 	may := []bridge.Scope{}
 	for _, scope := range upToHighest(scopes) {
@@ -86,8 +86,8 @@ func (s *Server) within(ctx context.Context, who access.Person, namespace string
 	return may, nil
 }
 
-// scopesOf returns the scopes of a grant, lowest first. In the resource they are a set, and users with the update right
-// can change their order.
+// scopesOf returns a grant's scopes, lowest first. In the resource they are a set, and users with the update right can
+// change their order.
 func scopesOf(grant *v1alpha1.OAuthGrant) []bridge.Scope {
 	return slices.DeleteFunc(slices.Clone(scopesOffered), func(scope bridge.Scope) bool {
 		return !slices.Contains(grant.Spec.Scopes, v1alpha1.OAuthScope(scope))

@@ -15,13 +15,13 @@ import (
 const (
 	// sweepEvery is the interval between sweeps.
 	sweepEvery = 10 * time.Minute
-	// unredeemedFor is the retention of a grant whose code was not exchanged: far longer than codeLife.
+	// unredeemedFor is how long a grant is kept whose code was not exchanged: far longer than codeLife.
 	unredeemedFor = 10 * time.Minute
-	// endedRetention is the retention of an ended grant, so that users can see why it ended.
+	// endedRetention is how long an ended grant is kept, so that users can see why it ended.
 	endedRetention = 7 * 24 * time.Hour
 )
 
-// Run sweeps until ctx ends. All replicas run it; a grant that another replica has already removed is not an error.
+// Run sweeps until ctx is done. All replicas run it; a grant that another replica has already removed is not an error.
 func (s *Server) Run(ctx context.Context) {
 	for {
 		select {
@@ -56,8 +56,8 @@ func (s *Server) Sweep(ctx context.Context) {
 }
 
 // remove removes an ended grant. A grant that has changed since it was read is left for the next sweep. If an agent has
-// used the grant, remove first records its end in the status: the admission policy rejects other deletions, even from a
-// compromised apiserver (config/rbac/policies.yaml).
+// used the grant, remove first records in the status that it ended: the admission policy rejects other deletions, even
+// from a compromised apiserver (config/rbac/policies.yaml).
 func (s *Server) remove(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
 	if grant.Status.RedeemedAt != nil && grant.Status.RevokedAt == nil {
 		ended, err := s.recordEnd(ctx, grant)
@@ -69,7 +69,8 @@ func (s *Server) remove(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
 	return unlessOvertaken(s.Grants.Delete(ctx, grant))
 }
 
-// recordRevocation records the time of a revocation: a person sets only spec.revoked, also with kubectl.
+// recordRevocation records when a grant was revoked, because a person, including one who uses kubectl, sets only
+// spec.revoked.
 func (s *Server) recordRevocation(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
 	_, err := s.recordEnd(ctx, grant)
 	return unlessOvertaken(err)
@@ -93,7 +94,7 @@ func unlessOvertaken(err error) error {
 	return err
 }
 
-// retainUntil returns the end of a grant's retention.
+// retainUntil returns when a grant's retention ends.
 func retainUntil(grant *v1alpha1.OAuthGrant) time.Time {
 	refresh := grant.Status.Refresh
 	if refresh == nil || grant.Status.RedeemedAt == nil {

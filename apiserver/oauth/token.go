@@ -30,13 +30,13 @@ const (
 	purposeAccess = "oauth-access"
 	// maxTokenForm is the maximum size of a form, in bytes.
 	maxTokenForm = 16 << 10
-	// tries limits the attempts of a write that ends in a conflict.
+	// tries limits the attempts at a write that ends in a conflict.
 	tries = 5
 	// minVerifier and maxVerifier limit the length of a code_verifier (RFC 7636, section 4.1).
 	minVerifier, maxVerifier = 43, 128
 )
 
-// grantRef identifies a grant by name and UID, so that a later grant of the same name does not match.
+// grantRef identifies a grant by name and UID, so that a later grant with the same name does not match.
 type grantRef struct {
 	Namespace string    `json:"n"`
 	Name      string    `json:"g"`
@@ -66,7 +66,7 @@ type accessContent struct {
 	IssuedAt int64 `json:"i"`
 }
 
-// tokens is the response of RFC 6749, section 5.1.
+// tokens is the response defined in RFC 6749, section 5.1.
 type tokens struct {
 	Access    string `json:"access_token"`
 	Type      string `json:"token_type"`
@@ -117,7 +117,7 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) (*tokens, error) 
 	}
 }
 
-// readForm parses the form of a request.
+// readForm parses a request's form.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *problem) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		return nil, refusef(http.StatusBadRequest, invalidRequest, "send the parameters as application/x-www-form-urlencoded")
@@ -135,7 +135,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *problem) {
 }
 
 // fail writes an error response. An address that sends many forged codes and tokens gets 429, which costs a real client
-// nothing. Other errors of a client at the same address stay specific: the client has to authorize again.
+// nothing. Other errors for a client at the same address stay specific, because that client has to authorize again.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known *problem
 	switch {
@@ -155,7 +155,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	known.write(w)
 }
 
-// stranger counts a request without a code or token of this installation; it returns a problem above the limit.
+// stranger counts a request without one of this installation's codes or tokens. It returns a problem if the limit is
+// exceeded.
 func (s *Server) stranger(r *http.Request, door limits.Surface) *problem {
 	if request.From(r.Context()).Authenticated {
 		return nil
@@ -185,8 +186,8 @@ func tooManyf(wait time.Duration, format string, args ...any) *problem {
 	return wrong
 }
 
-// Purposes of the reads and writes that the tokens of a grant cause. Each has its own limit, so that the holder of one
-// token cannot block the others: the client must be able to revoke, and the reuse of a replaced token must be detected.
+// Purposes of the reads and writes that a grant's tokens cause. Each has its own limit, so that the holder of one token
+// cannot block the others: the client must be able to revoke, and the reuse of a replaced token must be detected.
 const (
 	toRedeem  = "redeem"
 	toRefresh = "refresh"
@@ -195,8 +196,8 @@ const (
 	toCall    = "call"
 )
 
-// admit limits the reads and writes that the tokens of one grant cause. Call it only for genuine tokens, so that forged
-// ones do not use up a client's limit. From then on the request counts as authenticated.
+// admit limits the reads and writes that one grant's tokens cause. Call it only for genuine tokens, so that forged ones
+// do not use up a client's limit. From then on the request counts as authenticated.
 func (s *Server) admit(ctx context.Context, purpose string, ref grantRef) *problem {
 	request.From(ctx).MarkAuthenticated()
 	allowed, wait := s.reads.Allow(purpose+" "+ref.Namespace+"/"+ref.Name, http.Header{})
@@ -206,7 +207,8 @@ func (s *Server) admit(ctx context.Context, purpose string, ref grantRef) *probl
 	return tooManyf(wait, "the tokens of this grant are sent too often; at most %d requests in a minute are taken", maxReads)
 }
 
-// redeem exchanges a code, once. Of several concurrent requests one succeeds, by the grant's resourceVersion.
+// redeem exchanges a code, once. Of several concurrent requests only one succeeds, thanks to the grant's
+// resourceVersion.
 func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 	var code codeContent
 	verifier := form.Get("code_verifier")
@@ -259,7 +261,7 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 
 var errNoKeys = refusef(http.StatusServiceUnavailable, temporarily, "there are no keys yet; try again in a minute")
 
-// startingFor is the Retry-After of a replica whose cache of grants has not synced.
+// startingFor is the Retry-After from a replica whose cache of grants has not synced.
 const startingFor = 5 * time.Second
 
 // errStarting is the error for a token that only its grant can verify, while the cache of grants has not synced.
@@ -290,7 +292,7 @@ func (s *Server) live(ctx context.Context, ref grantRef) (*v1alpha1.OAuthGrant, 
 	return grant, nil
 }
 
-// endReason returns why a grant has ended; empty while it is valid.
+// endReason returns why a grant has ended, or "" while it is valid.
 func (s *Server) endReason(grant *v1alpha1.OAuthGrant) string {
 	now := s.Clock.Now()
 	switch refresh := grant.Status.Refresh; {
@@ -309,7 +311,7 @@ func (s *Server) endReason(grant *v1alpha1.OAuthGrant) string {
 	}
 }
 
-// revokeCompromised revokes a grant whose code or tokens may be stolen, or that its agent has ended.
+// revokeCompromised revokes a grant whose code or tokens may have been stolen, or that its agent has ended.
 func (s *Server) revokeCompromised(ctx context.Context, grant *v1alpha1.OAuthGrant, reason, note string) error {
 	ctx = context.WithoutCancel(ctx)
 	for range tries {
@@ -338,7 +340,7 @@ func (s *Server) revokeCompromised(ctx context.Context, grant *v1alpha1.OAuthGra
 	return errOvertaken
 }
 
-// tokensFor returns the tokens of a grant.
+// tokensFor returns a grant's tokens.
 func (s *Server) tokensFor(grant *v1alpha1.OAuthGrant, scopes []bridge.Scope, refresh string) *tokens {
 	access := s.Keys.Seal(purposeAccess, accessContent{
 		grantRef: refOf(grant), Scopes: scopes, Audience: s.Resource(), IssuedAt: s.Clock.Now().UnixMilli(),
@@ -348,7 +350,7 @@ func (s *Server) tokensFor(grant *v1alpha1.OAuthGrant, scopes []bridge.Scope, re
 	}
 }
 
-// narrowed returns the scopes of a refresh: the grant's scopes, or a requested subset.
+// narrowed returns a refresh's scopes: the grant's, or a requested subset.
 func narrowed(grant *v1alpha1.OAuthGrant, asked string) ([]bridge.Scope, *problem) {
 	all := scopesOf(grant)
 	if asked == "" {

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi contains the OpenAPI document of the HTTP API, and the page that describes it. The document is
+// Package openapi contains the HTTP API's OpenAPI document, and the page that describes it. The document is
 // handwritten; tests compare apiserver/rest and apiserver/wire with it.
 package openapi
 

@@ -22,21 +22,21 @@ var (
 	pageLLMs []byte
 )
 
-// placeholder is replaced by the address of the site.
+// placeholder is replaced with the site's address.
 const placeholder = "https://site.invalid"
 
 // Page is the page that describes the HTTP API, as HTML and in Markdown, which hack/apidocs generates from the
 // document; and llms.txt, which points programs to it (https://llmstxt.org).
 type Page struct {
-	// HTML is for browsers, Markdown has the same content for programs, and LLMs lists the pages of the site for them.
+	// HTML is for browsers, Markdown has the same content for programs, and LLMs lists the site's pages for them.
 	HTML, Markdown, LLMs []byte
-	// Policy is the Content-Security-Policy of the page: its own style, its embedded icon, and requests to its own
-	// site. The page makes none, but tools that rate pages for search engines request /robots.txt from within it.
+	// Policy is the page's Content-Security-Policy: its own style, its embedded icon, and requests to its own site. The
+	// page makes none, but tools that rate pages for search engines request /robots.txt from within it.
 	Policy string
 }
 
-// PageForSite returns the page of a site. siteURL is its public address, such as https://herald.example.com, which the
-// examples use.
+// PageForSite returns a site's page. siteURL is the site's public address, such as https://herald.example.com, which
+// the examples use.
 func PageForSite(siteURL string) *Page {
 	_, style, _ := bytes.Cut(pageHTML, []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))

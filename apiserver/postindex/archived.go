@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// archived is the archive's content of a namespace.
+// archived is what a namespace's archive contains.
 type archived struct {
 	view *lists.View
 	// both holds the posts that are both in the cluster, or retained, and in a segment of the archive: lists show the
@@ -29,7 +29,7 @@ func (a *archived) addOverlap(id string) {
 	}
 }
 
-// SetArchive sets the archive's content of a namespace; nil for unknown. left is the RetainedSeq before the view was
+// SetArchive sets what a namespace's archive contains; nil if unknown. left is the RetainedSeq before the view was
 // read: the view is final for the posts up to it.
 func (x *Index) SetArchive(namespace string, view *lists.View, left uint64) {
 	x.mu.Lock()
@@ -162,7 +162,7 @@ func (x *Index) CountsAll(namespace string) (counts Counts, missing Missing) {
 	return counts, Missing{}
 }
 
-// merger merges the posts of the cluster, of the archive's head and of its segments into one list, without archived
+// merger merges the posts in the cluster, in the archive's head and in its segments into one list, without archived
 // posts that are also in the cluster.
 type merger struct {
 	posts    *posts
@@ -240,7 +240,7 @@ func (m *merger) sealedBefore(segment int) int {
 	return s.Before - hidden
 }
 
-// shown returns the visible rows of a segment. If they have to be read, it adds the segment to missing.
+// shown returns a segment's visible rows. If they have to be read, it adds the segment to missing.
 func (m *merger) shown(segment int) []*lists.Row {
 	s := &m.segments[segment]
 	rows, ok := m.rows[s.ID]
@@ -271,10 +271,10 @@ func (m *merger) position(k lists.Key) int {
 	return before + m.sealedBefore(segment) + sort.Search(len(rows), func(i int) bool { return rows[i].Compare(k) >= 0 })
 }
 
-// cursor is a position in the list: the next posts of the cluster, the head and the segments.
+// cursor is a position in the list: the next posts from the cluster, the head and the segments.
 type cursor struct {
 	live, head, segment int
-	// rows are the remaining visible rows of the segment, if read is true.
+	// rows are the segment's remaining visible rows, if read is true.
 	rows []*lists.Row
 	read bool
 }
@@ -297,7 +297,7 @@ func (m *merger) seek(first int) cursor {
 	return c
 }
 
-// page returns up to limit posts from a position on, and overwrites into. If missing is set afterwards, the caller
+// page returns up to limit posts starting at a position, and overwrites into. If missing is set afterwards, the caller
 // reads it and calls page again.
 func (m *merger) page(first, limit int, into []Summary) []Summary {
 	total := m.total()

@@ -1,11 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package postindex holds the list data of the posts of all namespaces, in memory and in order. It is fed by a watch
-// and by the process's own writes, and merges them by resourceVersion: a client reads its own writes immediately, and
-// an older event never reverts them.
+// Package postindex holds the list data of all namespaces' posts, in memory and in order. It is fed by a watch and by
+// the process's own writes, and merges them by resourceVersion: a client reads its own writes immediately, and an older
+// event never reverts them.
 //
-// Each namespace has a tree for every filter of a list, so that any page of any list is found, and its total known, in
+// Each namespace has a tree for every filter of a list, so that any page of any list, and its total, is found in
 // logarithmic time.
 package postindex
 
@@ -25,19 +25,19 @@ import (
 // PlatformStatus is one target of a post in a list.
 type PlatformStatus = lists.Target
 
-// Summary is the list data of a post.
+// Summary is a post's list data.
 type Summary struct {
 	ID       string
 	Title    string
 	Status   v1alpha1.PostPhase
 	Category v1alpha1.Category
-	// Platforms are the targets, in their order. On a page they belong to the index and must not be modified.
+	// Platforms are the targets, in order. On a page they belong to the index and must not be modified.
 	Platforms []PlatformStatus
 	// Agent is the name of the agent that created the post; empty for other posts.
 	Agent string
 	// Archived is true if the post was read from the archive.
 	Archived bool
-	// DisplayAt is stored in milliseconds, like in the resources.
+	// DisplayAt is stored in milliseconds, as in the resources.
 	DisplayAt time.Time
 	// Bytes is the post's size in the team's budget: posting.Footprint. Pages do not include it.
 	Bytes int
@@ -55,7 +55,7 @@ type Query struct {
 	Into []Summary
 }
 
-// Index holds the lists of posts of every namespace. It is safe for concurrent use.
+// Index holds every namespace's lists of posts. It is safe for concurrent use.
 type Index struct {
 	mu         sync.RWMutex
 	namespaces map[string]*posts
@@ -82,9 +82,9 @@ func New() *Index {
 	}
 }
 
-// Upsert adds or updates a post at a resourceVersion, from the watch or from the response to an own write. A version
-// that is not newer than the stored one is ignored. A cancelled post leaves the lists, and counts in the tally while it
-// is stored.
+// Upsert adds or updates a post at a resourceVersion, from the watch or from the response to one of our own writes. A
+// version that is not newer than the stored one is ignored. A cancelled post leaves the lists, and counts in the tally
+// while it is stored.
 func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -108,7 +108,8 @@ func (x *Index) Delete(namespace, id string, version uint64) {
 	}
 }
 
-// List returns a page of the matching posts, newest display time first and equal times by id, and the total of matches.
+// List returns a page of the matching posts, newest display time first and equal times by id, and the total number of
+// matches.
 func (x *Index) List(namespace string, q Query) (page []Summary, total int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -119,7 +120,7 @@ func (x *Index) List(namespace string, q Query) (page []Summary, total int) {
 	return p.page(filterOf(q.Status, q.Platform, q.Undecided), q.first(), q.Limit, q.Into)
 }
 
-// first is the number of posts on the pages before.
+// first is the number of posts on earlier pages.
 func (q *Query) first() int {
 	if q.Page-1 <= math.MaxInt/q.Limit {
 		return (q.Page - 1) * q.Limit
@@ -134,7 +135,7 @@ func (x *Index) Len() int {
 	return x.count
 }
 
-// find returns the posts of the namespace, or nil, and the place of the post in them, or zero.
+// find returns the namespace's posts, or nil, and the post's place in them, or zero.
 func (x *Index) find(namespace, id string) (*posts, place) {
 	p := x.namespaces[namespace]
 	if p == nil {

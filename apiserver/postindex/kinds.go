@@ -10,11 +10,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// facts are the properties that many posts share: the posts of a team mostly have the same platforms.
+// facts are the properties that many posts share: most of a team's posts have the same platforms.
 type facts struct {
 	status   v1alpha1.PostPhase
 	category v1alpha1.Category
-	// targets holds "platform=status" and the mark of each target, separated by commas.
+	// targets holds each target's "platform=status" and mark, separated by commas.
 	targets string
 	// agent is the name of the agent that created the post: a team has few.
 	agent string
@@ -37,7 +37,7 @@ func (s *Summary) facts() facts {
 // kind is a set of facts that several posts share.
 type kind struct {
 	facts
-	// platforms are the parsed targets. Pages share them, so that they must never change.
+	// platforms are the parsed targets. Pages share them, so they must never change.
 	platforms []PlatformStatus
 	// posts is the number of posts of this kind.
 	posts int

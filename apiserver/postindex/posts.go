@@ -13,10 +13,10 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// posts holds the posts of one namespace. Entries refer to each other by number, and so do lists, instead of by
-// pointer, for goal B4 of docs/performance.md: the slowest hundredth of lists coincides with a garbage collection,
-// which follows every pointer. With 100,000 posts a collection takes 4 ms of CPU time, compared with 7 ms for a map
-// from ids to entries with two strings each.
+// posts holds one namespace's posts. Entries refer to each other by number, and so do lists, instead of by pointer, for
+// goal B4 in docs/performance.md: the slowest hundredth of lists coincides with a garbage collection, which follows
+// every pointer. With 100,000 posts a collection takes 4 ms of CPU time, compared with 7 ms for a map from ids to
+// entries with two strings each.
 type posts struct {
 	kinds   *kinds
 	hash    func(id string) uint64
@@ -33,8 +33,8 @@ type posts struct {
 	less func(i, j place) bool
 	// archived is the archive's content; nil while unknown.
 	archived *archived
-	// retained maps the posts that left the cluster, and stay on the lists until the archive is known to have them, to
-	// their sequence number.
+	// retained maps the posts that have left the cluster, and stay on the lists until the archive is known to have
+	// them, to their sequence number.
 	retained map[place]uint64
 }
 
@@ -69,7 +69,7 @@ type entry struct {
 }
 
 const (
-	// idBits hold the length of an id: names in the Kubernetes API have at most 253 bytes.
+	// idBits hold an id's length: names in the Kubernetes API have at most 253 bytes.
 	idBits = 8
 	// maxBytes is the largest size that is counted exactly: 16 MiB. A post with a hundred targets and cards counts 3 MiB.
 	maxBytes = 1<<(32-idBits) - 1
@@ -115,7 +115,7 @@ func (p *posts) find(id string) place {
 	return i
 }
 
-// text returns the text of an entry. It is a copy: a title is a substring of a caption and would keep it in memory.
+// text returns an entry's text. It is a copy, because a title is a substring of a caption and would keep it in memory.
 func (s *Summary) text() string {
 	var b strings.Builder
 	b.Grow(len(s.ID) + len(s.Title))
@@ -235,7 +235,7 @@ func (p *posts) delist(i place) {
 	})
 }
 
-// page returns up to limit posts of a list from a position on, and the length of the list. It overwrites into.
+// page returns up to limit posts from a list, starting at a position, and the length of the list. It overwrites into.
 func (p *posts) page(f filter, first, limit int, into []Summary) (page []Summary, total int) {
 	l := p.lists[f]
 	if l == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Range selects the posts of a namespace for a calendar.
+// Range selects a namespace's posts for a calendar.
 type Range struct {
 	// From, inclusive, and To, exclusive, bound the display time, in whole milliseconds.
 	From, To time.Time
@@ -22,7 +22,7 @@ type Range struct {
 	Max int
 }
 
-// Between returns the posts with a display time in a range, newest first. more is true if there are older ones in the
+// Between returns the posts whose display time is in a range, newest first. more is true if there are older ones in the
 // range.
 func (x *Index) Between(namespace string, r *Range) (found []Summary, more bool) {
 	x.mu.RLock()
@@ -51,7 +51,7 @@ func (x *Index) Between(namespace string, r *Range) (found []Summary, more bool)
 	return found, end-first > r.Max
 }
 
-// Counts returns the number of posts of a namespace.
+// Counts returns how many posts a namespace has.
 func (x *Index) Counts(namespace string) Counts {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

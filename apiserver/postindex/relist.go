@@ -5,22 +5,23 @@ package postindex
 
 import "math"
 
-// Relist replaces the posts of a watch by a list at one resourceVersion, post by post, while the index continues to
-// serve reads and own writes. The index never holds both lists: posts on both keep their place, and posts that the new
+// Relist replaces a watch's posts with a list at one resourceVersion, post by post, while the index continues to serve
+// reads and our own writes. The index never holds both lists: posts on both keep their place, and posts that the new
 // list lacks are removed at the end.
 type Relist struct {
 	watch   *Watch
 	round   uint32
 	version uint64
-	// horizon is the version up to which an entry must be on the list to remain. Entries above it are own writes newer
-	// than the list.
+	// horizon is the version up to which an entry must be on the list to remain. Entries above it are our own writes,
+	// newer than the list.
 	horizon uint64
 }
 
-// Relist starts to apply a list at a resourceVersion. One relist runs at a time: a new one replaces an unfinished one.
+// Relist starts to apply a list at a resourceVersion. Only one relist runs at a time: a new one replaces an unfinished
+// one.
 //
 // A list that is older than the watch's last report means that the Kubernetes store was restored from a backup. Its
-// versions start from an older one, and everything in the index is invalid.
+// versions start over from an older one, and everything in the index is invalid.
 func (w *Watch) Relist(version uint64) *Relist {
 	w.index.mu.Lock()
 	defer w.index.mu.Unlock()
@@ -47,8 +48,8 @@ func (r *Relist) Add(namespace string, s Summary, version uint64) {
 	x.store(namespace, old, &s, version).round = r.round
 }
 
-// Done completes the relist: of the posts that are not on the list, only own writes newer than the list remain. The
-// watch continues from the list's version.
+// Done completes the relist: of the posts that are not on the list, only our own writes that are newer than the list
+// remain. The watch continues from the list's version.
 func (r *Relist) Done() {
 	w := r.watch
 	x := w.index

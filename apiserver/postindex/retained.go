@@ -6,19 +6,19 @@ package postindex
 import "github.com/herald-social/herald/api/v1alpha1"
 
 // RetainDeleted keeps finished posts on the lists after they leave the cluster, until the archive is known to have
-// them. Otherwise a post would be on no list between its archival and the next read of the archive. Call it before any
-// other method.
+// them. Otherwise a post would be on no list between being archived and the next time the archive is read. Call it
+// before any other method.
 func (x *Index) RetainDeleted() { x.retains = true }
 
-// RetainedSeq returns the number of posts that have left the cluster. A reader of the archive calls it before the read
-// and passes it to SetArchive.
+// RetainedSeq returns how many posts have left the cluster. Whoever reads the archive calls it before the read and
+// passes it to SetArchive.
 func (x *Index) RetainedSeq() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.retainedSeq
 }
 
-// HasRetained reports whether the lists of a namespace have posts that left the cluster.
+// HasRetained reports whether a namespace's lists have posts that left the cluster.
 func (x *Index) HasRetained(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -26,8 +26,8 @@ func (x *Index) HasRetained(namespace string) bool {
 	return p != nil && len(p.retained) > 0
 }
 
-// Forget removes the retained posts up to a sequence number from the lists of every namespace: by now, every list
-// request reads the archive first.
+// Forget removes the retained posts up to a sequence number from every namespace's lists: by now, every list request
+// reads the archive first.
 func (x *Index) Forget(left uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -67,7 +67,7 @@ func (x *Index) removeOrRetain(namespace string, i place) {
 	x.markChanged(namespace, p, before)
 }
 
-// stays removes the retained mark of an entry: the post exists again, or the entry is removed.
+// stays removes an entry's retained mark: the post exists again, or the entry is removed.
 func (p *posts) stays(i place) {
 	if _, leaving := p.retained[i]; leaving {
 		delete(p.retained, i)

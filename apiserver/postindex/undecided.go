@@ -5,19 +5,18 @@ package postindex
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// UndecidedFilter filters a list by undecided posts: posts with an undecided target. An archived post cannot be
-// settled, so that all archived posts count as decided.
+// UndecidedFilter filters a list by undecided posts, which have an undecided target. An archived post cannot be
+// settled, so all archived posts count as decided.
 type UndecidedFilter uint8
 
-// The filters.
 const (
 	IncludeUndecided UndecidedFilter = iota
 	OnlyUndecided
 	ExcludeUndecided
 )
 
-// splits reports whether there is a list of the decided posts of a phase. Undecided posts are processing or failed,
-// apart from rare cases such as a restored backup, for which a second list of each post would not pay.
+// splits reports whether there is a list of a phase's decided posts. Undecided posts are processing or failed, apart
+// from rare cases such as a restored backup, for which a second list of each post would not pay off.
 func splits(status v1alpha1.PostPhase) bool {
 	return status == v1alpha1.PhaseProcessing || status == v1alpha1.PhaseFailed
 }
@@ -29,7 +28,7 @@ func filterOf(status v1alpha1.PostPhase, platform v1alpha1.Platform, asked Undec
 	return filter{status, platform, asked}
 }
 
-// Counts are the numbers of posts of a namespace. States without posts have no entry.
+// Counts are how many posts a namespace has. States without posts have no entry.
 type Counts struct {
 	// Status counts the posts in each listed phase.
 	Status map[v1alpha1.PostPhase]int

@@ -3,22 +3,22 @@
 
 package postindex
 
-// Watch is one watch that feeds an index: of all namespaces, or of a single one. Watches progress independently, so
-// that each has its own resourceVersion and relists only its own namespace.
+// Watch is one watch that feeds an index, from all namespaces or from a single one. Watches progress independently, so
+// each has its own resourceVersion and relists only its own namespace.
 type Watch struct {
 	index *Index
 	// namespace is empty for the watch of all namespaces.
 	namespace string
 	// seen is the resourceVersion up to which the watch has reported everything.
 	seen uint64
-	// round is the number of the current relist; restored is true if it, or an aborted predecessor, is of a store that was
-	// restored from a backup.
+	// round is the number of the current relist. restored is true if it, or an aborted predecessor, is of a store that
+	// was restored from a backup.
 	round    uint32
 	restored bool
 }
 
-// Watch returns the watch of a namespace, or of all namespaces if the name is empty. An index is fed by the watch of
-// all namespaces or by watches of single ones, never by both.
+// Watch returns the watch of a namespace, or of all namespaces if the name is empty. An index is fed either by the
+// watch of all namespaces or by watches of single ones, never by both.
 func (x *Index) Watch(namespace string) *Watch {
 	x.mu.Lock()
 	defer x.mu.Unlock()

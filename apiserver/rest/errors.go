@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	// errNotJSON and errEncoded reject a body unread.
+	// errNotJSON and errEncoded reject a body without reading it.
 	errNotJSON = errors.New("the body is not application/json")
 	errEncoded = errors.New("the body is encoded")
 )
@@ -26,10 +26,11 @@ func invalid(format string, args ...any) *bridge.Error {
 	return &bridge.Error{Code: bridge.CodeValidation, Message: fmt.Sprintf(format, args...)}
 }
 
-// checkAgainAfter is the Retry-After, in seconds, of a failed readiness check and of a server that cannot verify keys.
+// checkAgainAfter is the Retry-After, in seconds, after a failed readiness check or from a server that cannot verify
+// keys.
 const checkAgainAfter = "30"
 
-// WriteError writes an error envelope. A 401 gets a challenge for a bearer token, unless the header has one.
+// WriteError writes an error envelope. A 401 gets a challenge for a bearer token, unless the header already has one.
 func WriteError(w http.ResponseWriter, httpStatus int, code bridge.Code, message string) {
 	const challenge = "WWW-Authenticate"
 	if httpStatus == http.StatusUnauthorized && w.Header().Get(challenge) == "" {
@@ -64,13 +65,13 @@ func WriteMethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed strin
 		fmt.Sprintf("%s does not take %s; it takes %s", request.Short(r.URL.Path), request.Method(r), allowed))
 }
 
-// WriteTooMany writes the response for an unauthenticated client above its rate limit.
+// WriteTooMany writes the response for an unauthenticated client that exceeds its rate limit.
 func WriteTooMany(w http.ResponseWriter, _ *http.Request, wait time.Duration) {
 	WriteError(w, http.StatusTooManyRequests, bridge.CodeRateLimited,
 		"too many requests from this address; try again in "+wholeSeconds(wait)+" seconds")
 }
 
-// WriteFailure writes the response for an error of an operation or of the checks before it.
+// WriteFailure writes the response for an error from an operation or from the checks before it.
 func WriteFailure(ctx context.Context, w http.ResponseWriter, err error) {
 	f := failureOf(ctx, err)
 	for _, field := range f.header {
@@ -96,7 +97,7 @@ func archiveAway(ctx context.Context, err error, known *bridge.Error) failure {
 	}
 }
 
-// failureOf returns the response for an error. Internal details are logged only.
+// failureOf returns the response for an error. Internal details are only logged.
 func failureOf(ctx context.Context, err error) failure {
 	var (
 		known    *bridge.Error

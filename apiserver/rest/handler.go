@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rest serves the operations of apiserver/bridge over HTTP, as described in apiserver/openapi: routes, the
-// order of the checks, status codes. apiserver/wire encodes and decodes the bodies.
+// order of the checks, and status codes. apiserver/wire encodes and decodes the bodies.
 package rest
 
 import (
@@ -30,26 +30,26 @@ import (
 // Prefix is the path prefix of the API.
 const Prefix = "/api/v1"
 
-// KeyHeader is the header of the Idempotency-Key, which makes a request idempotent.
+// KeyHeader is the Idempotency-Key header, which makes a request idempotent.
 const KeyHeader = "Idempotency-Key"
 
 const (
-	// maxBody limits the body of a request, in bytes.
+	// maxBody limits a request's body, in bytes.
 	maxBody = 1 << 20
-	// maxKey limits an Idempotency-Key, in characters.
+	// maxKey limits the length of an Idempotency-Key, in characters.
 	maxKey = 255
-	// answerWithin is the timeout of an operation, which waits for connection checks, at most five seconds each, and for
-	// the Kubernetes API. It is shorter than the server's own timeout, which would close the connection without a
+	// answerWithin is the timeout of an operation, which waits for connection checks, at most five seconds each, and
+	// for the Kubernetes API. It is shorter than the server's own timeout, which would close the connection without a
 	// response.
 	answerWithin = 20 * time.Second
 	// maxPooledBody limits the buffers that return to the pool, in bytes: about four pages of a hundred posts. One long
-	// response must not occupy memory for the life of the process.
+	// response must not occupy memory for the rest of the process's life.
 	maxPooledBody = 128 << 10
 )
 
-// Limits are the rate limits of callers. A nil field means no limit.
+// Limits are the rate limits for callers. A nil field means no limit.
 type Limits struct {
-	// Teams limits the requests of each team, by its namespace, with all its keys, agents and people together.
+	// Teams limits each team's requests, by its namespace, including those of all its keys, agents and people.
 	Teams *limits.RateLimiter
 	// Anonymous limits unauthenticated requests, by address.
 	Anonymous *limits.AnonymousGuard
@@ -65,8 +65,8 @@ type Handler struct {
 	answers sync.Pool
 }
 
-// answer is the output of an operation. It is reused: the slowest hundredth of lists (B4 in docs/performance.md)
-// coincides with a garbage collection, and for a list of 100 posts this is four fifths of all garbage.
+// answer is an operation's output. It is reused: the slowest hundredth of lists (B4 in docs/performance.md) coincides
+// with a garbage collection, and for a list of 100 posts this is four fifths of all garbage.
 type answer struct {
 	body []byte
 	page []postindex.Summary
@@ -89,29 +89,29 @@ func NewHandler(service *bridge.Service, limits Limits) *Handler {
 	return &Handler{service: service, limits: limits, answers: sync.Pool{New: func() any { return &answer{} }}}
 }
 
-// call is an authenticated request of an operation.
+// call is an authenticated request for an operation.
 type call struct {
 	caller bridge.Caller
-	// id is the post's id in the path.
+	// id is the id of the post in the path.
 	id string
-	// query is set for an operation with a query.
+	// query is set for an operation that has a query.
 	query url.Values
-	// body and key, the Idempotency-Key, are set for an operation that creates.
+	// body and key, the Idempotency-Key, are set for an operation that creates something.
 	body strictjson.Value
 	key  string
-	// wrong lists the problems found before the operation parses the body, with paths; moreWrong is the number of further
-	// ones.
+	// wrong lists the problems, with paths, found before the operation parses the body; moreWrong is the number of
+	// further ones.
 	wrong     []string
 	moreWrong int
-	// ignored are the names of fields and parameters without effect.
+	// ignored are the names of fields and parameters that had no effect.
 	ignored []string
 }
 
-// operation is an operation of the OpenAPI document. Call takes its parameters by their JSON names.
+// operation is one of the OpenAPI document's operations. Call takes its parameters by their JSON names.
 type operation struct {
 	id     string
 	method string
-	// path is relative to Prefix; {id} is the id of a post.
+	// path is relative to Prefix; {id} is a post's id.
 	path string
 	// status is the status of a successful response.
 	status int
@@ -137,8 +137,8 @@ var operations = []operation{
 	{id: "getPost", method: http.MethodGet, path: "/posts/{id}", status: http.StatusOK, serve: (*Handler).getPost},
 }
 
-// route returns the operation of a request and the id in its path. Without an operation, allowed are the methods of the
-// path. http.ServeMux would redirect unclean paths and respond with plain text.
+// route returns a request's operation and the id in its path. If there is no operation, allowed are the path's methods.
+// http.ServeMux would redirect unclean paths and respond with plain text.
 func route(r *http.Request) (found *operation, id string, allowed []string) {
 	path := strings.TrimPrefix(r.URL.Path, Prefix)
 	// An escaped slash is part of the id.
@@ -169,7 +169,7 @@ func route(r *http.Request) (found *operation, id string, allowed []string) {
 }
 
 // ServeHTTP serves a request. The 401 comes first, so that unauthenticated clients learn nothing, then 429, 404 or 405,
-// 403, 400, and the errors of the operation.
+// 403, 400, and the operation's errors.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	found, id, allowed := route(r)
@@ -328,7 +328,7 @@ func (c *call) parse(body []byte) (err error) {
 	return nil
 }
 
-// refused returns the error of an invalid request, or nil.
+// refused returns the error for an invalid request, or nil.
 func (c *call) refused() error {
 	if len(c.wrong) == 0 {
 		return nil
@@ -336,8 +336,8 @@ func (c *call) refused() error {
 	return invalid("%s", bridge.JoinFirst(c.wrong, c.moreWrong))
 }
 
-// parseKey stores the Idempotency-Key of a request, if it has one. It rejects several keys: a retry might send only one
-// of them, and would then count as another request.
+// parseKey stores a request's Idempotency-Key, if it has one. It rejects several keys, because a retry might send only
+// one of them and would then count as a different request.
 func (c *call) parseKey(keys []string) {
 	switch len(keys) {
 	case 0:
@@ -351,8 +351,8 @@ func (c *call) parseKey(keys []string) {
 	}
 }
 
-// isJSON reports whether every Content-Type line of a request is JSON. Proxies may use any of several lines, so that
-// all must agree.
+// isJSON reports whether every Content-Type line of a request is JSON. Proxies may use any of several lines, so all of
+// them must agree.
 func isJSON(r *http.Request) bool {
 	lines := r.Header.Values("Content-Type")
 	for _, line := range lines {
@@ -367,9 +367,9 @@ func isJSON(r *http.Request) bool {
 // programs for Windows write it.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// ReadBody reads the body of a caller's request, which must be JSON of no more than most bytes, without a byte order mark.
+// ReadBody reads the body of a caller's request, which must be JSON of up to most bytes, without a byte order mark.
 // The body's memory is reserved until done is called, which is never nil. Its errors are for WriteFailure. The bytes
-// are charged here in any case: the most expensive bodies are rejected before an operation runs.
+// are charged here in any case, because the most expensive bodies are rejected before an operation runs.
 func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge.Caller, most int64) (body []byte, done func(), err error) {
 	if !isJSON(r) {
 		return nil, func() {}, errNotJSON

@@ -14,10 +14,10 @@ import (
 const IgnoredHeader = "Herald-Ignored"
 
 const (
-	// maxIgnored limits the value of IgnoredHeader, in bytes. Proxies buffer the whole header of a response in as little
-	// as 4 KiB (nginx, proxy_buffer_size).
+	// maxIgnored limits the value of IgnoredHeader, in bytes. Proxies buffer a response's whole header in as little as
+	// 4 KiB (nginx, proxy_buffer_size).
 	maxIgnored = 1 << 10
-	// manyIgnored limits the collected names: the number that fits if each has two letters.
+	// manyIgnored limits the names collected, to the number that fits if each has two letters.
 	manyIgnored = maxIgnored / 4
 )
 
@@ -47,7 +47,7 @@ func (c *call) setIgnoredHeader(w http.ResponseWriter) {
 }
 
 // listed returns the value of IgnoredHeader: the first names that fit. Clients choose the names, which are returned in
-// a header and to models, so that every byte outside plain names and paths is percent-encoded.
+// a header and to models, so every byte outside plain names and paths is percent-encoded.
 func listed(names []string) string {
 	var b strings.Builder
 	for _, name := range names {

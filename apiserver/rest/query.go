@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// readQuery parses a query, or returns an error: net/url omits the invalid parts, which would drop a filter.
+// readQuery parses a query, or returns an error, because net/url omits invalid parts, which would drop a filter.
 func readQuery(r *http.Request) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -19,10 +19,10 @@ func readQuery(r *http.Request) (url.Values, error) {
 	return values, nil
 }
 
-// refuse adds a problem of a parameter.
+// refuse adds a problem with a parameter.
 func (c *call) refuse(name, problem string) { c.wrong = append(c.wrong, name+": "+problem) }
 
-// parameter returns a query parameter; false if it is missing or given more than once.
+// parameter returns a query parameter, or false if it is missing or given more than once.
 func (c *call) parameter(name string) (value string, given bool) {
 	values := c.query[name]
 	switch len(values) {
@@ -36,7 +36,7 @@ func (c *call) parameter(name string) (value string, given bool) {
 	}
 }
 
-// oneOf returns a parameter with one of the known values; "" if it is missing.
+// oneOf returns a parameter that has one of the known values, or "" if it is missing.
 func oneOf[S ~string](c *call, name string, known ...S) S {
 	value, given := c.parameter(name)
 	if !given {
@@ -54,7 +54,7 @@ func oneOf[S ~string](c *call, name string, known ...S) S {
 }
 
 // whole returns an integer parameter, or otherwise if it is missing. A value outside the range of int becomes the
-// nearest int, which is beyond the bounds as well.
+// nearest int, which is also outside the bounds.
 func (c *call) whole(name string, otherwise int) int {
 	value, given := c.parameter(name)
 	if !given {

@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// StatusOf returns the HTTP status of a code (contract, section Errors). Package bridge is independent of HTTP.
+// StatusOf returns a code's HTTP status (contract, section Errors). Package bridge is independent of HTTP.
 func StatusOf(code bridge.Code) int {
 	switch code {
 	case bridge.CodeValidation, bridge.CodeTikTokPrivacy:

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Reasons why a one-time link does not sign in.
+// Reasons why a one-time link does not sign anyone in.
 var (
 	ErrLinkUnknown = errors.New("there is no such link")
 	ErrLinkUsed    = errors.New("the link was used already")
@@ -52,8 +52,8 @@ func (m *Manager) HasLink(token string) bool {
 	return found
 }
 
-// CheckLink returns nil if the link would sign in; it does not use the link. The error is one of the three above, or an
-// error of the Kubernetes API.
+// CheckLink returns nil if the link would sign someone in; it does not use the link. The error is one of the three
+// above, or an error from the Kubernetes API.
 func (m *Manager) CheckLink(ctx context.Context, token string) error {
 	if len(token) != tokenLength {
 		return ErrLinkUnknown
@@ -76,15 +76,15 @@ func (m *Manager) CheckLink(ctx context.Context, token string) error {
 	return err
 }
 
-// UseLink marks a link as used. Of all attempts with one token, across all replicas, one returns nil. It returns the
-// errors of CheckLink.
+// UseLink marks a link as used. Of all attempts with one token, across all replicas, only one returns nil. Its errors
+// are those of CheckLink.
 func (m *Manager) UseLink(ctx context.Context, token string) error {
 	if len(token) != tokenLength {
 		return ErrLinkUnknown
 	}
 	hash := hashOf(token)
 	if known, found := m.store.current.Load().links[hash]; found {
-		// A used or expired link stays so: no request to the Kubernetes API is needed.
+		// A used or expired link stays that way, so no request to the Kubernetes API is needed.
 		if err := known.check(m.clock.Now()); err != nil {
 			return err
 		}

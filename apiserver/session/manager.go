@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session keeps people signed in to the web application. A session is a sealed cookie, so that replicas store
-// no sessions. One Secret holds the state that the replicas share: the sealing keys, the hashes of one-time links, and
-// the names of people who signed out everywhere.
+// Package session keeps people signed in to the web application. A session is a sealed cookie, so replicas store no
+// sessions. One Secret holds the state that the replicas share: the sealing keys, the hashes of one-time links, and the
+// names of people who signed out everywhere.
 package session
 
 import (
@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// renewAfter is the minimum age of a cookie that Renew reissues, sealed with the current key. The end of its
-	// session does not change.
+	// renewAfter is how old a cookie must be for Renew to reissue it, sealed with the current key. Its session still
+	// ends at the same time.
 	renewAfter = time.Hour
 	// maxCookie is the maximum length of a cookie's value. Browsers accept 4,096 bytes including name and attributes
 	// (RFC 6265, section 6.1).
@@ -39,13 +39,13 @@ const (
 // ErrTooLarge is returned if a person's groups do not fit into a cookie.
 var ErrTooLarge = errors.New("the name and the groups of the person are too long for a cookie")
 
-// Options is the configuration of a Manager. All fields are required.
+// Options configures a Manager. All fields are required.
 type Options struct {
 	// Secrets is the client for Secrets in Herald's namespace, and Name the name of the Secret.
 	Secrets   SecretClient
 	Namespace string
 	Name      string
-	// Secure reports that the site is served over HTTPS only.
+	// Secure reports that the site is served only over HTTPS.
 	Secure bool
 	Clock  clock.Clock
 	Log    *slog.Logger
@@ -66,7 +66,7 @@ type Session struct {
 	ID string
 	// Person is the signed-in person.
 	Person access.Person
-	// SignedIn is the time of the sign-in, to the millisecond; the session ends Life after it.
+	// SignedIn is when the person signed in, to the millisecond; the session ends Life after it.
 	SignedIn time.Time
 
 	issued time.Time
@@ -84,7 +84,7 @@ type content struct {
 	Mark     string        `json:"m,omitempty"`
 }
 
-// NewManager returns a Manager that has no keys before Run.
+// NewManager returns a Manager that has no keys until Run.
 func NewManager(o Options) *Manager {
 	m := &Manager{Sealer: NewSealer(o.Clock), namespace: o.Namespace, secure: o.Secure, store: newStore(o.Secrets, o.Name, o.Clock, o.Log)}
 	m.store.creates = true
@@ -92,7 +92,7 @@ func NewManager(o Options) *Manager {
 	return m
 }
 
-// Run watches the Secret, and adds missing keys, until ctx ends.
+// Run watches the Secret, and adds missing keys, until ctx is done.
 func (m *Manager) Run(ctx context.Context) { m.store.run(ctx) }
 
 // Ready returns nil when sessions can be issued and read. The error contains the remedy.
@@ -104,9 +104,8 @@ func (m *Manager) Ready() error {
 		m.namespace, m.store.name, m.store.err())
 }
 
-// Sign returns the HMAC-SHA256 (RFC 2104) of a text for one purpose. Unlike the keys of Seal, its key is not rotated,
-// so that a signature stays valid as long as the Secret exists. Without a key, Sign returns nil, and no signature is
-// valid.
+// Sign returns the HMAC-SHA256 (RFC 2104) of a text for one purpose. Unlike Seal's keys, its key is not rotated, so a
+// signature stays valid as long as the Secret exists. Without a key, Sign returns nil, and no signature is valid.
 func (m *Manager) Sign(purpose, text string) []byte {
 	key := m.store.current.Load().lasting
 	if len(key) != keyBytes {
@@ -117,8 +116,8 @@ func (m *Manager) Sign(purpose, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// CookieName returns the full name of a cookie of the web application. With HTTPS it has the prefix __Host-, so that
-// browsers reject a cookie of another host or of a page without HTTPS.
+// CookieName returns the full name of one of the web application's cookies. With HTTPS it has the prefix __Host-, so
+// that browsers reject a cookie from another host or from a page without HTTPS.
 func (m *Manager) CookieName(base string) string {
 	if m.secure {
 		return "__Host-" + base
@@ -147,7 +146,7 @@ func (m *Manager) Issue(w http.ResponseWriter, p access.Person) (Session, error)
 	return s, m.set(w, s)
 }
 
-// Renew reissues an old cookie of a session. The session's end does not change.
+// Renew reissues a session's old cookie. The session still ends at the same time.
 func (m *Manager) Renew(w http.ResponseWriter, s Session) {
 	now := m.clock.Now().Truncate(time.Millisecond)
 	if now.Sub(s.issued) < renewAfter {
@@ -172,7 +171,7 @@ func (m *Manager) set(w http.ResponseWriter, s Session) error {
 	return nil
 }
 
-// Read returns the session of a request; false without a valid session.
+// Read returns a request's session, or false if there is no valid one.
 func (m *Manager) Read(r *http.Request) (Session, bool) {
 	for _, cookie := range r.CookiesNamed(m.CookieName(base)) {
 		var c content
@@ -192,7 +191,7 @@ func (m *Manager) signedOut(name, mark string) bool {
 	return ok && out.Mark != mark
 }
 
-// IsValid reports whether a session is still valid. It is for responses that last for minutes, and reads only the
+// IsValid reports whether a session is still valid. It is meant for responses that last for minutes, and reads only the
 // cache.
 func (m *Manager) IsValid(s Session) bool {
 	if s.sealed != "" && m.Open(purpose, s.sealed, &content{}) != nil {
@@ -202,13 +201,14 @@ func (m *Manager) IsValid(s Session) bool {
 }
 
 // Changed returns a channel that is closed when a session may have become invalid for a reason other than its age. It
-// may also be closed without a reason.
+// may also be closed for no reason.
 func (m *Manager) Changed() <-chan struct{} { return m.store.next() }
 
 // Clear removes the cookie from this browser.
 func (m *Manager) Clear(w http.ResponseWriter) { m.SetCookie(w, base, "", 0) }
 
-// SignOutEverywhere ends every session of a person, at all replicas within a moment. On an error the sessions continue.
+// SignOutEverywhere ends all of a person's sessions, at all replicas within a moment. If there is an error, the
+// sessions continue.
 func (m *Manager) SignOutEverywhere(ctx context.Context, name string) error {
 	return m.store.update(ctx, func(next *state) error {
 		next.signOutEverywhere(name, m.clock.Now())
@@ -223,7 +223,7 @@ func With(ctx context.Context, s Session) context.Context {
 	return context.WithValue(access.WithPerson(ctx, s.Person), key{}, s)
 }
 
-// From returns the session of the context; false without one.
+// From returns the session in a context, or false if there is none.
 func From(ctx context.Context) (Session, bool) {
 	s, ok := ctx.Value(key{}).(Session)
 	return s, ok

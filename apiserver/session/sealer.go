@@ -25,11 +25,11 @@ const (
 	idBytes = 8
 	// endBytes is the length of the expiry time, in milliseconds since 1970, which precedes the sealed value.
 	endBytes = 8
-	// maxText is the maximum length of a sealed text; longer ones are rejected without decoding. A person may manage a
-	// thousand Pages, whose tokens are in a form until one is chosen: about 500 bytes each.
+	// maxText is the maximum length of a sealed text; longer ones are rejected without being decoded. A person may
+	// manage a thousand Pages, whose tokens are in a form until one is chosen: about 500 bytes each.
 	maxText = 1 << 20
-	// settle is the delay before a new key is used for sealing. Until then it only opens texts, so that every replica
-	// has it before the first one seals with it.
+	// settle is how long after its creation a new key is first used for sealing. Until then it only opens texts, so
+	// that every replica has it before any replica seals with it.
 	settle = time.Minute
 )
 
@@ -73,7 +73,7 @@ type opener struct {
 	cipher cipher.AEAD
 }
 
-// NewSealer returns a Sealer with its own keys, for tests. The Sealer of a Manager shares its keys with other replicas.
+// NewSealer returns a Sealer with its own keys, for tests. A Manager's Sealer shares its keys with other replicas.
 func NewSealer(clk clock.PassiveClock, keys ...Key) *Sealer {
 	s := &Sealer{clock: clk}
 	s.setKeys(keys)
@@ -101,7 +101,7 @@ func (s *Sealer) setKeys(keys []Key) {
 // ready reports whether there is a key.
 func (s *Sealer) ready() bool { return len(*s.keys.Load()) > 0 }
 
-// sealing returns the newest key that all replicas have by now, or else the oldest one.
+// sealing returns the newest key that all replicas have by now or, if there is none, the oldest key.
 func (s *Sealer) sealing() *opener {
 	known := s.clock.Now().Add(-settle)
 	var chosen *opener

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// Life is the lifetime of a session, independent of activity.
+	// Life is how long a session lasts, whether or not it is used.
 	Life = 12 * time.Hour
 	// keyAge is the interval between new keys.
 	keyAge = 7 * 24 * time.Hour
 	// margin is the maximum clock skew between replicas.
 	margin = time.Hour
-	// linkRetention is the retention of a link after its expiry, so that the error can explain why it does not work;
+	// linkRetention is how long a link is kept after it expires, so that the error can explain why it does not work.
 	// maxLinks limits the number of links.
 	linkRetention = 24 * time.Hour
 	maxLinks      = 100
@@ -55,7 +55,7 @@ type link struct {
 	Used  bool      `json:"used,omitempty"`
 }
 
-// signOut ends all sessions of a person that do not carry its mark. It uses a mark instead of a time, because the
+// signOut ends all of a person's sessions that do not carry its mark. It uses a mark rather than a time, because the
 // clocks of two replicas differ.
 type signOut struct {
 	Mark string    `json:"mark"`
@@ -71,7 +71,7 @@ func parse(secret *corev1.Secret) (*state, error) {
 			continue
 		}
 		if err := json.Unmarshal(text, into); err != nil {
-			// The text is secret, and a decoder's error may contain a part of it.
+			// The text is secret, and a decoder's error may contain part of it.
 			return nil, fmt.Errorf("its key %q holds no JSON of Herald; remove that key, and Herald writes it anew", field)
 		}
 	}
@@ -102,7 +102,7 @@ func (s *state) store(secret *corev1.Secret) error {
 	return nil
 }
 
-// keyDue reports whether a new key is needed: there is none, or the newest is too old.
+// keyDue reports whether a new key is needed, because there is none or the newest is too old.
 func (s *state) keyDue(now time.Time) bool {
 	return len(s.keys) == 0 || now.Sub(newest(s.keys).CreatedAt) >= keyAge
 }

@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// tries limits the attempts of a write after conflicts. Each conflict means that another write succeeded, so more
+	// tries limits the attempts at a write after conflicts. Each conflict means that another write succeeded, so more
 	// than a handful indicates a different problem.
 	tries = 20
-	// tendEvery is the interval of the checks whether a key is due, retryEvery the interval after a failure.
+	// tendEvery is how often to check whether a key is due, and retryEvery how long to wait after a failure.
 	tendEvery  = 10 * time.Minute
 	retryEvery = 5 * time.Second
-	// ownWriteWindow is the period after a write of this process during which the store ignores older versions from the
-	// watch. After that, an older version comes from a restore, and is applied.
+	// ownWriteWindow is how long after one of this process's writes the store ignores older versions from the watch.
+	// After that, an older version comes from a restore, and is applied.
 	ownWriteWindow = 10 * time.Second
 	// patience is the timeout of one update, including its retries.
 	patience = 10 * time.Second
@@ -66,12 +66,12 @@ type store struct {
 	awake chan struct{}
 
 	mu sync.Mutex
-	// version is the resourceVersion of the last applied Secret, and wrote the time of this process's last write.
+	// version is the resourceVersion of the Secret last applied, and wrote the time of this process's last write.
 	version uint64
 	wrote   time.Time
 	// trouble is the error that prevents reading or writing the state.
 	trouble error
-	// news is closed with the next state.
+	// news is closed when there is a new state.
 	news chan struct{}
 }
 
@@ -81,7 +81,7 @@ func newStore(secrets SecretClient, name string, clk clock.Clock, log *slog.Logg
 	return s
 }
 
-// run watches the Secret and creates keys when they are due, until ctx ends.
+// run watches the Secret and creates keys when they are due, until ctx is done.
 func (s *store) run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -119,7 +119,7 @@ func (s *store) informer() cache.SharedIndexInformer {
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    s.seen,
 		UpdateFunc: func(_, obj any) { s.seen(obj) },
-		// The cached state stays; tend creates the Secret again if allowed.
+		// The cached state stays; tend creates the Secret again if that is allowed.
 		DeleteFunc: func(any) { s.wake() },
 	})
 	return informer
@@ -176,7 +176,7 @@ func (s *store) apply(secret *corev1.Secret, own bool) error {
 	return nil
 }
 
-// next returns a channel that is closed with the next state.
+// next returns a channel that is closed when there is a new state.
 func (s *store) next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,8 +226,8 @@ func (s *store) err() error {
 var errUnchanged = errors.New("nothing to write")
 
 // update reads the Secret, applies change, and writes the result with its resourceVersion; after a conflict it retries.
-// So exactly one of several replicas uses a link, and all get the same keys. An error of change ends update without a
-// write; for errUnchanged, update returns nil.
+// This way, exactly one of several replicas uses a link, and all get the same keys. An error from change ends update
+// without a write; for errUnchanged, update returns nil.
 func (s *store) update(ctx context.Context, change func(*state) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// link serves a one-time link. A GET changes nothing, since mail and chat programs open links automatically; the button
-// posts to the same address and signs in. The address is the secret, so the POST needs no body.
+// link serves a one-time link. A GET changes nothing, because mail and chat programs open links automatically; the
+// button posts to the same address and signs in. The address is the secret, so the POST needs no body.
 func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	if h.provider != nil {
 		h.refuse(w, r, refusal{http.StatusNotFound, "No one-time links here", "People sign in here with " + h.provider.name + ".", nil})
@@ -64,8 +64,8 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	h.signedIn(w, r, access.Person{Name: access.LinkPerson, DisplayName: "Administrator"}, ByLink, back)
 }
 
-// returning is the name and sealing purpose of the cookie with the page to return to after the sign-in: a one-time link
-// arrives outside the browser, and carries no such address.
+// returning is the name and sealing purpose of the cookie that holds the page to return to after signing in: a one-time
+// link arrives outside the browser, and carries no such address.
 const returning = "herald_return"
 
 // remember stores the requested page until the person opens a link.
@@ -79,7 +79,7 @@ func (h *Handlers) remember(w http.ResponseWriter, back string) {
 // section 6.1).
 const maxReturn = 3800
 
-// backOf returns the requested page; "/" if it is unknown.
+// backOf returns the requested page, or "/" if it is unknown.
 func (h *Handlers) backOf(cookie *http.Cookie) string {
 	var back string
 	if h.Sessions.Open(returning, cookie.Value, &back) != nil {
@@ -88,7 +88,7 @@ func (h *Handlers) backOf(cookie *http.Cookie) string {
 	return localPath(back)
 }
 
-// linkRefusal returns the page for a link that does not sign in.
+// linkRefusal returns the page for a link that does not sign anyone in.
 func (h *Handlers) linkRefusal(err error) refusal {
 	again := " An administrator makes a new one with: " + h.LinkCommand
 	switch {

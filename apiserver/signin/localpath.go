@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// localPath returns the path and query of an address on this site; "/" for everything else. Browsers treat //host,
+// localPath returns the path and query of an address on this site, and "/" for everything else. Browsers treat //host,
 // /\host and their encodings as another site, and drop tabs and line breaks first.
 func localPath(wanted string) string {
 	const start = "/"

@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// roundTrip is the time limit for a sign-in at the provider.
+	// roundTrip is how long a sign-in at the provider may take.
 	roundTrip = 10 * time.Minute
 	// pending is the name and sealing purpose of the cookie during the sign-in.
 	pending = "herald_signin"
-	// exchangePatience is the timeout of a sign-in's calls to the provider.
+	// exchangePatience is the timeout for a sign-in's calls to the provider.
 	exchangePatience = 20 * time.Second
 )
 
-// OIDC is the configuration of the OpenID Connect provider. All fields but ClientSecret, the prefixes and GroupsClaim
-// are required.
+// OIDC configures the OpenID Connect provider. All fields except ClientSecret, the prefixes and GroupsClaim are
+// required.
 type OIDC struct {
 	// IssuerURL is the provider's issuer URL.
 	IssuerURL string
 	// ClientID is Herald's client id. ClientSecret returns the client's secret; nil for a public client.
 	ClientID     string
 	ClientSecret func() (string, error)
-	// UsernameClaim is the claim with the person's name; UsernamePrefix is prepended to it. An email is accepted only
-	// if the provider has verified it. GroupsClaim and GroupsPrefix are the same for groups; without the claim people
-	// have no groups.
+	// UsernameClaim is the claim with the person's name, to which UsernamePrefix is prepended. An email is accepted
+	// only if the provider has verified it. GroupsClaim and GroupsPrefix do the same for groups; without the claim
+	// people have no groups.
 	UsernameClaim  string
 	UsernamePrefix string
 	GroupsClaim    string
@@ -44,8 +44,8 @@ type OIDC struct {
 	Client *http.Client
 }
 
-// attempt is a sign-in in progress at the provider. The browser stores it sealed, so that a callback of another browser
-// or site does not match.
+// attempt is a sign-in in progress at the provider. The browser stores it sealed, so that a callback from another
+// browser or site does not match.
 type attempt struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -88,7 +88,7 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, ok := h.pendingOf(r)
-	// The attempt ends here in every case, so that a second callback has no effect.
+	// The attempt ends here in any case, so that a second callback has no effect.
 	h.Sessions.SetCookie(w, pending, "", 0)
 	query := r.URL.Query()
 	if !ok || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1 {
@@ -160,8 +160,8 @@ func (h *Handlers) exchangeRefusal(err error) refusal {
 	}
 }
 
-// outcomeOf distinguishes a code that was rejected because of the person from a problem for the administrator: the
-// provider, the client's secret, or a clock.
+// outcomeOf tells a code that was rejected because of the person from a problem for the administrator: the provider,
+// the client's secret, or a clock.
 func outcomeOf(err error) Outcome {
 	if _, ok := errors.AsType[*claimError](err); ok {
 		return Refused

@@ -29,14 +29,14 @@ type refusal struct {
 // notSignedIn is the title of pages about a failed sign-in.
 const notSignedIn = "Not signed in"
 
-// only restricts a handler to the given methods. It disables caching, since pages show the name of the person.
+// only restricts a handler to the given methods. It disables caching, because pages show the person's name.
 func (h *Handlers) only(operation string, serve http.HandlerFunc, methods ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		request.From(r.Context()).Operation = operation
 		header := w.Header()
 		header.Set("Cache-Control", "no-store")
-		// The address of a link is a secret that other sites must not receive. With no-referrer, browsers would send
-		// forms without their origin.
+		// A link's address is a secret that other sites must not receive. With no-referrer, browsers would send forms
+		// without their origin.
 		header.Set("Referrer-Policy", "same-origin")
 		method := r.Method
 		if method == http.MethodHead {
@@ -59,8 +59,8 @@ func (h *Handlers) write(w http.ResponseWriter, status int, title string, body .
 	_ = h.Page(title, body...).Render(w) // the client may have disconnected
 }
 
-// refuse writes the page of a refusal. It logs the cause, within a rate limit; failures of Herald and of the provider
-// also appear in the request log.
+// refuse writes a refusal's page. It logs the cause, within a rate limit; failures of Herald and of the provider also
+// appear in the request log.
 func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	if no.cause != nil {
 		if no.status >= http.StatusInternalServerError {
@@ -88,8 +88,8 @@ func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
 	}, r.Method)(w, r)
 }
 
-// notReady returns the page of a site without keys. The cause appears only in the log, since it may reveal details of
-// the cluster.
+// notReady returns the page for a site without keys. The cause appears only in the log, because it may reveal details
+// of the cluster.
 func notReady(err error) refusal {
 	return refusal{
 		http.StatusServiceUnavailable, "Signing in does not work yet",

@@ -33,16 +33,16 @@ type claimError struct {
 
 func (e *claimError) Error() string { return e.text }
 
-// maxName is the maximum length of a person's or a group's name, in bytes. Kubernetes has no limit, and every audit
-// record of a person contains the name.
+// maxName is the maximum length of a person's or group's name, in bytes. Kubernetes has no limit, and every audit
+// record about a person contains the name.
 const maxName = 256
 
-// reserved are the name prefixes of Kubernetes and of Herald: with them a provider could make itself administrator of
-// the cluster.
+// reserved are the name prefixes of Kubernetes and Herald, with which a provider could make itself administrator of the
+// cluster.
 var reserved = []string{"system:", "herald:"}
 
-// provider is the OpenID Connect provider. Watch fetches its configuration, and so does each sign-in until the first
-// success: the provider may start later than Herald, or be unavailable.
+// provider is the OpenID Connect provider. Watch fetches its configuration, and so does each sign-in until that first
+// succeeds: the provider may start later than Herald, or be unavailable.
 type provider struct {
 	*OIDC
 
@@ -53,7 +53,7 @@ type provider struct {
 
 	flights singleflight.Group
 	found   atomic.Pointer[discovered]
-	// trouble is the error of the last fetch.
+	// trouble is the last fetch's error.
 	trouble atomic.Pointer[error]
 }
 
@@ -99,7 +99,7 @@ func (p *provider) refresh(ctx context.Context) (*discovered, error) {
 	}
 }
 
-// answers returns the error of the last fetch; nil if it succeeded.
+// answers returns the last fetch's error, or nil if it succeeded.
 func (p *provider) answers() error {
 	if trouble := p.trouble.Load(); trouble != nil {
 		return *trouble
@@ -120,8 +120,8 @@ func (p *provider) fetchConfig(ctx context.Context) error {
 		return fmt.Errorf("the provider %s describes itself wrongly: %w", p.IssuerURL, err)
 	}
 	endpoint := known.Endpoint()
-	// A code works once, so the authentication method cannot be found by trial. Basic is the default (OpenID Connect
-	// Discovery 1.0, section 3).
+	// A code works only once, so the authentication method cannot be found by trial. Basic is the default (OpenID
+	// Connect Discovery 1.0, section 3).
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if p.ClientSecret == nil || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
@@ -146,7 +146,7 @@ func (d *discovered) authorize(a attempt) (string, error) {
 	return address, nil
 }
 
-// person exchanges the code of a callback, and returns the person of the ID token.
+// person exchanges a callback's code, and returns the person identified by the ID token.
 func (p *provider) person(ctx context.Context, code string, a attempt) (access.Person, error) {
 	known, err := p.discover(ctx)
 	if err != nil {

@@ -29,16 +29,16 @@ const (
 
 const (
 	// linkTries limits the requests per minute for unknown links from one address. A token cannot be guessed; the limit
-	// protects the Kubernetes API, which each request reads.
+	// protects the Kubernetes API, from which each request reads.
 	linkTries = 30
 	// maxForm is the maximum size of a form, in bytes.
 	maxForm = 4 << 10
 )
 
-// Page adds the layout of the site to a page.
+// Page adds the site's layout to a page.
 type Page func(title string, body ...g.Node) g.Node
 
-// Options is the configuration of Handlers. All fields are required unless their comment makes them optional.
+// Options configures Handlers. All fields are required unless their comment says that they are optional.
 type Options struct {
 	// Sessions issues and reads sessions.
 	Sessions *session.Manager
@@ -48,9 +48,9 @@ type Options struct {
 	SiteURL string
 	// OIDC is the provider; nil selects one-time links.
 	OIDC *OIDC
-	// LinkCommand is the administrator's command for a one-time link; the sign-in page shows it.
+	// LinkCommand is the command with which an administrator creates a one-time link; the sign-in page shows it.
 	LinkCommand string
-	// OnOutcome is called for each ended sign-in; it may be nil.
+	// OnOutcome is called when a sign-in ends; may be nil.
 	OnOutcome func(Method, Outcome)
 	Clock     clock.PassiveClock
 	Log       *slog.Logger
@@ -59,17 +59,16 @@ type Options struct {
 // Method is a way to sign in.
 type Method string
 
-// The methods.
 const (
 	ByLink Method = "link"
 	ByOIDC Method = "oidc"
 )
 
-// Outcome is the result of a sign-in.
+// Outcome is how a sign-in ended.
 type Outcome string
 
-// The outcomes. A refused sign-in requires an action by the person: the link was used, or the provider rejects them. A
-// failed one requires an administrator.
+// The outcomes. A refused sign-in requires the person to do something: the link was used, or the provider rejects them.
+// A failed one requires an administrator.
 const (
 	Succeeded Outcome = "succeeded"
 	Refused   Outcome = "refused"
@@ -95,8 +94,7 @@ func New(o Options) *Handlers {
 	return h
 }
 
-// Mount registers the handlers, each for its path and all methods, so that an unsupported method also gets an error
-// page.
+// Mount registers each handler for its path and all methods, so that an unsupported method also gets an error page.
 func (h *Handlers) Mount(mux *http.ServeMux) {
 	mux.HandleFunc(Path, h.only("signInPage", h.choose, http.MethodGet))
 	mux.HandleFunc(LinkPath+"{token}", h.only("signInByLink", h.link, http.MethodGet, http.MethodPost))
@@ -154,7 +152,7 @@ func (h *Handlers) count(by Method, outcome Outcome) {
 	}
 }
 
-// signOut signs out of this browser, or everywhere if the form requests it.
+// signOut signs out of this browser, or everywhere if the form asks for that.
 func (h *Handlers) signOut(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	everywhere := r.FormValue("everywhere") != ""
@@ -188,7 +186,7 @@ func (h *Handlers) Ready() error {
 	return nil
 }
 
-// audit adds the common attributes of log lines about a person's actions.
+// audit adds the attributes common to all log lines about a person's actions.
 func audit(r *http.Request, more ...slog.Attr) []slog.Attr {
 	return append(more, slog.String("requestId", request.From(r.Context()).ID), slog.String("remote", request.Remote(r)))
 }

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// probeInterval is the interval between fetches of the provider's configuration, probeRetryInterval the interval
-	// after a failure.
+	// probeInterval is the interval between fetches of the provider's configuration, and probeRetryInterval the
+	// interval after a failure.
 	probeInterval      = 5 * time.Minute
 	probeRetryInterval = time.Minute
 )
 
-// Watch fetches the provider's configuration immediately and then periodically until ctx ends, so that Ready detects an
-// unavailable provider before a person does. after is a clock's After. Without a provider Watch does nothing.
+// Watch fetches the provider's configuration immediately and then periodically until ctx is done, so that Ready detects
+// an unavailable provider before a person does. after is a clock's After. Without a provider Watch does nothing.
 func (h *Handlers) Watch(ctx context.Context, after func(time.Duration) <-chan time.Time) {
 	if h.provider == nil {
 		return
