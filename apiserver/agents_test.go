@@ -35,7 +35,7 @@ import (
 	"github.com/herald-social/herald/apiserver/signin"
 )
 
-// agentsNamespace is the namespace of the installation in these tests.
+// agentsNamespace is the installation's namespace in these tests.
 const agentsNamespace = "herald-agents"
 
 // callback is the redirect URI of an agent on this machine.
@@ -96,7 +96,7 @@ var _ = Describe("Agents", Ordered, func() {
 		}
 	}
 
-	// allow makes the person authorize a client, and returns the query of the redirect.
+	// allow makes the person authorize a client, and returns the redirect's query.
 	allow := func(ctx context.Context, config *oauth2.Config, verifier, level string) url.Values {
 		GinkgoHelper()
 		address := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", server.site+"/mcp"),

@@ -27,7 +27,7 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// strangersPerMinute is the rate limit of these tests.
+// strangersPerMinute is the rate limit in these tests.
 const strangersPerMinute = 3
 
 // facing returns the API behind a proxy at 10.0.0.1, with one valid token, "good".
@@ -123,7 +123,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestDoors sends unauthenticated requests above the limit to each surface of a site without the web application.
+// TestDoors sends more unauthenticated requests than the limit allows to each surface of a site without the web
+// application.
 func TestDoors(t *testing.T) {
 	t.Parallel()
 	handler, log := facing(t, nil)
@@ -167,7 +168,7 @@ func TestDoors(t *testing.T) {
 	}
 }
 
-// TestServerLog verifies that unauthenticated clients cannot fill the log through the messages of net/http.
+// TestServerLog verifies that unauthenticated clients cannot fill the log through net/http's messages.
 func TestServerLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -187,8 +188,8 @@ func TestServerLog(t *testing.T) {
 	}
 }
 
-// TestNotCurrent verifies that all callers are rejected while the Kubernetes API is silent: a valid key may have been
-// revoked, and an unknown one may be new.
+// TestNotCurrent verifies that all callers are rejected while the Kubernetes API is silent, because a valid key may
+// have been revoked and an unknown one may be new.
 func TestNotCurrent(t *testing.T) {
 	t.Parallel()
 	handler, _ := facing(t, fmt.Errorf("%w for 6m0s", bridge.ErrBehind))
@@ -204,7 +205,7 @@ func TestNotCurrent(t *testing.T) {
 	}
 }
 
-// TestLongRequests limits client input in the log and in responses.
+// TestLongRequests verifies that client input is truncated in the log and in responses.
 func TestLongRequests(t *testing.T) {
 	t.Parallel()
 	const most = 1 << 10

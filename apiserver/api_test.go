@@ -132,7 +132,7 @@ var _ = Describe("API keys", func() {
 		copied := func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].SHA256 = hash }
 		thief.newKey(ctx, t.key.Name+"-too", copied)
 		t.newKey(ctx, "another", copied)
-		// A key with the name of the victim's key, in another team.
+		// A key with the same name as the victim's key, in another team.
 		Expect(admin.Delete(ctx, thief.key)).To(Succeed())
 		thief.newKey(ctx, t.key.Name, copied)
 		works := func() int { return t.call(ctx, "GET", "/posts", "").status }
@@ -450,7 +450,7 @@ var _ = Describe("stopping", func() {
 		own.cancel()
 		Eventually(func() int { return statusOf(own.private + "/readyz") }).Should(Equal(503))
 		Expect(do(ctx, own, "GET", base+"/posts", "", header).status).To(Equal(200), "clients come in until the load balancer has learnt")
-		// The result of the check arrives during shutdown.
+		// The check's result arrives during shutdown.
 		Eventually(func() int { return statusOf(own.site + "/health") }).Should(BeZero())
 		Expect(answer(ctx, connection, connection.Annotations[v1alpha1.ProbeAnnotation])).To(Succeed())
 		var r reply

@@ -25,12 +25,12 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// onBoth returns the body of a post to both accounts.
+// onBoth returns the body of a request for a post to both accounts.
 func onBoth(caption string) string {
 	return fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":%q},{"connection_id":"acme-threads","caption":"and here"}]}`, caption)
 }
 
-// finished creates a post and finishes it: posted to X and, if failed is true, failed on Threads.
+// finished creates a post and finishes it: it is posted to X and, if failed is true, fails on Threads.
 func (t *team) finished(ctx context.Context, caption string, failed bool) string {
 	GinkgoHelper()
 	id := t.create(ctx, onBoth(caption)).ID
@@ -62,7 +62,7 @@ func (t *team) finish(ctx context.Context, id string, failed bool) {
 	})).To(Succeed())
 }
 
-// archive does the manager's work for finished posts: a record and an entry in the lists.
+// archive does for finished posts what the manager does: it writes a record and an entry in the lists.
 func (t *team) archive(ctx context.Context, ids ...string) {
 	GinkgoHelper()
 	var entries []lists.Entry
@@ -82,7 +82,7 @@ func (t *team) archive(ctx context.Context, ids ...string) {
 	Expect(lists.NewWriter(files, clock.RealClock{}).Add(ctx, lists.Team{Namespace: t.namespace, Name: t.resource.Name}, entries)).To(Succeed())
 }
 
-// record writes the record of a post, as the manager does when the post is finished or deleted.
+// record writes a post's record, as the manager does when the post is finished or deleted.
 func (t *team) record(ctx context.Context, post *v1alpha1.Post) {
 	GinkgoHelper()
 	kept := record.New(post, t.resource.Name, func(string) (v1alpha1.Platform, string, bool) { return "", "", false })
@@ -102,7 +102,7 @@ func (t *team) leave(ctx context.Context, ids ...string) {
 	}
 }
 
-// answers returns the responses of the API about a team's posts, by path.
+// answers returns the API's responses about a team's posts, by path.
 func (t *team) answers(ctx context.Context, ids []string) map[string]string {
 	GinkgoHelper()
 	paths := []string{}

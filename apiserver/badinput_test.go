@@ -28,7 +28,7 @@ import (
 // bodyLimit is the maximum size of a body, in bytes: 1 MiB.
 const bodyLimit = 1 << 20
 
-// nested returns JSON with the given number of levels.
+// nested returns JSON with the given nesting depth.
 func nested(levels int) string {
 	return strings.Repeat("[", levels) + strings.Repeat("]", levels)
 }
@@ -59,10 +59,10 @@ func (t *team) objects(ctx context.Context) int {
 	return len(posts.Items) + len(media.Items)
 }
 
-// field returns the body of a text post with additional JSON.
+// field returns a text post's body with additional JSON.
 func field(more string) string { return text("x", "a", draft, ","+more) }
 
-// Every invalid input gets an error envelope and leaves no object behind.
+// Any invalid input gets an error envelope and leaves no object behind.
 var _ = Describe("bad input", Ordered, func() {
 	var (
 		t          *team
@@ -71,7 +71,7 @@ var _ = Describe("bad input", Ordered, func() {
 	)
 	BeforeAll(func(ctx context.Context) {
 		t = studio(ctx)
-		for _, path := range []string{"/posts", "/media/upload-url"} { // one-time work of the first request of a kind is done here
+		for _, path := range []string{"/posts", "/media/upload-url"} { // one-time work for the first request is done here
 			t.call(ctx, "POST", path, "{}").mustFail(400, "VALIDATION_ERROR", "")
 		}
 		objects = t.objects(ctx)

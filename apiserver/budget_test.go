@@ -31,7 +31,7 @@ func within(b v1alpha1.TeamBudget) func(*v1alpha1.Team) {
 	return func(t *v1alpha1.Team) { t.Spec.Budget = b }
 }
 
-// announce returns the body that announces an image of a size in bytes.
+// announce returns the body that announces an image of the given size in bytes.
 func announce(bytes int) string {
 	return fmt.Sprintf(`{"name":"a.png","mime_type":"image/png","size_bytes":%d}`, bytes)
 }
@@ -181,7 +181,7 @@ var _ = Describe("The budget of a team", func() {
 		t.create(ctx, text("acme-x", "a", draft))
 		Expect(t.call(ctx, "POST", "/media/upload-url", announce(1000)).status).To(Equal(http.StatusCreated))
 		ready(ctx, t)
-		// The two replicas of the suite compute the same values; this replica's clock is stopped.
+		// The suite's two replicas compute the same values; this replica's clock is stopped.
 		var usage v1alpha1.Usage
 		read := func(g Gomega) string {
 			g.Expect(admin.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: "budget"}, &usage)).To(Succeed())
@@ -199,7 +199,7 @@ var _ = Describe("The budget of a team", func() {
 	})
 })
 
-// remove removes the finalizers of a deleting post, as the manager does.
+// remove removes the finalizers from an object that is being deleted, as the manager does.
 func remove(ctx context.Context, namespace, name string) {
 	GinkgoHelper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
@@ -217,7 +217,7 @@ func ready(ctx context.Context, t *team) {
 	}).Should(Succeed())
 }
 
-// await waits until the API server, which watches quotas, enforces the quota of a namespace.
+// await waits until the API server, which watches quotas, enforces a namespace's quota.
 func await(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -237,7 +237,7 @@ func await(ctx context.Context, namespace string) {
 	counted(ctx, namespace, nil)
 }
 
-// counted writes the usage of a ResourceQuota, in place of Kubernetes' controller.
+// counted writes a ResourceQuota's usage, in place of Kubernetes' controller.
 func counted(ctx context.Context, namespace string, used map[string]string) {
 	GinkgoHelper()
 	var q corev1.ResourceQuota
@@ -304,8 +304,8 @@ var _ = Describe("The ResourceQuota of a team", func() {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		bound(ctx, t)
-		// Kubernetes' controller does the same for some seconds after the CRDs are installed. A quota without a status limits
-		// nothing.
+		// Kubernetes' controller does the same for a few seconds after the CRDs are installed. A quota without a status
+		// limits nothing.
 		var q corev1.ResourceQuota
 		Expect(admin.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: v1alpha1.BudgetQuota}, &q)).To(Succeed())
 		q.Status.Hard = q.Spec.Hard

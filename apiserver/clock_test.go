@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// behind is a machine whose clock lags by the given time.
+// behind is a machine whose clock is slow by the given time.
 type behind struct {
 	clock.WithTickerAndDelayedExecution
 

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// heard is a watch with the given time of its last answer.
+// heard is a watch that last received a response at the given time.
 type heard time.Time
 
 func (h heard) LastContact() time.Time { return time.Time(h) }

@@ -37,8 +37,8 @@ func (t *team) call(ctx context.Context, method, path, body string) reply {
 	return do(ctx, instance, method, base+path, body, map[string]string{"Authorization": "Bearer " + t.token})
 }
 
-// do sends a request and validates the response against the OpenAPI document: its status, type and body must be
-// described for the operation. A response of no operation must still be an error envelope.
+// do sends a request and validates the response against the OpenAPI document, which must describe its status, type and
+// body for the operation. A response that belongs to no operation must still be an error envelope.
 func do(ctx context.Context, to *running, method, path, body string, header map[string]string) reply {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, method, to.site+path, strings.NewReader(body))
@@ -72,8 +72,8 @@ type contract struct {
 	open routers.Router
 }
 
-// theContract is the published document, without its servers, which would be compared with the address of the test's
-// server, and without additional fields: a response has no undocumented field.
+// theContract is the published document, without its servers, which would be compared with the test server's address,
+// and without additional fields, because a response has no undocumented field.
 var theContract = sync.OnceValue(func() contract {
 	load := func() *openapi3.T {
 		document, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
@@ -96,8 +96,8 @@ var theContract = sync.OnceValue(func() contract {
 
 var beyond64Bits = regexp.MustCompile(`[0-9]{19}`)
 
-// describes validates a served request against the document: the document must describe every request that the service
-// accepts.
+// describes validates a request that was served against the document, which must describe every request that the
+// service accepts.
 func describes(ctx context.Context, request *http.Request, body string) {
 	GinkgoHelper()
 	if beyond64Bits.MatchString(request.URL.RawQuery) {
@@ -196,7 +196,7 @@ type errorBody struct {
 	} `json:"error"`
 }
 
-// mustFail expects an error with its status, its code and a part of its message.
+// mustFail expects an error with the given status and code and part of its message.
 func (r reply) mustFail(status int, code, words string) {
 	GinkgoHelper()
 	Expect(r.status).To(Equal(status), "%s", r.body)

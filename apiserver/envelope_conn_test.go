@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestEnvelopedCloseWrite closes the write side of a connection: the client reads to the end, and data that it still
-// sends arrives.
+// TestEnvelopedCloseWrite closes a connection's write side. The client reads to the end, and data that it still sends
+// arrives.
 func TestEnvelopedCloseWrite(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

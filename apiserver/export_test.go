@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// CallerOf returns the caller of an agent's access token.
+// CallerOf returns the caller behind an agent's access token.
 func (s *Server) CallerOf(ctx context.Context, token string) (bridge.Caller, error) {
 	return s.web.agents.server().Caller(ctx, token)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The contract's tables of responses, field by field, with non-zero values.
+// The contract's response tables, field by field, with non-zero values.
 var _ = Describe("every field of a post", Ordered, func() {
 	var t *team
 	due := time.Date(2199, 6, 1, 10, 0, 0, 123e6, time.UTC)
@@ -28,7 +28,7 @@ var _ = Describe("every field of a post", Ordered, func() {
 		t.connect(ctx, "leaving-x", v1alpha1.PlatformX)
 	})
 
-	// reads expects the detail and the summary of a post. ID and BORN stand for its id and creation time.
+	// reads expects a post's detail and summary. ID and BORN stand for its id and creation time.
 	reads := func(ctx context.Context, id, detail, summary string) {
 		GinkgoHelper()
 		born := t.stored(ctx, id).Annotations[v1alpha1.BornAnnotation]

@@ -48,7 +48,7 @@ func newTeam(ctx context.Context, edits ...func(*v1alpha1.Team)) *team {
 	Expect(admin.Create(ctx, t.resource)).To(Succeed())
 	t.key, t.token = t.newKey(ctx, "default", func(*v1alpha1.APIKey) {})
 	Eventually(func() int { return t.call(ctx, "GET", "/posts", "").status }).Should(Equal(200))
-	// A body is validated only if the server's cache has the team.
+	// A body is validated only once the server's cache has the team.
 	Eventually(func() int { return t.call(ctx, "POST", "/posts", "{}").status }).Should(Equal(400))
 	return t
 }
@@ -66,7 +66,7 @@ func (t *team) newKey(ctx context.Context, name string, edit func(*v1alpha1.APIK
 	return key, token
 }
 
-// connect creates a connection. Its name determines the result of a check by playManager.
+// connect creates a connection. Its name determines what playManager's checks of it return.
 func (t *team) connect(ctx context.Context, name string, platform v1alpha1.Platform, edits ...func(*v1alpha1.Connection)) *v1alpha1.Connection {
 	GinkgoHelper()
 	connection := &v1alpha1.Connection{
@@ -83,7 +83,7 @@ func (t *team) connect(ctx context.Context, name string, platform v1alpha1.Platf
 	return connection
 }
 
-// answers are the results of connection checks, by prefix of the name. Other connections are ready.
+// answers are the results of connection checks, by name prefix. Other connections are ready.
 var answers = map[string]metav1.Condition{
 	"expired":     {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTokenExpired, Message: "the token has ended"},
 	"revoked":     {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRevoked, Message: "access was withdrawn"},
@@ -95,7 +95,8 @@ var answers = map[string]metav1.Condition{
 	"undecided":   {Status: metav1.ConditionUnknown, Reason: "Probing", Message: "not known yet"},
 }
 
-// playManager answers requests for connection checks, except for connections named "silent…", until the context ends.
+// playManager responds to requests for connection checks, except for connections named "silent…", until the context is
+// done.
 func playManager(ctx context.Context) {
 	defer GinkgoRecover()
 	connections, err := admin.Watch(ctx, &v1alpha1.ConnectionList{})
@@ -117,8 +118,7 @@ func playManager(ctx context.Context) {
 	}
 }
 
-// answer writes the result of a check, as the manager does. The order of the writes decides a race with the next
-// request.
+// answer writes a check's result, as the manager does. The order of the writes decides a race with the next request.
 func answer(ctx context.Context, connection *v1alpha1.Connection, token string) error {
 	condition := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected}
 	for prefix, found := range answers {

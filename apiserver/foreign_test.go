@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Teams are isolated: no team can read, name, use or guess objects of another. Every operation is called with every
-// kind of id of another team, and must respond as for an id that does not exist: byte for byte, except for the id.
+// Teams are isolated: no team can read, name, use or guess another's objects. Every operation is called with every kind
+// of id from another team, and must respond as it does to an id that does not exist: byte for byte, except for the id.
 var _ = Describe("What belongs to another team", Ordered, func() {
 	// Ids of the same length that do not exist.
 	const (
@@ -82,7 +82,8 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		Entry("cancelled", "DELETE"),
 	)
 
-	// Bodies with {id} in place of an id. The caller's own targets are mine-x, so that only the foreign id can be invalid.
+	// Bodies with {id} in place of an id. The caller's own targets are mine-x, so that only the foreign id can be
+	// invalid.
 	connectionBodies := func() map[string]string {
 		bodies := map[string]string{}
 		for when, more := range map[string]string{"now": "", "later": inAnHour(), "draft": draft} {

@@ -93,14 +93,14 @@ func TestFailedHandshakesAreLogged(t *testing.T) {
 	}
 }
 
-// TestFloodOfHandshakes makes many clients fail at once: the log stays short, and counts the suppressed lines.
+// TestFloodOfHandshakes makes many clients fail at once. The log stays short, and counts the suppressed lines.
 func TestFloodOfHandshakes(t *testing.T) {
 	var out bytes.Buffer
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	l := &handshakeListener{clock: clock, log: slog.New(slog.NewTextHandler(&out, nil)), limit: rate.NewLimiter(rate.Every(handshakeLogEvery), handshakeLogBurst)}
 	fail := func(err error) { l.failed(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, err) }
 	for range 1000 {
-		fail(io.EOF) // below the log level: it does not use up the limit
+		fail(io.EOF) // below the log level, so it does not use up the limit
 		fail(errors.New("bad certificate"))
 	}
 	if got := strings.Count(out.String(), "\n"); got != handshakeLogBurst {

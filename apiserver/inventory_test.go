@@ -153,7 +153,7 @@ var contractRows = []struct {
 		"by the contract a post as a tree has as much text on a card as every chosen platform takes",
 	}},
 
-	// Posts: the answer.
+	// Posts: the response.
 	{"a post reads as it was created, in all fields", []string{
 		"answers what a read answers, and lists it at once", "read back with their media, their titles and their states",
 		"keeps its cards in their order, and reads like any other post",

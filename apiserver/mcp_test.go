@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/apiserver"
 )
 
-// agentTransport is the transport of agents in the tests.
+// agentTransport is the agents' transport in these tests.
 var agentTransport = &http.Transport{}
 
 // withToken sends a token with each request.

@@ -51,7 +51,7 @@ func studio(ctx context.Context) *team {
 	return t
 }
 
-// aimed returns the targets of a post, each with a caption and a YouTube title.
+// aimed returns a post's targets, each with a caption and a YouTube title.
 func aimed(connections ...string) string {
 	out := make([]string, len(connections))
 	for i, c := range connections {
@@ -64,7 +64,7 @@ func aimed(connections ...string) string {
 	return `"targets":[` + strings.Join(out, ",") + `]`
 }
 
-// images returns an image post that has the same file count times.
+// images returns an image post with count copies of the same file.
 func images(count int, targets string, more ...string) string {
 	ids := strings.Repeat(`"jpeg",`, count)
 	return fmt.Sprintf(`{"category":"image","media_ids":[%s],%s%s}`, strings.TrimSuffix(ids, ","), targets, strings.Join(more, ""))
@@ -99,7 +99,7 @@ func times(id string, n int) []string {
 	return out
 }
 
-// The rows of the contract about media, each verified on the real server.
+// The contract's rows about media, each verified on the real server.
 var _ = Describe("posts with media", Ordered, func() {
 	var t *team
 	BeforeAll(func(ctx context.Context) {

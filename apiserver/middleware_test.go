@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// observe serves handler behind the observer, like every request.
+// observe serves handler behind the observer, as every request is served.
 func observe(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, log *bytes.Buffer, m *metrics) {
 	t.Helper()
 	m = newMetrics(prometheus.NewRegistry(), func() int { return 0 })
@@ -55,7 +55,7 @@ func get(t *testing.T, url string, header ...string) (status int, body string, e
 	return response.StatusCode, string(b), err
 }
 
-// TestFailureOfATool verifies that errors with status 200 for agents count for the alert on errors.
+// TestFailureOfATool verifies that errors sent to agents with status 200 count for the alert on errors.
 func TestFailureOfATool(t *testing.T) {
 	t.Parallel()
 	server, _, m := observe(t, func(w http.ResponseWriter, r *http.Request) {

@@ -26,7 +26,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// serve returns the service of the pages, with the permissions of the apiserver only. It runs until the test ends.
+// serve returns the service behind the pages, with only the apiserver's permissions. It runs until the test ends.
 func serve() *bridge.Service {
 	GinkgoHelper()
 	log := slog.New(slog.NewTextHandler(GinkgoWriter, nil))

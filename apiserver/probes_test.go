@@ -16,7 +16,8 @@ import (
 	"github.com/herald-social/herald/apiserver"
 )
 
-// TestProbe checks that the response has only the result, and the log the cause: once, for any number of requests.
+// TestProbe checks that the response contains only the result, and that the log contains the cause once, however many
+// requests there are.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

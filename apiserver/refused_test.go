@@ -31,7 +31,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// noTokens has no tokens: no post of these tests may reach a platform.
+// noTokens has no tokens, because no post in these tests may reach a platform.
 type noTokens struct{}
 
 func (noTokens) Token(context.Context, *v1alpha1.Connection) (platforms.Token, error) {
@@ -40,8 +40,8 @@ func (noTokens) Token(context.Context, *v1alpha1.Connection) (platforms.Token, e
 
 func (noTokens) Forget(*v1alpha1.Connection) {}
 
-// deliver starts the post controller for the team, and returns its stop function. A manager validates every post again
-// after its start.
+// deliver starts the post controller for the team, and returns the function that stops it. A manager validates every
+// post again after it starts.
 func (t *team) deliver() (stop func()) {
 	GinkgoHelper()
 	mgr, err := ctrl.NewManager(adminConfig, ctrl.Options{

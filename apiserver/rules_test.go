@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// postTo returns a valid post of a category to one connection of a studio, without the last brace.
+// postTo returns a valid post of the given category to one of a studio's connections, without the last brace.
 func postTo(category, connection string) string {
 	target := fmt.Sprintf(`"targets":[{"connection_id":%q,"caption":"look","youtube_title":"T"}]`, connection)
 	switch category {
@@ -37,7 +37,7 @@ func postTo(category, connection string) string {
 	}
 }
 
-// The rows of the contract that are not about one kind of media, each verified on the real server.
+// The contract's rows that are not about one kind of media, each verified on the real server.
 var _ = Describe("by the contract", func() {
 	Context("a post", Ordered, func() {
 		var t *team

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// pages returns the body of a text post with count targets on the same Facebook page.
+// pages returns a text post's body with count targets on the same Facebook page.
 func pages(count int, caption string, more ...string) string {
 	target := fmt.Sprintf(`{"connection_id":"acme-page","caption":%q}`, caption)
 	return fmt.Sprintf(`{"category":"text","targets":[%s%s]%s}`, target, strings.Repeat(","+target, count-1), strings.Join(more, ""))

@@ -49,9 +49,9 @@ var (
 	admin client.WithWatch
 	// adminConfig is the client configuration of admin.
 	adminConfig *rest.Config
-	// restricted is the client configuration of the apiserver, with the permissions of its generated role only.
+	// restricted is the apiserver's client configuration, with only the permissions in its generated role.
 	restricted *rest.Config
-	// files is the store of media files.
+	// files is the media store.
 	files *store.Store
 	// instance is the server that most tests use.
 	instance *running
@@ -104,7 +104,7 @@ var _ = BeforeSuite(func() {
 // account is the apiserver's user in the policies of config/rbac.
 const account = "system:serviceaccount:herald-system:herald-apiserver"
 
-// asAPIServer returns the configuration of a user with the generated role only, which the policies apply to.
+// asAPIServer returns the configuration of a user with only the generated role, to whom the policies apply.
 func asAPIServer(environment *envtest.Environment) *rest.Config {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
@@ -123,8 +123,8 @@ func asAPIServer(environment *envtest.Environment) *rest.Config {
 	return user.Config()
 }
 
-// applyPolicies stores the policies for the apiserver, except those for Secrets: installations of this suite have their
-// own namespaces. Most policies are in force shortly afterwards, when the first spec starts.
+// applyPolicies stores the policies for the apiserver, except those for Secrets, because this suite's installations
+// have their own namespaces. Most policies are in force soon afterwards, when the first spec starts.
 func applyPolicies() {
 	GinkgoHelper()
 	manifests, err := os.ReadFile(filepath.Join("..", "config", "rbac", "policies.yaml"))
@@ -223,8 +223,8 @@ func statusOf(url string) int {
 	return response.StatusCode
 }
 
-// capabilities are those of the real platforms: the contract is verified with the released limits. No platform is
-// called.
+// capabilities are those of the real platforms, because the contract is verified with the released limits. No platform
+// is called.
 var capabilities = func() func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 	client := transport.New(transport.Options{})
 	return platforms.Registry{

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// chain returns the body of a tree to X and Threads.
+// chain returns the body of a request for a tree to X and Threads.
 func chain(cards string, more ...string) string {
 	return fmt.Sprintf(`{"category":"tree","tree_cards":%s,"targets":[{"connection_id":"acme-x"},{"connection_id":"acme-threads"}]%s}`,
 		cards, strings.Join(more, ""))

@@ -36,7 +36,7 @@ const (
 	webSecret    = "herald-web"
 )
 
-// output is a log that several goroutines write.
+// output is a log to which several goroutines write.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -54,7 +54,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// withWeb adds the web application to a server, with plain HTTP.
+// withWeb adds the web application to a server, over plain HTTP.
 func withWeb(log io.Writer) func(*apiserver.Config) {
 	return func(c *apiserver.Config) {
 		c.Web = &apiserver.WebConfig{Namespace: ownNamespace, SignInSecret: webSecret, LinkCommand: "herald signin-link"}
@@ -63,8 +63,8 @@ func withWeb(log io.Writer) func(*apiserver.Config) {
 	}
 }
 
-// grantWeb grants the permissions of config/rbac/web for an installation in a namespace, to a user in place of a
-// service account. Cluster-scoped objects may exist already from another installation of the suite.
+// grantWeb grants the permissions in config/rbac/web, for an installation in a namespace, to a user in place of a
+// service account. Cluster-scoped objects may already exist from another installation in the suite.
 func grantWeb(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
@@ -82,7 +82,7 @@ func grantWeb(ctx context.Context, namespace string) {
 // apiserverUser is the apiserver as a user.
 var apiserverUser = []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: account}}
 
-// grantPeople grants the apiserver's permissions for actions of people in all namespaces, and waits until they are in
+// grantPeople grants the apiserver's permissions for people's actions in all namespaces, and waits until they are in
 // force.
 func grantPeople(ctx context.Context) {
 	GinkgoHelper()
@@ -102,7 +102,7 @@ func grantPeople(ctx context.Context) {
 	}).Should(BeTrue())
 }
 
-// readRole reads a document of a file of config/rbac.
+// readRole reads one document of a file in config/rbac.
 func readRole(file string, document int, into client.Object) {
 	GinkgoHelper()
 	manifest, err := os.ReadFile(filepath.Join("..", "config", "rbac", file))
@@ -110,7 +110,7 @@ func readRole(file string, document int, into client.Object) {
 	Expect(yaml.UnmarshalStrict([]byte(strings.Split(string(manifest), "\n---\n")[document]), into)).To(Succeed())
 }
 
-// visited is the response of a page.
+// visited is a page's response.
 type visited struct {
 	StatusCode int
 	Header     http.Header
@@ -136,7 +136,7 @@ func isSignedIn(site string, cookies []*http.Cookie) bool {
 	return visit(http.MethodGet, site+"/signin", cookies...).StatusCode == http.StatusSeeOther
 }
 
-// webReady returns a server's metric of readiness for people; -1 without one.
+// webReady returns a server's metric of readiness for people, or -1 if it has none.
 func webReady(of *running) float64 {
 	GinkgoHelper()
 	families, err := of.metrics.Gather()

@@ -30,7 +30,7 @@ import (
 	"github.com/herald-social/herald/apiserver/signin"
 )
 
-// pagesNamespace is the namespace of the installation in the page tests.
+// pagesNamespace is the installation's namespace in the page tests.
 const pagesNamespace = "herald-pages"
 
 // browser sends requests like a person's browser.
@@ -46,7 +46,7 @@ type shown struct {
 	body   string
 }
 
-// request returns a request of the browser. A form makes it a same-origin POST.
+// request returns a request from the browser. A form makes it a same-origin POST.
 func (b *browser) request(ctx context.Context, path string, form url.Values) *http.Request {
 	GinkgoHelper()
 	method, body := http.MethodGet, io.Reader(http.NoBody)
@@ -87,7 +87,7 @@ func (b *browser) post(ctx context.Context, path string, form url.Values) shown 
 	return b.send(b.request(ctx, path, form))
 }
 
-// field returns the value of a hidden field of a page.
+// field returns the value of one of a page's hidden fields.
 func (s shown) field(name string) string {
 	GinkgoHelper()
 	page, err := html.Parse(strings.NewReader(s.body))
@@ -126,7 +126,7 @@ var _ = Describe("The pages", Ordered, func() {
 		grantWeb(ctx, pagesNamespace)
 		Expect(admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: pagesNamespace, Name: webSecret}})).To(Succeed())
 		watched, written, led, other = newTeam(ctx), newTeam(ctx), newTeam(ctx), newTeam(ctx)
-		// The person of the one-time link has a different role in each team, and none in the last.
+		// The person behind the one-time link has a different role in each team, and none in the last.
 		for i, of := range []struct {
 			role string
 			team *team
@@ -149,8 +149,8 @@ var _ = Describe("The pages", Ordered, func() {
 		b, stranger = &browser{site: server.site}, &browser{site: server.site}
 		Eventually(func() int { return b.get(ctx, "/signin").status }).WithTimeout(15 * time.Second).Should(Equal(http.StatusOK))
 		b.cookies = visit(http.MethodPost, server.site+link(ctx)).cookies
-		// RBAC decisions are cached for some seconds and lists of teams for longer; the API server needs a moment to apply
-		// stored roles.
+		// RBAC decisions are cached for a few seconds and lists of teams for longer; the API server needs a moment to
+		// apply stored roles.
 		for _, t := range []*team{watched, written, led} {
 			Eventually(func() int { return b.get(ctx, "/teams/"+t.namespace+"/").status }).WithTimeout(40 * time.Second).Should(Equal(http.StatusOK))
 		}

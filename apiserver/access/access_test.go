@@ -25,7 +25,7 @@ var (
 	ada   = access.Person{Name: "oidc:ada", Groups: []string{"oidc:a"}}
 )
 
-// reviews is a fake that answers with allow, and counts its calls.
+// reviews is a fake that responds with allow and counts its calls.
 type reviews struct {
 	allow func(authorizationv1.SubjectAccessReviewSpec) (bool, error)
 	asked atomic.Int64
@@ -109,7 +109,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestFailsClosed: a failed review allows nothing, and is not cached.
+// TestFailsClosed verifies that a failed review allows nothing and is not cached.
 func TestFailsClosed(t *testing.T) {
 	away := errors.New("connection refused")
 	var trouble error
@@ -134,8 +134,8 @@ func TestFailsClosed(t *testing.T) {
 	}
 }
 
-// TestTogether: concurrent calls with the same key share one review, and canceling one of them does not affect the
-// others.
+// TestTogether verifies that concurrent calls with the same key share one review, and that canceling one of them does
+// not affect the others.
 func TestTogether(t *testing.T) {
 	r := &reviews{gate: make(chan struct{}), allow: func(authorizationv1.SubjectAccessReviewSpec) (bool, error) { return true, nil }}
 	c := checker(r, clocktesting.NewFakeClock(begin))

@@ -38,7 +38,7 @@ func key(namespace, name string, edit func(k *v1alpha1.APIKey)) *v1alpha1.APIKey
 	return k
 }
 
-// handedOut returns a key with the hashes of tokens of a/k.
+// handedOut returns a key with the hashes of a/k's tokens.
 func handedOut(namespace, name string, tokens ...string) *v1alpha1.APIKey {
 	return key(namespace, name, func(k *v1alpha1.APIKey) {
 		for i, t := range tokens {

@@ -59,7 +59,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}
 })
 
-// bind binds a role of Herald to a person or a group in a namespace, as described in docs/people.md.
+// bind binds one of Herald's roles to a person or a group in a namespace, as described in docs/people.md.
 func bind(ctx context.Context, namespace, role string, who rbacv1.Subject) *rbacv1.RoleBinding {
 	GinkgoHelper()
 	who.APIGroup = rbacv1.GroupName

@@ -83,8 +83,8 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 	}
 }
 
-// code returns the code of an error: "" for none, "uncertain" if the request may have taken effect, "internal" for
-// another error without a code.
+// code returns an error's code: "" for none, "uncertain" if the request may have taken effect, "internal" for any other
+// error without a code.
 func code(err error) string {
 	var known *bridge.Error
 	switch {

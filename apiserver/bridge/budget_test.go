@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestChangeWithinTheBudget verifies that a change must fit the budget like a new post, and that a change to a smaller
-// post always fits.
+// TestChangeWithinTheBudget verifies that a change must fit the budget as a new post must, and that a change to a
+// smaller post always fits.
 func TestChangeWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	long, later := strings.Repeat("a", 200), now.Add(time.Hour)
@@ -72,7 +72,7 @@ func TestChangeWithinTheBudget(t *testing.T) {
 	}
 }
 
-// TestLastPlace creates a post whose first answer is lost after it has used up the team's ResourceQuota, which then
+// TestLastPlace creates a post whose first response is lost after it has used up the team's ResourceQuota, which then
 // rejects the second attempt before the name is checked.
 func TestLastPlace(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,7 @@ func TestRequireSubscription(t *testing.T) {
 		state     v1alpha1.SubscriptionState
 		trialEnds *v1alpha1.Time
 		want      string
-		// age is the age of the Team; zero means an old one.
+		// age is the Team's age; zero means an old one.
 		age time.Duration
 	}{
 		"Active":         {v1alpha1.SubscriptionActive, nil, "", 0},

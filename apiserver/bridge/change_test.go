@@ -81,7 +81,7 @@ func staged(post *v1alpha1.Post) *stage {
 
 func (s *stage) post() *v1alpha1.Post { return s.posts.stored["p1"] }
 
-// TestChange verifies that a change is stored completely if all rules hold, and otherwise not at all.
+// TestChange verifies that a change is stored completely if all rules hold, and not at all otherwise.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	seen := bridge.Version(kept())
@@ -219,7 +219,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestPublishStoresTheForm verifies that the published content is the content of the form.
+// TestPublishStoresTheForm verifies that what is published is the form's content.
 func TestPublishStoresTheForm(t *testing.T) {
 	t.Parallel()
 	s := staged(kept())
@@ -244,8 +244,8 @@ func TestPublishStoresTheForm(t *testing.T) {
 	}
 }
 
-// TestPublishOnce verifies that, with any write error or concurrent change, the post is published at most once, and
-// counted exactly if it may be published.
+// TestPublishOnce verifies that, whatever write error or concurrent change occurs, the post is published at most once,
+// and is counted exactly if it may be published.
 func TestPublishOnce(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
@@ -386,8 +386,8 @@ func TestCountFollows(t *testing.T) {
 	}
 }
 
-// TestPublishTwiceAtOnce publishes a draft by two requests: the second one runs completely between the read and the
-// write of the first.
+// TestPublishTwiceAtOnce publishes a draft through two requests, of which the second runs completely between the first
+// one's read and write.
 func TestPublishTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	s := staged(kept())
@@ -420,8 +420,8 @@ func TestChangeStopsWhenThePersonLeaves(t *testing.T) {
 	}
 }
 
-// TestPublishVerifiesFiles verifies that the files of a draft are examined when it is published, like the files of a
-// new post: a recent upload is accepted, a missing one is not.
+// TestPublishVerifiesFiles verifies that a draft's files are checked when it is published, as a new post's are: a
+// recent upload is accepted, a missing one is not.
 func TestPublishVerifiesFiles(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -102,7 +102,7 @@ func TestCheckPost(t *testing.T) {
 		reason  string
 		spec    v1alpha1.PostSpec
 		lengths string
-		// problems are "target/card field: message"; after ">" those that only block publishing a draft.
+		// problems are "target/card field: message"; those after ">" only block publishing a draft.
 		problems []string
 	}{
 		"Good":         {"nothing is wrong", text(to("x", "Hellö")), "x 5/5 letters", nil},
@@ -224,7 +224,7 @@ func TestCheckWithoutAnswers(t *testing.T) {
 	}
 }
 
-// slowMedia counts the reads, in total and concurrent.
+// slowMedia counts reads, both in total and concurrent.
 type slowMedia struct {
 	*files
 
@@ -247,7 +247,7 @@ func (m *slowMedia) count(change int) {
 	m.most = max(m.most, m.under)
 }
 
-// TestCheckReadsFiles verifies that a check reads each file once, at most eight concurrently, and none of a post with
+// TestCheckReadsFiles verifies that a check reads each file once, at most eight concurrently, and none for a post with
 // too many files.
 func TestCheckReadsFiles(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 )
 
 // counts is the real usage store with Usages in memory. The resource full has no room left. Usage operations fail with
-// down; if afterwards is set, they fail from the second write on only. The first check of a request always succeeds, as
+// down; if afterwards is set, they fail only from the second write on. The first check of a request always succeeds, as
 // if another request used up the rest in between.
 type counts struct {
 	*quota.UsageStore

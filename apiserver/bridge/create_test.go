@@ -87,7 +87,7 @@ func TestCreateChecks(t *testing.T) {
 	}
 }
 
-// TestReadinessOfMany verifies that all accounts of a post are checked, and all problems reported.
+// TestReadinessOfMany verifies that all of a post's accounts are checked, and that all problems are reported.
 func TestReadinessOfMany(t *testing.T) {
 	t.Parallel()
 	const many = 5
@@ -174,7 +174,7 @@ func TestCreateAsksOnce(t *testing.T) {
 	}
 }
 
-// TestCreateCovered verifies the plan's limit of accounts.
+// TestCreateCovered verifies the plan's limit on accounts.
 func TestCreateCovered(t *testing.T) {
 	t.Parallel()
 	most := plan.LimitsOf(starter{}.Owner("")).Accounts
@@ -218,7 +218,7 @@ func TestCreateCovered(t *testing.T) {
 	}
 }
 
-// TestRefusedWords verifies the messages for rejections by the Kubernetes API.
+// TestRefusedWords verifies the messages about rejections by the Kubernetes API.
 func TestRefusedWords(t *testing.T) {
 	t.Parallel()
 	refused := func(causes ...metav1.StatusCause) error {
@@ -256,7 +256,7 @@ func TestRefusedWords(t *testing.T) {
 	}
 }
 
-// TestKeyThatCannotBeRead resends a request with a key while the Kubernetes API does not answer.
+// TestKeyThatCannotBeRead resends a request with a key while the Kubernetes API does not respond.
 func TestKeyThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	p := &unreadable{posts: &posts{stored: map[string]*v1alpha1.Post{}}}

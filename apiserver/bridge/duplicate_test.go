@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestDuplicateOfAPart verifies which accounts of a post its copy excludes by default.
+// TestDuplicateOfAPart verifies which of a post's accounts its copy excludes by default.
 func TestDuplicateOfAPart(t *testing.T) {
 	t.Parallel()
 	const posted, unknown, going, part = "already posted there", "it is not known whether it was posted there", "still being published there", "a part of it is already posted there"

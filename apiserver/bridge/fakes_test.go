@@ -45,7 +45,7 @@ type posts struct {
 	version  int
 }
 
-// fault is the failure of one create.
+// fault is how one create fails.
 type fault struct {
 	lands bool // it takes effect nevertheless
 	err   error
@@ -75,7 +75,7 @@ func (p *posts) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, 
 	return p.stored[post.Name], f.err
 }
 
-// exceeded returns Kubernetes' error for an object above a team's ResourceQuota.
+// exceeded returns Kubernetes' error for an object beyond a team's ResourceQuota.
 func exceeded(kind string, room int) error {
 	name := "count/" + kind + ".social.herald.dev"
 	return apierrors.NewForbidden(schema.GroupResource{Resource: kind}, "x", fmt.Errorf(
@@ -109,7 +109,8 @@ func (p *posts) Update(_ context.Context, before, after *v1alpha1.Post) (*v1alph
 	return after.DeepCopy(), f.err
 }
 
-// put stores a post like the Kubernetes API: with a new resourceVersion, and a new generation if its spec has changed.
+// put stores a post as the Kubernetes API does: with a new resourceVersion, and a new generation if its spec has
+// changed.
 func (p *posts) put(post *v1alpha1.Post) {
 	p.version++
 	if stored := p.stored[post.Name]; stored != nil && !v1alpha1.SemanticEqual(stored.Spec, post.Spec) {
@@ -119,7 +120,7 @@ func (p *posts) put(post *v1alpha1.Post) {
 	p.stored[post.Name] = post.DeepCopy()
 }
 
-// connections are the connections of every namespace; live has those that are missing in the cache.
+// connections are the connections in every namespace; live has those that are missing from the cache.
 type connections struct {
 	memory, live map[string]*v1alpha1.Connection
 	err          error

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// away is an archive whose bucket does not answer.
+// away is an archive whose bucket does not respond.
 type away struct{}
 
 func (away) Request(ctx context.Context, _ archive.Team, _ string) (archive.Request, error) {
@@ -90,7 +90,7 @@ func TestKeyOfWhatLeft(t *testing.T) {
 	}
 }
 
-// TestLeftIsNotChanged requests changes of archived posts, including an undecided one.
+// TestLeftIsNotChanged requests changes to archived posts, including an undecided one.
 func TestLeftIsNotChanged(t *testing.T) {
 	t.Parallel()
 	seen := bridge.Version(kept())

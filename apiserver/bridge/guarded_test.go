@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestGuarded verifies that a protective action on a grant is recorded as an event and in the log, even if the event
-// cannot be written.
+// TestGuarded verifies that protecting a grant is recorded as an event and in the log, even if the event cannot be
+// written.
 func TestGuarded(t *testing.T) {
 	t.Parallel()
 	grant := &v1alpha1.OAuthGrant{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "agent-1"}}

@@ -115,7 +115,7 @@ func TestIdempotencyKeyOfAgents(t *testing.T) {
 }
 
 // TestSimultaneousRequests sends a request twice concurrently: the second one finds no post at first, and the first
-// one's post when it creates.
+// one's post when it creates its own.
 func TestSimultaneousRequests(t *testing.T) {
 	in := hello("a-x")
 	in.IdempotencyKey = "k"
@@ -176,7 +176,8 @@ func TestFingerprintVersions(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnother creates a post with the name of a client's key without Herald, as anyone could who knows the key.
+// TestKeyOfAnother creates a post under the name of a client's key without going through Herald, as anyone who knows
+// the key could.
 func TestKeyOfAnother(t *testing.T) {
 	in := hello("a-x")
 	in.IdempotencyKey = "order-4711"

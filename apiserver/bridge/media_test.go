@@ -34,11 +34,11 @@ type files struct {
 	made    int
 	// room, if set, is the number of files that a ResourceQuota allows. It is checked before the name.
 	room int
-	// reading, signing, updating and awaiting are the errors of these operations.
+	// reading, signing, updating and awaiting are the errors returned by these operations.
 	reading, signing, updating, awaiting error
 	// changed, if set, is called before a status is stored, as a concurrent writer.
 	changed func(f *files)
-	// examined, if set, is called while a file is examined, as a concurrent writer.
+	// examined, if set, is called while a file is being checked, as a concurrent writer.
 	examined func(f *files)
 	// awaited holds the names of the files whose upload deadline was recorded.
 	awaited []string
@@ -322,7 +322,7 @@ func TestUploadKey(t *testing.T) {
 	}
 }
 
-// TestPostWithMedia creates a post with a file. A new upload is examined immediately.
+// TestPostWithMedia creates a post with a file. A new upload is checked immediately.
 func TestPostWithMedia(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -345,7 +345,7 @@ func TestPostWithMedia(t *testing.T) {
 		verify  error
 		want    string
 		message string
-		// looked is whether the file was examined, and recorded is its phase afterwards.
+		// looked is whether the file was checked, and recorded is its phase afterwards.
 		looked   bool
 		recorded v1alpha1.MediaPhase
 	}{
@@ -408,7 +408,7 @@ func TestPostWithMedia(t *testing.T) {
 	}
 }
 
-// TestChecksAtOnce verifies the limit of concurrent reads of a post's files.
+// TestChecksAtOnce verifies the limit on concurrent reads of a post's files.
 func TestChecksAtOnce(t *testing.T) {
 	t.Parallel()
 	in := hello("acme")

@@ -80,7 +80,7 @@ func TestCreateLooksFirst(t *testing.T) {
 	}
 }
 
-// TestDraftsOfOneInbox verifies that each target to an inbox counts, also several to the same one.
+// TestDraftsOfOneInbox verifies that each target to an inbox counts, even if several go to the same one.
 func TestDraftsOfOneInbox(t *testing.T) {
 	t.Parallel()
 	c := newCounts()
@@ -105,7 +105,7 @@ func TestDraftsOfOneInbox(t *testing.T) {
 	}
 }
 
-// returning records how many of two entries of the post p1 remain after each release.
+// returning records how many of post p1's two entries remain after each release.
 type returning struct {
 	*counts
 
@@ -191,8 +191,8 @@ func TestGivesBackWhatItTook(t *testing.T) {
 	}
 }
 
-// TestRefusedMeanwhile verifies that a refused request looks for the post of its key again: the same request may have
-// been served in between, and have used up the limit.
+// TestRefusedMeanwhile verifies that a rejected request looks for its key's post again: the same request may have been
+// served in the meantime, and have used up the limit.
 func TestRefusedMeanwhile(t *testing.T) {
 	t.Parallel()
 	other := one()

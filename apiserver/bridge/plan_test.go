@@ -43,7 +43,7 @@ var (
 	ofBox = plan.TikTokDrafts(onX("box"))
 )
 
-// TestCountsWhatMayBeThere verifies that the usage of a post stays reserved exactly if the post exists, or may exist.
+// TestCountsWhatMayBeThere verifies that a post's usage stays reserved exactly if the post exists or may exist.
 func TestCountsWhatMayBeThere(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
@@ -94,7 +94,7 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 	}
 }
 
-// one is a text to X, five is a tree of five cards, both with the same key.
+// one is a text to X, and five is a tree of five cards, both with the same key.
 func one() bridge.CreatePost {
 	in := hello("acme")
 	in.IdempotencyKey = "k"

@@ -55,7 +55,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestDetailTells verifies the fields of a post for clients, other than its targets' states.
+// TestDetailTells verifies a post's fields for clients, other than its targets' states.
 func TestDetailTells(t *testing.T) {
 	t.Parallel()
 	card := v1alpha1.TreeCard{Caption: "card"}

@@ -61,7 +61,7 @@ func TestPreviews(t *testing.T) {
 	}
 }
 
-// countingFiles counts the reads of files and the signed URLs. Each URL is different.
+// countingFiles counts file reads and signed URLs. Each URL is different.
 type countingFiles struct {
 	*files
 
@@ -78,7 +78,7 @@ func (c *countingFiles) PresignGet(_ context.Context, key string, _ time.Duratio
 }
 
 // TestPreviewsKeepAddresses verifies that a repeated page has the same URLs, which the browser has cached, while they
-// are valid for long enough.
+// remain valid for long enough.
 func TestPreviewsKeepAddresses(t *testing.T) {
 	t.Parallel()
 	file := func(uid types.UID) *v1alpha1.Media {

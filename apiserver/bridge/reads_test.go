@@ -22,8 +22,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// counted is a fake Kubernetes API that counts the reads of files and connections. Files with a name in m… are uploaded
-// and verified, those in p… are pending, and others do not exist.
+// counted is a fake Kubernetes API that counts reads of files and connections. Files named m… are uploaded and
+// verified, those named p… are pending, and others do not exist.
 type counted struct {
 	bridge.Media
 	*connections
@@ -79,7 +79,7 @@ func to(names ...string) (targets []v1alpha1.PostTarget) {
 	return targets
 }
 
-// TestReads verifies the reads for a post before it is refused, and the cost charged to its team.
+// TestReads verifies what is read for a post before it is rejected, and what its team is charged.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	var strangers []string

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestSummaryIsBounded summarises the largest posts: the size of a summary depends only on the number of targets.
+// TestSummaryIsBounded summarises the largest posts: a summary's size depends only on the number of targets.
 func TestSummaryIsBounded(t *testing.T) {
 	t.Parallel()
 	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("acme"))

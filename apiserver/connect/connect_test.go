@@ -37,7 +37,7 @@ func objectKey(namespace, name string) types.NamespacedName {
 
 func inNamespace(name string) client.InNamespace { return client.InNamespace(name) }
 
-// refuses checks that err is an error for the person, with this code and these words.
+// refuses checks that err is an error for the person, with the given code and words.
 func refuses(err error, code bridge.Code, words ...string) {
 	GinkgoHelper()
 	refusal, ok := errors.AsType[*bridge.Error](err)
@@ -163,7 +163,7 @@ var _ = Describe("Connecting an account", func() {
 })
 
 var _ = Describe("A callback that is not what it should be", func() {
-	// unknown is the error of every flow that is not the visitor's, before any call to the platform.
+	// unknown is the error for every flow that is not the visitor's, before any call to the platform.
 	const unknown = "took longer than ten minutes, was begun in another session, or is over already"
 
 	DescribeTable("connects nothing", func(ctx SpecContext, spoil func(ctx context.Context, t *trip), words ...string) {
@@ -302,7 +302,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 })
 
 var _ = Describe("Choosing one of several accounts", func() {
-	// offered returns a trip that ended with a choice between several accounts, one of them a bakery.
+	// offered returns a trip that ended with a choice of several accounts, one of them a bakery.
 	offered := func(ctx context.Context) (d *desk, t *trip, out connect.Outcome, bakery string) {
 		GinkgoHelper()
 		bakery, cafe := newAccount(ctx, v1alpha1.PlatformFacebook), newAccount(ctx, v1alpha1.PlatformFacebook)
@@ -423,7 +423,7 @@ var _ = Describe("Connecting an account again", func() {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
 		_, secret := d.stored(ctx, first.Connection.Name)
-		// The state after an apiserver has died before it created the Secret.
+		// The state after an apiserver died before it created the Secret.
 		Expect(env.Client.Delete(ctx, secret)).To(Succeed())
 		out := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
 		Expect(out.Connection.UID).To(Equal(first.Connection.UID))

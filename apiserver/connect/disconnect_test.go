@@ -44,7 +44,7 @@ var _ = Describe("Disconnecting an account for a person", func() {
 		others = &busy{ConnectionClient: connections}
 		d = newDesk(ctx, func(c *connect.Config) { c.Connections = others })
 		name = d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, newAccount(ctx, v1alpha1.PlatformX)).Connection.Name
-		// A finalizer keeps the connection for inspection.
+		// A finalizer keeps the connection so that it can be inspected.
 		found, _ := d.stored(ctx, name)
 		base := found.DeepCopy()
 		found.Finalizers = []string{kept}

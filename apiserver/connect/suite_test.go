@@ -57,7 +57,7 @@ var (
 	// connections and secrets are the apiserver's clients for the Kubernetes API.
 	connections *kube.Connections
 	secrets     kube.Credentials
-	// registry has the platforms of the sandbox.
+	// registry has the sandbox's platforms.
 	registry platforms.Registry
 
 	serial atomic.Int64
@@ -170,7 +170,7 @@ func visitor(person string) connect.Visitor {
 	return connect.Visitor{Session: rand.Text(), Person: person, May: func(context.Context, string, connect.Verb) error { return nil }}
 }
 
-// trip is a person's way from Herald to a platform and back.
+// trip is a person's journey from Herald to a platform and back.
 type trip struct {
 	desk     *desk
 	who      connect.Visitor
@@ -189,7 +189,7 @@ func (d *desk) leave(ctx context.Context, who connect.Visitor, platform v1alpha1
 	return &trip{desk: d, who: who, platform: platform, started: started, cookies: map[string]string{started.Cookie.Name: started.Cookie.Value}}
 }
 
-// agree allows the app to access an account, on the platform's page.
+// agree lets the app access an account, on the platform's page.
 func (t *trip) agree(ctx context.Context, accountID string) *trip {
 	GinkgoHelper()
 	address, err := url.Parse(t.started.Address)

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestContact verifies which answers of the Kubernetes API count as contact: successful ones, at the time of their
+// TestContact verifies which responses from the Kubernetes API count as contact: successful ones, at the time of their
 // request.
 func TestContact(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestContact(t *testing.T) {
 	var failing error
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-			clock.SetTime(clock.Now().Add(5 * time.Second)) // an answer takes some time
+			clock.SetTime(clock.Now().Add(5 * time.Second)) // a response takes some time
 			return &v1alpha1.APIKeyList{}, failing
 		},
 		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
@@ -72,7 +72,7 @@ func TestContact(t *testing.T) {
 	}
 }
 
-// TestDenied verifies that only an answer shows that the permissions in a namespace are back.
+// TestDenied verifies that only a response shows that the permissions in a namespace are back.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	var failing error
@@ -103,7 +103,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestSilentWatch verifies that a watch ends that the server does not end.
+// TestSilentWatch verifies that a watch ends even if the server does not end it.
 func TestSilentWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,14 +23,14 @@ import (
 
 const team = "team-a"
 
-// request is a request to the Kubernetes API that waits for its answer. The feed sends one at a time: when the next one
-// arrives, the previous answer has been processed.
+// request is a request to the Kubernetes API that is waiting for its response. The feed sends one at a time: when the
+// next one arrives, the previous response has been processed.
 type request struct {
 	query  url.Values
 	answer chan<- any
 }
 
-// expired is the status of the Kubernetes API for a version that has expired.
+// expired is the Kubernetes API's status for a version that has expired.
 var expired = metav1.Status{
 	TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 	Status:   metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: http.StatusGone, Message: "too old resource version",
@@ -120,8 +120,7 @@ func page(version, next string, posts ...*v1alpha1.Post) *v1alpha1.PostList {
 func TestPostFeed(t *testing.T) {
 	t.Parallel()
 	type step struct {
-		// query is the expected query of the request, and lists the expected content of the index at that time: captions by
-		// name.
+		// query is the request's expected query, and lists the index's expected content at that time: captions by name.
 		query  map[string]string
 		lists  map[string]string
 		answer any

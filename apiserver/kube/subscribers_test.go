@@ -76,7 +76,7 @@ func TestFollowersAreBounded(t *testing.T) {
 	}
 }
 
-// TestFollowersRace subscribes, unsubscribes and signals concurrently: remaining subscribers receive the last change.
+// TestFollowersRace subscribes, unsubscribes and signals concurrently. Remaining subscribers receive the last change.
 func TestFollowersRace(t *testing.T) {
 	t.Parallel()
 	f := newSubscribers()

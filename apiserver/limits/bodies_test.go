@@ -25,7 +25,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestLimiter reads several bodies whose reservations all stay.
+// TestLimiter reads several bodies, all of whose reservations stay.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -118,8 +118,8 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// TestDeadline verifies that a body has a read deadline, which is removed afterwards: later reads only detect a
-// disconnect of the client.
+// TestDeadline verifies that a body has a read deadline, which is removed afterwards, because later reads only detect
+// that the client has disconnected.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
@@ -230,7 +230,7 @@ func TestDribble(t *testing.T) {
 	}
 }
 
-// TestTooLarge verifies that a body with a Content-Length above the limit is neither read nor counted.
+// TestTooLarge verifies that a body whose Content-Length exceeds the limit is neither read nor counted.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	g := NewBodyLimiter(MaxBodyBytes)

@@ -31,7 +31,7 @@ func (c *testConn) RemoteAddr() net.Addr       { return &net.UnixAddr{Name: c.fr
 func (c *testConn) Close() error               { c.closed = true; return nil }
 func (c *testConn) Read(b []byte) (int, error) { return len(b), nil }
 
-// proxy is exempt from the limit per address.
+// proxy is exempt from the per-address limit.
 const proxy = "proxy"
 
 func peerOf(from net.Addr) string {
@@ -51,7 +51,7 @@ func TestRoom(t *testing.T) {
 		nth   int
 		// known marks its request as authenticated.
 		known bool
-		// closed are the connections that are closed as a result, by the order of their arrival.
+		// closed are the connections that are closed as a result, numbered in the order in which they arrived.
 		closed  []int
 		reached ConnectionBound
 	}
@@ -139,7 +139,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestIdle checks that the idle timeout becomes shorter as the places fill.
+// TestIdle checks that the idle timeout becomes shorter as the places fill up.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -215,7 +215,7 @@ func TestLongHeaders(t *testing.T) {
 	}
 }
 
-// TestServer checks the limits of a real server, behind TLS: a client that keeps sending requests is served throughout.
+// TestServer checks the limits on a real server, behind TLS: a client that keeps sending requests is served throughout.
 func TestServer(t *testing.T) {
 	t.Parallel()
 	const perAddress, strangers = 8, 50

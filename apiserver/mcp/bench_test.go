@@ -22,8 +22,8 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// BenchmarkListPosts compares a page of 20 posts by REST with the same page by a tool, and with the SDK's cost of a
-// call that does nothing. The network is excluded.
+// BenchmarkListPosts compares a page of 20 posts fetched through REST with the same page fetched through a tool, and
+// with the SDK's cost of a no-op call. The network is excluded.
 func BenchmarkListPosts(b *testing.B) {
 	index := postindex.New()
 	for i := range 1000 {
@@ -85,7 +85,7 @@ func BenchmarkListPosts(b *testing.B) {
 	}
 }
 
-// processor returns the CPU time of this process, including garbage collection.
+// processor returns this process's CPU time, including garbage collection.
 func processor() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// TestDirect verifies that a call that bypasses the SDK's HTTP handler gets exactly the response of that handler, and
-// that all requests that need its validation are passed to it.
+// TestDirect verifies that a call that bypasses the SDK's HTTP handler gets exactly that handler's response, and that
+// all requests that need its validation are passed to it.
 func TestDirect(t *testing.T) {
 	t.Parallel()
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_posts"`

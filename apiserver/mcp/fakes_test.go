@@ -44,7 +44,7 @@ type world struct {
 
 	team        v1alpha1.Team
 	connections []*v1alpha1.Connection
-	// failing is the error of writing a post.
+	// failing is the error when a post is written.
 	failing error
 
 	mu    sync.Mutex
@@ -143,7 +143,7 @@ func (c connections) Live(_ context.Context, _, name string) (*v1alpha1.Connecti
 	return nil, apierrors.NewNotFound(kubeschema.GroupResource{Resource: "connections"}, name)
 }
 
-// capabilities are those of the real platforms, without Instagram and Facebook.
+// capabilities are those of the real platforms, except for Instagram and Facebook.
 var capabilities = platforms.Registry{
 	v1alpha1.PlatformX: x.New(x.Config{}, transport.New(transport.Options{})), v1alpha1.PlatformThreads: threads.New(threads.Config{}, transport.New(transport.Options{})),
 	v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, transport.New(transport.Options{})), v1alpha1.PlatformYouTube: youtube.New(youtube.Config{}, transport.New(transport.Options{})),
@@ -158,7 +158,7 @@ var callers = map[string]bridge.Caller{
 	"nothing": {Namespace: namespace, Key: "grant-n", Author: "oidc:ada@example.com", Agent: "Claude", Scopes: []bridge.Scope{}},
 }
 
-// serve serves a world until the test ends, and returns the URL of the handler.
+// serve serves a world until the test ends, and returns the handler's URL.
 func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 	t.Helper()
 	server := httptest.NewServer(w.handler(t, edits...))
@@ -166,7 +166,7 @@ func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 	return server.URL + Path
 }
 
-// handler returns the handler of a world.
+// handler returns a world's handler.
 func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
 	tb.Helper()
 	service := bridge.New(bridge.Config{
@@ -204,7 +204,7 @@ func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
 	})
 }
 
-// plain is the transport of the tests.
+// plain is the transport in these tests.
 var plain = &http.Transport{}
 
 // bearer sends a token with each request.
@@ -216,7 +216,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return plain.RoundTrip(r)
 }
 
-// connect returns the SDK's own client with a revision of the protocol; the latest one for "".
+// connect connects the SDK's client and returns its session. An empty version means the latest protocol version.
 func connect(t *testing.T, address, token, version string) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "inspector", Version: "1"}, nil)
@@ -273,7 +273,7 @@ func callTool(name, arguments string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`
 }
 
-// resultOf decodes the result of a tool.
+// resultOf decodes a tool's result.
 func resultOf(t *testing.T, r reply) (structured string, texts []string, isError bool) {
 	t.Helper()
 	var answer struct {

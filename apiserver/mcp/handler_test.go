@@ -28,7 +28,7 @@ func text(caption string, more ...string) string {
 	return `{"category":"text","targets":[{"connection_id":"acme-x","caption":` + string(quoted) + `}]` + strings.Join(more, "") + `}`
 }
 
-// TestUnauthorized verifies that a 401 names the source of tokens.
+// TestUnauthorized verifies that a 401 says where to get tokens.
 func TestUnauthorized(t *testing.T) {
 	t.Parallel()
 	const metadata = `resource_metadata="https://herald.example.com/.well-known/oauth-protected-resource/mcp"`
@@ -189,7 +189,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// TestAccept uses the latest client with an Accept header of JSON only, or none.
+// TestAccept uses the latest client with an Accept header of only JSON, or with none.
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	address := newWorld().serve(t)
@@ -201,8 +201,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestScopes verifies the permissions of each scope. A request without the scope is rejected before it has an effect,
-// with the scopes to request.
+// TestScopes verifies what each scope permits. A request without the scope is rejected before it has an effect, with
+// the scopes to request.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	draft := text("Hello", `,"draft":true`)
@@ -261,7 +261,7 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// TestCrossOrigin verifies that pages of other sites may call with a token, and that cookies are ignored.
+// TestCrossOrigin verifies that pages on other sites may call with a token, and that cookies are ignored.
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 	address := newWorld().serve(t)
@@ -284,7 +284,7 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// TestHost verifies that a site on a loopback address accepts loopback hosts only, and another site any host that its
+// TestHost verifies that a site on a loopback address accepts only loopback hosts, and any other site whatever host its
 // proxies send.
 func TestHost(t *testing.T) {
 	t.Parallel()
@@ -309,7 +309,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestListen verifies that a subscription is answered immediately, because there are no notifications: no request stays
+// TestListen verifies that a subscription gets its response immediately, because there are no notifications: no request stays
 // open.
 func TestListen(t *testing.T) {
 	t.Parallel()
@@ -322,7 +322,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestPanic verifies that a panic fails one request only, and that its cause is logged.
+// TestPanic verifies that a panic fails only one request, and that its cause is logged.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -335,7 +335,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestOperations verifies that labels have bounded cardinality, for any input.
+// TestOperations verifies that labels have bounded cardinality, whatever the input.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -355,8 +355,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestNameOfTheAgent verifies the name of an agent: its registered name, self-reported name or key name, without
-// invisible characters.
+// TestNameOfTheAgent verifies an agent's name: its registered name, self-reported name or key name, without invisible
+// characters.
 func TestNameOfTheAgent(t *testing.T) {
 	t.Parallel()
 	h := &Handler{}
@@ -380,8 +380,7 @@ func TestNameOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestDescriptionsFit verifies that no client truncates a description, and that descriptions use the names of the
-// tools.
+// TestDescriptionsFit verifies that no client truncates a description, and that descriptions use the tools' names.
 func TestDescriptionsFit(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{"instructions": instructions}

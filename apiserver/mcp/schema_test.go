@@ -57,8 +57,8 @@ func TestToolsAreTheOperations(t *testing.T) {
 	}
 }
 
-// TestRootsOfSchemas verifies the roots of schemas: the APIs of models reject a choice at the root, and clients require
-// output schemas to be objects.
+// TestRootsOfSchemas verifies the schemas' roots: models' APIs reject a choice at the root, and clients require output
+// schemas to be objects.
 func TestRootsOfSchemas(t *testing.T) {
 	t.Parallel()
 	for name, tool := range listed(t) {
@@ -192,7 +192,7 @@ func TestSchemasAreThoseOfREST(t *testing.T) {
 	}
 }
 
-// sameSchema compares a field of a tool with the field of REST.
+// sameSchema compares a tool's field with REST's.
 func sameSchema(t *testing.T, at string, rest *openapi3.Schema, tool schema) {
 	t.Helper()
 	if len(rest.AllOf) == 1 {
@@ -252,7 +252,7 @@ func sameSchema(t *testing.T, at string, rest *openapi3.Schema, tool schema) {
 	}
 }
 
-// TestAnnotations verifies the hints of the tools, by which clients ask for confirmation.
+// TestAnnotations verifies the tools' hints, by which clients decide whether to ask for confirmation.
 func TestAnnotations(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct {

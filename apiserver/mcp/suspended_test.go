@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestSuspended verifies that an agent that sees a post wait learns that only a person can end the suspension.
+// TestSuspended verifies that an agent that sees a post waiting learns that only a person can end the suspension.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	const says = "Publishing is suspended for this team"

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// TestResult verifies that a result has the REST envelope twice: as structured content and as text.
+// TestResult verifies that a result contains the REST envelope twice: as structured content and as text.
 func TestResult(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -70,7 +70,7 @@ func jsonEqual(a, b any) bool {
 	return bytes.Equal(one, another)
 }
 
-// TestWaiting verifies that posts become drafts for review if the team reviews agents' posts, or the agent may only
+// TestWaiting verifies that posts become drafts for review if the team reviews agents' posts, or if the agent may only
 // create drafts.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestWaiting(t *testing.T) {
 		reason, token string
 		team          v1alpha1.AgentPublishing
 		arguments     string
-		// wanted is the annotation of a post that waits for review.
+		// wanted is the annotation on a post that is waiting for review.
 		draft  bool
 		wanted string
 	}{
@@ -121,7 +121,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestWaitingIsJudged verifies that the problems of a post that waits for review are reported immediately, to the agent
+// TestWaitingIsJudged verifies that the problems of a post waiting for review are reported immediately, to the agent
 // that can fix them.
 func TestWaitingIsJudged(t *testing.T) {
 	t.Parallel()
@@ -142,7 +142,7 @@ func TestWaitingIsJudged(t *testing.T) {
 	}
 }
 
-// TestCancelOfADraftScope verifies that an agent with the scope draft can cancel drafts only.
+// TestCancelOfADraftScope verifies that an agent with the draft scope can cancel only drafts.
 func TestCancelOfADraftScope(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -229,8 +229,8 @@ func TestKeysThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestIgnoredArguments verifies that a second text reports arguments without effect; the structured content is the same
-// as in REST.
+// TestIgnoredArguments verifies that a second text reports arguments that had no effect; the structured content is the
+// same as in REST.
 func TestIgnoredArguments(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -280,7 +280,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestInternalError verifies that an internal error has only a request id for the client.
+// TestInternalError verifies that an internal error contains only a request id for the client.
 func TestInternalError(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
