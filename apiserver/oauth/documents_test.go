@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// published is a server on this machine with a client's document.
+// published is a server on this machine that has a client's document.
 type published struct {
 	*httptest.Server
 	asked  atomic.Int64
@@ -87,7 +87,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestThreatDocuments: an ambiguous document, or a document of another client, is rejected.
+// TestThreatDocuments verifies that an ambiguous document, or another client's, is rejected.
 func TestThreatDocuments(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(w http.ResponseWriter, id string){
@@ -143,7 +143,7 @@ func TestThreatDocuments(t *testing.T) {
 	}
 }
 
-// TestThreatSSRF: Herald sends no requests to internal addresses.
+// TestThreatSSRF verifies that Herald sends no requests to internal addresses.
 func TestThreatSSRF(t *testing.T) {
 	t.Parallel()
 	p := publish(t, func(w http.ResponseWriter, id string) { sends(document(id, ""))(w, id) })
@@ -184,7 +184,7 @@ func TestThreatSSRF(t *testing.T) {
 	}
 }
 
-// TestThreatFetchFlood: a person causes at most maxFetches fetches per minute.
+// TestThreatFetchFlood verifies that a person causes at most maxFetches fetches per minute.
 func TestThreatFetchFlood(t *testing.T) {
 	t.Parallel()
 	p := publish(t, func(w http.ResponseWriter, id string) { sends(document(id, ""))(w, id) })

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// TestThreatRegistrationFlood: a registration stores nothing, is rate limited, and does not expire.
+// TestThreatRegistrationFlood verifies that a registration stores nothing, is rate limited, and does not expire.
 func TestThreatRegistrationFlood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -48,7 +48,7 @@ func TestThreatRegistrationFlood(t *testing.T) {
 	}
 }
 
-// TestThreatRegistrationDenied: endless registrations do not block other clients behind the same proxy.
+// TestThreatRegistrationDenied verifies that endless registrations do not block other clients behind the same proxy.
 func TestThreatRegistrationDenied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -59,7 +59,8 @@ func TestThreatRegistrationDenied(t *testing.T) {
 	w.registerClient(loopURI)
 }
 
-// TestThreatGuessing: only failed token requests count against the limit, and it does not delay successful ones.
+// TestThreatGuessing verifies that only failed token requests count against the limit, and that the limit does not
+// delay successful ones.
 func TestThreatGuessing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,8 +87,8 @@ func TestThreatGuessing(t *testing.T) {
 	}
 }
 
-// TestThreatRefreshFlood: the tokens of one grant, valid or not, cause a limited number of reads and writes per minute.
-// Other grants, and requests that end the grant, are not delayed.
+// TestThreatRefreshFlood verifies that the tokens of one grant, valid or not, cause a limited number of reads and
+// writes per minute. Other grants, and requests that end the grant, are not delayed.
 func TestThreatRefreshFlood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -130,7 +131,8 @@ func TestThreatRefreshFlood(t *testing.T) {
 	}
 }
 
-// TestThreatCodeFlood: the holder of a code and its verifier causes a limited number of reads of the Kubernetes API.
+// TestThreatCodeFlood verifies that the holder of a code and its verifier causes a limited number of reads of the
+// Kubernetes API.
 func TestThreatCodeFlood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,8 +154,8 @@ func TestThreatCodeFlood(t *testing.T) {
 	}
 }
 
-// TestThreatNeighbours: requests of others from the same address do not hide from a client that it has to authorize
-// again.
+// TestThreatNeighbours verifies that other clients' requests from the same address do not hide from a client that it
+// has to authorize again.
 func TestThreatNeighbours(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -177,7 +179,7 @@ func TestThreatNeighbours(t *testing.T) {
 	}
 }
 
-// TestThreatTooManyGrants: a person cannot fill the cluster with grants, nor use up a team's limit.
+// TestThreatTooManyGrants verifies that a person cannot fill the cluster with grants, nor use up a team's limit.
 func TestThreatTooManyGrants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -237,8 +239,8 @@ func (w *world) oneMore(of session.Session, client string) string {
 	return shown.Error()
 }
 
-// TestThreatAllowAndRevoke: allowing and revoking in turn stays possible, and the number of retained ended grants is
-// limited.
+// TestThreatAllowAndRevoke verifies that one can keep allowing and revoking, and that the number of retained ended
+// grants is limited.
 func TestThreatAllowAndRevoke(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -260,7 +262,8 @@ func TestThreatAllowAndRevoke(t *testing.T) {
 	}
 }
 
-// TestRevokedByPerson: a grant that a person has revoked, on the page or with kubectl, is retained for seven days.
+// TestRevokedByPerson verifies that a grant that a person has revoked, on the page or with kubectl, is retained for
+// seven days.
 func TestRevokedByPerson(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -283,7 +286,7 @@ func TestRevokedByPerson(t *testing.T) {
 	}
 }
 
-// TestThreatNoKeys: without keys nothing is issued, and nothing is valid.
+// TestThreatNoKeys verifies that without keys nothing is issued, and nothing is valid.
 func TestThreatNoKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -309,7 +312,7 @@ func TestThreatNoKeys(t *testing.T) {
 	}
 }
 
-// TestThreatResponses: no response with a token is cacheable, and no endpoint reads a cookie.
+// TestThreatResponses verifies that no response with a token is cacheable, and no endpoint reads a cookie.
 func TestThreatResponses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

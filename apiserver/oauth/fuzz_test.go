@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// For any registered address: the answer goes to a site over HTTPS, to this machine, or to an application, and to no
-// other host than the displayed one.
+// FuzzRedirect checks, for any registered address, that the response goes to a site over HTTPS, to this machine, or to
+// an application, and to no host other than the one displayed.
 func FuzzRedirect(f *testing.F) {
 	for _, address := range []string{
 		"https://agent.example/back", "http://127.0.0.1:4711/cb", "http://[::1]/", "cursor://anysphere/cb", "com.example.app:/cb",
@@ -42,8 +42,8 @@ func FuzzRedirect(f *testing.F) {
 	})
 }
 
-// For any document of an untrusted site: the accepted values are limited, and the client's id is the address of the
-// document.
+// FuzzClientDocument checks, for any document from an untrusted site, that the accepted values are limited, and that
+// the client's id is the document's address.
 func FuzzClientDocument(f *testing.F) {
 	const id = "https://agent.example/client.json"
 	f.Add(`{"client_id":"https://agent.example/client.json","redirect_uris":["https://agent.example/cb"],"client_name":"A"}`, "max-age=60")
@@ -81,7 +81,8 @@ func (fixedKeys) Sign(purpose, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// For any client_id or refresh token: only values that this installation has signed are accepted.
+// FuzzSigned checks, for any client_id or refresh token, that only values that this installation has signed are
+// accepted.
 func FuzzSigned(f *testing.F) {
 	s := &Server{Config: Config{Keys: fixedKeys{}}}
 	ours := s.clientID(registration{Name: "A", Redirects: []string{"https://agent.example/cb"}, At: time.Unix(1e9, 0).Unix(), Nonce: "12345678"})

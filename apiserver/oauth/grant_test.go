@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestThreatLostRight: an agent loses a right together with the person.
+// TestThreatLostRight verifies that an agent loses a right together with the person.
 func TestThreatLostRight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -42,7 +42,8 @@ func TestThreatLostRight(t *testing.T) {
 	}
 }
 
-// TestThreatMoreThanThePerson: an agent needs each right that the person would need for the same action on the pages.
+// TestThreatMoreThanThePerson verifies that an agent needs each right that the person would need for the same action on
+// the pages.
 func TestThreatMoreThanThePerson(t *testing.T) {
 	t.Parallel()
 	read := []bridge.Scope{bridge.ScopeRead}
@@ -65,7 +66,8 @@ func TestThreatMoreThanThePerson(t *testing.T) {
 	}
 }
 
-// TestThreatReorderedScopes: the scopes of a grant are a set. A different order or a missing scope grants nothing more.
+// TestThreatReorderedScopes verifies that the scopes of a grant are a set. A different order or a missing scope grants
+// nothing more.
 func TestThreatReorderedScopes(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -91,7 +93,8 @@ func TestThreatReorderedScopes(t *testing.T) {
 	}
 }
 
-// TestThreatOtherTeam: a token is valid only in the namespace of its grant, while that belongs to a team.
+// TestThreatOtherTeam verifies that a token is valid only in its grant's namespace, and only while that belongs to a
+// team.
 func TestThreatOtherTeam(t *testing.T) {
 	t.Parallel()
 	served := true
@@ -116,7 +119,7 @@ func TestThreatOtherTeam(t *testing.T) {
 	}
 }
 
-// TestThreatAudience: a token is valid for one address only.
+// TestThreatAudience verifies that a token is valid for only one address.
 func TestThreatAudience(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,7 +155,7 @@ func TestThreatAudience(t *testing.T) {
 	}
 }
 
-// TestThreatForgedGrant: a grant created with kubectl authorizes nothing, and neither does a copy of one.
+// TestThreatForgedGrant verifies that a grant created with kubectl authorizes nothing, and neither does a copy of one.
 func TestThreatForgedGrant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -181,7 +184,7 @@ func TestThreatForgedGrant(t *testing.T) {
 	}
 }
 
-// TestThreatRevoked: a revoked grant ends immediately, however it was revoked.
+// TestThreatRevoked verifies that a revoked grant ends immediately, however it was revoked.
 func TestThreatRevoked(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(w *world, client string, tokens answer){
@@ -232,7 +235,7 @@ func (w *world) mustRevoke(form url.Values) {
 	}
 }
 
-// TestThreatRevokingOthers: requests of others revoke nothing, and reveal nothing.
+// TestThreatRevokingOthers verifies that other clients' requests revoke nothing and reveal nothing.
 func TestThreatRevokingOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

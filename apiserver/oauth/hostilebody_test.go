@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestThreatHostileBodies: hostile bodies are rejected, and use little memory: a body is truncated at 16 KiB, and its
-// decoded form is at most a hundred times as large. The test does not run in parallel, since it would count the memory
-// of other tests.
+// TestThreatHostileBodies verifies that hostile bodies are rejected, and use little memory: a body is truncated at 16
+// KiB, and its decoded form is at most a hundred times as large. The test does not run in parallel, since it would
+// count the memory of other tests.
 func TestThreatHostileBodies(t *testing.T) { //nolint:paralleltest // it measures
 	const most = 2 << 20
 	form := "application/x-www-form-urlencoded"

@@ -45,7 +45,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestProxied holds that the metadata announces that documents are not fetched, so that clients register themselves
+// TestProxied verifies that the metadata announces that documents are not fetched, so that clients register themselves
 // instead.
 func TestProxied(t *testing.T) {
 	t.Parallel()
@@ -91,7 +91,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestThreatNames: a client's name is shown as plain text on one line.
+// TestThreatNames verifies that a client's name is shown as plain text on one line.
 func TestThreatNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

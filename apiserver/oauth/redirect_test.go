@@ -110,7 +110,7 @@ func TestThreatRedirectMatches(t *testing.T) {
 	}
 }
 
-// TestThreatOpenRedirector: an unverified client gets no redirect.
+// TestThreatOpenRedirector verifies that an unverified client gets no redirect.
 func TestThreatOpenRedirector(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -145,8 +145,8 @@ func TestThreatOpenRedirector(t *testing.T) {
 	}
 }
 
-// TestThreatErrorRedirect: a link to Herald does not redirect to an attacker's site through an error that precedes the
-// consent page (RFC 9700, section 4.11.2).
+// TestThreatErrorRedirect verifies that a link to Herald does not redirect to an attacker's site through an error that
+// precedes the consent page (RFC 9700, section 4.11.2).
 func TestThreatErrorRedirect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

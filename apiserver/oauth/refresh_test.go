@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestThreatRefreshTheft: the second use of a refresh token ends the grant, by the thief or by the client.
+// TestThreatRefreshTheft verifies that the second use of a refresh token ends the grant, by the thief or by the client.
 func TestThreatRefreshTheft(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -58,7 +58,8 @@ func TestThreatRefreshTheft(t *testing.T) {
 	}
 }
 
-// TestThreatRefreshOfOthers: a token or client_id that does not match the grant is rejected, and ends nothing.
+// TestThreatRefreshOfOthers verifies that a token or client_id that does not match the grant is rejected, and ends
+// nothing.
 func TestThreatRefreshOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -91,8 +92,8 @@ func TestThreatRefreshOfOthers(t *testing.T) {
 	}
 }
 
-// TestRefreshAtOnce: a client that refreshes concurrently from two places has one token afterwards, and keeps its
-// grant.
+// TestRefreshAtOnce verifies that a client that refreshes concurrently from two places has one token afterwards, and
+// keeps its grant.
 func TestRefreshAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +113,7 @@ func TestRefreshAtOnce(t *testing.T) {
 	}
 }
 
-// TestLives: a grant lives as long as it is used, up to half a year.
+// TestLives verifies that a grant lives as long as it is used, up to half a year.
 func TestLives(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,7 +144,7 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// TestSeenByNoReplicaYet: for some seconds, a token is valid at a replica that has not seen its grant yet.
+// TestSeenByNoReplicaYet verifies that for some seconds, a token is valid at a replica that has not seen its grant yet.
 func TestSeenByNoReplicaYet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -158,8 +159,8 @@ func TestSeenByNoReplicaYet(t *testing.T) {
 	}
 }
 
-// TestReplicaStarts: a replica whose cache has not synced rejects no token that may be valid. A client would discard
-// it.
+// TestReplicaStarts verifies that a replica whose cache has not synced rejects no token that may be valid. A client
+// would discard it.
 func TestReplicaStarts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// TestThreatCodeTheft: an attacker with only the code gets no tokens, and does not affect the client.
+// TestThreatCodeTheft verifies that an attacker with only the code gets no tokens, and does not affect the client.
 func TestThreatCodeTheft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -85,7 +85,7 @@ func TestThreatCodeReplay(t *testing.T) {
 	}
 }
 
-// TestThreatCodeOfDeletedGrant: deleting a grant must not make its code valid again.
+// TestThreatCodeOfDeletedGrant verifies that deleting a grant does not make its code valid again.
 func TestThreatCodeOfDeletedGrant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -117,7 +117,7 @@ func TestThreatOldCode(t *testing.T) {
 	}
 }
 
-// TestThreatDowngrade: only S256 is accepted.
+// TestThreatDowngrade verifies that only S256 is accepted.
 func TestThreatDowngrade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -163,7 +163,7 @@ func TestThreatDowngrade(t *testing.T) {
 	}
 }
 
-// TestThreatMixUp: each answer names its issuer, exactly as in the metadata.
+// TestThreatMixUp verifies that each response names its issuer, exactly as in the metadata.
 func TestThreatMixUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -191,8 +191,8 @@ func TestThreatMixUp(t *testing.T) {
 	}
 }
 
-// TestThreatFixation: another session cannot submit a form that was shown to one session, nor a different form in its
-// place.
+// TestThreatFixation verifies that another session cannot submit a form that was shown to one session, nor a different
+// form in its place.
 func TestThreatFixation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -228,7 +228,7 @@ func TestThreatFixation(t *testing.T) {
 	}
 }
 
-// TestThreatEscalation: nothing beyond the available scopes can be allowed, requested or refreshed.
+// TestThreatEscalation verifies that nothing beyond the available scopes can be allowed, requested or refreshed.
 func TestThreatEscalation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -276,7 +276,7 @@ func TestThreatEscalation(t *testing.T) {
 	}
 }
 
-// TestThreatRefreshScope: a refresh returns the same scopes or fewer.
+// TestThreatRefreshScope verifies that a refresh returns the same scopes or fewer.
 func TestThreatRefreshScope(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

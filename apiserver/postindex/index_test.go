@@ -289,8 +289,8 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// TestReadersSeeWholeLists reads while a watch, own writes and a relist change the lists. Each read is consistent:
-// sorted, and with the length of its total.
+// TestReadersSeeWholeLists reads while a watch, our own writes and a relist change the lists. Each read is consistent:
+// sorted, and as long as its total says.
 func TestReadersSeeWholeLists(t *testing.T) {
 	t.Parallel()
 	const posts = 200

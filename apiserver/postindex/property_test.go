@@ -39,13 +39,13 @@ type event struct {
 
 func (e event) shown() bool { return e.summary != nil && e.summary.Status != v1alpha1.PhaseCancelled }
 
-// store is a naive Kubernetes API: the whole history of every post, with the pending watch events and answers to own
-// writes. The index receives them in every order that can occur.
+// store is a naive Kubernetes API: the whole history of every post, with the pending watch events and responses to our
+// own writes. The index receives them in every order that can occur.
 type store struct {
 	index   *postindex.Index
 	version uint64
 	history map[post][]event
-	// watch holds the pending watch events, in order; answers has the pending answers to own writes.
+	// watch holds the pending watch events, in order; answers has the pending responses to our own writes.
 	watch   []event
 	answers []event
 	// told is the minimum version of each post that the index has received, and seen is the progress of the watch.
@@ -120,7 +120,7 @@ func (s *store) remove(t *rapid.T) {
 	s.write(event{post: p, version: s.version})
 }
 
-// answer applies the answer to an own write; they arrive in any order.
+// answer applies the response to one of our own writes; they arrive in any order.
 func (s *store) answer(t *rapid.T) {
 	if len(s.answers) == 0 {
 		t.Skip("nothing is on its way")

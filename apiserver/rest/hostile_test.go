@@ -45,7 +45,7 @@ func names() string {
 	return "{" + strings.TrimSuffix(b.String(), ",") + "}"
 }
 
-// TestHostileBodies limits the cost of a body of 1 MiB, for any content.
+// TestHostileBodies limits the cost of a body of 1 MiB, whatever it contains.
 func TestHostileBodies(t *testing.T) {
 	handler := NewHandler(bridge.New(bridge.Config{
 		Key: anyKey{}.Authenticate, Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Owner: activeTeam{}.Owner,

@@ -198,7 +198,7 @@ func (s *stuck) Read([]byte) (int, error) {
 	return 0, errors.New("the client left")
 }
 
-// TestManyBodiesAtOnce verifies the number of bodies of 1 MiB that are read concurrently: more are rejected unread.
+// TestManyBodiesAtOnce verifies how many bodies of 1 MiB are read concurrently: any more are rejected unread.
 func TestManyBodiesAtOnce(t *testing.T) {
 	t.Parallel()
 	const sent, most = 64, 2

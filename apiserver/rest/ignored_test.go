@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// TestIgnored verifies that a client receives the names of fields and parameters without effect.
+// TestIgnored verifies that a client receives the names of fields and parameters that had no effect.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	handler := serving(Limits{Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})

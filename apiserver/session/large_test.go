@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestSealAThousandPages holds that a person with the maximum number of Pages can choose one: the sealed state contains
-// their tokens.
+// TestSealAThousandPages verifies that a person with the maximum number of Pages can choose one: the sealed state
+// contains their tokens.
 func TestSealAThousandPages(t *testing.T) {
 	t.Parallel()
 	s := NewSealer(clock.RealClock{}, NewKey(time.Now().Add(-time.Hour)))

@@ -154,8 +154,8 @@ func TestLife(t *testing.T) {
 	})
 }
 
-// TestFixation: a sign-in replaces a session that an attacker has planted in the browser. A cookie of another
-// installation or for another purpose is not a session.
+// TestFixation verifies that a sign-in replaces a session that an attacker has planted in the browser. A cookie of
+// another installation or for another purpose is not a session.
 func TestFixation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m, elsewhere := replica(t, sessiontest.New()), replica(t, sessiontest.New())
@@ -229,8 +229,8 @@ func TestSignOutEverywhere(t *testing.T) {
 	})
 }
 
-// TestHolds holds that a long response can check whether its session is still valid, and is notified when it may have
-// become invalid.
+// TestHolds verifies that a long response can check whether its session is still valid, and is notified when it may
+// have become invalid.
 func TestHolds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -414,7 +414,7 @@ func TestTooManyGroups(t *testing.T) {
 	})
 }
 
-// TestLinks: of many attempts with one link, at two replicas, one succeeds.
+// TestLinks verifies that of many attempts with one link, at two replicas, only one succeeds.
 func TestLinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()
@@ -507,7 +507,7 @@ func TestLinksThatSignNobodyIn(t *testing.T) {
 	})
 }
 
-// TestLinkBeforeKeys: an administrator may create a link before the apiserver has created the keys.
+// TestLinkBeforeKeys verifies that an administrator may create a link before the apiserver has created the keys.
 func TestLinkBeforeKeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()
@@ -525,7 +525,7 @@ func TestLinkBeforeKeys(t *testing.T) {
 	})
 }
 
-// TestSign: replicas share the signing key, and it stays when the session keys are rotated.
+// TestSign verifies that replicas share the signing key, and that it stays when the session keys are rotated.
 func TestSign(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()
@@ -552,7 +552,7 @@ func TestSign(t *testing.T) {
 	})
 }
 
-// TestSignAfterUpgrade: a Secret from an older version gets the signing key immediately.
+// TestSignAfterUpgrade verifies that a Secret from an older version gets the signing key immediately.
 func TestSignAfterUpgrade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()

@@ -87,7 +87,7 @@ func manyGroups() []string {
 	return groups
 }
 
-// TestReadyByLink: for one-time links, session keys are sufficient.
+// TestReadyByLink verifies that session keys are enough for one-time links.
 func TestReadyByLink(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -98,7 +98,7 @@ func TestReadyByLink(t *testing.T) {
 	})
 }
 
-// TestWatch holds that Ready detects an unavailable provider before a person does, and its return.
+// TestWatch verifies that Ready notices before a person does that the provider is unavailable, and when it is back.
 func TestWatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, ada)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// For any return address: the browser stays on this site.
+// FuzzLocalPath checks that the browser stays on this site, whatever the return address.
 func FuzzLocalPath(f *testing.F) {
 	for _, wanted := range []string{"/t/acme/posts?page=2", "//evil.example", "/\\evil.example", "/%2f/evil.example", "/%255cevil.example", "\thttps://evil.example", "/a#b", "/signin/callback", ""} {
 		f.Add(wanted)
@@ -37,7 +37,8 @@ func FuzzLocalPath(f *testing.F) {
 	})
 }
 
-// For any claims of a provider: no person gets a reserved name of Kubernetes, and an unverified email is rejected.
+// FuzzClaims checks, for any claims from a provider, that no person gets a name reserved by Kubernetes, and that an
+// unverified email is rejected.
 func FuzzClaims(f *testing.F) {
 	f.Add(`{"email":"ann@acme.example","email_verified":true,"groups":["a","b"]}`)
 	f.Add(`{"email":"ann@acme.example","email_verified":"true","groups":"a"}`)

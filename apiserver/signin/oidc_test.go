@@ -19,8 +19,8 @@ import (
 
 var ada = map[string]any{"email": "ada@example.com", "email_verified": true, "name": "Ada", "groups": []string{"marketing", "system:masters"}}
 
-// atProvider follows the redirect of a sign-in to the provider, and returns the path and query of the provider's
-// redirect back.
+// atProvider follows a sign-in's redirect to the provider, and returns the path and query of the provider's redirect
+// back.
 func (b *browser) atProvider(begun *reply) *url.URL {
 	b.t.Helper()
 	if begun.StatusCode != http.StatusSeeOther {
@@ -82,7 +82,7 @@ func TestOIDC(t *testing.T) {
 	})
 }
 
-// TestLongReturn holds that a page with a long address, such as the consent page, does not prevent a sign-in.
+// TestLongReturn verifies that a page with a long address, such as the consent page, does not prevent a sign-in.
 func TestLongReturn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newWorld(t, ada).browser()
@@ -99,7 +99,7 @@ func TestLongReturn(t *testing.T) {
 	})
 }
 
-// TestThreats holds that no forged or replayed callback signs anyone in.
+// TestThreats verifies that no forged or replayed callback signs anyone in.
 func TestThreats(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -272,7 +272,7 @@ func TestWrongSecret(t *testing.T) {
 	})
 }
 
-// TestProviderAway: the provider may start later than Herald, and be temporarily unavailable.
+// TestProviderAway verifies that the provider may start later than Herald, and may be temporarily unavailable.
 func TestProviderAway(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, ada)
@@ -299,7 +299,7 @@ func TestProviderAway(t *testing.T) {
 	})
 }
 
-// TestOpenRedirect: for any return address, people stay on this site.
+// TestOpenRedirect verifies that people stay on this site, whatever the return address.
 func TestOpenRedirect(t *testing.T) {
 	for _, tc := range []struct{ reason, wanted, want string }{
 		{"a page", "/teams/acme/posts", "/teams/acme/posts"},

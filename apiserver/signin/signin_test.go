@@ -36,7 +36,7 @@ type world struct {
 	sessions *session.Manager
 	handlers *signin.Handlers
 	handler  http.Handler
-	// counted are the ended sign-ins, such as "oidc refused".
+	// counted are the sign-ins that ended, such as "oidc refused".
 	counted []string
 	log     *strings.Builder
 	issuer  *issuertest.Issuer
@@ -54,7 +54,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	return out.Result(), nil
 }
 
-// newWorld returns a site; with claims, people sign in with a provider that issues them.
+// newWorld returns a site. With claims, people sign in through a provider that issues them.
 func newWorld(t *testing.T, claims map[string]any, edits ...func(*signin.OIDC)) *world {
 	t.Helper()
 	w := &world{t: t, secrets: sessiontest.New(), log: &strings.Builder{}}
@@ -142,7 +142,7 @@ func (b *browser) do(method, path string, edits ...func(*http.Request)) *reply {
 	return answer
 }
 
-// who returns the person that the browser's cookies sign in, or a zero person.
+// who returns the person whom the browser's cookies sign in, or a zero person.
 func (b *browser) who() access.Person {
 	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	for _, cookie := range b.cookies {
@@ -241,8 +241,8 @@ func TestLink(t *testing.T) {
 	})
 }
 
-// TestLinkLeadsBack: a person who requested a page before the sign-in is redirected to it afterwards, wherever the link
-// comes from, and never to another site.
+// TestLinkLeadsBack verifies that a person who requested a page before the sign-in is redirected to it afterwards,
+// wherever the link comes from, and never to another site.
 func TestLinkLeadsBack(t *testing.T) {
 	const wanted = "/oauth/authorize?client_id=dcr_a.b&state=x%2By&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcb"
 	for name, tc := range map[string]struct {
@@ -273,7 +273,7 @@ func TestLinkLeadsBack(t *testing.T) {
 	}
 }
 
-// TestLinkByCurl: the address is the secret, so an empty POST without any header signs in.
+// TestLinkByCurl verifies that the address is the secret, so that an empty POST without any header signs in.
 func TestLinkByCurl(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newWorld(t, nil).browser()
@@ -354,7 +354,7 @@ func TestLinkTries(t *testing.T) {
 	})
 }
 
-// TestLinkBehindAProxy holds that visitors behind a proxy, who all have one address, do not block each other's
+// TestLinkBehindAProxy verifies that visitors behind a proxy, who all have one address, do not block each other's
 // sign-ins.
 func TestLinkBehindAProxy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -383,7 +383,7 @@ func TestLinkBehindAProxy(t *testing.T) {
 	})
 }
 
-// TestWithoutKeys: an installation whose Secret cannot be read reports this, with the remedy.
+// TestWithoutKeys verifies that an installation whose Secret cannot be read reports this, with the remedy.
 func TestWithoutKeys(t *testing.T) {
 	for _, claims := range []map[string]any{nil, {}} {
 		bubble(t, func(t *testing.T) {

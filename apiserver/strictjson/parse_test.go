@@ -20,7 +20,7 @@ func nested(levels int) string {
 	return strings.Repeat("[", levels) + strings.Repeat("]", levels)
 }
 
-// parse returns the error message of Parse, or "".
+// parse returns Parse's error message, or "".
 func parse(body string) string {
 	if _, err := Parse([]byte(body)); err != nil {
 		return err.Error()
@@ -118,7 +118,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// sameAsStandard expects the same values as the standard library reads.
+// sameAsStandard checks for the same values as the standard library reads.
 func sameAsStandard(t *testing.T, body []byte) {
 	t.Helper()
 	var want any

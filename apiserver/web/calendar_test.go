@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// month returns the calendar of a month, by day.
+// month returns a month's calendar, by day.
 func (w *world) month(t *testing.T, month, zone string) (days []string, entries map[string][]string) {
 	t.Helper()
 	r := ask(&editor, "/teams/"+acme+"/calendar?month="+month, nil)
@@ -36,8 +36,8 @@ func (w *world) month(t *testing.T, month, zone string) (days []string, entries 
 	return days, entries
 }
 
-// TestDaysOfAMonth holds that a calendar has every day of its month once, in whole weeks from Monday on, also in time
-// zones whose clocks skip a midnight or a whole day.
+// TestDaysOfAMonth verifies that a calendar has every day of its month once, in whole weeks starting on Monday, even in
+// time zones whose clocks skip a midnight or a whole day.
 func TestDaysOfAMonth(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

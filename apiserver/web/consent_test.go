@@ -23,10 +23,10 @@ import (
 	"github.com/herald-social/herald/apiserver/oauth"
 )
 
-// agentCallback is the redirect URI of the tests' agents.
+// agentCallback is the agents' redirect URI in these tests.
 const agentCallback = "http://127.0.0.1:33418/callback"
 
-// agentID registers an agent with a name, and returns its id.
+// agentID registers an agent under a name, and returns its id.
 func (w *world) agentID(t *testing.T, name, redirect string) string {
 	t.Helper()
 	body, _ := json.Marshal(map[string]any{"client_name": name, "redirect_uris": []string{redirect}})
@@ -89,8 +89,8 @@ func TestConsentOffers(t *testing.T) {
 	}
 }
 
-// TestThreatConsentClick: an unintended click, such as the second click of a double click in another window, allows
-// nothing. A level has to be selected first, even if there is only one.
+// TestThreatConsentClick verifies that an unintended click, such as the second click of a double click in another
+// window, allows nothing. A level has to be selected first, even if there is only one.
 func TestThreatConsentClick(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -139,7 +139,8 @@ func TestConsentDecides(t *testing.T) {
 	}
 }
 
-// TestConsentSignedOut: the sign-in returns to the complete request, and until then no document is fetched.
+// TestConsentSignedOut verifies that the sign-in returns to the complete request, and that until then no document is
+// fetched.
 func TestConsentSignedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -198,8 +199,8 @@ func TestConsentChoosesTeam(t *testing.T) {
 	}
 }
 
-// TestThreatConsentFrames: no page can embed the consent page, and its form can only lead to this site and to the
-// agent.
+// TestThreatConsentFrames verifies that no page can embed the consent page, and that its form can only lead to this
+// site and to the agent.
 func TestThreatConsentFrames(t *testing.T) {
 	t.Parallel()
 	for redirect, want := range map[string]string{
@@ -217,8 +218,8 @@ func TestThreatConsentFrames(t *testing.T) {
 	}
 }
 
-// TestThreatConsentPhishing: the page shows the requesting agent, whether it is verified, and the destination of the
-// answer.
+// TestThreatConsentPhishing verifies that the page shows the requesting agent, whether it is verified, and where the
+// response is sent.
 func TestThreatConsentPhishing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -264,13 +265,13 @@ func TestThreatConsentPhishing(t *testing.T) {
 	}
 }
 
-// TestThreatConsentErrors: an error before the consent page does not redirect to an untrusted site. It shows a page
-// with the requesting agent and the destination of the link.
+// TestThreatConsentErrors verifies that an error before the consent page does not redirect to an untrusted site, but
+// shows a page with the requesting agent and where the link leads.
 func TestThreatConsentErrors(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason, redirect string
-		// back is the text of the link; empty if the browser is redirected.
+		// back is the link's text; empty if the browser is redirected.
 		back string
 	}{
 		"a site":          {"a stranger has registered it", "https://evil.example/herald/signin", "Back to evil.example"},
@@ -314,7 +315,7 @@ func TestThreatConsentErrors(t *testing.T) {
 	checkMarkup(t, "an error", parsed(t, answer.Body.String()))
 }
 
-// render returns the text of a part of a page.
+// render returns the text of part of a page.
 func render(t *testing.T, node g.Node) string {
 	t.Helper()
 	var out strings.Builder
@@ -378,7 +379,7 @@ func TestAgentsPage(t *testing.T) {
 	}
 }
 
-// ownOnly denies access to the grants of others.
+// ownOnly denies access to other people's grants.
 type ownOnly struct{ roles }
 
 func (r ownOnly) May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error) {
@@ -388,7 +389,7 @@ func (r ownOnly) May(ctx context.Context, who access.Person, namespace, verb, re
 	return r.roles.May(ctx, who, namespace, verb, resource, name...)
 }
 
-// TestWithoutAgents: an installation without agents has neither their pages nor links to them.
+// TestWithoutAgents verifies that an installation without agents has neither their pages nor links to them.
 func TestWithoutAgents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.Agents = nil })

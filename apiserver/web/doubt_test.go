@@ -54,7 +54,7 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestForbidden holds that an error names a right in everyday words.
+// TestForbidden verifies that an error names a right in everyday words.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, path, want string }{

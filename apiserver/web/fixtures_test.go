@@ -52,7 +52,7 @@ const acme, beta = "team-acme", "team-beta"
 // now is the time of tests with a fixed clock.
 var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// The people of the tests, by their roles in acme. The stranger has a role in beta.
+// The people in these tests, by their roles in acme. The stranger has a role in beta.
 var (
 	viewer        = access.Person{Name: "oidc:vera"}
 	editor        = access.Person{Name: "oidc:edith", DisplayName: "Edith"}
@@ -81,7 +81,7 @@ func (r roles) May(_ context.Context, who access.Person, namespace, verb, resour
 	}), nil
 }
 
-// shippedRoles returns the rules of config/rbac/users/people_roles.yaml by the role's name, such as "viewer".
+// shippedRoles returns the rules in config/rbac/users/people_roles.yaml by role name, such as "viewer".
 var shippedRoles = sync.OnceValue(func() map[string][]rbacv1.PolicyRule {
 	manifest, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "users", "people_roles.yaml"))
 	if err != nil {
@@ -273,7 +273,7 @@ func at(when time.Time) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) { post.Spec.ScheduledAt = v1alpha1.NewTimePtr(when) }
 }
 
-// ask returns a request of a person; nil is a visitor without a session. A form makes it a POST.
+// ask returns a person's request; nil is a visitor without a session. A form makes it a POST.
 func ask(who *access.Person, path string, form url.Values) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "https://herald.example"+path, http.NoBody)
 	if form != nil {
@@ -295,7 +295,7 @@ func (w *world) serve(r *http.Request) *httptest.ResponseRecorder {
 	return out
 }
 
-// get returns the page of a path, which must exist.
+// get returns the page at a path, which must exist.
 func (w *world) get(tb testing.TB, who access.Person, path string) *html.Node {
 	tb.Helper()
 	answer := w.serve(ask(&who, path, nil))
@@ -305,7 +305,7 @@ func (w *world) get(tb testing.TB, who access.Person, path string) *html.Node {
 	return parsed(tb, answer.Body.String())
 }
 
-// serveFailure returns the page of an error.
+// serveFailure returns an error's page.
 func (w *world) serveFailure(err error) string {
 	out := httptest.NewRecorder()
 	w.site.failure(out, ask(&viewer, "/", nil), nil, err)

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/access"
 )
 
-// TestRoles holds the access of each role of docs/people.md: pages and forms beyond it are rejected.
+// TestRoles verifies what each role in docs/people.md can access: pages and forms beyond it are rejected.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	const none, see, write, manage = 0, 1, 2, 3
@@ -58,7 +58,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestSignedOut holds that requests without a session change nothing. A page redirects to the sign-in page, which
+// TestSignedOut verifies that requests without a session change nothing. A page redirects to the sign-in page, which
 // redirects back; a form gets a page, so that its content is not lost; htmx requests get a notice.
 func TestSignedOut(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestSignedOut(t *testing.T) {
 	}
 }
 
-// TestDocuments holds the structure of every page: unique ids, labels with a target, one heading and one main element,
+// TestDocuments verifies every page's structure: unique ids, labels with a target, one heading and one main element,
 // and forms that only lead to this site.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
@@ -125,7 +125,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// compose returns the filled-in form of a new post, as a browser sends it.
+// compose returns the filled-in form for a new post, as a browser sends it.
 func (w *world) compose(t *testing.T, path string, fields url.Values) url.Values {
 	t.Helper()
 	form := sent(withID(t, w.get(t, editor, "/teams/"+acme+"/"+path), "compose"))
@@ -133,7 +133,7 @@ func (w *world) compose(t *testing.T, path string, fields url.Values) url.Values
 	return form
 }
 
-// to returns the destination of a redirect, without the host.
+// to returns where a redirect leads, without the host.
 func to(t *testing.T, answer *httptest.ResponseRecorder) string {
 	t.Helper()
 	if answer.Code != http.StatusSeeOther {
@@ -184,7 +184,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// TestComposeRefused holds that a rejected form keeps everything that was entered.
+// TestComposeRefused verifies that a rejected form keeps everything that was entered.
 func TestComposeRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -262,7 +262,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// TestEditKeepsWhatTheFormLacks holds that an edit keeps fields that the form does not have.
+// TestEditKeepsWhatTheFormLacks verifies that an edit keeps the fields that the form does not have.
 func TestEditKeepsWhatTheFormLacks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -326,7 +326,7 @@ func TestCancelAndDuplicate(t *testing.T) {
 	}
 }
 
-// TestEditOfFinished holds that no form is offered whose submission would be rejected.
+// TestEditOfFinished verifies that no form is offered whose submission would be rejected.
 func TestEditOfFinished(t *testing.T) {
 	t.Parallel()
 	target := func(phase v1alpha1.PostPhase, state v1alpha1.TargetState) func(*v1alpha1.Post) {
@@ -361,8 +361,8 @@ func TestEditOfFinished(t *testing.T) {
 	}
 }
 
-// TestAddressOfTeam holds that a team's address without the trailing slash redirects to its page, and does not reveal
-// whether the team exists.
+// TestAddressOfTeam verifies that a team's address without the trailing slash redirects to its page, and does not
+// reveal whether the team exists.
 func TestAddressOfTeam(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -410,7 +410,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestUpload holds that the page's script always gets JSON, also for errors: it shows the message next to the file.
+// TestUpload verifies that the page's script always gets JSON, even for errors, because it shows the message next to
+// the file.
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

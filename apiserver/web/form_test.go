@@ -36,7 +36,7 @@ func TestAudienceChosen(t *testing.T) {
 	}
 }
 
-// TestFinished holds that a page follows a post while it may change.
+// TestFinished verifies that a page follows a post while it may change.
 func TestFinished(t *testing.T) {
 	t.Parallel()
 	of := func(state v1alpha1.TargetState) *v1alpha1.Post {
@@ -56,7 +56,7 @@ func TestFinished(t *testing.T) {
 	}
 }
 
-// TestEnterSends holds that Enter in a field of the composer submits the form: it activates the form's first button
+// TestEnterSends verifies that Enter in a field of the composer submits the form: it activates the form's first button
 // (HTML, "Implicit submission"), which must not be a button with another action.
 func TestEnterSends(t *testing.T) {
 	t.Parallel()

@@ -70,7 +70,7 @@ func TestHostileForms(t *testing.T) {
 	}
 }
 
-// TestFullForms holds that a form beyond the limit gets an error page, and is accepted once there is room.
+// TestFullForms verifies that a form beyond the limit gets an error page, and is accepted once there is room.
 func TestFullForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -90,7 +90,7 @@ func TestFullForms(t *testing.T) {
 	}
 }
 
-// TestNamesake holds that a person with the name of a team's namespace does not use up its limit, and that the team
+// TestNamesake verifies that a person with the name of a team's namespace does not use up its limit, and that the team
 // does not use up the person's limit for consent forms, which belong to no team.
 func TestNamesake(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestNamesake(t *testing.T) {
 	}
 }
 
-// TestCostOfPages holds that the cost of pages with many files limits the person who requests them, and no one else.
+// TestCostOfPages verifies that the cost of pages with many files limits the person who requests them, and no one else.
 func TestCostOfPages(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)
@@ -131,8 +131,8 @@ func TestCostOfPages(t *testing.T) {
 	}
 }
 
-// TestFormsAreCharged holds that a form's bytes are charged even after an error: to the team and the person, or to the
-// person alone for a form outside a team.
+// TestFormsAreCharged verifies that a form's bytes are charged even after an error: to the team and the person, or to
+// the person alone for a form outside a team.
 func TestFormsAreCharged(t *testing.T) {
 	t.Parallel()
 	const perMinute = 100
@@ -169,7 +169,7 @@ func TestFormsAreCharged(t *testing.T) {
 	}
 }
 
-// TestOwnFormsAreLimited holds that forms outside a team are limited too.
+// TestOwnFormsAreLimited verifies that forms outside a team are limited too.
 func TestOwnFormsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -186,7 +186,7 @@ func TestOwnFormsAreLimited(t *testing.T) {
 	}
 }
 
-// TestPagesLeaveHalf holds that a person with read access cannot block the team's programs.
+// TestPagesLeaveHalf verifies that a person with read access cannot block the team's programs.
 func TestPagesLeaveHalf(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)
@@ -204,7 +204,8 @@ func TestPagesLeaveHalf(t *testing.T) {
 	}
 }
 
-// TestPagesAreCounted holds that pages count against the team's limit, and that the team's programs cannot block pages.
+// TestPagesAreCounted verifies that pages count against the team's limit, and that the team's programs cannot block
+// pages.
 func TestPagesAreCounted(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)

@@ -20,7 +20,7 @@ func parsed(tb testing.TB, page string) *html.Node {
 	return document
 }
 
-// attribute returns an attribute of an element, and whether it exists.
+// attribute returns one of an element's attributes, and whether it exists.
 func attribute(n *html.Node, name string) (string, bool) {
 	for _, a := range n.Attr {
 		if a.Key == name {
@@ -30,7 +30,7 @@ func attribute(n *html.Node, name string) (string, bool) {
 	return "", false
 }
 
-// elements returns the elements of this name below a node.
+// elements returns the elements with the given name below a node.
 func elements(of *html.Node, name string) (found []*html.Node) {
 	for n := range of.Descendants() {
 		if n.Type == html.ElementNode && n.Data == name {
@@ -77,7 +77,7 @@ func sent(form *html.Node) url.Values {
 	return values
 }
 
-// chosen returns the value of a select element: the selected option's, or else the first one's.
+// chosen returns a select element's value: that of the selected option or, if there is none, of the first one.
 func chosen(list *html.Node) string {
 	value := ""
 	for i, option := range elements(list, "option") {
@@ -89,7 +89,7 @@ func chosen(list *html.Node) string {
 	return value
 }
 
-// withID returns the element with an id.
+// withID returns the element with the given id.
 func withID(tb testing.TB, document *html.Node, id string) *html.Node {
 	tb.Helper()
 	for n := range document.Descendants() {

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestJustSent holds that a person who navigates back to a form sees the post that it created, and an empty form.
+// TestJustSent verifies that a person who navigates back to a form sees the post that it created, and an empty form.
 func TestJustSent(t *testing.T) {
 	t.Parallel()
 	by := func(author string) func(*v1alpha1.Post) {
@@ -54,7 +54,7 @@ func TestJustSent(t *testing.T) {
 	}
 }
 
-// TestSendAgain holds that a post that failed on one account can be sent again there, and nowhere else.
+// TestSendAgain verifies that a post that failed on one account can be sent again there, and nowhere else.
 func TestSendAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -88,7 +88,7 @@ func TestSendAgain(t *testing.T) {
 	}
 }
 
-// TestDuplicateOfAPart holds that a duplicate of a partly posted post preselects no account where it is or may be
+// TestDuplicateOfAPart verifies that a duplicate of a partly posted post preselects no account where it is or may be
 // posted.
 func TestDuplicateOfAPart(t *testing.T) {
 	t.Parallel()
@@ -105,7 +105,7 @@ func TestDuplicateOfAPart(t *testing.T) {
 	}
 }
 
-// TestOnItsWay holds that the page of a settled post does not show the message that it is on its way.
+// TestOnItsWay verifies that the page of a settled post does not show the message that it is on its way.
 func TestOnItsWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

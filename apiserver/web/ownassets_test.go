@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// ownLimit is the maximum size of a script of this project, in bytes, including comments. It keeps the scripts small
-// enough to read.
+// ownLimit is the maximum size of one of this project's scripts, in bytes, including comments. It keeps the scripts
+// small enough to read.
 const ownLimit = 10 * 1024
 
 // TestForeign compares a third-party file with its entry in the README.
@@ -35,7 +35,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestOwn holds the rules for the scripts of this project.
+// TestOwn verifies the rules for this project's scripts.
 func TestOwn(t *testing.T) {
 	forbidden := regexp.MustCompile(`\beval\(|new Function|document\.write|outerHTML|insertAdjacentHTML|window\.(confirm|alert|prompt)|\.style\b`)
 	for _, name := range []string{"app.js", "upload.js", "compose.js"} {

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/apiserver/access"
 )
 
-// countedFiles counts the reads and signatures of files. It signs a different URL each time.
+// countedFiles counts file reads and signatures. It signs a different URL each time.
 type countedFiles struct {
 	mediaOf
 	store
@@ -60,7 +60,7 @@ func (w *world) upload(name string, edits ...func(*v1alpha1.Media)) {
 	w.media[acme+"/"+name] = media
 }
 
-// withCountedFiles counts a world's accesses to files.
+// withCountedFiles counts how often a world accesses files.
 func withCountedFiles(w *world) *countedFiles {
 	files := &countedFiles{mediaOf: mediaOf{w.cluster}}
 	w.site.Service.Media, w.site.Service.Files = files, files
@@ -78,8 +78,8 @@ func images(page *html.Node) (found []string) {
 	return found
 }
 
-// TestPreviewReadsOnce holds that a preview reads each file once, independent of the number of accounts, and that the
-// next preview uses the URL that the browser has already loaded.
+// TestPreviewReadsOnce verifies that a preview reads each file once, however many accounts there are, and that the next
+// preview uses the URL that the browser has already loaded.
 func TestPreviewReadsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -110,8 +110,8 @@ func TestPreviewReadsOnce(t *testing.T) {
 	}
 }
 
-// TestPreviewOfVideo holds that a property of a video that a platform rejects prevents publishing, and one that it may
-// reject causes only a warning.
+// TestPreviewOfVideo verifies that a video property that a platform rejects prevents publishing, and that one that it
+// may reject only causes a warning.
 func TestPreviewOfVideo(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -153,7 +153,8 @@ func TestPreviewOfVideo(t *testing.T) {
 	}
 }
 
-// TestPreviewIsBounded holds that a preview shows no more files than the platform, and a page no more than maxPictures.
+// TestPreviewIsBounded verifies that a preview shows no more files than the platform, and a page no more than
+// maxPictures.
 func TestPreviewIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -181,8 +182,8 @@ func TestPreviewIsBounded(t *testing.T) {
 	}
 }
 
-// TestChecksAreBounded holds that a person above the limit gets a notice instead of the preview, that others are not
-// affected, and that the preview returns.
+// TestChecksAreBounded verifies that a person who exceeds the limit gets a notice instead of the preview, that others
+// are not affected, and that the preview comes back.
 func TestChecksAreBounded(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakeClock(now)
@@ -213,7 +214,7 @@ func TestChecksAreBounded(t *testing.T) {
 	}
 }
 
-// TestCheckOfEditor holds that the edit page requires the right to update, not the right to create.
+// TestCheckOfEditor verifies that the edit page requires the right to update, not the right to create.
 func TestCheckOfEditor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -236,8 +237,8 @@ func (r writers) May(ctx context.Context, who access.Person, namespace, verb, re
 	return r.roles.May(ctx, who, namespace, verb, resource, name...)
 }
 
-// TestThreatUploadAddresses holds that only people who may create files get upload URLs: with one, a file can be
-// replaced until it is verified.
+// TestThreatUploadAddresses verifies that only people who may create files get upload URLs, because with one, a file
+// can be replaced until it is verified.
 func TestThreatUploadAddresses(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*Config){
@@ -277,7 +278,7 @@ func TestThreatUploadAddresses(t *testing.T) {
 	}
 }
 
-// slowAccess delays each answer by a second.
+// slowAccess delays each response by a second.
 type slowAccess struct{ roles }
 
 func (r slowAccess) May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error) {
@@ -285,7 +286,7 @@ func (r slowAccess) May(ctx context.Context, who access.Person, namespace, verb,
 	return r.roles.May(ctx, who, namespace, verb, resource, name...)
 }
 
-// TestRightsAreAskedSideBySide holds that a page checks its rights concurrently.
+// TestRightsAreAskedSideBySide verifies that a page checks its rights concurrently.
 func TestRightsAreAskedSideBySide(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

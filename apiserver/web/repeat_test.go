@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/apiserver/access"
 )
 
-// TestRepeated holds that publishing a recent post again requires a confirmation.
+// TestRepeated verifies that publishing a recent post again requires confirmation.
 func TestRepeated(t *testing.T) {
 	t.Parallel()
 	text := func(caption string, more url.Values) url.Values {
@@ -96,7 +96,7 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestSameFormTwice holds that submitting a form twice leads to its one post, without a question.
+// TestSameFormTwice verifies that submitting a form twice leads to its one post, without a question.
 func TestSameFormTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -107,7 +107,7 @@ func TestSameFormTwice(t *testing.T) {
 	}
 }
 
-// TestTwoTabs holds that concurrent submissions in many tabs create one post.
+// TestTwoTabs verifies that submitting concurrently in many tabs creates only one post.
 func TestTwoTabs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -134,8 +134,8 @@ func TestTwoTabs(t *testing.T) {
 	}
 }
 
-// TestRepeatedDraft holds that publishing a draft that repeats a recent post also requires a confirmation, and that a
-// published draft counts as recent from its publication, independent of its age.
+// TestRepeatedDraft verifies that publishing a draft that repeats a recent post also requires confirmation, and that a
+// published draft counts as recent from its publication, whatever its age.
 func TestRepeatedDraft(t *testing.T) {
 	t.Parallel()
 	hello := url.Values{"caption": {"hello"}, "target": {"our-x"}}
@@ -212,7 +212,7 @@ func isOut(w *world, page string) bool {
 	return false
 }
 
-// TestRepeatedTwice holds that a cancelled repetition does not hide the post before it.
+// TestRepeatedTwice verifies that a cancelled repetition does not hide the post before it.
 func TestRepeatedTwice(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakeClock(now)

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/apiserver/access"
 )
 
-// TestShippedRolesSuffice holds that each right that the pages require is part of a shipped role, and that each page is
-// accessible to the lowest role that docs/people.md assigns it to.
+// TestShippedRolesSuffice verifies that each right that the pages require is part of a shipped role, and that each page
+// is accessible to the lowest role to which docs/people.md assigns it.
 func TestShippedRolesSuffice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -95,7 +95,8 @@ func TestEachRightIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestWithoutAccounts: a person with access to posts but not to accounts sees only the account data that posts contain.
+// TestWithoutAccounts verifies that a person with access to posts but not to accounts sees only the account data that
+// posts contain.
 func TestWithoutAccounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), without("list connections"))
@@ -115,7 +116,8 @@ func TestWithoutAccounts(t *testing.T) {
 	}
 }
 
-// TestWithoutUploads: a person who may write posts but not upload files is informed before they choose a file.
+// TestWithoutUploads verifies that people who may write posts but not upload files are informed before they choose a
+// file.
 func TestWithoutUploads(t *testing.T) {
 	t.Parallel()
 	for lacks, offered := range map[string]bool{"create media": false, "delete posts": true} {
@@ -127,7 +129,7 @@ func TestWithoutUploads(t *testing.T) {
 	}
 }
 
-// TestWithoutUsage: the counts require the right to list Usages.
+// TestWithoutUsage verifies that the counts require the right to list Usages.
 func TestWithoutUsage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), without("list usages"))
@@ -136,7 +138,7 @@ func TestWithoutUsage(t *testing.T) {
 	}
 }
 
-// TestNamesOfRoles: the names of the roles start with the name of the release.
+// TestNamesOfRoles verifies that the roles' names start with the release's name.
 func TestNamesOfRoles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.RolePrefix = "outreach" })
@@ -149,7 +151,7 @@ func TestNamesOfRoles(t *testing.T) {
 	}
 }
 
-// TestUsageOnTheTeamsPage holds the counts on the team's page, each with its limit.
+// TestUsageOnTheTeamsPage verifies the counts on the team's page, each with its limit.
 func TestUsageOnTheTeamsPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

@@ -67,7 +67,7 @@ func TestStandings(t *testing.T) {
 	}
 }
 
-// became sets the states of the first targets of a post.
+// became sets the states of a post's first targets.
 func became(states ...v1alpha1.TargetState) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) {
 		caption := post.Spec.Targets[0].Caption
@@ -89,7 +89,7 @@ func became(states ...v1alpha1.TargetState) func(*v1alpha1.Post) {
 	}
 }
 
-// TestQuestions holds that every page shows an undecided post as such, and none as failed.
+// TestQuestions verifies that every page shows an undecided post as such, and none shows it as failed.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

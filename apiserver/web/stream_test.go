@@ -63,7 +63,7 @@ func (r *reader) got() string {
 	return r.text.String()
 }
 
-// follow opens the stream of a post, in a bubble of synctest.
+// follow opens a post's stream, in a bubble of synctest.
 func follow(t *testing.T, w *world, who access.Person, id string) (*reader, context.CancelFunc, chan struct{}) {
 	t.Helper()
 	r := ask(&who, "/teams/"+acme+"/posts/"+id+"/events", nil)
@@ -93,8 +93,8 @@ func ended(done chan struct{}) bool {
 	}
 }
 
-// eventsOf returns the data of the events of a stream, parsed as in a browser (HTML, "interpreting an event stream"):
-// each of the three line breaks ends a line.
+// eventsOf returns the data of a stream's events, parsed as in a browser (HTML, "interpreting an event stream"): each
+// of the three line breaks ends a line.
 func eventsOf(stream string) (data, named []string) {
 	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(stream), "\n")
 	var of []string
@@ -206,8 +206,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// TestStreamsOfOnePerson holds that one person cannot use up all streams: a page above the person's limit polls the
-// post, and the pages of others continue.
+// TestStreamsOfOnePerson verifies that one person cannot use up all streams: pages beyond the person's limit poll the
+// post, and other people's pages continue.
 func TestStreamsOfOnePerson(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestStreamsOfOnePerson(t *testing.T) {
 	})
 }
 
-// changing simulates rights that a test revokes, with the cache of package access: an answer is valid for five seconds.
+// changing simulates rights that a test revokes, with package access's cache: an answer is valid for five seconds.
 type changing struct {
 	roles
 
@@ -277,8 +277,8 @@ func (c *changing) questions() int {
 	return c.asked
 }
 
-// TestStreamAsksForTheRight holds the delay of a revocation that docs/people.md promises for open pages, and that many
-// pages of a person cause no more requests to the Kubernetes API than one.
+// TestStreamAsksForTheRight verifies how quickly a revocation reaches open pages, as docs/people.md promises, and that
+// many pages of one person cause no more requests to the Kubernetes API than one.
 func TestStreamAsksForTheRight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestStreamAsksForTheRight(t *testing.T) {
 	})
 }
 
-// TestStreamEndsAtSignOut holds that signing out everywhere ends the streams of open pages at all replicas.
+// TestStreamEndsAtSignOut verifies that signing out everywhere ends the streams of open pages at all replicas.
 func TestStreamEndsAtSignOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestStreamEndsAtSignOut(t *testing.T) {
 	})
 }
 
-// TestThreatStreamText holds that a post's text cannot inject events: a carriage return also ends a line.
+// TestThreatStreamText verifies that a post's text cannot inject events: a carriage return also ends a line.
 func TestThreatStreamText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})
@@ -359,7 +359,7 @@ func TestThreatStreamText(t *testing.T) {
 	}
 }
 
-// TestStreamSignedOut holds that a stream without a session is not redirected, because it cannot show a page.
+// TestStreamSignedOut verifies that a stream without a session is not redirected, because it cannot show a page.
 func TestStreamSignedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})

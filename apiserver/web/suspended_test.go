@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestSuspended holds that every page of a suspended team shows that nothing is published, which explains why a post is
-// not sent.
+// TestSuspended verifies that every page of a suspended team shows that nothing is published, which explains why a post
+// is not sent.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	const says = "Publishing is suspended"

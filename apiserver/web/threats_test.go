@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// hostile is a world where every external text contains markup, and every external address a script.
+// hostile is a world in which every external text contains markup, and every external address a script.
 func hostile() *world {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.teams[0].Spec.DisplayName = evil
@@ -59,7 +59,7 @@ func hostile() *world {
 // evil is a text that tries to end an element, an attribute, a comment and a script.
 const evil = `"'></title></textarea></script><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}-->`
 
-// checkMarkup holds that a page has only its own scripts, nothing else that runs, and only links and sources on the
+// checkMarkup checks that a page has only its own scripts, nothing else that runs, and only links and sources on the
 // web.
 func checkMarkup(t *testing.T, what string, page *html.Node) {
 	t.Helper()
@@ -91,8 +91,8 @@ func checkMarkup(t *testing.T, what string, page *html.Node) {
 	}
 }
 
-// TestThreatMarkup tests cross-site scripting by captions, names of teams, accounts, files and keys, and messages of
-// platforms.
+// TestThreatMarkup tests cross-site scripting through captions, names of teams, accounts, files and keys, and
+// platforms' messages.
 func TestThreatMarkup(t *testing.T) {
 	t.Parallel()
 	w := hostile()
@@ -114,7 +114,7 @@ func TestThreatMarkup(t *testing.T) {
 	checkMarkup(t, "not found", parsed(t, w.serve(ask(&administrator, "/teams/"+url.PathEscape(evil)+"/posts", nil)).Body.String()))
 }
 
-// TestThreatPictures holds that pictures are loaded from the web only: the picture URL of an account comes from a
+// TestThreatPictures verifies that pictures are loaded only from the web: an account's picture URL comes from a
 // platform and is untrusted.
 func TestThreatPictures(t *testing.T) {
 	t.Parallel()
@@ -135,7 +135,7 @@ func TestThreatPictures(t *testing.T) {
 	}
 }
 
-// TestThreatOpenRedirect holds that no parameter or header redirects to another site.
+// TestThreatOpenRedirect verifies that no parameter or header redirects to another site.
 func TestThreatOpenRedirect(t *testing.T) {
 	t.Parallel()
 	const page = "/teams/team-acme/calendar"
@@ -177,7 +177,7 @@ func TestThreatOpenRedirect(t *testing.T) {
 	}
 }
 
-// TestThreatClickjacking holds that no response can be framed, runs foreign code, or is cached.
+// TestThreatClickjacking verifies that no response can be framed, runs foreign code, or is cached.
 func TestThreatClickjacking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -210,7 +210,8 @@ func TestThreatClickjacking(t *testing.T) {
 	}
 }
 
-// TestThreatPlainHTTP holds that a site without HTTPS does not send HSTS, which would make it unreachable for a year.
+// TestThreatPlainHTTP verifies that a site without HTTPS does not send HSTS, which would make it unreachable for a
+// year.
 func TestThreatPlainHTTP(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.SignIn.SiteURL = "http://127.0.0.1:8080" })
@@ -228,8 +229,8 @@ var (
 	}
 )
 
-// TestThreatCrossSite holds that no GET changes anything: a link or a picture of another site can make a browser send
-// one. The suite of package apiserver tests that POST requests of other sites are rejected.
+// TestThreatCrossSite verifies that no GET changes anything: a link or a picture on another site can make a browser
+// send one. Package apiserver's suite tests that POST requests from other sites are rejected.
 func TestThreatCrossSite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -253,7 +254,7 @@ func TestThreatCrossSite(t *testing.T) {
 	}
 }
 
-// TestThreatHeaders holds that no input becomes a response header.
+// TestThreatHeaders verifies that no input becomes a response header.
 func TestThreatHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -281,7 +282,7 @@ func TestThreatHeaders(t *testing.T) {
 	}
 }
 
-// TestThreatLongForms holds that forms of any content are limited.
+// TestThreatLongForms verifies that forms are limited, whatever they contain.
 func TestThreatLongForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -314,7 +315,7 @@ func TestThreatLongForms(t *testing.T) {
 	}
 }
 
-// TestThreatOtherTeams holds that a person learns nothing about another team: neither its existence nor its content.
+// TestThreatOtherTeams verifies that a person learns nothing about another team: neither its existence nor its content.
 func TestThreatOtherTeams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -332,7 +333,7 @@ func TestThreatOtherTeams(t *testing.T) {
 			t.Errorf("POST %s: %d, or another text than for what there is not", path, answer.Code)
 		}
 	}
-	// Ids of another team do not exist in one's own.
+	// Another team's ids do not exist in one's own.
 	for _, path := range []string{"posts/p-1", "posts/p-1/edit", "posts/new?from=p-1"} {
 		if answer := w.serve(ask(&stranger, "/teams/"+beta+"/"+path, nil)); answer.Code != http.StatusNotFound || strings.Contains(answer.Body.String(), "secret plan") {
 			t.Errorf("%s of another team: %d", path, answer.Code)
@@ -346,7 +347,7 @@ func TestThreatOtherTeams(t *testing.T) {
 	}
 }
 
-// TestThreatPlatformErrors holds that an error's text from a platform or the Kubernetes API is shown as text.
+// TestThreatPlatformErrors verifies that an error's text from a platform or the Kubernetes API is shown as text.
 func TestThreatPlatformErrors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

@@ -58,7 +58,7 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestEveryErrorHasWords holds that every error code of package bridge has a heading.
+// TestEveryErrorHasWords verifies that every error code of package bridge has a heading.
 func TestEveryErrorHasWords(t *testing.T) {
 	t.Parallel()
 	for _, code := range []bridge.Code{

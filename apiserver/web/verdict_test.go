@@ -68,8 +68,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleSaysWhatToEnter holds that the page explains, before and after a wrong answer, how to identify a post of
-// its platform.
+// TestSettleSaysWhatToEnter verifies that the page explains, before and after a wrong answer, how to identify one of
+// its platform's posts.
 func TestSettleSaysWhatToEnter(t *testing.T) {
 	t.Parallel()
 	for platform, want := range map[v1alpha1.Platform]string{
@@ -90,7 +90,7 @@ func TestSettleSaysWhatToEnter(t *testing.T) {
 	}
 }
 
-// TestVerdictPage holds the questions and the possible answers of the form.
+// TestVerdictPage verifies the form's questions and possible answers.
 func TestVerdictPage(t *testing.T) {
 	t.Parallel()
 	listed := func(target *v1alpha1.TargetStatus) {
@@ -148,7 +148,8 @@ func TestVerdictPage(t *testing.T) {
 	}
 }
 
-// TestSettleEndsWithTheCluster holds that the form is shown while an answer is possible, and not for an archived post.
+// TestSettleEndsWithTheCluster verifies that the form is shown while an answer is possible, and not for an archived
+// post.
 func TestSettleEndsWithTheCluster(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

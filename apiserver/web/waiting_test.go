@@ -30,7 +30,7 @@ func byClaude(author, wanted string) func(*v1alpha1.Post) {
 	}
 }
 
-// TestAgentsPosts holds that pages with posts name the agent that created a post, and its person, and that a waiting
+// TestAgentsPosts verifies that pages with posts name the agent that created a post, and its person, and that a waiting
 // post shows the agent's request.
 func TestAgentsPosts(t *testing.T) {
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestAgentsPosts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		post   *v1alpha1.Post
-		// The page of the post contains the text in says, and does not contain the text in not.
+		// The post's page contains the text in says, and does not contain the text in not.
 		says, not string
 	}{
 		"ForAPerson":  {"who allowed it answers for it", textPost(made, "text", byClaude("oidc:ada@example.com", "")), "by <strong>Claude &lt;b&gt;</strong> for oidc:ada@example.com", note},
@@ -72,8 +72,8 @@ func TestAgentsPosts(t *testing.T) {
 	}
 }
 
-// TestPromote holds that the form proposes the agent's requested time, in the person's time zone, and that opening or
-// saving the form publishes nothing.
+// TestPromote verifies that the form proposes the time that the agent requested, in the person's time zone, and that
+// opening or saving the form publishes nothing.
 func TestPromote(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, wanted, utc, local string }{
@@ -105,7 +105,7 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// TestTeamPageTellsOfAgents holds that the team's page shows whether agents may publish.
+// TestTeamPageTellsOfAgents verifies that the team's page shows whether agents may publish.
 func TestTeamPageTellsOfAgents(t *testing.T) {
 	t.Parallel()
 	for publishing, want := range map[v1alpha1.AgentPublishing]string{

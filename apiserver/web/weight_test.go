@@ -60,7 +60,7 @@ var crowdedPages = map[string]string{
 	"Post": "posts/p-1", "Accounts": "connections", "Team": "team",
 }
 
-// TestWeight holds that no page needs more than 50 KB over the wire, with the scripts and styles that it loads.
+// TestWeight verifies that no page needs more than 50 KB over the wire, including the scripts and styles that it loads.
 func TestWeight(t *testing.T) {
 	t.Parallel()
 	w := crowded()
@@ -112,7 +112,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// TestPagesWithoutGzip holds that a client without gzip gets the same page.
+// TestPagesWithoutGzip verifies that a client without gzip gets the same page.
 func TestPagesWithoutGzip(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})

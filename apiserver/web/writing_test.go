@@ -45,7 +45,7 @@ func written(tb testing.TB, w *world, spec *v1alpha1.PostSpec, zone *time.Locati
 	return got
 }
 
-// TestFormOfAnyPost holds that opening a post in the editor and submitting it unchanged does not change the post.
+// TestFormOfAnyPost verifies that opening a post in the editor and submitting it unchanged does not change the post.
 func TestFormOfAnyPost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})
@@ -302,8 +302,8 @@ func TestReadWriting(t *testing.T) {
 	}
 }
 
-// TestManyFilesOfParts holds that a form, however it distributes its files, does not make the server look up more files
-// than a post can have.
+// TestManyFilesOfParts verifies that a form, however it distributes its files, does not make the server look up more
+// files than a post can have.
 func TestManyFilesOfParts(t *testing.T) {
 	t.Parallel()
 	form := url.Values{"cards": {"100"}}
@@ -322,7 +322,7 @@ func TestManyFilesOfParts(t *testing.T) {
 	}
 }
 
-// TestPlaceRule: the form shows whether the location of a photo is published.
+// TestPlaceRule verifies that the form shows whether the location of a photo is published.
 func TestPlaceRule(t *testing.T) {
 	t.Parallel()
 	for keeps, want := range map[bool]string{false: "without the place where they were taken", true: "with the place where they were taken"} {
