@@ -117,7 +117,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 		))
 }
 
-// requester shows how trustworthy the agent's name is.
+// requester shows how far the agent's name can be trusted.
 func requester(asked *oauth.Request) g.Node {
 	c := &asked.Client
 	if !c.Verified {
@@ -131,7 +131,7 @@ func requester(asked *oauth.Request) g.Node {
 		g.Text(" The answer goes to a program here, and its site cannot say which. Allow it only if you have just started it yourself.")))}
 }
 
-// whereTo shows the destination of the answer.
+// whereTo shows where the response is sent.
 func whereTo(asked *oauth.Request) []g.Node {
 	where := h.Strong(g.Text(asked.RedirectHost()))
 	switch application := asked.Application(); {
@@ -168,8 +168,8 @@ func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, location, http.StatusSeeOther)
 }
 
-// invalidRequest shows the error of an unverified client. The redirect URI is unverified too, so the page has a link
-// instead of a redirect.
+// invalidRequest shows an unverified client's error. The redirect URI is unverified too, so the page has a link instead
+// of a redirect.
 func (s *Site) invalidRequest(w http.ResponseWriter, refused *oauth.Refused) {
 	known := " (not verified)"
 	if host := refused.Client.Host(); host != "" {
@@ -182,7 +182,7 @@ func (s *Site) invalidRequest(w http.ResponseWriter, refused *oauth.Refused) {
 			h.A(h.Class("button"), h.Href(refused.Location), h.Rel("noreferrer nofollow"), g.Text("Back to "+refused.Host))))
 }
 
-// notAllowed shows an error of the agent or of the person, or redirects to the agent with the error.
+// notAllowed shows an error caused by the agent or the person, or redirects to the agent with the error.
 func (s *Site) notAllowed(w http.ResponseWriter, r *http.Request, err error) {
 	var (
 		shown   *oauth.PageError

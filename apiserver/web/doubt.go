@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// explain returns the text about a target's problem. For an unknown outcome the status message describes how to answer
-// with kubectl. The page has a form for that, so explain only describes the post to look for.
+// explain returns the text about a target's problem. If the outcome is unknown, the status message describes how to
+// answer with kubectl. The page has a form for that, so explain only describes the post to look for.
 func (v *visit) explain(t *v1alpha1.TargetStatus) string {
 	if !attempt.Undecided(t) || t.Blocked == nil {
 		return sentence(t.Message)
