@@ -25,7 +25,7 @@ const (
 	maxVideoTime = 300 * time.Second
 	// maxColumns is the maximum width of a video, in pixels. Wider images are scaled.
 	maxColumns = 1920
-	// minFrameRate and maxFrameRate limit a video's frames per second, with a tolerance for its clock.
+	// minFrameRate and maxFrameRate limit a video's frames per second, with some tolerance for inexact clocks.
 	minFrameRate, maxFrameRate = 22, 63
 	// minChildren and maxChildren limit the number of files in a carousel.
 	minChildren = 2
@@ -43,13 +43,13 @@ const (
 	unknownFailure   = "UNKNOWN"
 )
 
-// child is the stored data of a carousel item.
+// child is the stored data of one carousel item.
 type child struct {
 	Container string `json:"container"`
 	Kind      string `json:"kind"`
 }
 
-// places are the parameters that are valid for some kinds of containers only. The kinds in needs require them.
+// places are the parameters that only some kinds of containers accept. The kinds in needs require them.
 var places = []struct {
 	name         string
 	kinds, needs []string
@@ -60,7 +60,7 @@ var places = []struct {
 	{"is_carousel_item", []string{kindImage, kindVideo}, nil},
 }
 
-// checkKind rejects parameters that do not fit the kind of a container, and missing ones that it needs.
+// checkKind rejects parameters that the kind of container does not accept, and reports required ones that are missing.
 func checkKind(q *graph.Params, kind string) {
 	for _, place := range places {
 		value := q.Text(place.name)
@@ -73,7 +73,8 @@ func checkKind(q *graph.Params, kind string) {
 	}
 }
 
-// addMedia adds the files of a container or their sources. An image is fetched while the client waits, a video later.
+// addMedia adds a container's files or their URLs. An image is fetched while the client waits; a video is fetched
+// later.
 func (p *Platform) addMedia(c *graph.Call, kind string, out *state.Container, kept *detail) *graph.Error {
 	switch kind {
 	case kindImage:
@@ -93,15 +94,15 @@ func (p *Platform) addMedia(c *graph.Call, kind string, out *state.Container, ke
 	return nil
 }
 
-// unfetched returns the error for an address without a file.
+// unfetched returns the error for a URL that no file could be fetched from.
 func unfetched() *graph.Error {
 	return graph.Refusal(9004, "The media could not be fetched from this URI.").Because(2207052, "Media download has failed",
 		"The media could not be fetched from this URI. Make sure that it is public and leads to the file itself.")
 }
 
-// addImage fetches an image. An invalid image makes the container fail.
+// addImage fetches an image. An invalid image fails the container.
 func (p *Platform) addImage(c *graph.Call, address string, out *state.Container) *graph.Error {
-	// The platform continues after the client has disconnected.
+	// Like the platform, carry on after the client has disconnected.
 	blob, err := p.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxImage, blobs.Follow)
 	_, unreachable := errors.AsType[*blobs.PullError](err)
 	switch {
@@ -117,7 +118,7 @@ func (p *Platform) addImage(c *graph.Call, address string, out *state.Container)
 	return nil
 }
 
-// fetch downloads and checks the video of a container while it is in progress.
+// fetch downloads and checks a container's video while the container is in progress.
 func (p *Platform) fetch(c state.Container) {
 	p.Fetch(c, maxVideo, func(blob blobs.Blob, err error) string {
 		_, unreachable := errors.AsType[*blobs.PullError](err)
@@ -135,13 +136,13 @@ func (p *Platform) fetch(c state.Container) {
 	})
 }
 
-// The accepted file types. Apple's brand of MP4 counts as MP4.
+// The accepted file types. Apple's MP4 brand counts as MP4.
 var (
 	imageTypes = []string{"image/jpeg", "image/png"}
 	videoTypes = []string{"video/mp4", "video/quicktime", "video/x-m4v"}
 )
 
-// imageFailure returns the failure of an image; empty for success.
+// imageFailure returns why an image fails, or "" if it is valid.
 func imageFailure(blob blobs.Blob) string {
 	switch {
 	case !slices.Contains(imageTypes, blob.MIMEType), blob.Width == 0, blob.Height == 0:
@@ -153,7 +154,7 @@ func imageFailure(blob blobs.Blob) string {
 	}
 }
 
-// videoFailure returns the failure of a video; empty for success. Unknown properties do not fail it.
+// videoFailure returns why a video fails, or "" if it is valid. Properties that are not known do not fail it.
 func videoFailure(blob blobs.Blob) string {
 	switch {
 	case !slices.Contains(videoTypes, blob.MIMEType), blob.Width == 0, blob.Height == 0:
@@ -202,11 +203,11 @@ func (p *Platform) addChildren(list string, out *state.Container, kept *detail) 
 	return nil
 }
 
-// childIDs is the distance between the id of a published item and its container's id. Regular ids will not reach it
-// for a long time.
+// childIDs is the distance from a container's id to the id of the published item. Regular ids will not get that far for
+// a long time.
 const childIDs = 40_000_000_000_000_000
 
-// id returns the item's own id in a published carousel.
+// id returns the id that the item has in a published carousel.
 func (ch child) id() string {
 	n, err := strconv.ParseInt(ch.Container, 10, 64)
 	if err != nil {

@@ -19,15 +19,15 @@ const (
 	kindCarousel = "CAROUSEL"
 )
 
-// processing is the default processing time of a container without a video. Threads does not document it; polling
-// clients see less than their first interval.
+// processing is the default processing time of a container without a video. Threads does not document it; clients that
+// poll find the container ready at their first poll.
 const processing = 200 * time.Millisecond
 
-// detail is the stored data of a container or post without its text.
+// detail is the stored data of a container or post, apart from its text.
 type detail struct {
 	// Kind is empty for a text.
 	Kind string `json:"kind,omitempty"`
-	// Item means that the container is for a carousel.
+	// Item is true if the container is for a carousel.
 	Item bool `json:"item,omitempty"`
 	// Children are the items of a carousel, one for each of its files.
 	Children []child `json:"children,omitempty"`
@@ -57,7 +57,7 @@ func (p *Platform) create(c *graph.Call) (any, *graph.Error) {
 	return map[string]string{"id": container.ID}, nil
 }
 
-// readContainer reads a container from a request. It returns an error if Threads would refuse it.
+// readContainer reads a container from a request. It returns an error if Threads would reject it.
 func (p *Platform) readContainer(c *graph.Call, account state.Account) (string, state.Container, *graph.Error) {
 	q := c.Params
 	q.Required("media_type")
@@ -89,7 +89,7 @@ func (p *Platform) readContainer(c *graph.Call, account state.Account) (string, 
 	return kind, out, nil
 }
 
-// checkReply finds the post that is replied to, and its chain.
+// checkReply finds the post being replied to, and its chain.
 func (p *Platform) checkReply(c *graph.Call, out *state.Container) *graph.Error {
 	if out.InReplyTo == "" {
 		return nil
@@ -109,7 +109,7 @@ func (p *Platform) checkReply(c *graph.Call, out *state.Container) *graph.Error 
 func detailOf(content json.RawMessage) detail {
 	var out detail
 	if len(content) > 0 {
-		// It was encoded by this package. Without it, the post would be shown incompletely.
+		// This package encoded it. If decoding fails, the post is only shown incompletely.
 		_ = json.Unmarshal(content, &out)
 	}
 	return out
@@ -146,7 +146,8 @@ func (p *Platform) publish(c *graph.Call) (any, *graph.Error) {
 		return nil, bad
 	}
 	from, ok := p.Container(account, id)
-	// For the platform, a container that is not ready, not the account's, or already published does not exist.
+	// To the platform, a container that is not ready, belongs to another account or is already published does not
+	// exist.
 	if !ok || p.StatusOf(from, false) != graph.Finished {
 		return nil, noContainer(id)
 	}
@@ -159,7 +160,7 @@ func (p *Platform) publish(c *graph.Call) (any, *graph.Error) {
 	}, noContainer(id))
 }
 
-// noContainer returns the error for an id without a publishable container.
+// noContainer returns the error for an id that does not name a publishable container.
 func noContainer(id string) *graph.Error {
 	return graph.Refusal(24, "The requested resource does not exist").Because(4279009, "Media Not Found",
 		"The media with id "+id+" cannot be found.")

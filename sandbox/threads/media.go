@@ -29,7 +29,7 @@ func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	return c.Show(p.media(c.Request.Request, account, post))
 }
 
-// remove is DELETE /{id} for a post (Meta's "Delete Posts"). The limit of 100 deletions a day per account is not
+// remove is DELETE /{id} for a post (Meta's "Delete Posts"). The limit of 100 deletions per day and account is not
 // simulated.
 func (p *Platform) remove(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeBasic, scopeDelete)
@@ -54,7 +54,7 @@ func (p *Platform) list(replies bool, scopes ...string) graph.Handler {
 	}
 }
 
-// media renders a post of account.
+// media renders one of the account's posts.
 func (p *Platform) media(r *http.Request, account state.Account, post state.Post) graph.Node {
 	kept := detailOf(post.Detail)
 	values := map[string]any{

@@ -16,11 +16,11 @@ import (
 const (
 	// maxText is the maximum length of a text.
 	maxText = 500
-	// maxLinks is the maximum number of distinct addresses in a post.
+	// maxLinks is the maximum number of distinct links in a post.
 	maxLinks = 5
 )
 
-// checkText enforces the limits of a text and its addresses. Only a post without media requires a text.
+// checkText enforces the limits on a text and its links. Only a post without media needs a text.
 func checkText(kind, text string) *graph.Error {
 	found := map[string]bool{}
 	for _, l := range links.Find(text) {
@@ -37,8 +37,8 @@ func checkText(kind, text string) *graph.Error {
 	return nil
 }
 
-// textLength returns the length as Threads counts it: an emoji counts its UTF-8 bytes, every other grapheme cluster
-// counts 1.
+// textLength returns the length as Threads counts it: an emoji counts as its number of UTF-8 bytes, every other
+// grapheme cluster as 1.
 func textLength(text string) int {
 	n, step := 0, -1
 	for text != "" {

@@ -30,13 +30,13 @@ const (
 	scopeDelete        = "threads_delete"
 )
 
-// Operations of Threads without a name in faults; only `*` matches them.
+// Threads operations that have no name in faults; only `*` matches them.
 const (
 	opRead  faults.Operation = "read" // one published post
 	opLimit faults.Operation = "publishing_limit"
 )
 
-// postQuota is the documented quota of a profile in any 24 hours.
+// postQuota is the documented number of posts per profile in any 24 hours.
 const postQuota = 250
 
 // Platform is the simulated Threads.
@@ -45,8 +45,8 @@ type Platform struct {
 	api http.Handler
 }
 
-// New returns the simulator. Its lists have cursors only, as in Meta's sample of "Retrieve Threads". It resumes
-// downloads that a restart interrupted.
+// New returns the simulator and resumes downloads that a restart interrupted. Its lists are paged by cursor only, as in
+// Meta's sample in "Retrieve Threads".
 func New(opts simulator.Options) *Platform {
 	p := &Platform{API: &graph.API{
 		Options: opts, Profile: profile, Newest: 1, CursorsOnly: true, ParamType: "THApiException", PermissionCode: 10,
@@ -59,7 +59,7 @@ func New(opts simulator.Options) *Platform {
 	return p
 }
 
-// profile describes the accounts of Threads. A token lives for 60 days and can renew itself.
+// profile describes Threads accounts. A token is valid for 60 days and can be refreshed.
 var profile = simulator.Profile{
 	Platform: Name, Label: "Threads", Prefix: "u_",
 	ID: simulator.Form{
@@ -91,7 +91,7 @@ func (*Platform) PagePatterns() []string {
 	return []string{"/threads/{username}", "/threads/{username}/post/{code}"}
 }
 
-// Find returns the post or the username at an address.
+// Find returns the post or the username that a URL refers to.
 func (*Platform) Find(r *http.Request) (post, username string) {
 	if code := r.PathValue("code"); code != "" {
 		return cmp.Or(graph.IDOf(code), "unknown"), ""
@@ -99,7 +99,7 @@ func (*Platform) Find(r *http.Request) (post, username string) {
 	return "", strings.TrimPrefix(r.PathValue("username"), "@")
 }
 
-// Links returns the addresses in a text as pairs of byte offsets, in order.
+// Links returns the links in a text as pairs of byte offsets, in order.
 func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 
 // Register adds the API to mux.
@@ -127,17 +127,17 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	mux.Handle("/threads/", versioned(api))
 }
 
-// connected returns the additional field of the first token's response: the account's id, as a number.
+// connected returns the extra field in the first token's response: the account's id, as a number.
 func connected(to oauth.Grant) map[string]any {
 	return map[string]any{"user_id": json.Number(to.Account.ID)}
 }
 
-// version is the first segment of the API's paths. It is optional because the API has had no other version.
+// version is the first segment of the API's paths. It may be omitted, because the API has never had another version.
 const version = "v1.0"
 
 var versionPattern = regexp.MustCompile(`^/threads/v[0-9]+\.[0-9]+/`)
 
-// versioned adds the version to a path without one.
+// versioned adds the version to paths without one.
 func versioned(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !versionPattern.MatchString(r.URL.Path) {
@@ -151,7 +151,7 @@ func versioned(api http.Handler) http.Handler {
 
 var nodePattern = regexp.MustCompile(`^(me|[0-9]+)$`)
 
-// APIAt returns the API if an address belongs to it and not to a page: without a version, /me and node ids look like
+// APIAt returns the API if the request is for the API and not for a page: without a version, /me and node ids look like
 // profiles.
 func (p *Platform) APIAt(r *http.Request) http.Handler {
 	if nodePattern.MatchString(r.PathValue("username")) {
