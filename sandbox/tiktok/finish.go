@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The limits of the sides of media, in pixels.
+// The limits on the side lengths of media, in pixels.
 const (
 	minVideoSide = 360
 	maxVideoSide = 4096
@@ -27,7 +27,7 @@ const (
 // maxPhotoBytes is the maximum size of a photo, in bytes.
 const maxPhotoBytes = 20_000_000
 
-// issueAndPull stores a ticket for files that TikTok fetches. The response does not wait for them.
+// issueAndPull stores a ticket for files that TikTok fetches. It does not wait for the files.
 func (p *Platform) issueAndPull(account state.Account, way, text string, t ticket) (any, *refusal) {
 	issued, err := p.issue(account, way, text, t)
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *Platform) issueAndPull(account state.Account, way, text string, t ticke
 	return map[string]string{"publish_id": issued.ID}, nil
 }
 
-// pull fetches the files of a ticket in the background and publishes the post.
+// pull fetches a ticket's files in the background and publishes the post.
 func (p *Platform) pull(issued state.Container) {
 	most, failed := int64(maxVideo), "video_pull_failed"
 	if ticketOf(issued).MediaType == photo {
@@ -82,8 +82,8 @@ func (p *Platform) resume() {
 	}
 }
 
-// finish publishes the post of a publish id after its files have arrived. It fails the ticket if the files are
-// invalid or the quota is used up.
+// finish publishes the post of a publish id once its files have arrived. It fails the ticket if the files are invalid
+// or the quota is used up.
 func (p *Platform) finish(account state.Account, issued state.Container, files []blobs.Blob, why string) error {
 	t := ticketOf(issued)
 	why = cmp.Or(why, issued.Failure, checkFiles(t.MediaType, files))
@@ -115,13 +115,14 @@ func (p *Platform) finish(account state.Account, issued state.Container, files [
 	return err
 }
 
-// videoCodecs are the codecs that TikTok decodes, under ffmpeg's names.
+// videoCodecs are the codecs that TikTok decodes, by their ffmpeg names.
 var videoCodecs = []string{"h264", "hevc", "vp8", "vp9"}
 
-// minFrameRate and maxFrameRate are 23 and 60 frames per second plus a tolerance for the video's clock.
+// minFrameRate and maxFrameRate are 23 and 60 frames per second, with some tolerance for inexact clocks.
 const minFrameRate, maxFrameRate = 22, 63
 
-// checkFiles returns TikTok's failure reason for the files; "" for success. Unknown properties do not fail a file.
+// checkFiles returns TikTok's failure reason for the files, or "" if they are valid. Properties that are not known do
+// not fail a file.
 func checkFiles(kind string, files []blobs.Blob) string {
 	for _, file := range files {
 		short, long := min(file.Width, file.Height), max(file.Width, file.Height)
@@ -150,8 +151,8 @@ func checkFiles(kind string, files []blobs.Blob) string {
 	return ""
 }
 
-// settle completes an upload after its last byte. It also completes uploads that a kill interrupted; a file lost by
-// the kill becomes an internal failure of TikTok. The caller holds the upload's lock.
+// settle completes an upload after its last byte, including uploads that a kill interrupted. If the kill lost the file,
+// the upload fails with an internal TikTok error. The caller holds the upload's lock.
 func (p *Platform) settle(id string) error {
 	issued, ok := p.Store.Container(Name, id)
 	t := ticketOf(issued)

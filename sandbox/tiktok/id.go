@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// secondBits and milliBits are the number of low bits of an id below a second and below a millisecond. The
-	// seconds above them make ids 19 digits long.
+	// secondBits and milliBits are the numbers of low bits of an id that hold less than a second and less than a
+	// millisecond. The seconds above them make ids 19 digits long.
 	secondBits = 32
 	milliBits  = 22
 )
 
-// newID returns the id of a post: a number that fits into 64 bits but not into a floating point number.
+// newID returns the id of a post: a number that fits into 64 bits but not into a float64.
 func newID(at state.Stamp) string {
 	second, milli := at.Milli/1000, at.Milli%1000
 	return strconv.FormatInt(second<<secondBits|milli<<milliBits|at.Serial, 10)
 }
 
-// newPublishID returns a function that generates the publish ids for a way of posting.
+// newPublishID returns the generator of publish ids for the given way of posting.
 func newPublishID(way string) func(state.Stamp) string {
 	return func(at state.Stamp) string { return way + "~v2-1." + newID(at) }
 }

@@ -19,7 +19,7 @@ const (
 	maxVideos     = 20
 )
 
-// listFields are the fields of a post in the list.
+// listFields are the fields that a post has in the list.
 var listFields = []string{"id", "create_time", "title", "video_description", "share_url", "cover_image_url"}
 
 // list is POST /v2/video/list/: the public posts of an account, newest first.
@@ -65,7 +65,7 @@ func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, map[string]any{"videos": videos, "cursor": cursor, "has_more": more})
 }
 
-// readFields reads the requested fields of posts.
+// readFields reads which fields of the posts are requested.
 func readFields(r *faults.Request) ([]string, *refusal) {
 	fields := strings.Split(r.URL.Query().Get("fields"), ",")
 	for _, field := range fields {
@@ -110,11 +110,11 @@ func (p *Platform) query(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, map[string]any{"videos": videos})
 }
 
-// maxListed is the maximum length of the texts in the list ("Video Object": "Max length: 150"). The unit is not
-// documented; it is UTF-16, as elsewhere on TikTok.
+// maxListed is the maximum length of a text in the list ("Video Object": "Max length: 150"). TikTok does not document
+// the unit; it is UTF-16 here, as elsewhere on TikTok.
 const maxListed = 150
 
-// cut shortens a text for the list, at a character boundary.
+// cut shortens a text for the list without splitting a character.
 func cut(text string) string {
 	units := 0
 	for i, r := range text {

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxPhotoTitle and maxDescription are the maximum lengths of the texts of photos.
+	// maxPhotoTitle and maxDescription are the maximum lengths of a photo post's texts.
 	maxPhotoTitle  = 90
 	maxDescription = 4000
 	// maxPhotos is the maximum number of photos in a post.
 	maxPhotos = 35
 )
 
-// photoPost is the post_info of photos.
+// photoPost is the post_info of a photo post.
 type photoPost struct {
 	Title          string  `json:"title"`
 	Description    string  `json:"description"`
@@ -71,7 +71,7 @@ func (p *Platform) photos(w http.ResponseWriter, r *faults.Request) {
 	p.answer(w, data, bad)
 }
 
-// describePhotos creates the ticket of a photo post. It returns a refusal if TikTok would refuse the post.
+// describePhotos creates the ticket of a photo post. It returns a refusal if TikTok would reject the post.
 func (p *Platform) describePhotos(account state.Account, body photoInit) (ticket, *refusal) {
 	direct := body.PostMode == "DIRECT_POST"
 	t := ticket{Source: fromURL, Inbox: !direct, Title: body.Post.Title, detail: detail{

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/sandbox/simulator"
 )
 
-// envelope wraps every response except the token endpoint's. A failure has data too, possibly empty.
+// envelope wraps every response except the token endpoint's. Failures have data too, which may be empty.
 type envelope struct {
 	Data  any      `json:"data"`
 	Error envError `json:"error"`
@@ -24,7 +24,7 @@ type envError struct {
 	LogID   string `json:"log_id"`
 }
 
-// logID generates the id that TikTok's support asks for.
+// logID generates the id that TikTok's support team asks for.
 func (p *Platform) logID() string {
 	return p.Clock.Now().UTC().Format("20060102150405") + rand.Text()[:20]
 }
@@ -34,12 +34,12 @@ func (p *Platform) succeed(w http.ResponseWriter, data any) {
 	simulator.WriteJSON(w, http.StatusOK, jsonType, envelope{Data: data, Error: envError{Code: "ok", LogID: p.logID()}})
 }
 
-// fail responds with an error. Its status may be 200.
+// fail responds with an error. The status may be 200.
 func (p *Platform) fail(w http.ResponseWriter, status int, code, message string) {
 	simulator.WriteJSON(w, status, jsonType, envelope{Data: struct{}{}, Error: envError{Code: code, Message: message, LogID: p.logID()}})
 }
 
-// oauthFail responds with an error of the token endpoint, which has no envelope.
+// oauthFail responds with a token endpoint error, which has no envelope.
 func (p *Platform) oauthFail(w http.ResponseWriter, status int, code, description string) {
 	w.Header().Set("Cache-Control", "no-store")
 	simulator.WriteJSON(w, status, jsonType, map[string]string{"error": code, "error_description": description, "log_id": p.logID()})
@@ -50,7 +50,6 @@ const jsonType = "application/json; charset=utf-8"
 // dialect writes faults in TikTok's format.
 type dialect struct{ p *Platform }
 
-// Fail responds with the status.
 func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	if op == faults.RefreshToken {
 		code := "server_error"
@@ -79,7 +78,7 @@ func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	d.p.fail(w, status, code, http.StatusText(status))
 }
 
-// RateLimited responds with 429. TikTok does not return a retry time: its window is a sliding minute.
+// RateLimited responds with 429. TikTok does not say when to retry: its window is a sliding minute.
 func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, _ time.Duration) {
 	if op == faults.RefreshToken {
 		d.p.oauthFail(w, http.StatusTooManyRequests, "rate_limit_exceeded", rateExceeded)
@@ -88,8 +87,8 @@ func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults
 	d.p.fail(w, http.StatusTooManyRequests, "rate_limit_exceeded", rateExceeded)
 }
 
-// Refused responds with the errors of "Error Codes" of the Content Posting API: too many posts of an account, a scope
-// that was not granted, and invalid parameters.
+// Refused responds with errors from the Content Posting API's "Error Codes": too many posts, a scope that was not
+// granted, and invalid parameters.
 func (d dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
 	switch why {
 	case faults.RefusalSpam:
@@ -101,8 +100,8 @@ func (d dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.R
 	}
 }
 
-// TokenRefused responds that the access token is not valid, or at the token endpoint, which receives a refresh token,
-// that the grant is not valid. TikTok does not distinguish expired from revoked tokens.
+// TokenRefused reports an invalid access token or, at the token endpoint, which receives a refresh token, an invalid
+// grant. TikTok does not distinguish expired from revoked tokens.
 func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
 	if op == faults.RefreshToken {
 		d.p.oauthFail(w, http.StatusBadRequest, "invalid_grant", invalidGrant)

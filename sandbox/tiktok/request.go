@@ -19,20 +19,20 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// refusal is an error response of TikTok.
+// refusal is a TikTok error response.
 type refusal struct {
 	status        int
 	code, message string
 }
 
-// invalid returns the refusal of an invalid request.
+// invalid returns the refusal for an invalid request.
 func invalid(format string, args ...any) *refusal {
 	return &refusal{http.StatusBadRequest, "invalid_params", fmt.Sprintf(format, args...)}
 }
 
 func forbidden(code, message string) *refusal { return &refusal{http.StatusForbidden, code, message} }
 
-// broken logs an internal failure of the sandbox and returns the refusal for the response.
+// broken logs an internal sandbox failure and returns the refusal to respond with.
 func (p *Platform) broken(doing string, err error) *refusal {
 	p.Logger.Error("the sandbox failed", "platform", Name, "doing", doing, "error", err)
 	return &refusal{http.StatusInternalServerError, "internal_error", "Something is wrong. Please try again later."}
@@ -47,9 +47,9 @@ func (p *Platform) answer(w http.ResponseWriter, data any, bad *refusal) {
 	p.succeed(w, data)
 }
 
-// readJSON decodes the body of a request, a JSON object. parameters are the permitted query parameters. A lenient
-// sandbox ignores other fields and parameters, as TikTok does: OpenPost sends the post_mode of photos with videos
-// too.
+// readJSON decodes a request body, which must be a JSON object. parameters are the permitted query parameters. A
+// lenient sandbox ignores all other fields and parameters, as TikTok does: OpenPost sends the photo field post_mode
+// with videos too.
 func (p *Platform) readJSON(r *faults.Request, into any, parameters ...string) *refusal {
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset := params["charset"]; err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
@@ -71,7 +71,7 @@ func (p *Platform) readJSON(r *faults.Request, into any, parameters ...string) *
 	return nil
 }
 
-// checkLength measures a text in UTF-16, as TikTok does.
+// checkLength checks the length of a text in UTF-16 units, as TikTok does.
 func checkLength(field, text string, most int) *refusal {
 	if n := len(utf16.Encode([]rune(text))); n > most {
 		return invalid("%s has %d characters, the most are %d.", field, n, most)
@@ -79,8 +79,8 @@ func checkLength(field, text string, most int) *refusal {
 	return nil
 }
 
-// checkURL returns a refusal if TikTok would not fetch from an address. It requires HTTPS, except for this machine
-// and the hosts in PlainHosts.
+// checkURL returns a refusal if TikTok would not fetch from the URL. It must be HTTPS, except on this machine and the
+// hosts in PlainHosts.
 func (p *Platform) checkURL(field, address string) *refusal {
 	u, err := url.Parse(address)
 	if err == nil && u.Host != "" && u.User == nil && u.Fragment == "" {
@@ -92,7 +92,7 @@ func (p *Platform) checkURL(field, address string) *refusal {
 	return invalid("%s is not the HTTPS address of a file.", field)
 }
 
-// privacyLevels returns the privacy levels that an account can choose.
+// privacyLevels returns the privacy levels that the account can choose from.
 func privacyLevels(account state.Account) []string {
 	if account.Settings.Private {
 		return []string{"FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", selfOnly}
@@ -105,7 +105,7 @@ const (
 	selfOnly = "SELF_ONLY"
 )
 
-// checkPrivacy returns a refusal if an account may not post with the privacy level.
+// checkPrivacy returns a refusal if the account may not post with the privacy level.
 func checkPrivacy(account state.Account, level string, branded bool) *refusal {
 	known := []string{everyone, "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", selfOnly}
 	switch {

@@ -15,13 +15,13 @@ import (
 type postStatus struct {
 	Status     string `json:"status"`
 	FailReason string `json:"fail_reason,omitempty"`
-	// PublicIDs has TikTok's spelling.
+	// PublicIDs is spelled as TikTok spells it.
 	PublicIDs       []json.Number `json:"publicaly_available_post_id,omitempty"`
 	UploadedBytes   *int64        `json:"uploaded_bytes,omitempty"`
 	DownloadedBytes *int64        `json:"downloaded_bytes,omitempty"`
 }
 
-// named returns the container for the publish id in a request: {"publish_id": …}.
+// named returns the container of the publish id in a request: {"publish_id": …}.
 func (p *Platform) named(r *faults.Request, account state.Account) (state.Container, *refusal) {
 	var body struct {
 		PublishID string `json:"publish_id"`
@@ -55,7 +55,7 @@ func (p *Platform) status(w http.ResponseWriter, r *faults.Request) {
 		p.answer(w, nil, bad)
 		return
 	}
-	// If another request holds the upload's lock, the current state is returned.
+	// If another request holds the upload's lock, respond with the current state.
 	if lock := p.uploads.Of(issued.ID); lock.TryLock() {
 		err := p.settle(issued.ID)
 		lock.Unlock()

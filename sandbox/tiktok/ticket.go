@@ -14,8 +14,8 @@ import (
 // processing is the default processing time of received files. TikTok needs half a minute for half a gigabyte.
 const processing = 300 * time.Millisecond
 
-// moderation is the default time between the end of processing and the listing of a public post with its id. TikTok
-// usually takes less than a minute, at times hours.
+// moderation is the default time from the end of processing until a public post is listed with its id. On TikTok it
+// usually takes less than a minute, sometimes hours.
 const moderation = 3 * time.Second
 
 // The kinds of media.
@@ -30,27 +30,27 @@ const (
 	fromURL  = "PULL_FROM_URL"
 )
 
-// ticket is the data of a publish id, without the text.
+// ticket is the data of a publish id, apart from the text.
 type ticket struct {
 	Source string `json:"source"`
-	// From are the addresses of the files that TikTok fetches.
+	// From are the URLs of the files that TikTok fetches.
 	From []string `json:"from,omitempty"`
-	// Token is the secret in the address of an upload.
+	// Token is the secret in an upload URL.
 	Token string `json:"token,omitempty"`
 	// Size, Chunk and Count describe the chunks of an upload.
 	Size  int64 `json:"size,omitempty"`
 	Chunk int64 `json:"chunk,omitempty"`
 	Count int64 `json:"count,omitempty"`
-	// Inbox means that the post is a draft.
+	// Inbox is true for a draft.
 	Inbox   bool   `json:"inbox,omitempty"`
 	Title   string `json:"title,omitempty"`
 	Privacy string `json:"privacy,omitempty"`
-	// Done means that the ticket ended without a post; Container.Failure has the reason.
+	// Done is true if the ticket ended without a post; Container.Failure has the reason.
 	Done bool `json:"done,omitempty"`
 	detail
 }
 
-// detail is the stored data of a post without its text.
+// detail is the stored data of a post, apart from its text.
 type detail struct {
 	PublishID       string `json:"publish_id,omitempty"`
 	MediaType       string `json:"media_type"`
@@ -63,7 +63,7 @@ type detail struct {
 	BrandContent    bool   `json:"brand_content_toggle"`
 	BrandOrganic    bool   `json:"brand_organic_toggle"`
 	IsAIGC          bool   `json:"is_aigc"`
-	// ReadyAt is the end of TikTok's processing.
+	// ReadyAt is when TikTok's processing is finished.
 	ReadyAt time.Time `json:"ready_at"`
 }
 
@@ -94,17 +94,17 @@ func (p *Platform) issue(account state.Account, way, text string, t ticket) (sta
 	return p.Store.CreateContainer(account.Key, fresh, processing, newPublishID(way))
 }
 
-// readyAt returns the end of TikTok's processing for files that arrive now.
+// readyAt returns when TikTok will have processed files that arrive now.
 func (p *Platform) readyAt(account state.Account) time.Time {
 	return p.Clock.Now().Add(account.Settings.Work(processing)).UTC()
 }
 
-// listedFrom returns when a public post is listed and its id becomes public.
+// listedFrom returns when a public post appears in the list and its id becomes public.
 func listedFrom(account state.Account, post state.Post) time.Time {
 	return detailOf(post).ReadyAt.Add(account.Settings.Lag(moderation))
 }
 
-// failTicket marks a ticket as failed, without a post.
+// failTicket marks a ticket as failed.
 func (p *Platform) failTicket(account state.Account, id, why string) error {
 	_, err := p.Store.ChangeContainer(Name, id, func(c *state.Container) {
 		t := ticketOf(*c)

@@ -23,9 +23,9 @@ import (
 const Name = "tiktok"
 
 const (
-	// accessLife is the lifetime of access tokens, as documented since November 2026; it was a day before.
+	// accessLife is the lifetime of access tokens, as documented since November 2026; it used to be a day.
 	accessLife = 2 * time.Hour
-	// refreshLife is the lifetime of refresh tokens, as documented since November 2026; it was a year before.
+	// refreshLife is the lifetime of refresh tokens, as documented since November 2026; it used to be a year.
 	refreshLife = 180 * 24 * time.Hour
 )
 
@@ -38,7 +38,7 @@ const (
 	scopeList    = "video.list"
 )
 
-// opQuery is the query of single posts. It has no name in faults; only `*` matches it.
+// opQuery is querying single posts. It has no name in faults; only `*` matches it.
 const opQuery faults.Operation = "read"
 
 // Platform is the simulated TikTok.
@@ -46,7 +46,7 @@ type Platform struct {
 	simulator.Options
 	simulator.Profile
 	dialog *oauth.Dialog
-	// uploads are the locks of uploads, by publish id. They serialize the requests of one upload.
+	// uploads are the locks of the uploads, by publish id. Requests for the same upload run one at a time.
 	uploads simulator.Locks
 }
 
@@ -80,7 +80,7 @@ var profile = simulator.Profile{
 // Accounts returns the profile of TikTok's accounts.
 func Accounts() simulator.Profile { return profile }
 
-// PostPath returns the path of a post's public page. It differs for photos and videos.
+// PostPath returns the path of a post's public page, which is different for photos and videos.
 func (p *Platform) PostPath(username, id string) string {
 	kind := "/video/"
 	if post, _ := p.Store.Post(Name, id); detailOf(post).MediaType == photo {
@@ -94,12 +94,12 @@ func (*Platform) PagePatterns() []string {
 	return []string{"/tiktok/{username}", "/tiktok/{username}/video/{id}", "/tiktok/{username}/photo/{id}"}
 }
 
-// Find returns the post or the username at an address.
+// Find returns the post or the username that a URL refers to.
 func (*Platform) Find(r *http.Request) (post, username string) {
 	return r.PathValue("id"), strings.TrimPrefix(r.PathValue("username"), "@")
 }
 
-// Links returns nothing: TikTok does not link addresses in captions.
+// Links returns nothing: TikTok does not linkify URLs in captions.
 func (*Platform) Links(string) [][2]int { return nil }
 
 // Register adds the API to mux. TikTok's paths end in a slash and do not exist without it.
@@ -126,13 +126,12 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	mux.HandleFunc("/tiktok/", p.unknownPath)
 }
 
-// route returns the handler of an operation with an access token.
+// route returns the handler of an operation that needs an access token.
 func (p *Platform) route(op faults.Operation, act func(http.ResponseWriter, *faults.Request)) http.Handler {
 	return p.Gate.Handler(faults.Route{Platform: Name, Operation: op, Dialect: dialect{p}, Account: p.BearerAccount(Name), Act: act})
 }
 
-// registerUploads adds the upload addresses, which are on a separate host of TikTok. The last chunk publishes the
-// post.
+// registerUploads adds the upload URLs, which TikTok serves from a separate host. The last chunk publishes the post.
 func (p *Platform) registerUploads(mux *http.ServeMux) {
 	chunk := func(op faults.Operation) http.Handler {
 		return p.Gate.Handler(faults.Route{
@@ -149,7 +148,7 @@ func (p *Platform) registerUploads(mux *http.ServeMux) {
 	})
 }
 
-// byBody selects the handler by the source in the body: an upload in chunks, or a file that TikTok fetches and
+// byBody picks the handler by the source named in the body: a chunked upload, or a file that TikTok fetches and
 // publishes.
 func byBody(upload, pull http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -174,7 +173,7 @@ func byBody(upload, pull http.Handler) http.Handler {
 	})
 }
 
-// maxInit is the maximum number of bytes of a body that byBody examines.
+// maxInit is the largest body that byBody reads, in bytes.
 const maxInit = 1 << 20
 
 func (p *Platform) unknownPath(w http.ResponseWriter, _ *http.Request) {

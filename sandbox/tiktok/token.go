@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// authorized returns the account and the bearer of the request's access token. If the token is missing, unknown,
-// expired or has none of the scopes, it responds with an error and returns false.
+// authorized returns the account and the bearer of the request's access token. If the token is missing, unknown or
+// expired, or has none of the scopes, it responds with an error and returns false.
 func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request, scopes ...string) (state.Account, state.Bearer, bool) {
 	account, bearer, ok := p.Authorized(r, Name)
 	switch {
@@ -43,7 +43,7 @@ type tokenAnswer struct {
 	TokenType        string `json:"token_type"`
 }
 
-// token is POST /v2/oauth/token/. It accepts every client_key and every client_secret.
+// token is POST /v2/oauth/token/. It accepts any client_key and any client_secret.
 func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 	values, ok := simulator.ReadForm(r)
 	if !ok {
@@ -99,8 +99,8 @@ func newDialog(opts simulator.Options) *oauth.Dialog {
 	return oauth.NewDialog(&oauth.Dialog{Options: opts, Profile: profile, ClientParam: "client_key", CodeLife: codeLife})
 }
 
-// exchange exchanges an authorization code for tokens. A challenge is the hash in hexadecimal digits ("Login Kit for
-// Desktop") and not in the encoding of the standard.
+// exchange exchanges an authorization code for tokens. The challenge is the hash in hexadecimal ("Login Kit for
+// Desktop"), not in the standard's encoding.
 func (p *Platform) exchange(w http.ResponseWriter, values url.Values) {
 	granted, ok := p.dialog.Redeem(values.Get("code"), values.Get("client_key"), values.Get("redirect_uri"))
 	if !ok {

@@ -18,19 +18,19 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// uploadLife is the lifetime of an upload's address.
+// uploadLife is the lifetime of an upload URL.
 const uploadLife = time.Hour
 
-// videoTypes are the accepted file types of videos.
+// videoTypes are the accepted video file types.
 var videoTypes = []string{"video/mp4", "video/quicktime", "video/webm"}
 
-// final reports whether a request has the last chunk, which publishes the post.
+// final reports whether a request carries the last chunk, which publishes the post.
 func final(r *http.Request) bool {
 	s, ok := simulator.ReadRange(r)
 	return ok && s.Last == s.Total-1
 }
 
-// uploadAccount returns the account of the upload in a request.
+// uploadAccount returns the account of the upload that a request belongs to.
 func (p *Platform) uploadAccount(r *faults.Request) string {
 	issued, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
 	if !ok {
@@ -39,7 +39,7 @@ func (p *Platform) uploadAccount(r *faults.Request) string {
 	return issued.AccountID
 }
 
-// upload is PUT of a chunk. The upload host responds with a status and no body.
+// upload is the PUT of a chunk. The upload host responds with a status and no body.
 func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	query := r.URL.Query()
 	issued, ok := p.Store.Container(Name, query.Get("upload_id"))
@@ -54,7 +54,7 @@ func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	}
 	s, ok := simulator.ReadRange(r.Request)
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	// The address carries all authority. A client that sends a token too leaks it to a host that must not have it.
+	// The URL is the only credential. A client that also sends a token leaks it to a host that must not have it.
 	if !ok || s.Total != t.Size || r.ContentLength != s.Last-s.First+1 || err != nil || !slices.Contains(videoTypes, media) || r.Header.Get("Authorization") != "" {
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -66,7 +66,7 @@ func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	w.WriteHeader(status)
 }
 
-// appendChunk stores a chunk and returns the new size.
+// appendChunk stores a chunk and returns the new size of the file.
 func (p *Platform) appendChunk(r *faults.Request, issued state.Container, t ticket, s simulator.Range) (status int, size int64) {
 	size, open := p.Blobs.Size(issued.ID)
 	switch {
@@ -90,8 +90,8 @@ func (p *Platform) appendChunk(r *faults.Request, issued state.Container, t tick
 	return http.StatusCreated, size
 }
 
-// chunkEnd returns the last byte of the chunk at an offset; the offset is inside a chunk if it was cut off. The last
-// chunk takes the remainder.
+// chunkEnd returns the last byte of the chunk that contains offset. The offset is inside a chunk if the chunk was cut
+// off. The last chunk takes the remainder.
 func (t ticket) chunkEnd(offset int64) int64 {
 	if chunk := offset / t.Chunk; chunk < t.Count-1 {
 		return (chunk+1)*t.Chunk - 1
@@ -102,12 +102,10 @@ func (t ticket) chunkEnd(offset int64) int64 {
 // uploadDialect writes faults in the format of the upload host: without a body.
 type uploadDialect struct{}
 
-// Fail responds with the status.
 func (uploadDialect) Fail(w http.ResponseWriter, _ faults.Operation, status int) {
 	w.WriteHeader(status)
 }
 
-// RateLimited responds with 429.
 func (uploadDialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.Operation, _ time.Duration) {
 	w.WriteHeader(http.StatusTooManyRequests)
 }
@@ -121,7 +119,7 @@ func (uploadDialect) Refused(w http.ResponseWriter, _ faults.Operation, why faul
 	w.WriteHeader(status)
 }
 
-// TokenRefused responds that the address is no longer valid.
+// TokenRefused responds that the upload URL is no longer valid.
 func (uploadDialect) TokenRefused(w http.ResponseWriter, _ faults.Operation, _ bool) {
 	w.WriteHeader(http.StatusForbidden)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// maxVideoSeconds is the maximum duration of a creator's videos: TikTok's maximum of 10 minutes.
+// maxVideoSeconds is the maximum duration of a creator's video, TikTok's maximum of 10 minutes.
 const maxVideoSeconds = 600
 
-// userFields returns the simulated fields of a user, by the scope that each needs.
+// userFields returns the simulated user fields, by the scope that they need.
 func userFields() map[string][]string {
 	return map[string][]string{
 		scopeBasic:   {"open_id", "avatar_url", "display_name"},
@@ -101,7 +101,7 @@ func (p *Platform) creatorInfo(w http.ResponseWriter, r *faults.Request) {
 		return
 	}
 	if bad := p.checkRoom(account, false); bad != nil {
-		// An exhausted quota is reported with status 200.
+		// TikTok reports an exhausted quota with status 200.
 		p.fail(w, http.StatusOK, bad.code, bad.message)
 		return
 	}

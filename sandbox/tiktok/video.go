@@ -17,8 +17,8 @@ const (
 	maxTitle = 2200
 	// maxVideo is the maximum size of a video, in bytes.
 	maxVideo = 4_000_000_000
-	// minChunk and maxChunk limit the size of chunks, except the only chunk of a small file. TikTok does not document
-	// whether its megabytes are decimal; sizes that either reading refuses are refused here.
+	// minChunk and maxChunk limit the chunk size, except for the only chunk of a small file. TikTok does not document
+	// whether its megabytes are decimal, so a size that is invalid under either reading is rejected.
 	minChunk = 5 << 20
 	maxChunk = 64_000_000
 	// maxChunks is the maximum number of chunks of a file.
@@ -95,7 +95,7 @@ func (p *Platform) inboxVideo(w http.ResponseWriter, r *faults.Request) {
 	p.answer(w, data, bad)
 }
 
-// describeVideo creates the ticket of a video post. The creator's disabled interactions stay disabled.
+// describeVideo creates the ticket of a video post. Interactions that the creator has disabled stay disabled.
 func describeVideo(account state.Account, post videoPost) (ticket, *refusal) {
 	if bad := checkLength("post_info.title", post.Title, maxTitle); bad != nil {
 		return ticket{}, bad
@@ -142,7 +142,7 @@ func (p *Platform) initVideo(r *faults.Request, account state.Account, text stri
 	}, nil
 }
 
-// checkSource returns a refusal if TikTok would not accept the source of a video.
+// checkSource returns a refusal if TikTok would not accept the video's source.
 func (p *Platform) checkSource(from videoSource) *refusal {
 	switch {
 	case from.Source == fromURL && (from.Size != 0 || from.Chunk != 0 || from.Count != 0):
@@ -156,7 +156,7 @@ func (p *Platform) checkSource(from videoSource) *refusal {
 	}
 }
 
-// checkChunks returns a refusal for invalid chunks: all have the same size except the last, which takes the
+// checkChunks returns a refusal for invalid chunks: all must have the same size except the last, which takes the
 // remainder.
 func checkChunks(size, chunk, count int64) *refusal {
 	switch {
