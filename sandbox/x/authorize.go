@@ -17,7 +17,7 @@ import (
 const (
 	// codeTTL is the lifetime of X's authorization codes.
 	codeTTL = 30 * time.Second
-	// maxStateLength is the maximum length of a state.
+	// maxStateLength is the maximum length of the state parameter.
 	maxStateLength = 500
 )
 
@@ -28,8 +28,8 @@ func newDialog(opts simulator.Options) *oauth.Dialog {
 	})
 }
 
-// checkAuthorize returns a message for an authorization request that X would reject. The PKCE method is also accepted
-// in lower case: twitter-api-v2 sends s256, in production.
+// checkAuthorize returns a message for an authorization request that X would reject, or "". The PKCE method may also be
+// in lower case: twitter-api-v2 sends s256 in production.
 func checkAuthorize(query url.Values) string {
 	method := query.Get("code_challenge_method")
 	switch {

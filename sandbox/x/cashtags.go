@@ -9,8 +9,8 @@ import "regexp"
 // to two letters, at a word boundary.
 var cashtags = regexp.MustCompile(`(?i)\$[a-z]{1,6}(?:[._][a-z]{1,2})?\b`)
 
-// tooManyCashtags reports whether X refuses a text from an app on a self-serve plan, which may use one cashtag per
-// post (docs.x.com, "Manage Posts"). A lenient sandbox acts as an app on an Enterprise plan.
+// tooManyCashtags reports whether X rejects the text. Apps on a self-serve plan may use one cashtag per post
+// (docs.x.com, "Manage Posts"). A lenient sandbox treats the app as one on an Enterprise plan.
 func (p *Platform) tooManyCashtags(text string) bool {
 	return !p.Lenient && len(cashtags.FindAllString(text, 2)) > 1
 }

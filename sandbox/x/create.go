@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// duplicateWindow is the period for refusing the same text from the same account. X does not document it; a
-	// quarter of an hour is "shortly afterwards".
+	// duplicateWindow is how long X rejects the same text from the same account. X does not document it; a quarter of
+	// an hour fits "shortly afterwards".
 	duplicateWindow = 15 * time.Minute
-	// maxMedia is the maximum number of media in a post.
+	// maxMedia is the maximum number of media per post.
 	maxMedia = 4
 )
 
@@ -43,7 +43,7 @@ type replyTo struct {
 	Exclude []string `json:"exclude_reply_user_ids"`
 }
 
-// detail is the stored data of a post without its text.
+// detail is the stored data of a post, apart from its text.
 type detail struct {
 	// Media are the attached media, in the order of the post's files.
 	Media []attachment `json:"media,omitempty"`
@@ -81,7 +81,7 @@ func (p *Platform) createTweet(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// refusePost responds with the store's error for a post.
+// refusePost responds with the error for a post that the store did not accept.
 func (p *Platform) refusePost(w http.ResponseWriter, account state.Account, err error) {
 	if _, twice := errors.AsType[*state.DuplicateError](err); twice {
 		p.fail(w, callCreate, forbidden("You are not allowed to create a Tweet with duplicate content.", typeBlank))
@@ -94,8 +94,8 @@ func (p *Platform) refusePost(w http.ResponseWriter, account state.Account, err 
 	p.fail(w, callCreate, p.broken("a post could not be kept", account.ID, err))
 }
 
-// unsimulated are the documented body fields that have no effect here (OpenAPI 2.167). A lenient sandbox ignores
-// them. Like X, the sandbox rejects unknown fields in either mode.
+// unsimulated are the documented body fields that have no effect here (OpenAPI 2.167). A lenient sandbox ignores them.
+// Unknown fields are always rejected, as X does.
 var unsimulated = []string{
 	"additional_owners", "call_to_actions", "card_uri", "community_id", "description", "direct_message_deep_link", "edit_options",
 	"embeddable", "for_super_followers_only", "geo", "made_with_ai", "nullcast", "paid_partnership", "poll", "preview_media_id",
@@ -108,7 +108,7 @@ func overlook(content []byte) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
 	if err := decoder.Decode(&body); err != nil {
-		return content // the reader of the body reports the error
+		return content // whoever reads the body reports the error
 	}
 	media, _ := body["media"].(map[string]any)
 	for _, name := range unsimulated {
@@ -137,7 +137,7 @@ func (p *Platform) readJSON(r *faults.Request, into any) *problem {
 	return nil
 }
 
-// readTweet reads a post from a request. It returns a problem if X would refuse the post.
+// readTweet reads a post from a request. It returns a problem if X would reject the post.
 func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Draft, *problem) {
 	var body tweet
 	if with := p.readJSON(r, &body); with != nil {
@@ -175,7 +175,7 @@ func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Dra
 	return draft, p.broken("a post could not be encoded", "", err)
 }
 
-// checkText enforces the limits of a post's text. A post with media needs no text.
+// checkText enforces the limits on a post's text. A post with media needs no text.
 func checkText(text string, media bool) *problem {
 	switch weight := weigh(text); {
 	case !media && strings.TrimSpace(text) == "":
@@ -189,8 +189,8 @@ func checkText(text string, media bool) *problem {
 	}
 }
 
-// answerTo finds the post that is replied to, sets the chain of the draft, and returns the names that precede the
-// reply. On a self-serve plan, an account may reply to its own posts and to posts that mention it.
+// answerTo finds the post being replied to, sets the draft's chain, and returns the names that X prepends to the reply.
+// On a self-serve plan, an account may only reply to its own posts and to posts that mention it.
 func (p *Platform) answerTo(draft *state.Draft, author state.Account, reply replyTo) ([]string, *problem) {
 	id := reply.To
 	if !idPattern.MatchString(id) {
@@ -207,10 +207,10 @@ func (p *Platform) answerTo(draft *state.Draft, author state.Account, reply repl
 	return p.conversation(parent, author, draft.Text, reply.Exclude), nil
 }
 
-// conversation returns the names that X prepends to a reply: the parent's author and all names that the parent
-// mentions, except the reply's author, excluded users, and names that the reply already starts with (docs.x.com:
-// fundamentals/conversation-id, and the sample of display_text_range; xdevplatform/twitter-api-typescript-sdk#93).
-// The sandbox treats every name as an existing account.
+// conversation returns the names that X prepends to a reply: the parent's author and everyone whom the parent mentions,
+// except the author of the reply, excluded users, and names that the reply already starts with (docs.x.com:
+// fundamentals/conversation-id, and the sample of display_text_range; xdevplatform/twitter-api-typescript-sdk#93). The
+// sandbox treats every name as an existing account.
 func (p *Platform) conversation(parent state.Post, author state.Account, text string, exclude []string) []string {
 	skip := []string{author.Username}
 	for word := range strings.FieldsSeq(text) {
@@ -250,13 +250,13 @@ func named(name string, among []string) bool {
 	return slices.ContainsFunc(among, func(other string) bool { return strings.EqualFold(name, other) })
 }
 
-// attachment is a stored media of a post.
+// attachment is a media file attached to a post.
 type attachment struct {
 	Key  string `json:"media_key"`
 	Kind string `json:"type"`
 }
 
-// attach adds media to a draft. It returns a problem if X would refuse them.
+// attach adds media to a draft. It returns a problem if X would reject them.
 func (p *Platform) attach(draft *state.Draft, ids []string, author state.Account) ([]attachment, *problem) {
 	var out []attachment
 	for i, id := range ids {
@@ -274,12 +274,12 @@ func (p *Platform) attach(draft *state.Draft, ids []string, author state.Account
 		draft.Media = append(draft.Media, simulator.MediaOf(*u.File))
 		out = append(out, attachment{Key: u.key(), Kind: u.category().kind})
 	}
-	// X's duplicate check is documented for texts only: a post with media may be repeated, and then exists twice.
+	// X documents its duplicate check for texts only, so a post with media may be repeated and then exists twice.
 	draft.DuplicateWindow = 0
 	return out, nil
 }
 
-// attachable returns an upload of the account that X has processed.
+// attachable returns an upload of the account once X has processed it.
 func (p *Platform) attachable(author state.Account, id string) (upload, *problem) {
 	u, with := p.findMedia(author, id)
 	if with != nil {

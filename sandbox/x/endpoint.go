@@ -5,7 +5,7 @@ package x
 
 import "github.com/herald-social/herald/sandbox/faults"
 
-// Operations without a name in faults; only `*` matches them.
+// Operations that have no name in faults; only `*` matches them.
 const (
 	opRevoke faults.Operation = "revoke"
 	opRead   faults.Operation = "read" // one post
@@ -14,17 +14,17 @@ const (
 	opMetadata faults.Operation = "metadata"
 )
 
-// endpoint is one path of the API with one method.
+// endpoint is one path and method of the API.
 type endpoint struct {
 	op faults.Operation
-	// limit is the number of requests per user and window that X documents.
+	// limit is the number of requests that X allows per user and window.
 	limit int
 }
 
 // limitPosts is the limit for creating posts.
 const limitPosts = 100
 
-// The endpoints. X documents no limits for OAuth; those endpoints use the limit of creating a post.
+// The endpoints. X documents no limits for OAuth; its endpoints use the limit for creating posts.
 var (
 	callUnknown = endpoint{"", limitPosts}
 

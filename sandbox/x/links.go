@@ -14,17 +14,17 @@ import (
 	"github.com/herald-social/herald/sandbox/links"
 )
 
-// link is an address in a text, as byte offsets.
+// link is a link in a text, given by byte offsets.
 type link struct {
 	start, end int
 	scheme     bool // it starts with http:// or https://
 }
 
-// linkPattern matches a possible address: an optional scheme, a host, an optional port, and a path or query.
+// linkPattern matches what may be a link: an optional scheme, a host, an optional port, and a path or query.
 var linkPattern = regexp.MustCompile(`(?i)(https?://)?((?:[a-z0-9À-ɏ](?:[a-z0-9À-ɏ-]*[a-z0-9À-ɏ])?\.)+[a-z]{2,})((?::[0-9]+)?(?:[/?][a-z0-9À-ɏ!*';:=+,.$/%#\[\]_~@&|()?-]*)?)`)
 
-// findLinks returns the addresses in a text: those with a scheme, and bare domains below a registered top-level
-// domain. X's own rules (twitter-text) match more: hosts in other scripts, and underscores in subdomains.
+// findLinks returns the links in a text: URLs with a scheme, and bare domains below a registered top-level domain. X's
+// own rules (twitter-text) match more: hosts in other scripts, and underscores in subdomains.
 func findLinks(text string) []link {
 	var out []link
 	for _, m := range linkPattern.FindAllStringSubmatchIndex(text, -1) {
@@ -34,7 +34,7 @@ func findLinks(text string) []link {
 		}
 		end := m[5]
 		if host := text[m[4]:end]; !registered(host) {
-			// The longest prefix that is a domain counts, such as example.com in example.com.invalid.
+			// The longest prefix that is a domain counts: example.com in example.com.invalid.
 			for host != "" && !registered(host) {
 				host = host[:max(0, strings.LastIndexByte(host, '.'))]
 			}

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// mediaLife is the maximum duration of an upload and the lifetime of a finished one. X's pages document a day for
-	// both, and fifteen days for the first; the shorter value satisfies both.
+	// mediaLife is how long an upload may take, and how long a finished one is kept. X's pages document a day for both,
+	// and fifteen days for the first; the shorter value satisfies both.
 	mediaLife = 24 * time.Hour
 	// mediaWork is the default processing time of a video or GIF.
 	mediaWork = 2 * time.Second
-	// pendingPart is the divisor of the processing time for its pending phase: a quarter. In X's pages the first
-	// state is pending, also in the first STATUS response.
+	// pendingPart is the divisor that gives the pending part of the processing time: a quarter. On X's pages pending is
+	// the first state, even in the first STATUS response.
 	pendingPart = 4
-	// maxCheckAfter is the maximum wait between status requests that X asks for.
+	// maxCheckAfter is the longest wait that X asks for between status requests.
 	maxCheckAfter = 5 * time.Second
 )
 
-// The kinds of media, under X's names in responses.
+// The kinds of media, by X's names in responses.
 const (
 	kindPhoto = "photo"
 	kindGIF   = "animated_gif"
@@ -43,8 +43,8 @@ type category struct {
 	limit int64
 }
 
-// The limits of uploads. X's page of limits has two values for the size of a video; every account can rely on the
-// older, lower one. The page has allowed 20 minutes since September 2026, and 140 seconds before.
+// The limits for uploads. X's limits page gives two values for the size of a video; the older, lower one holds for
+// every account. Since September 2026 the page has allowed 20 minutes; before that, 140 seconds.
 const (
 	maxImage = 5 << 20
 	maxGIF   = 15 << 20
@@ -53,7 +53,7 @@ const (
 	maxVideoTime = 20 * time.Minute
 	minVideoTime = 500 * time.Millisecond
 	minVideoSide = 32
-	// maxVideoSide exceeds X's documented 1280, because 1080p works.
+	// maxVideoSide is higher than X's documented 1280, because 1080p works.
 	maxVideoSide = 1920
 	// maxAspect is the maximum ratio of a video's longer side to its shorter side.
 	maxAspect    = 3
@@ -74,24 +74,24 @@ func categories() map[string]category {
 	}
 }
 
-// imageCategory is the only category for uploads in one request.
+// imageCategory is the only category that can be uploaded in one request.
 const imageCategory = "tweet_image"
 
 // media is the stored data of an upload, in the detail of a container.
 type media struct {
 	Category string `json:"category"`
-	// Type and Total are the client's announced type and size.
+	// Type and Total are the type and size that the client announced.
 	Type    string    `json:"type"`
 	Total   int64     `json:"total"`
 	Expires time.Time `json:"expires"`
 	// Chunks are the received chunks, in order.
 	Chunks []chunk `json:"chunks,omitempty"`
-	// File is the complete file after the upload was finalized, at Finalized.
+	// File is the complete file; it is set when the upload is finalized, at Finalized.
 	File      *blobs.Blob `json:"file,omitempty"`
 	Finalized time.Time   `json:"finalized,omitzero"`
 }
 
-// chunk is a part of an upload: its size, and a hash that identifies it on a retry.
+// chunk is a part of an upload: its size, and a hash to recognize it on a retry.
 type chunk struct {
 	Bytes int64  `json:"n"`
 	Hash  string `json:"h"`
@@ -99,7 +99,7 @@ type chunk struct {
 
 func (m *media) category() category { return categories()[m.Category] }
 
-// received returns the number of received bytes.
+// received returns the number of bytes received.
 func (m *media) received() int64 {
 	var n int64
 	for _, c := range m.Chunks {
@@ -108,10 +108,10 @@ func (m *media) received() int64 {
 	return n
 }
 
-// slow reports whether X processes the media before it can be attached.
+// slow reports whether X has to process the media before it can be attached.
 func (m *media) slow() bool { return m.category().kind == kindVideo || m.category().kind == kindGIF }
 
-// upload is a media with its container.
+// upload is a media object and its container.
 type upload struct {
 	state.Container
 	media
@@ -126,7 +126,7 @@ func (u *upload) key() string {
 // badMedia returns the error for an unknown or expired upload.
 func badMedia() *problem { return invalidBody("Your media IDs are invalid.") }
 
-// findMedia returns an upload of the account that has not expired.
+// findMedia returns an unexpired upload of the account.
 func (p *Platform) findMedia(account state.Account, id string) (upload, *problem) {
 	found, ok := p.Store.Container(Name, id)
 	if !ok {
@@ -137,7 +137,7 @@ func (p *Platform) findMedia(account state.Account, id string) (upload, *problem
 		return upload{}, p.broken("an upload cannot be read", id, err)
 	}
 	if !p.Clock.Now().Before(out.Expires) {
-		p.Blobs.Drop(partialName(id)) // it would stay there forever
+		p.Blobs.Drop(partialName(id)) // nothing else would remove it
 		return upload{}, badMedia()
 	}
 	if found.AccountID != account.ID {
@@ -146,7 +146,7 @@ func (p *Platform) findMedia(account state.Account, id string) (upload, *problem
 	return out, nil
 }
 
-// partialName returns the name of an upload's chunks in the blob store until it is finalized.
+// partialName returns the name of an upload's chunks in the blob store before it is finalized.
 func partialName(id string) string { return Name + "/" + id }
 
 // saveMedia stores the current state of an upload.
@@ -160,7 +160,7 @@ func (p *Platform) saveMedia(u *upload) *problem {
 	return p.broken("an upload could not be kept", u.ID, err)
 }
 
-// mediaAnswer is the response of every step of an upload; a step sets the applicable fields.
+// mediaAnswer is the response to every step of an upload; each step sets the fields that apply.
 type mediaAnswer struct {
 	ID           string          `json:"id"`
 	MediaKey     string          `json:"media_key"`
@@ -200,10 +200,10 @@ func (p *Platform) answerMedia(u *upload) mediaAnswer {
 	return out
 }
 
-// stateSucceeded is the state of a successfully processed media.
+// stateSucceeded is the state of successfully processed media.
 const stateSucceeded = "succeeded"
 
-// processing returns the processing state of a video or GIF; nil if there is no processing.
+// processing returns the processing state of a video or GIF, or nil if the upload is not processed.
 func (p *Platform) processing(u *upload) *processingInfo {
 	if u.File == nil || !u.slow() {
 		return nil
@@ -226,11 +226,11 @@ func (p *Platform) processing(u *upload) *processingInfo {
 	return &processingInfo{State: stateSucceeded, Progress: &percent}
 }
 
-// videoCodecs are the codecs that X decodes, under ffmpeg's names. Its guide documents only H.264, and its users post
+// videoCodecs are the codecs that X decodes, by their ffmpeg names. X's guide only documents H.264, but users post
 // HEVC.
 var videoCodecs = []string{"h264", "hevc"}
 
-// isFilm reports whether a type is MP4 or QuickTime, which share a structure.
+// isFilm reports whether a type is MP4 or QuickTime, which have the same structure.
 func isFilm(mimeType string) bool {
 	return slices.Contains([]string{"video/mp4", "video/quicktime", "video/x-m4v"}, mimeType)
 }
@@ -238,7 +238,8 @@ func isFilm(mimeType string) bool {
 // invalidMedia is X's error name for an unusable file.
 const invalidMedia = "InvalidMedia"
 
-// mediaFault returns the error of a complete file; "" if it is valid. The duration of a video is checked on posting.
+// mediaFault returns the error of a complete file, or "" if it is valid. The duration of a video is checked when it is
+// posted.
 func mediaFault(u *upload) string {
 	file, of := u.File, u.category()
 	switch {

@@ -11,11 +11,11 @@ import (
 	"github.com/herald-social/herald/sandbox/faults"
 )
 
-// maxAlt is the maximum length of a media's description, in characters.
+// maxAlt is the maximum length of an alt text, in characters.
 const maxAlt = 1000
 
-// describe is POST /2/media/metadata: a media description for users who cannot see it. The sandbox validates it and does not show it
-// anywhere. Clients send only alt_text of the metadata.
+// describe is POST /2/media/metadata: alt text for people who cannot see the media. The sandbox validates it but shows
+// it nowhere. Of the metadata, clients send only alt_text.
 func (p *Platform) describe(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callMetadata, scopeMedia)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 const (
 	typeBlank  = "about:blank"
 	problemURL = "https://api.x.com/2/problems/"
-	// notAuthorized is the type of problems about another account's objects or missing permissions of a token.
+	// notAuthorized is the problem type for objects of another account and permissions that the token lacks.
 	notAuthorized = problemURL + "not-authorized-for-resource"
 	// notPermitted is X's generic message.
 	notPermitted = "You are not permitted to perform this action."
@@ -31,7 +31,7 @@ type problem struct {
 	Status int            `json:"status"`
 }
 
-// badParameter is an error in one part of the request.
+// badParameter is what is wrong with one part of the request.
 type badParameter struct {
 	Parameters map[string][]string `json:"parameters"`
 	Message    string              `json:"message"`
@@ -45,7 +45,7 @@ func forbidden(detail, kind string) *problem {
 	return &problem{Title: "Forbidden", Detail: detail, Type: kind, Status: http.StatusForbidden}
 }
 
-// invalid returns the problem of a request that violates the schema or a documented limit.
+// invalid returns the problem for a request that violates the schema or a documented limit.
 func invalid(errs ...badParameter) *problem {
 	return &problem{
 		Errors: errs, Title: "Invalid Request", Detail: "One or more parameters to your request was invalid.",
@@ -53,7 +53,7 @@ func invalid(errs ...badParameter) *problem {
 	}
 }
 
-// invalidBody is invalid for a part of the body.
+// invalidBody is invalid for one part of the body.
 func invalidBody(message string) *problem {
 	return invalid(badParameter{Parameters: map[string][]string{}, Message: message})
 }
@@ -82,7 +82,7 @@ func problemFor(status int) *problem {
 	}
 }
 
-// broken logs an internal error of the sandbox and returns the problem for it; nil without an error.
+// broken logs an internal sandbox error and returns the problem for it, or nil if err is nil.
 func (p *Platform) broken(what, id string, err error) *problem {
 	if err == nil {
 		return nil
@@ -97,7 +97,7 @@ func (p *Platform) fail(w http.ResponseWriter, of endpoint, with *problem) {
 	simulator.WriteJSON(w, with.Status, "application/problem+json", with)
 }
 
-// answer responds with a problem or, without one, with data.
+// answer responds with the problem, or with data if there is none.
 func (p *Platform) answer(w http.ResponseWriter, of endpoint, with *problem, data any) {
 	if with != nil {
 		p.fail(w, of, with)
@@ -118,8 +118,8 @@ const (
 	rateWindow = 15 * time.Minute
 )
 
-// rateHeaders sets every response's three rate limit headers. Calls never exhaust the limits, because tests and benchmarks would exceed
-// them. Only the control API's quota and the rate_limit fault are enforced.
+// rateHeaders sets the three rate limit headers that every response has. Calls never use up the limits, because tests
+// and benchmarks would exceed them. Only the control API's quota and the rate_limit fault are enforced.
 func (p *Platform) rateHeaders(w http.ResponseWriter, of endpoint, spent bool) {
 	if w.Header().Get(limitHeaders+"-Reset") != "" {
 		return // limitedUntil has set them
@@ -131,13 +131,13 @@ func (p *Platform) rateHeaders(w http.ResponseWriter, of endpoint, spent bool) {
 	setLimit(w.Header(), limitHeaders, of.limit, remaining, p.Clock.Now().Truncate(rateWindow).Add(rateWindow))
 }
 
-// limitedUntil responds with 429 and the end of the window.
+// limitedUntil responds with 429 and the time when the window ends.
 func (p *Platform) limitedUntil(w http.ResponseWriter, of endpoint, reset time.Time) {
 	setLimit(w.Header(), limitHeaders, of.limit, 0, reset)
 	p.fail(w, of, problemFor(http.StatusTooManyRequests))
 }
 
-// quotaHeaders adds the daily limit of an account with a quota.
+// quotaHeaders adds the daily limit of an account that has a quota.
 func (p *Platform) quotaHeaders(w http.ResponseWriter, a state.Account) {
 	if quota := a.Settings.Quota; quota != nil {
 		setLimit(w.Header(), "X-User-Limit-24hour", *quota, max(0, *quota-p.Store.QuotaUsed(a.Key)), p.Clock.Now().Add(state.QuotaWindow))
@@ -147,17 +147,16 @@ func (p *Platform) quotaHeaders(w http.ResponseWriter, a state.Account) {
 func setLimit(header http.Header, prefix string, limit, remaining int, reset time.Time) {
 	header.Set(prefix+"-Limit", strconv.Itoa(limit))
 	header.Set(prefix+"-Remaining", strconv.Itoa(remaining))
-	// Whole seconds, rounded up: a client that waits until then must not be early.
+	// Round up to whole seconds: a client that waits until then must not be early.
 	header.Set(prefix+"-Reset", strconv.FormatInt(reset.Add(time.Second-time.Nanosecond).Unix(), 10))
 }
 
-// dialect writes the faults of an endpoint in X's format.
+// dialect writes an endpoint's faults in X's format.
 type dialect struct {
 	p  *Platform
 	of endpoint
 }
 
-// Fail responds with the status.
 func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	switch oauth := op == faults.RefreshToken || op == opRevoke; {
 	case oauth && status == http.StatusBadRequest:
@@ -169,13 +168,13 @@ func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	}
 }
 
-// RateLimited responds with 429 and the time of the next retry.
+// RateLimited responds with 429 and the time when to retry.
 func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.Operation, retryAfter time.Duration) {
 	d.p.limitedUntil(w, d.of, d.p.Clock.Now().Add(retryAfter))
 }
 
-// Refused responds with the errors of the page "Response codes" of X's API: code 226 for a post that looks automated,
-// and the generic errors for forbidden and invalid requests.
+// Refused responds with errors from X's "Response codes" page: code 226 for a post that looks automated, and the
+// generic errors for forbidden and invalid requests.
 func (d dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
 	switch why {
 	case faults.RefusalSpam:
@@ -191,8 +190,8 @@ func (d dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.R
 const automated = "This request looks like it might be automated. To protect our users from spam and other malicious activity, " +
 	"we can't complete this action right now. Please try again later."
 
-// TokenRefused responds with 401, or at the token endpoint, which receives a refresh token, with an invalid request.
-// X does not distinguish expired from revoked tokens.
+// TokenRefused responds with 401 or, at the token endpoint, which receives a refresh token, with an invalid request. X
+// does not distinguish expired from revoked tokens.
 func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
 	if op == faults.RefreshToken {
 		oauthFail(w, http.StatusBadRequest, badGrant, badToken)

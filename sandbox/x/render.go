@@ -17,40 +17,40 @@ import (
 )
 
 const (
-	// shortLink is the base of X's short links; shortLinkLetters characters follow. Together they have 23 characters,
-	// the weight of an address.
+	// shortLink is the base of X's short links; shortLinkLetters characters follow. Together they are 23 characters
+	// long, the weight of a link.
 	shortLink        = "https://t.co/"
 	shortLinkLetters = 10
-	// displayRunes is the number of characters of an address that X displays.
+	// displayRunes is how many characters of a link X displays.
 	displayRunes = 26
 )
 
-// rendered is a post in X's responses.
+// rendered is a post as X's responses show it.
 type rendered struct {
 	text string
 	urls []urlEntity
-	// front is the length in characters of the prepended names, and shown the end of the sent text.
+	// front is the length of the prepended names in characters; shown is where the sent text ends.
 	front, shown int
-	// media is the short link that X appends for media; empty without media.
+	// media is the short link that X appends for media, if the post has any.
 	media urlEntity
 }
 
-// urlEntity describes a short link. Start and End count characters of the response text.
+// urlEntity describes a short link. Start and End are counted in characters of the response text.
 type urlEntity struct {
 	Start       int    `json:"start"`
 	End         int    `json:"end"`
 	URL         string `json:"url"`
 	ExpandedURL string `json:"expanded_url"`
 	DisplayURL  string `json:"display_url"`
-	// MediaKey is set if the link represents a media of the post.
+	// MediaKey is set if the link stands for one of the post's media.
 	MediaKey string `json:"media_key,omitempty"`
 }
 
 // xmlEscaper escapes the three characters that X escapes in texts.
 var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// render converts the sent text to X's response: NFC, trimmed, with short links, and with &, < and > escaped. A reply
-// starts with the names in the conversation, and a post with media ends with a short link to them.
+// render converts the text that was sent to the one in X's responses: NFC, trimmed, with short links, and with &, < and
+// > escaped. A reply starts with the names in the conversation, and a post with media ends with a short link to them.
 func render(post state.Post) rendered {
 	sent := strings.TrimSpace(norm.NFC.String(post.Text))
 	var named strings.Builder
@@ -96,14 +96,14 @@ func renderText(post state.Post, sent string, links []link) rendered {
 	return out
 }
 
-// shorten returns the short link of the post's i-th address. It is deterministic.
+// shorten returns the short link for the post's i-th link. It is deterministic.
 func shorten(postID string, i int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", postID, i))
 	letters := new(big.Int).SetBytes(sum[:]).Text(62)
 	return shortLink + letters[:shortLinkLetters]
 }
 
-// expand returns the target of a short link. X adds http:// to a bare domain.
+// expand returns the target of a short link. X prepends http:// to a bare domain.
 func expand(address string, scheme bool) string {
 	if scheme {
 		return address
@@ -122,7 +122,7 @@ func display(address string) string {
 	return string([]rune(address)[:displayRunes]) + "…"
 }
 
-// mediaLinks describes the short link at the end of a post, once per media.
+// mediaLinks describes the short link at the end of a post, once for each media.
 func (p *Platform) mediaLinks(post state.Post, at urlEntity, attached []attachment) []urlEntity {
 	author, _ := p.Store.Account(state.Key{Platform: Name, ID: post.AccountID})
 	out := make([]urlEntity, 0, len(attached))

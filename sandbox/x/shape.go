@@ -12,10 +12,9 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The fields that can be requested, from X's pages of data dictionaries and expansions (the names with tweet) and
-// from its OpenAPI 2.167 of August 2026 (the names with post). The service knows the old names, and X's own SDK 0.6.6
-// sends the new ones; the simulator knows both. Fields without a value are omitted from the response, as X omits
-// empty fields.
+// The fields that can be requested, from X's data dictionary and expansions pages (the names with tweet) and from its
+// OpenAPI 2.167 of August 2026 (the names with post). The service accepts the old names, and X's own SDK 0.6.6 sends
+// the new ones; the simulator accepts both. Like X, it omits fields without a value from the response.
 var (
 	postFields = []string{
 		"article", "article_title", "attachments", "author_id", "card_uri", "community_id", "context_annotations", "conversation_id",
@@ -49,15 +48,15 @@ var (
 	placeFields = []string{"contained_within", "country", "country_code", "full_name", "geo", "id", "name", "place_type"}
 )
 
-// shape describes the requested form of posts.
+// shape is the form in which posts are requested.
 type shape struct {
-	// fields are the requested fields of a post in addition to the default ones; userFields and mediaFields are the
-	// fields of referenced objects.
+	// fields are the fields of a post requested beyond the default ones; userFields and mediaFields are those of the
+	// objects that it references.
 	fields, userFields, mediaFields []string
 	expansions                      []string
 }
 
-// shape reads the parameters for the form of posts.
+// shape reads the parameters that control the form of posts.
 func (q *query) shape() shape {
 	out := shape{
 		fields:     append(q.list("tweet.fields", postFields), q.list("post.fields", postFields)...),
@@ -67,14 +66,14 @@ func (q *query) shape() shape {
 	q.list("poll.fields", pollFields)
 	q.list("place.fields", placeFields)
 	for _, expansion := range out.expansions {
-		field, _, _ := strings.Cut(expansion, ".") // an expanded field is also included
+		field, _, _ := strings.Cut(expansion, ".") // an expanded field is included as well
 		out.fields = append(out.fields, field)
 	}
 	return out
 }
 
-// includes returns the objects that the expansions of posts refer to: nil without expansions, and empty without
-// referenced objects.
+// includes returns the objects that the posts' expansions refer to: nil if none are requested, empty if nothing is
+// referenced.
 func (p *Platform) includes(r *faults.Request, posts []state.Post, asked shape) map[string][]map[string]any {
 	if asked.expansions == nil {
 		return nil
@@ -107,10 +106,10 @@ func (p *Platform) includes(r *faults.Request, posts []state.Post, asked shape) 
 	return out
 }
 
-// includes are objects by their kind.
+// includes are objects by kind.
 type includes map[string][]map[string]any
 
-// add adds an object unless one with the same key exists.
+// add adds an object unless there is already one with the same key.
 func (i includes) add(kind, key string, object map[string]any) {
 	known := func(other map[string]any) bool { return other[key] == object[key] }
 	if !slices.ContainsFunc(i[kind], known) {
@@ -123,7 +122,7 @@ func (p *Platform) includedUser(r *faults.Request, id string, fields []string) m
 	return p.userObject(r, account, fields)
 }
 
-// includedMedia renders a media of a post. Only images have an address.
+// includedMedia renders one of a post's media. Only images have a URL.
 func (p *Platform) includedMedia(r *faults.Request, of attachment, file state.Media, fields []string) map[string]any {
 	blob, _ := p.Blobs.Get(file.SHA256) // a missing file has no size
 	all := map[string]any{"width": blob.Width, "height": blob.Height}

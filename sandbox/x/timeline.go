@@ -26,10 +26,10 @@ const (
 	maxResults     = 100
 )
 
-// timelineAnswer is the body of a timeline; X omits data without posts.
+// timelineAnswer is the body of a timeline; X omits data if there are no posts.
 type timelineAnswer struct {
 	Data []map[string]any `json:"data,omitempty"`
-	// Includes is set if expansions are requested.
+	// Includes is set if expansions were requested.
 	Includes map[string][]map[string]any `json:"includes,omitzero"`
 	Errors   []resourceError             `json:"errors,omitempty"`
 	Meta     *timelineMeta               `json:"meta,omitempty"`
@@ -82,7 +82,7 @@ func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, callTimeline, http.StatusOK, out)
 }
 
-// unseen returns the error for a user or post that a reader cannot see; nil if the reader can.
+// unseen returns the error for a user or post that the reader cannot see, or nil if they can see it.
 func unseen(kind, id string, found bool, author, reader state.Account) *resourceError {
 	switch {
 	case !found:
@@ -110,7 +110,7 @@ func (p *Platform) timelineAnswer(posts []state.Post, more bool, fields []string
 	return out
 }
 
-// tweetObject renders a post with its default and requested fields.
+// tweetObject renders a post with the default and the requested fields.
 func (p *Platform) tweetObject(post state.Post, fields []string) map[string]any {
 	shown := render(post)
 	out := map[string]any{"id": post.ID, "text": shown.text, "edit_history_post_ids": []string{post.ID}}
@@ -122,7 +122,7 @@ func (p *Platform) tweetObject(post state.Post, fields []string) map[string]any 
 	return out
 }
 
-// tweetField returns nil for a field that the post does not have and for fields that every post has.
+// tweetField returns nil for fields that the post does not have and for those that every post has.
 func (p *Platform) tweetField(field string, post state.Post, shown rendered) any {
 	switch field {
 	case "attachments":
@@ -162,7 +162,7 @@ func (p *Platform) tweetField(field string, post state.Post, shown rendered) any
 	return nil
 }
 
-// pageToken encodes the page of posts older than a post.
+// pageToken encodes the page of posts older than oldest.
 func pageToken(oldest string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte("older:" + oldest))
 }
@@ -179,7 +179,7 @@ func openPageToken(token string) (state.Stamp, bool) {
 	return stampOf(id)
 }
 
-// query reads the parameters of a GET, each once, and collects their errors.
+// query reads each parameter of a GET request once, and collects the errors.
 type query struct {
 	values url.Values
 	known  []string
@@ -200,7 +200,7 @@ func (q *query) get(name string) string {
 	return q.values.Get(name)
 }
 
-// list reads comma-separated values; each must be in allowed.
+// list reads comma-separated values, each of which must be in allowed.
 func (q *query) list(name string, allowed []string) []string {
 	value := q.get(name)
 	if value == "" {
@@ -215,7 +215,7 @@ func (q *query) list(name string, allowed []string) []string {
 	return values
 }
 
-// rejectUnknown rejects the parameters that were not read.
+// rejectUnknown rejects the parameters that nothing has read.
 func (q *query) rejectUnknown() {
 	for name, values := range q.values {
 		if !slices.Contains(q.known, name) {
@@ -239,7 +239,7 @@ func (q *query) id(name string) state.Stamp {
 	return stamp
 }
 
-// timeline reads the parameters of a timeline: its range, and the form of posts.
+// timeline reads the parameters of a timeline: its range, and the form of its posts.
 func (q *query) timeline() (part state.Range, asked shape) {
 	part = state.Range{
 		After: q.id("since_id"), Before: q.id("until_id"), From: q.time("start_time"), To: q.time("end_time"), Limit: defaultResults,
@@ -265,7 +265,7 @@ func (q *query) timeline() (part state.Range, asked shape) {
 	return part, asked
 }
 
-// time reads a time, to the second.
+// time reads a time with second precision.
 func (q *query) time(name string) time.Time {
 	value := q.get(name)
 	if value == "" {

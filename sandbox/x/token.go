@@ -22,14 +22,14 @@ type tokenAnswer struct {
 	RefreshToken string `json:"refresh_token,omitempty"`
 }
 
-// X responds with invalid_request to an invalid token or code, where the standard has invalid_grant
+// X responds to an invalid token or code with invalid_request, where the standard says invalid_grant
 // (plhery/node-twitter-api-v2#496). badToken is its description for a refresh token.
 const (
 	badGrant = "invalid_request"
 	badToken = "Value passed for the token was invalid."
 )
 
-// oauthFail responds with an error of RFC 6749, section 5.2.
+// oauthFail responds with an error as in RFC 6749, section 5.2.
 func oauthFail(w http.ResponseWriter, status int, code, description string) {
 	w.Header().Set("Cache-Control", "no-store")
 	simulator.WriteJSON(w, status, "application/json; charset=utf-8", map[string]string{
@@ -37,9 +37,9 @@ func oauthFail(w http.ResponseWriter, status int, code, description string) {
 	})
 }
 
-// client reads the body, a form or JSON (twitter-api-v2 sends the latter), and returns the id of the client: from
-// HTTP Basic for a confidential client, from client_id in the body for a public one. It accepts every client id and
-// every secret. Without a client id, it responds with an error and returns false.
+// client reads the body, a form or JSON (which twitter-api-v2 sends), and returns the client's id: from HTTP Basic for
+// a confidential client, from client_id in the body for a public one. It accepts any client id and any secret. If there
+// is no client id, it responds with an error and returns false.
 func client(w http.ResponseWriter, r *faults.Request) (values url.Values, id string, ok bool) {
 	if values, ok = simulator.ReadFormOrJSON(r); !ok {
 		oauthFail(w, http.StatusBadRequest, "invalid_request", "The body must be application/x-www-form-urlencoded or application/json.")

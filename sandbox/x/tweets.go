@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// readTweetByID is GET /2/tweets/{id}. A missing or hidden post is reported with status 200.
+// readTweetByID is GET /2/tweets/{id}. X reports a missing or hidden post with status 200.
 func (p *Platform) readTweetByID(w http.ResponseWriter, r *faults.Request) {
 	reader, ok := p.authorized(w, r, callRead, scopeRead, scopeUsers)
 	if !ok {
@@ -61,7 +61,7 @@ func (p *Platform) deleteTweet(w http.ResponseWriter, r *faults.Request) {
 	}
 	err := p.Store.Delete(account.Key, id)
 	if errors.Is(err, state.ErrNoPost) {
-		err = nil // by a concurrent call
+		err = nil // a concurrent call deleted it
 	}
 	p.answer(w, callDelete, p.broken("a post could not be deleted", id, err), map[string]bool{"deleted": true})
 }

@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// maxChunk is X's documented maximum size of a chunk, in bytes.
+	// maxChunk is the largest chunk that X documents, in bytes.
 	maxChunk = 5 << 20
-	// maxSegments is the maximum number of chunks of an upload.
+	// maxSegments is the maximum number of chunks per upload.
 	maxSegments = 1000
-	// maxForm is the maximum size of a request with media, in bytes, including everything around the media.
+	// maxForm is the maximum size of a request that carries media, in bytes, including everything around the media.
 	maxForm = 8 << 20
 )
 
-// readParts reads a body with only the named parts, each at most once. The body is multipart, or JSON with the media
-// in base64: X's OpenAPI 2.167 has both, and X's own SDK sends JSON.
+// readParts reads a body that may contain only the allowed parts, each at most once. It is multipart, or JSON with the
+// media in base64: X's OpenAPI 2.167 has both, and X's own SDK sends JSON.
 func readParts(r *faults.Request, allowed ...string) (map[string][]byte, *problem) {
 	limited := &io.LimitedReader{R: r.Body, N: maxForm + 1}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && media == jsonType {
@@ -67,11 +67,11 @@ func readParts(r *faults.Request, allowed ...string) (map[string][]byte, *proble
 	}
 }
 
-// jsonType is the type of JSON bodies.
+// jsonType is the content type of JSON bodies.
 const jsonType = "application/json"
 
-// readJSONParts reads a JSON object with the named fields: numbers and strings as they are, media decoded from
-// base64.
+// readJSONParts reads a JSON object that may contain only the allowed fields. Numbers and strings are kept as they are;
+// media are decoded from base64.
 func readJSONParts(body *io.LimitedReader, allowed []string) (map[string][]byte, *problem) {
 	var fields map[string]any
 	content, err := io.ReadAll(body)
@@ -122,7 +122,7 @@ func (p *Platform) uploadImage(w http.ResponseWriter, r *faults.Request) {
 	p.answer(w, callUpload, nil, out)
 }
 
-// receiveImage stores an image. It returns a problem if X would refuse it.
+// receiveImage stores an image. It returns a problem if X would reject it.
 func (p *Platform) receiveImage(r *faults.Request) (upload, *problem) {
 	parts, with := readParts(r, "media", "media_category", "additional_owners")
 	switch {
@@ -150,13 +150,13 @@ func (p *Platform) receiveImage(r *faults.Request) (upload, *problem) {
 	return u, nil
 }
 
-// fileProblem maps an error of the blob store to a problem.
+// fileProblem turns a blob store error into a problem.
 func (p *Platform) fileProblem(what, id string, err error) *problem {
 	switch {
 	case errors.Is(err, blobs.ErrTooLarge):
 		return invalidBody("media: the file is larger than it may be")
 	case errors.Is(err, blobs.ErrUnknown):
-		return badMedia() // a kill between the file and its container: the client must upload it again
+		return badMedia() // a kill came between storing the file and its container: the client must upload it again
 	default:
 		return p.broken(what, id, err)
 	}
@@ -166,7 +166,7 @@ func (p *Platform) fileProblem(what, id string, err error) *problem {
 func (p *Platform) newMedia(owner state.Account, u *upload) *problem {
 	detail, err := json.Marshal(u.media)
 	if err == nil {
-		// The duration and result of X's processing are determined on finalize.
+		// Finalize decides how long X's processing takes and how it ends.
 		u.Container, err = p.Store.CreateContainer(owner.Key, state.Container{Detail: detail}, 0, newID)
 	}
 	return p.broken("an upload could not be made", "", err)
@@ -232,8 +232,8 @@ func (p *Platform) appendChunk(w http.ResponseWriter, r *faults.Request) {
 	p.answer(w, callChunks, with, map[string]int64{"expires_at": u.Expires.Unix()})
 }
 
-// grow adds a chunk to an upload. It accepts a repeated chunk with the same content: a client that lost the response
-// sends it again.
+// grow adds a chunk to an upload. It accepts the same chunk again if the content is the same: a client that did not
+// receive the response sends it again.
 func (p *Platform) grow(u *upload, segment string, content []byte) *problem {
 	index, err := strconv.Atoi(segment)
 	sum := sha256.Sum256(content)
@@ -265,7 +265,7 @@ func (p *Platform) grow(u *upload, segment string, content []byte) *problem {
 
 func (p *Platform) addChunk(u *upload, fresh chunk, content []byte) *problem {
 	at := u.received()
-	err := p.Blobs.Truncate(partialName(u.ID), at) // removes a chunk that was written but, because of a kill, not recorded
+	err := p.Blobs.Truncate(partialName(u.ID), at) // removes a chunk that was written but not recorded because of a kill
 	if err == nil {
 		_, err = p.Blobs.Append(partialName(u.ID), at, bytes.NewReader(content), u.Total)
 	}
@@ -298,7 +298,7 @@ func (p *Platform) finalize(w http.ResponseWriter, r *faults.Request) {
 	p.answer(w, callChunks, with, p.answerMedia(&u))
 }
 
-// finish assembles the file from the chunks of an upload.
+// finish assembles the file from an upload's chunks.
 func (p *Platform) finish(u *upload, account state.Account) *problem {
 	if u.received() != u.Total {
 		return invalidBody(fmt.Sprintf(
@@ -312,7 +312,7 @@ func (p *Platform) finish(u *upload, account state.Account) *problem {
 	return p.saveMedia(u)
 }
 
-// process determines the result and the end of X's processing of a complete file. Images are not processed.
+// process decides how X's processing of a complete file ends, and when. Images are not processed.
 func (p *Platform) process(u *upload, file *blobs.Blob, account state.Account) {
 	now := p.Clock.Now().UTC()
 	u.File, u.Finalized, u.Expires = file, now, now.Add(mediaLife)
@@ -323,15 +323,15 @@ func (p *Platform) process(u *upload, file *blobs.Blob, account state.Account) {
 	u.ReadyAt = now.Add(account.Settings.Work(mediaWork))
 }
 
-// noPage returns the error for an image's STATUS: only media with processing_info have a state (plhery/node-twitter-api-v2#336,
-// tweepy/tweepy#1851).
+// noPage returns the error for the STATUS of an image: only media with processing_info have a state
+// (plhery/node-twitter-api-v2#336, tweepy/tweepy#1851).
 func noPage() *problem {
 	out := problemFor(http.StatusNotFound)
 	out.Detail = "Sorry, that page does not exist"
 	return out
 }
 
-// mediaStatus is GET /2/media/upload?command=STATUS&media_id=…. The command is optional (OpenAPI 2.167).
+// mediaStatus is GET /2/media/upload?command=STATUS&media_id=…. The command may be omitted (OpenAPI 2.167).
 func (p *Platform) mediaStatus(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callStatus, scopeMedia)
 	if !ok {

@@ -46,7 +46,7 @@ func (p *Platform) usersMe(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, callMe, http.StatusOK, p.meAnswer(r, account, fields, expansions, posted))
 }
 
-// meAnswer renders an account for itself, with its newest post if the expansions request it.
+// meAnswer renders the token's own account, with its newest post if the expansions ask for it.
 func (p *Platform) meAnswer(r *faults.Request, account state.Account, fields, expansions, posted []string) map[string]any {
 	out := map[string]any{"data": p.userObject(r, account, append(fields, expansions...))}
 	if expansions == nil {
@@ -63,7 +63,7 @@ func (p *Platform) meAnswer(r *faults.Request, account state.Account, fields, ex
 	return out
 }
 
-// userObject renders a user with the default and requested fields.
+// userObject renders a user with the default and the requested fields.
 func (p *Platform) userObject(r *faults.Request, account state.Account, fields []string) map[string]any {
 	all := map[string]any{
 		"created_at": account.CreatedAt.Format(timeForm), "profile_image_url": p.Avatar(r.Request, account),

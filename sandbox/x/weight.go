@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxWeight is the maximum weighted length of an ordinary account's post (twitter-text configuration v3).
+	// maxWeight is the maximum weighted length of a post by an ordinary account (twitter-text configuration v3).
 	maxWeight = 280
-	// linkWeight is the weight of an address, whatever its length.
+	// linkWeight is the weight of a link of any length.
 	linkWeight  = 23
 	emojiWeight = 2
 )
@@ -32,7 +32,7 @@ func weigh(text string) int {
 	return total + weighPlain(text[at:])
 }
 
-// weighPlain is weigh for a text without addresses.
+// weighPlain is weigh for a text without links.
 func weighPlain(text string) int {
 	if isASCII(text) {
 		return len(text)
@@ -52,7 +52,8 @@ func weighPlain(text string) int {
 	return total
 }
 
-// runeWeight returns 1 in the ranges of the configuration (Latin to Georgian, general punctuation) and 2 elsewhere.
+// runeWeight returns 1 for runes in the configuration's ranges (Latin to Georgian, general punctuation) and 2 for all
+// others.
 func runeWeight(r rune) int {
 	switch {
 	case r <= 0x10FF, 0x2000 <= r && r <= 0x200D, 0x2010 <= r && r <= 0x201F, 0x2032 <= r && r <= 0x2037:

@@ -110,7 +110,7 @@ func TestSnowflake(t *testing.T) {
 	}
 }
 
-// FuzzRender checks properties of every text: the reported positions match the short links, and no < or > is
+// FuzzRender checks, for any text, that the reported positions are those of the short links and that no < or > is left
 // unescaped.
 func FuzzRender(f *testing.F) {
 	for _, seed := range []string{

@@ -22,7 +22,7 @@ const Name = "x"
 // accessTokenTTL is the lifetime of X's access tokens.
 const accessTokenTTL = 2 * time.Hour
 
-// The scopes of OAuth 2.0 that a publisher uses.
+// The OAuth 2.0 scopes that a publisher uses.
 const (
 	scopeRead    = "tweet.read"
 	scopeWrite   = "tweet.write"
@@ -36,7 +36,7 @@ type Platform struct {
 	simulator.Options
 	simulator.Profile
 	dialog *oauth.Dialog
-	// growing serializes the requests that change an upload.
+	// growing ensures that the requests that change an upload run one at a time.
 	growing simulator.Locks
 }
 
@@ -45,7 +45,7 @@ func New(opts simulator.Options) *Platform {
 	return &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)}
 }
 
-// allScopes returns the scopes of an account that a test creates.
+// allScopes returns the scopes of accounts that tests create.
 func allScopes() []string {
 	return []string{scopeRead, scopeWrite, scopeUsers, scopeMedia, scopeOffline}
 }
@@ -54,7 +54,7 @@ var idPattern = regexp.MustCompile(`^[0-9]{1,19}$`)
 
 // profile describes X's accounts. Refresh tokens rotate.
 var profile = simulator.Profile{
-	Platform: Name, Label: "X", Prefix: "u_", // 19 digits have at most 13 digits in base 36, and 15 are allowed
+	Platform: Name, Label: "X", Prefix: "u_", // 19 decimal digits are at most 13 in base 36, and 15 are allowed
 	ID: simulator.Form{Pattern: idPattern, Words: "an account id on X is a number of up to 19 digits"},
 	Username: simulator.Form{
 		Pattern: regexp.MustCompile(`^[A-Za-z0-9_]{1,15}$`), Words: "a username on X has 1 to 15 letters, digits and underscores",
@@ -77,12 +77,12 @@ func (*Platform) PagePatterns() []string {
 	return []string{"/x/{username}", "/x/{username}/status/{id}"}
 }
 
-// Find returns the post or the username at an address.
+// Find returns the post or the username that a URL refers to.
 func (*Platform) Find(r *http.Request) (post, username string) {
 	return r.PathValue("id"), r.PathValue("username")
 }
 
-// Links returns the addresses in a text as pairs of byte offsets, in order.
+// Links returns the links in a text as pairs of byte offsets, in order.
 func (*Platform) Links(text string) [][2]int {
 	var out [][2]int
 	for _, l := range findLinks(text) {
