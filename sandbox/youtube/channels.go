@@ -23,12 +23,12 @@ var (
 	videoParts   = []string{"contentDetails", "id", "processingDetails", "snippet", "status"}
 )
 
-// common are the parameters of every method.
+// common are the parameters that every method accepts.
 var common = []string{
 	"$.xgafv", "access_token", "alt", "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "upload_protocol", "userIp",
 }
 
-// channels is GET /youtube/v3/channels, for the token's own channel.
+// channels is GET /youtube/v3/channels for the token's own channel.
 func (p *Platform) channels(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeRead, scopeAll, scopeSSL)
 	query := r.URL.Query()
@@ -52,8 +52,8 @@ func (p *Platform) channels(w http.ResponseWriter, r *faults.Request) {
 // askedOf returns the requested parts.
 func askedOf(query url.Values) []string { return strings.Split(query.Get("part"), ",") }
 
-// checkParameters rejects unknown parameters and parts that are not in the list. Parts may be comma-separated or
-// repeated parameters.
+// checkParameters rejects unknown parameters and parts. Parts may be separated by commas, or the parameter may be
+// repeated.
 func checkParameters(query url.Values, known, parts []string) *problem {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(known, name) && !slices.Contains(common, name) || len(query[name]) > 1 && name != "part" {
@@ -106,10 +106,10 @@ func resource(kind, id, tag string, asked []string, parts map[string]any) map[st
 	return out
 }
 
-// uploads returns the id of the playlist of a channel's videos: the channel's id with another prefix.
+// uploads returns the id of the playlist with a channel's videos: the channel's id with another prefix.
 func uploads(channel string) string { return "UU" + strings.TrimPrefix(channel, "UC") }
 
-// etag returns the ETag of a resource. It never changes in the sandbox.
+// etag returns a resource's ETag, which never changes in the sandbox.
 func etag(kind string, a state.Account) string {
 	return strings.Join([]string{kind, a.ID, strconv.FormatInt(a.CreatedAt.UnixMilli(), 36)}, "-")
 }

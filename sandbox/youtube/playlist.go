@@ -57,7 +57,7 @@ func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
-// readPage reads the requested part of a playlist.
+// readPage reads which part of the playlist is requested.
 func readPage(playlist, most, token string, into *state.Range) *problem {
 	if playlist == "" {
 		return badParameter("missingRequiredParameter", "parameters.", "No filter selected. Expected: playlistId")

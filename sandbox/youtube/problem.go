@@ -28,7 +28,7 @@ type reason struct {
 	LocationType string `json:"locationType,omitempty"`
 }
 
-// refuse returns an error with one reason. status is the status name that Google's APIs share.
+// refuse returns an error with one reason. status is a status name shared by all Google APIs.
 func refuse(code int, status, domain, why, message string) *problem {
 	return &problem{
 		Code: code, Message: message, Status: status, Errors: []reason{{Message: message, Domain: domain, Reason: why}},
@@ -75,7 +75,7 @@ func fail(w http.ResponseWriter, with *problem) {
 	writeJSON(w, with.Code, map[string]*problem{"error": with})
 }
 
-// oauthFail responds with an error of RFC 6749, section 5.2.
+// oauthFail responds with an error as in RFC 6749, section 5.2.
 func oauthFail(w http.ResponseWriter, status int, code, description string) {
 	writeJSON(w, status, map[string]string{"error": code, "error_description": description})
 }
@@ -88,7 +88,6 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 // dialect writes faults in Google's format.
 type dialect struct{}
 
-// Fail responds with the status.
 func (dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	switch {
 	case op == faults.Create && status == http.StatusTooManyRequests:
@@ -108,14 +107,14 @@ func (dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	oauthFail(w, status, code, http.StatusText(status))
 }
 
-// usedUp returns the error for a client's project that has used its daily number of uploads, across all channels
-// (googleapis/google-api-python-client#2753). It has the reason of a rate limit.
+// usedUp returns the error for a client project that has used up its daily uploads across all channels
+// (googleapis/google-api-python-client#2753). Its reason is that of a rate limit.
 func usedUp() *problem {
 	return refuse(http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", "global", "rateLimitExceeded", "Quota exceeded for quota metric "+
 		"'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:1'.")
 }
 
-// RateLimited responds with 403 rateLimitExceeded. Google does not return a retry time.
+// RateLimited responds with 403 rateLimitExceeded. Google does not say when to retry.
 func (dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, _ time.Duration) {
 	if op == faults.RefreshToken {
 		oauthFail(w, http.StatusTooManyRequests, "rate_limit_exceeded", "Rate Limit Exceeded")
@@ -124,7 +123,7 @@ func (dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.O
 	fail(w, refuse(http.StatusForbidden, "RESOURCE_EXHAUSTED", "usageLimits", "rateLimitExceeded", "Rate Limit Exceeded"))
 }
 
-// Refused responds with errors of "videos.insert": the channel's upload limit, a forbidden request, and an invalid
+// Refused responds with errors from "videos.insert": the channel's upload limit, a forbidden request, and an invalid
 // request.
 func (dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
 	switch why {
@@ -137,7 +136,7 @@ func (dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Ref
 	}
 }
 
-// TokenRefused responds with 401, or at the token endpoint, which receives a refresh token, with an invalid grant.
+// TokenRefused responds with 401 or, at the token endpoint, which receives a refresh token, with an invalid grant.
 // Google does not distinguish expired from revoked tokens.
 func (dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
 	if op == faults.RefreshToken {

@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// maxMetadata is the maximum size of the description in a request with a file, in bytes.
+// maxMetadata is the maximum size of the metadata in a request with a file, in bytes.
 const maxMetadata = 1 << 20
 
-// readRelated reads a request with a description and a file (multipart/related). It reads the description whole and
+// readRelated reads a request that contains metadata and a file (multipart/related). It reads all of the metadata and
 // returns the file as a stream. Google's own clients send small files this way.
 func readRelated(r *faults.Request) (description []byte, file *multipart.Part, refused *problem) {
 	bad := func(message string) *problem {
@@ -42,7 +42,7 @@ func readRelated(r *faults.Request) (description []byte, file *multipart.Part, r
 	return description, file, nil
 }
 
-// insert is POST /upload/youtube/v3/videos?uploadType=multipart. It publishes the video at the end of the request.
+// insert is POST /upload/youtube/v3/videos?uploadType=multipart. It publishes the video when the request is complete.
 func (p *Platform) insert(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var (
@@ -66,7 +66,7 @@ func (p *Platform) insert(w http.ResponseWriter, r *faults.Request) {
 	writeJSON(w, http.StatusOK, p.video(account, post, r, kept.Parts))
 }
 
-// receiveVideo receives a description and a video.
+// receiveVideo receives metadata and a video.
 func (p *Platform) receiveVideo(r *faults.Request, account state.Account, kept *detail) (blobs.Blob, *problem) {
 	description, part, refused := readRelated(r)
 	if refused == nil {

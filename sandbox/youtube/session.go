@@ -26,27 +26,27 @@ import (
 const (
 	// processing is the default processing time of a video. YouTube takes minutes.
 	processing = 300 * time.Millisecond
-	// sessionLife is the lifetime of a session. YouTube does not document it; it is a week elsewhere at Google.
+	// sessionLife is the lifetime of a session. YouTube does not document it; other Google APIs keep sessions for a
+	// week.
 	sessionLife = 7 * 24 * time.Hour
 	// maxVideo is the maximum size of a video, in bytes.
 	maxVideo = 256 << 30
-	// The kinds of uploads: in a session, or description and video in one request.
+	// The kinds of uploads: in a session, or metadata and video in one request.
 	resumable        = "resumable"
 	multipartRelated = "multipart"
 )
 
-// detail is the stored data of a session and a video.
+// detail is the stored data of a session or a video.
 type detail struct {
 	Video described `json:"video"`
-	// Parts are the parts that the client requested in the response.
+	// Parts are the parts that the client wants in the response.
 	Parts []string `json:"parts,omitempty"`
-	// Size is the number of bytes; unknown until the client announces it.
+	// Size is in bytes. It is unknown until the client announces it.
 	Size int64  `json:"size"`
 	Type string `json:"type"`
-	// ReadyAt is the end of YouTube's processing; zero in a session.
+	// ReadyAt is when YouTube's processing is finished. It is zero for a session.
 	ReadyAt time.Time `json:"ready_at,omitzero"`
-	// Failure is the error that the processing ends with, if any; in a session, the reason that no video was
-	// published.
+	// Failure is the error that processing will report, if any. For a session, it is why no video was published.
 	Failure string `json:"failure,omitempty"`
 	// Seconds is the duration of the video.
 	Seconds   int64        `json:"seconds,omitempty"`
@@ -56,7 +56,7 @@ type detail struct {
 // detailOf decodes the detail of a session or a video.
 func detailOf(content json.RawMessage) detail {
 	var out detail
-	_ = json.Unmarshal(content, &out) // it was encoded by this package; without it, the video would be shown incompletely
+	_ = json.Unmarshal(content, &out) // this package encoded it; if decoding fails, the video is only shown incompletely
 	return out
 }
 
@@ -68,10 +68,10 @@ func newID(at state.Stamp) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// newSession returns the id of a session. Knowing it is enough to use the session.
+// newSession returns the id of a session. Whoever knows it can use the session.
 func newSession(state.Stamp) string { return rand.Text() + rand.Text() }
 
-// start is POST /upload/youtube/v3/videos. It starts a session; the channel does not change yet.
+// start is POST /upload/youtube/v3/videos. It starts a session and does not change the channel yet.
 func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var kept detail
@@ -100,7 +100,7 @@ func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// broken logs an internal failure of the sandbox and returns the problem for the response.
+// broken logs an internal sandbox failure and returns the problem to respond with.
 func (p *Platform) broken(doing string, err error) *problem {
 	p.Logger.Error("the sandbox failed", "platform", Name, "doing", doing, "error", err)
 	return problemFor(http.StatusInternalServerError)
@@ -137,7 +137,7 @@ func (p *Platform) readStart(r *faults.Request, account state.Account) (detail, 
 // insertParts are the parts of a video's metadata.
 var insertParts = []string{"snippet", "status"}
 
-// moreParts and moreParameters are documented for videos.insert and have no effect here.
+// moreParts and moreParameters are documented for videos.insert but have no effect here.
 var (
 	moreParts = []string{
 		"contentDetails", "fileDetails", "id", "liveStreamingDetails", "localizations", "paidProductPlacementDetails", "player",
@@ -181,14 +181,13 @@ func (p *Platform) readVideo(content []byte, account state.Account, into *detail
 }
 
 const (
-	// maxTitle is the maximum length of a title. YouTube does not document the unit; the stricter reading, UTF-16,
-	// applies here.
+	// maxTitle is the maximum length of a title. YouTube does not document the unit; UTF-16 is the stricter reading.
 	maxTitle = 100
 	// maxDescription is the maximum length of a description, in bytes.
 	maxDescription = 5000
 )
 
-// checkVideo validates the metadata of a video. A video without a privacy status is public.
+// checkVideo validates a video's metadata. A video without a privacy status is public.
 func checkVideo(v *described) *problem {
 	bad := func(why, message string) *problem {
 		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.video", why, message)
@@ -207,7 +206,7 @@ func checkVideo(v *described) *problem {
 	}
 }
 
-// readMedia reads the announced type and length of the file. The length is optional: Google's own Go client omits it.
+// readMedia reads the file's announced type and length. The length is optional: Google's own Go client omits it.
 func readMedia(r *faults.Request, into *detail) *problem {
 	media, _, err := mime.ParseMediaType(r.Header.Get("X-Upload-Content-Type"))
 	if err != nil || !isVideoType(media) {
@@ -232,7 +231,7 @@ func isVideoType(media string) bool {
 	return strings.HasPrefix(media, "video/") || media == "application/octet-stream"
 }
 
-// uploadLimit returns the error for a channel that has used its daily number of uploads.
+// uploadLimit returns the error for a channel that has used up its daily uploads.
 func uploadLimit() *problem {
 	return refuse(http.StatusBadRequest, "FAILED_PRECONDITION", "youtube.video", uploadLimitExceeded,
 		"The user has exceeded the number of videos they may upload.")

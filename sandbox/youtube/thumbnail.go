@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// maxThumbnail is the maximum size of a thumbnail, in bytes. It has been the limit for years; only one source
-// mentions a higher limit since September 2026.
+// maxThumbnail is the maximum size of a thumbnail, in bytes. It has been the limit for years; only one source has
+// mentioned a higher one, since September 2026.
 const maxThumbnail = 2 << 20
 
 // setThumbnail is POST /upload/youtube/v3/thumbnails/set.
@@ -59,8 +59,9 @@ func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
 // longestShort is the maximum duration of a Short, in seconds (YouTube Help, "Get started creating YouTube Shorts").
 const longestShort = 3 * 60
 
-// tooEarly reports whether a thumbnail is accepted but not applied because the video is a Short whose processing has
-// not succeeded ("Thumbnails: set", November 2026: it "might not be applied"). A Short is square or taller than wide.
+// tooEarly reports whether a thumbnail is accepted but not applied because the video is a Short that has not been
+// processed successfully ("Thumbnails: set", November 2026: it "might not be applied"). A Short is square or taller
+// than it is wide.
 func (p *Platform) tooEarly(post state.Post, kept detail) bool {
 	if len(post.Media) != 1 || kept.Seconds > longestShort || p.processingOf(kept) == succeeded {
 		return false
@@ -69,7 +70,7 @@ func (p *Platform) tooEarly(post state.Post, kept detail) bool {
 	return film.Width > 0 && film.Height >= film.Width
 }
 
-// videoToSet returns the account's video in a request.
+// videoToSet returns the video that the request names, which must belong to the account.
 func (p *Platform) videoToSet(r *faults.Request, account state.Account) (state.Post, *problem) {
 	query := r.URL.Query()
 	if refused := checkParameters(query, []string{"videoId", "uploadType"}, nil); refused != nil {
@@ -92,8 +93,8 @@ func (p *Platform) videoToSet(r *faults.Request, account state.Account) (state.P
 	}
 }
 
-// receivePicture reads a picture from the body or, for a multipart upload, from its second part. OpenPost sends the
-// picture without an uploadType.
+// receivePicture reads an image from the body or, for a multipart upload, from its second part. OpenPost sends the
+// image without an uploadType.
 func (p *Platform) receivePicture(r *faults.Request) (blobs.Blob, *problem) {
 	contentType, body := r.Header.Get("Content-Type"), io.Reader(r.Body)
 	if r.URL.Query().Get("uploadType") == multipartRelated {
@@ -125,7 +126,7 @@ func (p *Platform) receivePicture(r *faults.Request) (blobs.Blob, *problem) {
 	return picture, nil
 }
 
-// thumbnails returns the custom thumbnail of a video. The sandbox generates none.
+// thumbnails returns a video's custom thumbnail. The sandbox generates no thumbnails of its own.
 func (p *Platform) thumbnails(kept detail, r *faults.Request) map[string]any {
 	out := map[string]any{}
 	if kept.Thumbnail == nil {

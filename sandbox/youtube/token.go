@@ -29,8 +29,8 @@ func (p *Platform) authorized(r *faults.Request, scopes ...string) (state.Accoun
 	return account, nil
 }
 
-// tokenAnswer is the response of the token endpoint. It includes a refresh token only for a code, because refresh
-// tokens do not rotate.
+// tokenAnswer is the response of the token endpoint. It contains a refresh token only in exchange for a code, because
+// refresh tokens do not rotate.
 type tokenAnswer struct {
 	AccessToken  string `json:"access_token"`
 	ExpiresIn    int64  `json:"expires_in"`
@@ -39,7 +39,7 @@ type tokenAnswer struct {
 	TokenType    string `json:"token_type"`
 }
 
-// token is POST /token. It accepts every client id and every secret.
+// token is POST /token. It accepts any client id and any secret.
 func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 	values, ok := simulator.ReadForm(r)
 	id, secret, basic := r.BasicAuth()
@@ -105,7 +105,7 @@ func newDialog(opts simulator.Options) *oauth.Dialog {
 	})
 }
 
-// exchange exchanges an authorization code for tokens. It issues a refresh token only if the client requested offline
+// exchange exchanges an authorization code for tokens. It issues a refresh token only if the client asked for offline
 // access.
 func (p *Platform) exchange(w http.ResponseWriter, client string, values url.Values) {
 	granted, ok := p.dialog.Redeem(values.Get("code"), client, values.Get("redirect_uri"))

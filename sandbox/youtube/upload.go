@@ -20,16 +20,16 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// chunkUnit is the unit of chunk sizes: every chunk but the last is a multiple of it.
+// chunkUnit is the unit of chunk sizes: every chunk except the last is a multiple of it.
 const chunkUnit = 256 << 10
 
-// span is the byte range of a request to a session, or a query for the session's progress.
+// span is the byte range in a request to a session, or a query for the session's progress.
 type span struct {
 	simulator.Range
 	query bool
 }
 
-// unknown is the total of a file whose length the client does not know yet. It is written as *.
+// unknown is the total of a file whose length the client does not know yet, written as *.
 const unknown = -1
 
 var (
@@ -37,8 +37,8 @@ var (
 	openPattern  = regexp.MustCompile(`^bytes ([0-9]{1,18})-([0-9]{1,18})/\*$`)
 )
 
-// readSpan reads the Content-Range; a request without one contains the whole file. A streaming client sends the total
-// only with its last chunk, or with a query if no bytes are left (google.golang.org/api/internal/gensupport).
+// readSpan reads the Content-Range header. A request without one contains the whole file. A client that streams sends
+// the total only with its last chunk, or with a query if no bytes are left (google.golang.org/api/internal/gensupport).
 func readSpan(r *http.Request) (span, bool) {
 	text := r.Header.Get("Content-Range")
 	if text == "" {
@@ -60,7 +60,7 @@ func readSpan(r *http.Request) (span, bool) {
 	return span{Range: out}, ok && r.ContentLength == out.Last-out.First+1
 }
 
-// operation returns the operation of a request to a session: the last chunk publishes the video.
+// operation returns the operation of a request to a session. The last chunk publishes the video.
 func operation(r *http.Request) faults.Operation {
 	switch s, ok := readSpan(r); {
 	case ok && s.query:
@@ -72,7 +72,7 @@ func operation(r *http.Request) faults.Operation {
 	}
 }
 
-// sessionAccount returns the account of the session in a request.
+// sessionAccount returns the account of the session that a request belongs to.
 func (p *Platform) sessionAccount(r *faults.Request) string {
 	session, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
 	if !ok {
@@ -81,8 +81,8 @@ func (p *Platform) sessionAccount(r *faults.Request) string {
 	return session.AccountID
 }
 
-// serveUpload is PUT or POST to a session. Its address carries all authority. Google's own Go client sends chunks by
-// POST and disables the response 308, which its HTTP client would follow as a redirect.
+// serveUpload is PUT or POST to a session, whose URL is the only credential. Google's own Go client sends chunks by
+// POST and turns off status 308, which its HTTP client would follow as a redirect.
 func (p *Platform) serveUpload(w http.ResponseWriter, r *faults.Request) {
 	session, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
 	if !ok {
@@ -115,14 +115,14 @@ func (p *Platform) serveUpload(w http.ResponseWriter, r *faults.Request) {
 // resumeIncomplete is Google's status for an incomplete upload. In HTTP it is a redirect.
 const resumeIncomplete = http.StatusPermanentRedirect
 
-// receive stores the chunk of a request and publishes the video after the last one. The caller holds the session's
+// receive stores the chunk in a request and publishes the video after the last one. The caller holds the session's
 // lock.
 func (p *Platform) receive(r *faults.Request, session state.Container) (state.Account, *problem) {
 	account, ok := p.Store.Account(state.Key{Platform: Name, ID: session.AccountID})
 	if !ok {
 		return account, problemFor(http.StatusNotFound)
 	}
-	// This publishes a video whose publication was interrupted by a kill after the last byte.
+	// If a kill came between the last byte and publishing, the video is published now.
 	if refused := p.settle(account, session); refused != nil {
 		return account, refused
 	}
@@ -155,7 +155,7 @@ func (p *Platform) receive(r *faults.Request, session state.Container) (state.Ac
 	return account, p.settle(account, session)
 }
 
-// recordLength stores the length of the file when the client first sends it.
+// recordLength stores the length of the file when the client first announces it.
 func (p *Platform) recordLength(session *state.Container, s span) *problem {
 	kept := detailOf(session.Detail)
 	size, _ := p.Blobs.Size(session.ID)
@@ -238,8 +238,8 @@ func (p *Platform) change(session string, kept detail) error {
 	return err
 }
 
-// publishVideo publishes a video on the channel. If the account is private, the video is private regardless of the
-// request. YouTube's errors about the file appear after processing.
+// publishVideo publishes a video on the channel. On a private account the video is private whatever the request says.
+// YouTube's errors about the file appear after processing.
 func (p *Platform) publishVideo(account state.Account, session state.Container, kept detail, file blobs.Blob) (state.Post, error) {
 	kept.ReadyAt, kept.Failure = p.Clock.Now().Add(account.Settings.Work(processing)).UTC(), account.Settings.ProcessingError
 	if !strings.HasPrefix(file.MIMEType, "video/") {

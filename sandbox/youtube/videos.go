@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// failures are the reasons of failed processing; all other reasons are rejections.
+// failures are the reasons that count as failed processing; all others are rejections.
 var failures = []string{"codec", "conversion", "emptyFile", "invalidFile", "tooSmall", "uploadAborted"}
 
 // maxIDs is the maximum number of videos in one request.
@@ -49,8 +49,7 @@ func (p *Platform) videos(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// deleteVideo is DELETE /youtube/v3/videos (Google's reference "Videos: delete"). The upload scope alone does not
-// permit it.
+// deleteVideo is DELETE /youtube/v3/videos (Google's reference "Videos: delete"). The upload scope alone is not enough.
 func (p *Platform) deleteVideo(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeAll, scopeSSL)
 	query := r.URL.Query()
@@ -79,7 +78,7 @@ func (p *Platform) deleteVideo(w http.ResponseWriter, r *faults.Request) {
 	}
 }
 
-// video renders the requested parts of a video for an account.
+// video renders the requested parts of a video as account to sees it.
 func (p *Platform) video(to state.Account, post state.Post, r *faults.Request, asked []string) map[string]any {
 	kept := detailOf(post.Detail)
 	channel, _ := p.Store.Account(state.Key{Platform: Name, ID: post.AccountID})

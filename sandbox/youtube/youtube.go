@@ -31,7 +31,7 @@ const (
 	scopeSSL    = "https://www.googleapis.com/auth/youtube.force-ssl" // equivalent to scopeAll
 )
 
-// opDelete is the deletion of a video. It has no name in faults; only `*` matches it.
+// opDelete is deleting a video. It has no name in faults; only `*` matches it.
 const opDelete faults.Operation = "delete"
 
 // Platform is the simulated YouTube. Its accounts are channels.
@@ -39,7 +39,7 @@ type Platform struct {
 	simulator.Options
 	simulator.Profile
 	dialog *oauth.Dialog
-	// sessions are the locks of sessions, by id. They serialize the requests of one session.
+	// sessions are the locks of the sessions, by id. Requests to the same session run one at a time.
 	sessions simulator.Locks
 }
 
@@ -79,7 +79,7 @@ func (*Platform) PagePatterns() []string {
 	return []string{"/youtube/{name}", "/youtube/channel/{channel}"}
 }
 
-// Find returns the video or the username at an address.
+// Find returns the video or the username that a URL refers to.
 func (p *Platform) Find(r *http.Request) (post, username string) {
 	if id := r.PathValue("channel"); id != "" {
 		account, _ := p.Store.Account(state.Key{Platform: Name, ID: id})
@@ -91,7 +91,7 @@ func (p *Platform) Find(r *http.Request) (post, username string) {
 	return "", strings.TrimPrefix(r.PathValue("name"), "@")
 }
 
-// Links returns the addresses in a text as pairs of byte offsets, in order.
+// Links returns the links in a text as pairs of byte offsets, in order.
 func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 
 // uploadPath is the path of video uploads.
@@ -124,8 +124,8 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	})
 }
 
-// registerSessions adds the upload endpoints: the start of a session, a video in one request, and the session
-// addresses.
+// registerSessions adds the upload endpoints: starting a session, uploading a video in one request, and the session
+// URLs.
 func (p *Platform) registerSessions(mux *http.ServeMux) {
 	by := map[faults.Operation]http.Handler{}
 	for _, op := range []faults.Operation{faults.Upload, faults.Publish, faults.Status} {
