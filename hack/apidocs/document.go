@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is the part of an OpenAPI 3.0 document that the page shows, in document order.
+// document is the part of an OpenAPI 3.0 document that the page shows, in the document's order.
 type document struct {
 	Info struct {
 		Title       string `yaml:"title"`
@@ -115,16 +115,16 @@ type schema struct {
 	} `yaml:"discriminator"`
 }
 
-// entry is a name and its value in a map.
+// entry is one name and value of a map.
 type entry[T any] struct {
 	Name  string
 	Value T
 }
 
-// ordered is a map that keeps the order of the document.
+// ordered is a map that keeps the document's order.
 type ordered[T any] []entry[T]
 
-// UnmarshalYAML reads a map.
+// UnmarshalYAML decodes a YAML mapping.
 func (o *ordered[T]) UnmarshalYAML(node *yaml.Node) error {
 	if node.Kind != yaml.MappingNode {
 		return fmt.Errorf("line %d: want a map", node.Line)

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// toJSON formats an example as JSON, with its fields in document order. The caller escapes the text.
+// toJSON formats an example as JSON, with its fields in the document's order. The caller escapes the result.
 func toJSON(node *yaml.Node) (string, error) {
 	var compact, out bytes.Buffer
 	if err := writeJSON(&compact, node); err != nil {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// apidocs generates the page about the HTTP API, as HTML for people and as Markdown for programs. Both come from the
-// OpenAPI document alone, so they cannot differ from it. The HTML needs no scripts and nothing from other sites. `go
+// apidocs generates the HTTP API page, as HTML for people and as Markdown for programs. Both come from the OpenAPI
+// document alone, so they cannot disagree with it. The HTML needs no scripts and loads nothing from other sites. `go
 // generate ./apiserver/openapi` runs it.
 package main
 
@@ -54,12 +54,12 @@ func render(document []byte, siteURL string) (page, markdown []byte, err error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("describe the API: %w", err)
 	}
-	// Lines and indentation of the HTML template are for its readers.
+	// The HTML template has line breaks and indentation for those who edit it; the page needs neither.
 	source := indentation.ReplaceAllString(pageHTML, "")
 	html := template.Must(template.New("").Funcs(template.FuncMap{
 		"markdown": toHTML, "reference": refName, "style": func() template.CSS { return style },
 	}).Parse(source))
-	// Descriptions are Markdown already; some are empty.
+	// Descriptions already are Markdown; some are empty.
 	text := texttemplate.Must(texttemplate.New("").Funcs(texttemplate.FuncMap{"join": strings.Join, "item": toItem}).Parse(pageMarkdown))
 	var people, programs bytes.Buffer
 	if err := errors.Join(html.Execute(&people, v), text.Execute(&programs, v)); err != nil {
@@ -74,14 +74,14 @@ var (
 	commonMark  = goldmark.New(goldmark.WithExtensions(extension.Table))
 )
 
-// toHTML renders a description, without the HTML in it.
+// toHTML renders a description. It drops any HTML in it.
 func toHTML(markdown string) (template.HTML, error) {
 	var out strings.Builder
 	err := commonMark.Convert([]byte(markdown), &out)
 	return template.HTML(out.String()), err //nolint:gosec // goldmark has omitted HTML
 }
 
-// toItem returns a description as the end of a list item. Further paragraphs continue below it.
+// toItem returns a description as the last part of a list item. Further paragraphs follow below it.
 func toItem(description string) string {
 	description = strings.ReplaceAll(strings.TrimSpace(description), "\n", "\n  ")
 	if description == "" {

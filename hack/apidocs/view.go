@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// jsonType is the only media type of the API's bodies.
+// jsonType is the only media type of request and response bodies in the API.
 const jsonType = "application/json"
 
-// view is the content of the page.
+// view is what the page shows.
 type view struct {
 	*document
 
@@ -21,11 +21,11 @@ type view struct {
 	Groups           []group
 	Errors           []problem
 	Schemas          []shape
-	// inline are the schemas that are shown with their operation.
+	// inline are the schemas that are shown together with their operation.
 	inline map[string]bool
 }
 
-// group has the operations of a tag.
+// group contains the operations with one tag.
 type group struct {
 	Name, Description string
 	Operations        []*call
@@ -37,7 +37,7 @@ type call struct {
 
 	Method, Path string
 	Parameters   []parameter
-	// Bodies are the shapes of the body. If there are several, the field Chosen selects one.
+	// Bodies are the possible shapes of the body. If there are several, the field Chosen selects one.
 	Bodies   []shape
 	Chosen   string
 	Requests []example
@@ -66,12 +66,12 @@ type problem struct {
 // shape is a named schema.
 type shape struct {
 	Name string
-	// Choice is the value of the field that selects this shape.
+	// Choice is the value of the Chosen field that selects this shape.
 	Choice string
 	schema
 }
 
-// Fields returns the properties of an object.
+// Fields returns an object's properties.
 func (s *shape) Fields() []parameter {
 	out := make([]parameter, len(s.Properties))
 	for i, p := range s.Properties {
@@ -102,7 +102,7 @@ func (v *view) fillAll() error {
 	return nil
 }
 
-// calls returns the operations of a path with a tag.
+// calls returns the path's operations that have the tag.
 func (v *view) calls(path *entry[pathItem], tag string) ([]*call, error) {
 	var out []*call
 	for _, m := range []struct {
@@ -153,7 +153,7 @@ func (v *view) fill(c *call, shared []parameter) error {
 	return nil
 }
 
-// fillBody sets the shapes of a body.
+// fillBody sets the shapes of the call's body.
 func (v *view) fillBody(c *call, of *schema) error {
 	if of.Ref == "" {
 		return nil
@@ -180,7 +180,7 @@ func (v *view) fillBody(c *call, of *schema) error {
 	return nil
 }
 
-// fillRequests adds a command for each example of a body, or one without a body.
+// fillRequests adds a command for each example of the body, or one command if there is no body.
 func (v *view) fillRequests(c *call, body *media) error {
 	examples := body.Examples
 	if !body.Example.IsZero() {
@@ -199,7 +199,7 @@ func (v *view) fillRequests(c *call, body *media) error {
 	return nil
 }
 
-// curl returns the command for a call.
+// curl returns the curl command for a call.
 func (v *view) curl(c *call, body string) string {
 	path := c.Path
 	for _, p := range c.Parameters {
@@ -218,7 +218,7 @@ func (v *view) curl(c *call, body string) string {
 	return command
 }
 
-// quote quotes a text for a shell.
+// quote quotes text for a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func (v *view) fillResponse(c *call, of *entry[response]) error {
@@ -261,7 +261,7 @@ func (v *view) fillResponse(c *call, of *entry[response]) error {
 	return nil
 }
 
-// TypeName returns the name of a value's type.
+// TypeName returns the name of the value's type.
 func (s *schema) TypeName() string {
 	text := s.Type
 	switch {
@@ -280,7 +280,7 @@ func (s *schema) TypeName() string {
 	return text
 }
 
-// Bounds returns the limits of a value.
+// Bounds returns the value's limits.
 func (s *schema) Bounds() []string {
 	var out []string
 	for _, b := range []struct{ least, most, unit string }{

@@ -16,7 +16,7 @@ type change struct {
 	Description string `yaml:"description"`
 }
 
-// kinds returns the kinds of changes in Artifact Hub. Keep a Changelog has the same ones as headings.
+// kinds returns Artifact Hub's kinds of changes. Keep a Changelog uses the same ones as headings.
 func kinds() []string {
 	return []string{"added", "changed", "deprecated", "removed", "fixed", "security"}
 }
@@ -26,7 +26,7 @@ var (
 	end  = regexp.MustCompile(`[.:;](\s|$)`)
 )
 
-// changesIn returns the changes of a version, such as 0.2.0, in CHANGELOG.md, or those under "Unreleased" if the
+// changesIn returns the changes that CHANGELOG.md lists for a version such as 0.2.0, or those under "Unreleased" if the
 // version has no section: the first sentence of each item, and each row of tables whose last column is "is now". Other
 // tables are for developers.
 func changesIn(changelog, version string) ([]change, error) {
@@ -51,7 +51,7 @@ func changesIn(changelog, version string) ([]change, error) {
 	return out, nil
 }
 
-// sectionOf returns the text after a version's heading.
+// sectionOf returns the text below a version's heading.
 func sectionOf(changelog, name string) (string, bool) {
 	for _, section := range strings.Split("\n"+changelog, "\n## ")[1:] {
 		heading, body, _ := strings.Cut(section, "\n")

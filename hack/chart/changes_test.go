@@ -75,7 +75,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestChangesOfEachVersion parses every section and every item of Herald's own changelog.
+// TestChangesOfEachVersion parses every section and item of Herald's own changelog.
 func TestChangesOfEachVersion(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")
 	if err != nil {

@@ -26,7 +26,7 @@ const chartFolder = "../../charts/herald"
 
 var outreach = release{name: "outreach", namespace: "social"}
 
-// valuesOf reads one of the chart's own values files, by the first part of its name.
+// valuesOf reads one of the chart's own values files, given the first part of its name.
 func valuesOf(t *testing.T, name string) map[string]any {
 	t.Helper()
 	values, err := readValues(filepath.Join(chartFolder, "ci", name+"-values.yaml"))
@@ -36,7 +36,7 @@ func valuesOf(t *testing.T, name string) map[string]any {
 	return values
 }
 
-// with adds values in YAML to those of a file.
+// with adds YAML values to those of a file.
 func with(t *testing.T, name, more string) map[string]any {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "more.yaml")
@@ -79,7 +79,7 @@ func objectsIn(t *testing.T, text string) []*unstructured.Unstructured {
 	}
 }
 
-// find returns the object of a kind and name, or nil.
+// find returns the object with the given kind and name, or nil.
 func find(objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	for _, object := range objects {
 		if object.GetKind() == kind && object.GetName() == name {
@@ -89,7 +89,7 @@ func find(objects []*unstructured.Unstructured, kind, name string) *unstructured
 	return nil
 }
 
-// clusterWide are the cluster-scoped kinds of the chart.
+// clusterWide are the cluster-scoped kinds in the chart.
 var clusterWide = []string{
 	"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 	"FlowSchema", "PriorityLevelConfiguration",
@@ -116,13 +116,14 @@ func TestHelmFindsNothing(t *testing.T) {
 	}
 }
 
-// TestEachObjectIsTheReleases covers errors that Helm does not detect: two objects with the same name, one outside the
-// release's namespace, one that another release would overwrite, and one that `kubectl get -l` does not find.
+// TestEachObjectIsTheReleases covers mistakes that Helm does not detect: two objects with the same name, and an object
+// that is outside the release's namespace, that another release would overwrite, or that `kubectl get -l` does not
+// find.
 func TestEachObjectIsTheReleases(t *testing.T) {
 	for _, name := range []string{"minimal", "evaluation", "full"} {
 		seen := map[string]bool{}
 		values := valuesOf(t, name)
-		// Roles in the served namespaces, and in the one with the events about Teams.
+		// Roles are also in the served namespaces, and in the one for events about Teams.
 		elsewhere := []any{"default"}
 		if served, ok := values["namespaces"].([]any); ok {
 			elsewhere = append(elsewhere, served...)
@@ -161,7 +162,8 @@ func TestEachObjectIsTheReleases(t *testing.T) {
 	}
 }
 
-// TestSelectorsStayAsTheyAre checks the selectors, which are immutable in a cluster: a change breaks each upgrade.
+// TestSelectorsStayAsTheyAre checks the selectors. They are immutable in a cluster, so changing one breaks every
+// upgrade.
 func TestSelectorsStayAsTheyAre(t *testing.T) {
 	objects := rendered(t, with(t, "full", "commonLabels: {a: b}\nfullnameOverride: outreach"))
 	for _, component := range []string{"manager", "apiserver"} {
@@ -196,7 +198,8 @@ func TestTemplatesOfTwoReleasesShareNothingButDefinitions(t *testing.T) {
 	}
 }
 
-// TestNotesWaitForTheKey checks that the notes wait for the key, because the manager creates its Secret later.
+// TestNotesWaitForTheKey checks that the notes wait for the key, because the manager creates its Secret after the
+// install.
 func TestNotesWaitForTheKey(t *testing.T) {
 	files, err := renderTemplates(chartFolder, outreach, valuesOf(t, "minimal"))
 	if err != nil {
@@ -274,7 +277,7 @@ func TestNotesTellThreeCommands(t *testing.T) {
 	}
 }
 
-// TestMonitoringByKustomize checks that an installation by Kustomize has the same dashboard and alerts as the chart.
+// TestMonitoringByKustomize checks that installing with Kustomize gives the same dashboard and alerts as the chart.
 func TestMonitoringByKustomize(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join(chartFolder, "files", "dashboard.json"))
 	if err != nil {
@@ -305,7 +308,7 @@ func TestMonitoringByKustomize(t *testing.T) {
 	}
 }
 
-// TestOneVersionOfHelm checks that the program for users and continuous integration has the library's version.
+// TestOneVersionOfHelm checks that the Helm program for users and CI has the same version as the library.
 func TestOneVersionOfHelm(t *testing.T) {
 	line := regexp.MustCompile(`\thelm\.sh/helm/v3 (\S+)`)
 	versions := map[string]bool{}

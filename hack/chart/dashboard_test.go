@@ -13,7 +13,7 @@ import (
 )
 
 // TestDashboardIsAsGrafanaHasIt decodes the dashboard with Grafana's own types: an unknown or missing option would show
-// as an empty panel.
+// up as an empty panel.
 func TestDashboardIsAsGrafanaHasIt(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartFolder, "files", "dashboard.json"))
 	if err != nil {

@@ -25,8 +25,8 @@ const (
 	hooks     = "{.metadata.annotations.helm\\.sh/hook}"
 )
 
-// TestValues checks the effect of each value: the part of an object, printed as by kubectl's JSONPath, equals or
-// contains the text. "-" expects that the object does not exist.
+// TestValues checks what each value changes: the given part of an object, printed as kubectl's JSONPath does, equals or
+// contains the text. "-" means that the object must not exist.
 func TestValues(t *testing.T) {
 	for _, tc := range []struct {
 		reason, from, values string
@@ -219,7 +219,7 @@ func TestValues(t *testing.T) {
 	} {
 		values := with(t, tc.from, tc.values)
 		if tc.kind != "CustomResourceDefinition" {
-			// They are most of the text, and take most of the time.
+			// They are most of the output and take most of the time.
 			values["crds"] = map[string]any{"enabled": false}
 		}
 		object := find(rendered(t, values), tc.kind, tc.name)
@@ -248,8 +248,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesOfAnOlderChart renders the templates with the values of `helm upgrade --reuse-values`: the previous chart's
-// defaults, which lack new values. Sections that 0.1.0 lacked are removed.
+// TestValuesOfAnOlderChart renders the templates with the values that `helm upgrade --reuse-values` uses: the previous
+// chart's defaults, which lack new values. It removes the sections that 0.1.0 did not have.
 func TestValuesOfAnOlderChart(t *testing.T) {
 	for reason, missing := range map[string]string{
 		"no section of traces":      "tracing: null",
@@ -275,7 +275,7 @@ func TestValuesOfAnOlderChart(t *testing.T) {
 	}
 }
 
-// at returns a part of an object as kubectl prints it.
+// at returns part of an object as kubectl prints it.
 func at(t *testing.T, object *unstructured.Unstructured, path string) string {
 	t.Helper()
 	p := jsonpath.New("").AllowMissingKeys(true)
@@ -289,7 +289,7 @@ func at(t *testing.T, object *unstructured.Unstructured, path string) string {
 	return out.String()
 }
 
-// TestPodsAreRestricted checks all pods against the strictest of the Pod Security Standards.
+// TestPodsAreRestricted checks all pods against the strictest Pod Security Standard.
 func TestPodsAreRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -333,7 +333,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestLogLevelStartsNoPods renders the Deployments with two log levels: changing only the level changes the ConfigMap,
+// TestLogLevelStartsNoPods renders the Deployments with two log levels. A new level must only change the ConfigMap,
 // which running pods reload, and not the pods.
 func TestLogLevelStartsNoPods(t *testing.T) {
 	quiet, loud := rendered(t, with(t, "minimal", "log: {level: info}")), rendered(t, with(t, "minimal", "log: {level: debug}"))

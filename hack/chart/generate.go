@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// source is a file or a folder of config/ that is converted to templates, so that the chart cannot differ from it.
+// source is a file or folder of config/ that is converted to templates, so that the chart cannot drift from it.
 type source struct {
 	// from is relative to config/, and to is a folder in charts/herald/templates/.
 	from, to string
@@ -22,7 +22,7 @@ type source struct {
 	turn func(text string) (string, error)
 }
 
-// rights is the folder of roles and policies, in config/ and in the templates.
+// rights is the folder with roles and policies, both in config/ and in the templates.
 const rights = "rbac"
 
 func sources() []source {
@@ -57,21 +57,21 @@ func sources() []source {
 	}
 }
 
-// always returns a turn that cannot fail.
+// always turns a conversion that cannot fail into a turn.
 func always(turn func(text string) string) func(text string) (string, error) {
 	return func(text string) (string, error) { return turn(text), nil }
 }
 
-// onlyWhen returns a turn for manifests that are installed under a condition.
+// onlyWhen returns a turn for manifests that are installed only under the condition.
 func onlyWhen(condition string) func(text string) (string, error) {
 	return always(func(text string) string { return when(condition, installed(text)) })
 }
 
-// tooManyPosts is the comparison in the alert HeraldTooManyPosts without the number, which is a value of the chart.
+// tooManyPosts is the comparison in the alert HeraldTooManyPosts, without the number, which is a chart value.
 const tooManyPosts = "max by (namespace) (herald_post_index_posts) > "
 
-// generate writes the generated files of charts/herald in a checkout, and then the files of config/ that are generated
-// from the chart.
+// generate writes the generated files of a checkout: first those of charts/herald, then those of config/ that come from
+// the chart.
 func generate(checkout string) error {
 	chart := filepath.Join(checkout, "charts", "herald")
 	for _, folder := range []string{"crds", rights} {
@@ -113,7 +113,7 @@ func generate(checkout string) error {
 	return writeProcesses(checkout)
 }
 
-// copyFile copies a file that is no template, because a chart contains all of its files.
+// copyFile copies a file that is not a template; a chart must contain all files it uses.
 func copyFile(from, to string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *source) write(config, templates string) error {
 	})
 }
 
-// name returns the template's name for a file of config/: the path after the folder, joined by dashes.
+// name returns the template's name for a file of config/: its path below the folder, joined by dashes.
 func (s *source) name(path string) string {
 	_, path, _ = strings.Cut(path, "/")
 	if s.to == "crds" {
@@ -155,19 +155,19 @@ func (s *source) name(path string) string {
 }
 
 var (
-	// ours matches the names that depend on the release: of objects, and of the namespace. The API group, the label
-	// app.kubernetes.io/name and the repository's address do not.
+	// ours matches the names that depend on the release: those of objects and of the namespace. The API group, the
+	// label app.kubernetes.io/name and the repository's URL do not.
 	ours      = regexp.MustCompile(`(?m)\bherald-(?:social/)?|^  (?:name:|-) herald$`)
 	labels    = regexp.MustCompile(`(?m)^  labels:\n    app\.kubernetes\.io/name: herald$`)
 	unlabeled = regexp.MustCompile(`(?m)^(metadata:\n  name: .*\n)([^ ])`)
 )
 
-// generated is the mode of the generated files, which everyone may read.
+// generated is the mode of generated files, which are world-readable.
 const generated = 0o644
 
 const labelsTemplate = "  labels:\n    {{- include \"herald.labels\" . | nindent 4 }}"
 
-// installed converts a manifest for the release herald in herald-system to a template for every release.
+// installed turns a manifest for the release herald in herald-system into a template for any release.
 func installed(text string) string {
 	text = escaped(text)
 	text = strings.ReplaceAll(text, "herald-system", "{{ .Release.Namespace }}")
@@ -181,20 +181,20 @@ func installed(text string) string {
 	})
 }
 
-// escaped escapes braces that are not Helm's, as in the annotations of alerts.
+// escaped escapes braces that are not meant for Helm, such as those in alert annotations.
 func escaped(text string) string { return strings.ReplaceAll(text, "{{", `{{ "{{" }}`) }
 
 func when(condition, text string) string {
 	return "{{- if " + condition + " }}\n" + text + "{{- end }}\n"
 }
 
-// annotated calls a helper for the annotations of a template's only object.
+// annotated calls a helper that adds annotations to the only object of the template.
 func annotated(text, helper string) string {
 	return strings.Replace(text, "  labels:\n", "  {{- with include \""+helper+"\" . }}\n  annotations:\n    {{- . | nindent 4 }}\n  {{- end }}\n  labels:\n", 1)
 }
 
-// called sets the webhook's path with cert-manager, because the manager then has no right to the configuration and
-// cannot set it.
+// called sets the webhook's path if cert-manager is used, because the manager then may not change the configuration
+// itself.
 func called(text string) string {
 	return strings.Replace(text, "      port: 443\n",
 		"      {{- if .Values.webhook.certManager.enabled }}\n      path: /validate-post\n      {{- end }}\n      port: 443\n", 1)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command chart writes the generated files of charts/herald, and renders the chart and the folders of config/ for tests
-// and for the installer. It uses Helm and Kustomize as libraries, so that tests do not need the programs.
+// and for the installer. It uses Helm and Kustomize as libraries, so that tests do not need the two programs.
 package main
 
 import (
@@ -48,7 +48,7 @@ func run(args []string, out io.Writer) error {
 	}
 }
 
-// to returns a function that writes a result unless it is an error.
+// to returns a function that writes a result to out, unless there was an error.
 func to(out io.Writer) func(text string, err error) error {
 	return func(text string, err error) error {
 		if err != nil {

@@ -23,9 +23,9 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// packaged writes the chart of a checkout as an archive into a folder, and returns the archive's name. The version is
-// that of the images of the same build, such as v0.2.0 or v0.2.0-5-g1a2b3c4, and becomes the chart's default tag. The
-// annotations contain a release's data for Artifact Hub: https://artifacthub.io/docs/topics/annotations/helm/
+// packaged writes the chart of a checkout as an archive into a folder and returns the archive's name. The version is
+// that of the images from the same build, such as v0.2.0 or v0.2.0-5-g1a2b3c4, and becomes the chart's default tag. The
+// annotations tell Artifact Hub about the release: https://artifacthub.io/docs/topics/annotations/helm/
 func packaged(checkout, version, folder string) (string, error) {
 	parsed, err := semver.StrictNewVersion(strings.TrimPrefix(version, "v"))
 	if err != nil || !strings.HasPrefix(version, "v") {
@@ -45,7 +45,8 @@ func packaged(checkout, version, folder string) (string, error) {
 	return chartutil.Save(c, folder)
 }
 
-// installer renders config/default of a checkout with a version's images. The image names are the chart's defaults.
+// installer renders config/default of a checkout with the images of a version. The image names are the chart's
+// defaults.
 func installer(checkout, version string) (string, error) {
 	c, err := loader.Load(filepath.Join(checkout, "charts", "herald"))
 	if err != nil {
@@ -66,7 +67,7 @@ type image struct {
 	Platforms []string `yaml:"platforms,flow"`
 }
 
-// imagesOf returns the images that the chart may run, which share one registry.
+// imagesOf returns the images that the chart may run. They are all in one registry.
 func imagesOf(c *chart.Chart, tag string) (out []image) {
 	values, err := chartutil.Values(c.Values).Table("image")
 	if err != nil {
@@ -109,7 +110,7 @@ func annotate(annotations map[string]string, checkout string, version *semver.Ve
 	return nil
 }
 
-// examplesIn returns the objects of Herald's kinds in the samples.
+// examplesIn returns the objects of Herald's kinds in the samples folder.
 func examplesIn(folder string) (out []map[string]any, err error) {
 	tree := os.DirFS(folder)
 	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {

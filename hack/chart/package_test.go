@@ -25,7 +25,7 @@ import (
 	helmregistry "helm.sh/helm/v3/pkg/registry"
 )
 
-// aVersion is a version between two releases, in the format of `git describe`.
+// aVersion is a version between two releases, as `git describe` formats it.
 const aVersion = "v1.2.3-4-g567890a"
 
 func packagedChart(t *testing.T) (archive string, is *chart.Chart) {
@@ -41,7 +41,7 @@ func packagedChart(t *testing.T) (archive string, is *chart.Chart) {
 	return archive, is
 }
 
-// imagesIn returns the images of all containers of the chart.
+// imagesIn returns the images of all containers in the chart.
 func imagesIn(t *testing.T, folder string, values map[string]any) (out []string) {
 	t.Helper()
 	text, err := renderChart(folder, outreach, values)
@@ -97,7 +97,7 @@ func TestPackageRefusesWhatIsNoVersion(t *testing.T) {
 	}
 }
 
-// annotation decodes a list in the format that Artifact Hub documents. Other fields are errors.
+// annotation decodes a list in the format that Artifact Hub documents. Unknown fields are errors.
 func annotation[T any](t *testing.T, c *chart.Chart, name string) (out []T) {
 	t.Helper()
 	decoder := yaml.NewDecoder(strings.NewReader(c.Metadata.Annotations["artifacthub.io/"+name]))
@@ -170,7 +170,7 @@ func TestAnnotations(t *testing.T) {
 		shown[kind] = true
 	}
 	for _, c := range annotation[crd](t, is, "crds") {
-		// Only Herald writes Usage and OAuthGrant.
+		// Usage and OAuthGrant are only written by Herald.
 		if shown[c.Kind] == (c.Kind == "Usage" || c.Kind == "OAuthGrant") {
 			t.Errorf("crdsExamples: there is an example of %s: %t", c.Kind, shown[c.Kind])
 		}
@@ -196,7 +196,7 @@ func definedIn(t *testing.T, file string) string {
 	return definition.Metadata.Name + " " + definition.Spec.Versions[0].Name + " " + definition.Spec.Names.Kind
 }
 
-// TestIcon checks that the address of the icon matches its path, since the repository serves it.
+// TestIcon checks that the icon's URL matches its path, since the repository serves it.
 func TestIcon(t *testing.T) {
 	_, is := packagedChart(t)
 	name, ok := strings.CutPrefix(is.Metadata.Icon, "https://raw.githubusercontent.com/herald-social/herald/main/")
@@ -216,7 +216,7 @@ func TestIcon(t *testing.T) {
 	}
 }
 
-// TestChartThroughARegistry does what `helm push` and `helm pull` do, with a registry that is not Helm's.
+// TestChartThroughARegistry does what `helm push` and `helm pull` do, against a registry that is not Helm's own.
 func TestChartThroughARegistry(t *testing.T) {
 	server := httptest.NewServer(registry.New())
 	defer server.Close()

@@ -53,7 +53,7 @@ func writeProcesses(checkout string) error {
 	return nil
 }
 
-// writeObjects writes the objects of a component from a rendered template, without Helm's metadata.
+// writeObjects writes a component's objects from a rendered template, without Helm's metadata.
 func writeObjects(out *bytes.Buffer, text, component string) error {
 	for document := range strings.SplitSeq("\n"+text, "\n---") {
 		var object map[string]any
@@ -79,7 +79,7 @@ func writeObjects(out *bytes.Buffer, text, component string) error {
 	return nil
 }
 
-// part returns a nested map of an object; nil if it is absent.
+// part returns a nested map of an object, or nil if there is none.
 func part(object map[string]any, path ...string) map[string]any {
 	for _, name := range path {
 		object, _ = object[name].(map[string]any)

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tableOf returns the values as tables of the README: one for each section, and one for the others.
+// tableOf returns the values as README tables: one for each section, and one for the rest.
 func tableOf(all []value) []byte {
 	var out bytes.Buffer
 	head := func(title, text string) {
@@ -61,7 +61,7 @@ func (v *value) row(out *bytes.Buffer) {
 // longestDefault is the maximum length of a default in a table.
 const longestDefault = 80
 
-// shown returns the text of a default in a table cell; longer ones refer to values.yaml.
+// shown returns a default as text for a table cell. Longer ones refer to values.yaml.
 func shown(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.MappingNode && len(node.Content) == 0:
@@ -79,7 +79,7 @@ func shown(node *yaml.Node) string {
 	return "see `values.yaml`"
 }
 
-// bare returns a node without comments, in one line.
+// bare returns a node without comments, on one line.
 func bare(node *yaml.Node) *yaml.Node {
 	copied := *node
 	copied.HeadComment, copied.LineComment, copied.FootComment = "", "", ""

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// release identifies an installation for Helm.
+// release identifies an installation to Helm.
 type release struct {
 	name, namespace string
 }
@@ -34,7 +34,7 @@ func readValues(files ...string) (map[string]any, error) {
 	return all, nil
 }
 
-// renderChart renders the chart in a folder as `helm template` does, after validating the values with the schema.
+// renderChart validates the values against the schema and renders the chart in a folder as `helm template` does.
 func renderChart(folder string, r release, values map[string]any) (string, error) {
 	files, err := renderTemplates(folder, r, values)
 	if err != nil {

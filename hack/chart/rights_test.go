@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestRights compares all rights of each service account, from any binding, with the lists in testdata. A new right is
-// a decision and is added there. The chart has no bindings in the teams' namespaces: the manager creates them, to the
-// roles outreach-team-secrets and outreach-team-credentials.
+// TestRights compares everything that each service account may do, through any binding, with the lists in testdata. A
+// new right is a deliberate decision and has to be added there. The chart has no bindings in the teams' namespaces: the
+// manager creates them, for the roles outreach-team-secrets and outreach-team-credentials.
 func TestRights(t *testing.T) {
 	for _, tc := range []struct{ from, values, account, list string }{
 		{"minimal", "", "manager", "manager"},
@@ -28,7 +28,7 @@ func TestRights(t *testing.T) {
 		{"minimal", "", "release", "release"},
 		// An installation without the web application grants no rights for it.
 		{"minimal", "web: {enabled: false}", "apiserver", "apiserver-rest"},
-		// An installation for two namespaces has no rights in a third one.
+		// An installation for two namespaces has no rights in a third.
 		{"minimal", "namespaces: [team-a, team-b]", "manager", "manager-namespaces"},
 		{"minimal", "namespaces: [team-a, team-b]", "apiserver", "apiserver-namespaces"},
 	} {
@@ -61,7 +61,7 @@ func TestRightsInTeams(t *testing.T) {
 	}
 }
 
-// TestSecretOfTheWeb checks that the template sets no data, because each upgrade would then end all sessions.
+// TestSecretOfTheWeb checks that the template sets no data; otherwise each upgrade would end all sessions.
 func TestSecretOfTheWeb(t *testing.T) {
 	secret := find(rendered(t, valuesOf(t, "minimal")), "Secret", "outreach-web")
 	if secret == nil {
@@ -86,8 +86,8 @@ func TestRightsOfTrials(t *testing.T) {
 	}
 }
 
-// TestNoWildcards checks that no role has a wildcard, which would include resources that do not exist yet. Roles for
-// people may have all verbs for posts.
+// TestNoWildcards checks that no role has a wildcard, which would cover resources that do not exist yet. Only roles for
+// people may have all verbs, and only for posts.
 func TestNoWildcards(t *testing.T) {
 	for _, account := range []string{"manager", "apiserver", "release"} {
 		for _, right := range rightsOf(t, rendered(t, valuesOf(t, "full")), "outreach-"+account) {
@@ -98,7 +98,7 @@ func TestNoWildcards(t *testing.T) {
 	}
 }
 
-// rightsOf returns the rights from the roles that are bound to an account, one line for each resource and rule.
+// rightsOf returns the rights of an account from the roles bound to it, one line for each resource and rule.
 func rightsOf(t *testing.T, objects []*unstructured.Unstructured, account string) []string {
 	t.Helper()
 	var rights []string
@@ -132,7 +132,7 @@ func rightsOf(t *testing.T, objects []*unstructured.Unstructured, account string
 	return rights
 }
 
-// roleOf returns the role of a binding. A Role is in the namespace of its binding.
+// roleOf returns the role that a binding refers to. A Role is in the same namespace as its binding.
 func roleOf(objects []*unstructured.Unstructured, binding *rbacv1.RoleBinding) *unstructured.Unstructured {
 	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == binding.RoleRef.Kind && o.GetName() == binding.RoleRef.Name &&

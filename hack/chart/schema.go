@@ -17,8 +17,8 @@ import (
 //go:embed definitions.yaml
 var definitions []byte
 
-// schemaOf returns the JSON Schema of the values. It is closed: it rejects values that values.yaml lacks, except for
-// "global", which Helm adds to a subchart.
+// schemaOf returns the JSON Schema of the values. It rejects values that are not in values.yaml, except for "global",
+// which Helm adds to a subchart.
 func schemaOf(all []value) ([]byte, error) {
 	var shapes map[string]any
 	if err := yaml.Unmarshal(definitions, &shapes); err != nil {
@@ -50,12 +50,12 @@ func section(all []value) (map[string]any, error) {
 	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}, nil
 }
 
-// property returns the schema of one value: derived from its default, and overridden by the keywords in its comment.
+// property returns the schema of one value: derived from its default, then overridden by the keywords in its comment.
 func (v *value) property() (map[string]any, error) {
 	property := map[string]any{}
 	switch {
 	case v.schema["$ref"] != nil:
-		// Draft 7 ignores the siblings of a reference.
+		// Draft 7 ignores keywords next to a reference.
 		return map[string]any{"description": v.description, "allOf": []any{map[string]any{"$ref": v.schema["$ref"]}}}, nil
 	case len(v.children) > 0:
 		var err error

@@ -11,20 +11,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// value is one entry of values.yaml with the comment above it. A line of the comment that starts with "@schema" has
-// keywords of JSON Schema, in YAML's flow style, that cannot be derived from the default.
+// value is one entry of values.yaml and the comment above it. Comment lines that start with "@schema" contain JSON
+// Schema keywords in YAML flow style that cannot be derived from the default.
 type value struct {
 	path, name  string
 	description string
 	schema      map[string]any
 	node        *yaml.Node
-	// children are the entries of a section. A section with keywords for its properties is a leaf.
+	// children are the entries of a section. A section with schema keywords for its properties is a leaf.
 	children []value
 }
 
 const mark = "@schema "
 
-// parseValues parses values.yaml. Each entry must have a comment.
+// parseValues parses values.yaml. Every entry must have a comment.
 func parseValues(text []byte) ([]value, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/yannh/kubeconform/pkg/validator"
 )
 
-// conforms counts the objects that a version of Kubernetes accepts, and returns an error for the invalid ones.
+// conforms returns an error for objects that a Kubernetes version would reject, and counts those it accepts.
 func conforms(folder, version string, renderings []rendering) (objects int, err error) {
 	v, err := validator.New([]string{filepath.Join(folder, location)}, validator.Opts{KubernetesVersion: version, Strict: true})
 	if err != nil {

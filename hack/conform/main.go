@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command conform checks manifests: kubeconform reports whether the oldest and the newest supported Kubernetes have all
-// of their fields, and kube-score reports deviations from its recommendations. Each run generates the schemas from the
-// OpenAPI documents and the CustomResourceDefinitions in pinned Go modules, so that only the module proxy is needed.
+// Command conform checks manifests: kubeconform reports fields that the oldest or the newest supported Kubernetes does
+// not have, and kube-score reports deviations from its recommendations. Each run generates the schemas from the OpenAPI
+// documents and the CustomResourceDefinitions in pinned Go modules, so that only the module proxy is needed.
 package main
 
 import (
@@ -68,9 +68,9 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(append(problems, err, checkFindings(findings, explained))...)
 }
 
-// rendering is the output of the chart with one set of values, or of a folder of kustomize.
+// rendering is the output of the chart for one set of values, or of a kustomize folder.
 type rendering struct {
-	// name is the file name up to the dot.
+	// name is the file name up to its first dot.
 	name string
 	text []byte
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schemas writes JSON schemas in kubeconform's format, one file for each kind. They are strict: an unknown field is an
-// error, although the API server would drop it silently.
+// schemas writes JSON schemas in kubeconform's format, one file per kind. They are strict: an unknown field is an
+// error, although the API server would silently drop it.
 type schemas struct {
 	// folder is the output folder.
 	folder string
@@ -24,8 +24,8 @@ type schemas struct {
 // shared is the file with the shared definitions.
 const shared = "definitions.json"
 
-// location is kubeconform's path of a kind's schema, below the folder of all versions. In the core group, Group is the
-// version.
+// location is kubeconform's path of a kind's schema below the folder with all versions. For the core group, Group is
+// the version.
 const location = "{{ .NormalizedKubernetesVersion }}/{{ .ResourceKind }}_{{ .Group }}_{{ .ResourceAPIVersion }}.json"
 
 func file(group, version, kind string) string {
@@ -37,7 +37,7 @@ func file(group, version, kind string) string {
 
 type schema = map[string]any
 
-// fromOpenAPI writes the kinds of an OpenAPI v2 document from Kubernetes' repository.
+// fromOpenAPI writes the kinds in an OpenAPI v2 document from the Kubernetes repository.
 func (s *schemas) fromOpenAPI(document []byte) error {
 	var openAPI struct {
 		Definitions map[string]schema `json:"definitions"`
@@ -63,7 +63,7 @@ func (s *schemas) fromOpenAPI(document []byte) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		strict(definition)
-		// A schema of several kinds, such as the options of a deletion, is no resource.
+		// A schema shared by several kinds, such as DeleteOptions, is not a resource.
 		if len(kind.Names) != 1 {
 			continue
 		}
@@ -75,7 +75,7 @@ func (s *schemas) fromOpenAPI(document []byte) error {
 	return s.write(shared, schema{"definitions": openAPI.Definitions})
 }
 
-// fromDefinition writes the kind of a CustomResourceDefinition, in each of its versions.
+// fromDefinition writes all versions of a CustomResourceDefinition's kind.
 func (s *schemas) fromDefinition(text []byte) error {
 	var definition struct {
 		Spec struct {
@@ -112,7 +112,7 @@ func (s *schemas) fromDefinition(text []byte) error {
 }
 
 // strict converts an OpenAPI schema, in place, to a JSON schema that rejects unknown fields. Schemas in allOf, anyOf,
-// oneOf and not repeat the fields of their parent, and stay unchanged.
+// oneOf and not repeat their parent's fields and are left unchanged.
 func strict(s schema) {
 	delete(s, "description")
 	switch {

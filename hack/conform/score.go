@@ -26,10 +26,10 @@ type finding struct {
 	check, object, rendering, words string
 }
 
-// explanation is the reason to ignore the findings of a check.
+// explanation says why the findings of a check may be ignored.
 type explanation struct {
 	Check string `json:"check"`
-	// Objects are patterns of path.Match for KIND/NAME, or for RENDERING:KIND/NAME.
+	// Objects are path.Match patterns for KIND/NAME, or for RENDERING:KIND/NAME.
 	Objects []string `json:"objects"`
 	Reason  string   `json:"reason"`
 }
@@ -51,7 +51,7 @@ func readExplanations(file string) ([]explanation, error) {
 	return all, nil
 }
 
-// named is a named reader, as kube-score requires.
+// named is a reader with a name, as kube-score requires.
 type named struct {
 	io.Reader
 	name string
@@ -59,7 +59,7 @@ type named struct {
 
 func (n named) Name() string { return n.name }
 
-// score runs all checks of kube-score, including the optional ones.
+// score runs all kube-score checks, including the optional ones.
 func score(version string, renderings []rendering) ([]finding, error) {
 	major, minor := 0, 0
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
@@ -121,7 +121,7 @@ func wordsOf(comments []scorecard.TestScoreComment) string {
 	return strings.Join(out, "; ")
 }
 
-// checkFindings returns an error for findings without an explanation, and for explanations without a finding.
+// checkFindings returns an error for findings without an explanation, and for explanations that no finding needs.
 func checkFindings(findings []finding, explained []explanation) error {
 	used := map[string]bool{}
 	var problems []string
@@ -149,7 +149,7 @@ func checkFindings(findings []finding, explained []explanation) error {
 	return errors.New(strings.Join(slices.Compact(problems), "\n"))
 }
 
-// explains returns the explanations of a finding: checks with patterns.
+// explains returns the explanations that apply to a finding.
 func explains(f finding, explained []explanation) (out []string) {
 	for _, e := range explained {
 		if e.Check != f.check {

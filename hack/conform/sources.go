@@ -21,7 +21,7 @@ type module struct {
 	Error   string `json:"Error"`
 }
 
-// download downloads a module into the cache, in the version that the go.mod of a folder pins.
+// download downloads a module into the cache, at the version that the go.mod in the folder pins.
 func download(ctx context.Context, folder, path string) (module, error) {
 	program := exec.CommandContext(ctx, "go", "mod", "download", "-json", path)
 	program.Dir = folder
@@ -44,7 +44,7 @@ func kubernetes() []string {
 	return []string{filepath.Join("hack", "controlplane", "oldest"), filepath.Join("hack", "controlplane")}
 }
 
-// definitionsOfOthers returns the files with the CRDs of other projects' objects in the chart, by module.
+// definitionsOfOthers returns, by module, the CRD files for the chart's objects that belong to other projects.
 func definitionsOfOthers() map[string][]string {
 	return map[string][]string{
 		"github.com/cert-manager/cert-manager": {
@@ -59,7 +59,7 @@ func definitionsOfOthers() map[string][]string {
 	}
 }
 
-// writeSchemas writes the schemas of each Kubernetes version into a separate folder, and returns the versions, oldest
+// writeSchemas writes the schemas of each Kubernetes version into its own folder and returns the versions, oldest
 // first.
 func writeSchemas(ctx context.Context, checkout, folder string) ([]string, error) {
 	definitions, err := filepath.Glob(filepath.Join(checkout, "config", "crd", "bases", "*.yaml"))

@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// printChecksums downloads all releases of the pinned versions and prints their lines of checksums.txt. It fails if a
-// file does not have the checksum that its publisher lists.
+// printChecksums downloads all releases of the pinned versions and prints their lines for checksums.txt. It fails if a
+// file's checksum is not the one that its publisher lists.
 func (d *downloader) printChecksums(ctx context.Context, versions map[string]string, w io.Writer) error {
 	releases, err := allReleases(versions)
 	if err != nil {

@@ -54,7 +54,8 @@ func TestParseVersions(t *testing.T) {
 	}
 }
 
-// TestPrintChecksums checks that printed lines are those that parseChecksums reads, and agree with the publisher's.
+// TestPrintChecksums checks that parseChecksums can read the printed lines and that they match the publisher's
+// checksums.
 func TestPrintChecksums(t *testing.T) {
 	releases, err := allReleases(versions)
 	if err != nil {
@@ -95,9 +96,9 @@ func TestPrintChecksums(t *testing.T) {
 	}
 }
 
-// TestSharedVersions checks that the other programs of the first start have Herald's version of each module that both
-// require. Otherwise it compiles most of Herald's libraries twice: a package is compiled once for both only if all
-// packages that it imports are the same.
+// TestSharedVersions checks that the other programs of the first start use Herald's version of each module that both
+// require. Otherwise most of the libraries are compiled twice: two programs share a compiled package only if everything
+// it imports is the same too.
 func TestSharedVersions(t *testing.T) {
 	herald := readVersions(t, "../../go.mod")
 	for _, folder := range []string{"hack/controlplane", "hack/store"} {

@@ -21,26 +21,26 @@ import (
 	"time"
 )
 
-// timeouts limit the wait for a server, so that the decision to build takes seconds.
+// timeouts limit how long to wait for a server, so that deciding to build takes only seconds.
 type timeouts struct {
-	// connect limits a connection and, separately, its TLS handshake; header the wait for the answer; stall a pause
-	// between two parts of the body.
+	// connect limits connecting and, separately, the TLS handshake; header limits waiting for the response; stall
+	// limits a pause between two parts of the body.
 	connect, header, stall time.Duration
 }
 
 var defaultTimeouts = timeouts{connect: 3 * time.Second, header: 5 * time.Second, stall: 10 * time.Second}
 
-// unavailableError reports that a file cannot be downloaded here and now: its program is built instead.
+// unavailableError reports that a file cannot be downloaded right now, so that its program is built instead.
 type unavailableError struct {
 	err error
-	// server is true if other files of the same server are not worth an attempt.
+	// server is true if it is pointless to try other files on the same server.
 	server bool
 }
 
 func (e *unavailableError) Error() string { return e.err.Error() }
 func (e *unavailableError) Unwrap() error { return e.err }
 
-// checksumError reports a file with another SHA-256 than the pinned one. It is never a reason to build instead.
+// checksumError reports a file whose SHA-256 is not the pinned one. It is never a reason to build instead.
 type checksumError struct{ address, got, want string }
 
 func (e *checksumError) Error() string {
@@ -54,13 +54,13 @@ DOWNLOADS=https://..., or build from source with DOWNLOADS=off. make controlplan
 
 var errStalled = errors.New("the server stopped sending")
 
-// downloader downloads releases, each with one attempt.
+// downloader downloads releases. It tries each once.
 type downloader struct {
 	client   *http.Client
 	timeouts timeouts
-	// mirror replaces the publishers' servers; empty for these themselves.
+	// mirror replaces the publishers' servers, if it is not empty.
 	mirror string
-	// platform is that of the programs, such as linux/amd64.
+	// platform is the one that the programs run on, such as linux/amd64.
 	platform string
 	log      io.Writer
 }
@@ -72,12 +72,13 @@ func newClient(limits timeouts) *http.Client {
 		TLSHandshakeTimeout:   limits.connect,
 		ResponseHeaderTimeout: limits.header,
 		ForceAttemptHTTP2:     true,
-		// The checksum is that of the file as published.
+		// The pinned checksum is that of the file as published.
 		DisableCompression: true,
 	}}
 }
 
-// fetchAll downloads the pinned programs among names into a folder and returns the names of those to build.
+// fetchAll downloads those of the named programs that are pinned into a folder, and returns the names of the programs
+// to build.
 func (d *downloader) fetchAll(ctx context.Context, pinned pins, into string, names []string) (build []string, err error) {
 	away := map[string]bool{}
 	var unpinned []string
@@ -121,7 +122,7 @@ func (d *downloader) address(r release, file string) string {
 	return r.origin + "/" + file
 }
 
-// fetch downloads one release to target, which appears only when it is complete and has the pinned checksum.
+// fetch downloads one release to target, which appears only once it is complete and has the pinned checksum.
 func (d *downloader) fetch(ctx context.Context, r release, want, target string) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
@@ -153,7 +154,7 @@ func (d *downloader) fetch(ctx context.Context, r release, want, target string) 
 	return place(extracted, target)
 }
 
-// temporary creates a file beside target. remove closes and deletes it, unless place has renamed it.
+// temporary creates a file next to target. remove closes and deletes it, unless place has renamed it.
 func temporary(target string) (file *os.File, remove func(), err error) {
 	file, err = os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
 	if err != nil {
@@ -165,7 +166,7 @@ func temporary(target string) (file *os.File, remove func(), err error) {
 	}, nil
 }
 
-// place renames a temporary file to target, as a program.
+// place renames a temporary file to target and makes it executable.
 func place(file *os.File, target string) error {
 	if err := file.Chmod(0o755); err != nil {
 		return err
@@ -186,7 +187,7 @@ func (d *downloader) save(ctx context.Context, address string, w io.Writer) (sum
 	}
 	resp, err := d.client.Do(req)
 	if err != nil {
-		// The caller names the address.
+		// The caller adds the address.
 		if at, ok := errors.AsType[*url.Error](err); ok {
 			err = at.Err
 		}
@@ -220,7 +221,7 @@ func megabytes(size int64) string {
 	return fmt.Sprintf(" (%d MB)", (size+500_000)/1_000_000)
 }
 
-// watchedReader reports progress, and keeps the error of the server apart from that of the disk.
+// watchedReader reports progress, and keeps errors from the server apart from errors of the disk.
 type watchedReader struct {
 	r        io.Reader
 	progress func()

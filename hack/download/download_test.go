@@ -89,16 +89,16 @@ func sends(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 }
 
-// breaksOff announces more than it sends, and closes the connection.
+// breaksOff announces more than it sends, then closes the connection.
 func breaksOff(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000000")
 	_, _ = io.WriteString(w, content)
 }
 
-// silent accepts a request and does not answer it.
+// silent accepts a request and never responds.
 func silent(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// stalls sends a part and then nothing more.
+// stalls sends part of the body and then nothing more.
 func stalls(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Length", "1000000")
 	_, _ = io.WriteString(w, content)
@@ -107,7 +107,7 @@ func stalls(w http.ResponseWriter, r *http.Request) {
 }
 
 var (
-	// patient are timeouts that a loaded machine does not reach. The others reach one of them.
+	// patient are timeouts that even a loaded machine does not reach. The others each have one that is reached.
 	patient   = timeouts{connect: time.Minute, header: time.Minute, stall: time.Minute}
 	noAnswer  = timeouts{connect: time.Minute, header: 250 * time.Millisecond, stall: time.Minute}
 	noContent = timeouts{connect: time.Minute, header: time.Minute, stall: 50 * time.Millisecond}
@@ -195,7 +195,7 @@ func TestFetchAll(t *testing.T) {
 	}
 }
 
-// checkError checks that an error contains all words, or that there is none if there are no words.
+// checkError checks that an error contains all words or, if there are none, that there is no error.
 func checkError(t *testing.T, err error, words []string) {
 	t.Helper()
 	if (err != nil) != (len(words) > 0) {
@@ -208,7 +208,7 @@ func checkError(t *testing.T, err error, words []string) {
 	}
 }
 
-// checkInstalled checks that a folder has these programs, and no part of another.
+// checkInstalled checks that a folder contains exactly these programs and no partial ones.
 func checkInstalled(t *testing.T, into string, names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(into)

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command download puts released programs of the control plane into a folder, if hack/controlplane/checksums.txt pins
+// Command download puts released programs of the control plane into a folder if hack/controlplane/checksums.txt pins
 // their SHA-256, and prints the names of the programs that have to be built instead. An unreachable server costs
-// seconds and is no failure. A file with another SHA-256 is.
+// seconds and is not a failure. A file with a different SHA-256 is.
 //
 //	download -into bin etcd kube-apiserver   downloads the programs, and prints those to build
 //	download -checksums                      prints the published checksums as lines of checksums.txt
@@ -60,7 +60,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// parseMirror returns the base address of a mirror, without a slash at its end; empty for the publishers themselves.
+// parseMirror returns the base URL of a mirror without a trailing slash, or "" for the publishers themselves.
 func parseMirror(from string) (string, error) {
 	if from == "" {
 		return "", nil

@@ -18,7 +18,7 @@ const (
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 )
 
-// A program is published by its project for some platforms.
+// A program is something that its project publishes for some platforms.
 type program struct {
 	// module is the module in go.mod whose version is downloaded.
 	module    string
@@ -28,8 +28,8 @@ type program struct {
 var (
 	linux = []string{"linux/amd64", "linux/arm64"}
 
-	// programs lists what a first start can download. Kubernetes publishes its servers for Linux only, and etcd packs
-	// its programs for macOS as zip.
+	// programs are those that a first start can download. Kubernetes publishes its servers for Linux only, and etcd's
+	// programs for macOS come as zip files.
 	programs = map[string]program{
 		"etcd":                    {etcdModule, linux},
 		"kube-apiserver":          {kubernetesModule, linux},
@@ -40,11 +40,11 @@ var (
 
 // A release is one published file.
 type release struct {
-	// name is the program's.
+	// name is the name of the program.
 	name string
-	// origin is the publisher's server, and path the file's path there and in a mirror.
+	// origin is the publisher's server; path is the file's path both there and in a mirror.
 	origin, path string
-	// member is the program's path in a tar.gz archive; empty if the file is the program.
+	// member is the program's path in a tar.gz archive, or "" if the file is the program itself.
 	member string
 	// sums is the path of the publisher's own checksums.
 	sums string
@@ -84,7 +84,8 @@ func parseVersions(text string) map[string]string {
 	return versions
 }
 
-// parseChecksums reads lines as sha256sum writes them: the sum, two spaces, the path. Lines that begin with # are comments.
+// parseChecksums reads lines as sha256sum writes them: the sum, two spaces, the path. Lines starting with # are
+// comments.
 func parseChecksums(text string) (map[string]string, error) {
 	sums := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -103,7 +104,7 @@ func parseChecksums(text string) (map[string]string, error) {
 	return sums, nil
 }
 
-// published returns the sum of a file in its publisher's checksums: one sum, or one line for each file.
+// published returns a file's sum from its publisher's checksums, which are a single sum or one line per file.
 func published(text, file string) (string, error) {
 	fields := strings.Fields(text)
 	if len(fields) == 1 {

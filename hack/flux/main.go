@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command flux applies a folder as Flux's kustomize-controller does, with Flux's library: first the cluster's CRDs and
+// Command flux applies a folder as Flux's kustomize-controller does, using Flux's library: first the cluster's CRDs and
 // namespaces, then a dry run of the rest, then the rest, by server-side apply. It waits until each object is ready, as
-// a Kustomization with `wait: true` does. It is for tests, and a separate module so that its dependencies do not affect
-// the product's.
+// a Kustomization with `wait: true` does. It is for tests, and is a separate module to keep its dependencies out of the
+// product.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 const usage = `Usage:
   flux KUBECONFIG FOLDER TIMEOUT   apply a folder as a Kustomization with wait: true; print what was done with each object`
 
-// pollEvery is the polling interval for an object's readiness. Flux uses five seconds.
+// pollEvery is how often an object's readiness is checked. Flux checks every five seconds.
 const pollEvery = 200 * time.Millisecond
 
 // The field manager of kustomize-controller, and the group of its labels and annotations.
@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// connect returns Flux's resource manager for the cluster of a kubeconfig.
+// connect returns Flux's resource manager for the kubeconfig's cluster.
 func connect(kubeconfig string) (*ssa.ResourceManager, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -99,8 +99,8 @@ func connect(kubeconfig string) (*ssa.ResourceManager, error) {
 	return ssa.NewResourceManager(c, poller, ssa.Owner{Field: manager, Group: group}), nil
 }
 
-// read returns the objects of all YAML files in a folder: without a kustomization.yaml, kustomize-controller applies
-// all files.
+// read returns the objects of all YAML files in a folder: if there is no kustomization.yaml, kustomize-controller
+// applies all files.
 func read(folder string) (objects []*unstructured.Unstructured, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// certificatesPath is the first path where Go looks for the system's certificate authorities.
+// certificatesPath is the first path at which Go looks for the system's certificate authorities.
 const certificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
-// certificatesModule is the source of the authorities: Mozilla's list, maintained by the Go project. Unlike a package
-// of a distribution, a version of a Go module remains available, and go.sum verifies it.
+// certificatesModule is where the authorities come from: Mozilla's list, maintained by the Go project. Unlike a
+// distribution's package, a version of a Go module stays available, and go.sum verifies it.
 const certificatesModule = "golang.org/x/crypto/x509roots/fallback"
 
-// certificates returns the authorities in PEM. It omits authorities that Mozilla trusts for older certificates only,
+// certificates returns the authorities in PEM. It leaves out those that Mozilla trusts only for older certificates,
 // because a PEM file cannot express that.
 func certificates() ([]byte, error) {
 	var out bytes.Buffer

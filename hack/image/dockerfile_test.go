@@ -36,7 +36,7 @@ func stages(t *testing.T, text string) map[string][]string {
 
 var label = regexp.MustCompile(`(\S+?)="([^"]*)"`)
 
-// declared returns the configuration that a Dockerfile's instructions result in.
+// declared returns the image configuration that a Dockerfile's instructions produce.
 func declared(t *testing.T, instructions []string) v1.Config {
 	t.Helper()
 	config := v1.Config{Labels: map[string]string{}}
@@ -81,7 +81,7 @@ func TestDockerfileSaysTheSame(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			have := declared(t, found[d.name])
 			want := d.config(stamp)
-			// Build arguments set the values that depend on the build.
+			// Values that depend on the build come from build arguments.
 			want.Labels["org.opencontainers.image.version"] = "$VERSION"
 			want.Labels["org.opencontainers.image.revision"] = "$REVISION"
 			want.Labels["org.opencontainers.image.created"] = "$CREATED"
@@ -137,8 +137,8 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestToolchain checks that go.mod, the modules with programs in images, and the Dockerfile pin the same patch version
-// of Go, whatever version the building machine has.
+// TestToolchain checks that go.mod, the modules whose programs are in images, and the Dockerfile pin the same patch
+// version of Go, whatever version the build machine has.
 func TestToolchain(t *testing.T) {
 	t.Parallel()
 	found := map[string]string{}

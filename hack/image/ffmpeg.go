@@ -14,13 +14,13 @@ import (
 	"github.com/herald-social/herald/hack/image/tree"
 )
 
-// The Debian release that provides ffmpeg.
+// The Debian release that ffmpeg comes from.
 const (
 	debianSuite   = "trixie"
 	debianRelease = "13"
 )
 
-// ffmpegPath is the path of the program in Debian.
+// ffmpegPath is the program's path in Debian.
 const ffmpegPath = "/usr/bin/ffmpeg"
 
 // locks pin the packages, one file for each architecture.
@@ -30,8 +30,8 @@ var locks embed.FS
 
 func lockName(architecture string) string { return "ffmpeg/" + architecture + ".lock" }
 
-// ffmpeg returns the program with its libraries, and the packages that contain them. Downloaded packages stay in the
-// cache.
+// ffmpeg returns the program with its libraries, and the packages that contain them. Downloaded packages are kept in
+// the cache.
 func ffmpeg(architecture, cache string) (tree.Tree, []*debian.Package, error) {
 	lock, err := pinned(architecture)
 	if err != nil {
@@ -70,8 +70,8 @@ func unpackFFmpeg(lock debian.Lock, architecture, cache string) (tree.Tree, []*d
 	return debian.Closure(packages, architecture, ffmpegPath)
 }
 
-// pinFFmpeg rewrites the lock files for the current packages. It downloads all dependencies of ffmpeg to determine the
-// linked ones, and the lock contains only these.
+// pinFFmpeg rewrites the lock files for the current packages. It downloads all of ffmpeg's dependencies to find out
+// which are linked, and locks only those.
 func pinFFmpeg(dir, cache string, architectures []string, today time.Time) error {
 	for _, architecture := range architectures {
 		pins, err := debian.Resolve(debianSuite, architecture, filepath.Join(cache, "apt", architecture), "ffmpeg", debian.Base)

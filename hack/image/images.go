@@ -10,31 +10,31 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// user is the user of the images. It is numeric, because Kubernetes can then verify that it is not root, and has no
-// entry in any file.
+// user is the user that the images run as. It is numeric, so that Kubernetes can verify that it is not root, and has no
+// entry in /etc/passwd.
 const user = "65532:65532"
 
 // definition defines an image.
 type definition struct {
-	// name is the name of the image, and of its target in the Dockerfile.
+	// name is the name of the image and of its target in the Dockerfile.
 	name, title, description string
-	// program is the file name of the Go program, which is in the root folder and is the entry point.
+	// program is the file name of the Go program, which is in the root folder and is the entrypoint.
 	program string
-	// arguments are the default arguments of the program.
+	// arguments are the program's default arguments.
 	arguments []string
-	// ports are the ports that the arguments open.
+	// ports are the ports that the program opens with these arguments.
 	ports []string
-	// scratch are folders that every user may write to. A pod with a read-only root mounts volumes there.
+	// scratch are world-writable folders. A pod with a read-only root file system mounts volumes there.
 	scratch []string
 	// ffmpeg adds ffmpeg to the image.
 	ffmpeg bool
 	// licences is an SPDX expression.
 	licences string
-	// test is set for images that only tests use. They are built only by name, and not by the Dockerfile.
+	// test marks images that only tests use. They are built only on request, and not by the Dockerfile.
 	test bool
 }
 
-// licence is Herald's own.
+// licence is Herald's own licence.
 const licence = "Apache-2.0"
 
 // definitions are all images. A test compares them with the Dockerfile.
@@ -52,7 +52,7 @@ var definitions = []definition{
 		description: "Herald, and the ffmpeg that takes thumbnails out of videos",
 		program:     "herald",
 		ffmpeg:      true,
-		// Debian builds ffmpeg with parts under the GPL.
+		// Debian builds ffmpeg with parts that are under the GPL.
 		licences: licence + " AND GPL-2.0-or-later",
 	},
 	{
@@ -85,16 +85,16 @@ var definitions = []definition{
 	},
 }
 
-// release is the metadata of all images of one build.
+// release is the metadata that all images of a build share.
 type release struct {
 	version, revision string
-	// created is the time of the commit. With the time of the build, each build would produce another image.
+	// created is the time of the commit. With the time of the build, every build would produce a different image.
 	created time.Time
 }
 
 const repository = "https://github.com/herald-social/herald"
 
-// labels returns the annotations of the OCI image specification.
+// labels returns the annotations from the OCI image specification.
 func (d definition) labels(r release) map[string]string {
 	const prefix = "org.opencontainers.image."
 	labels := map[string]string{
@@ -114,7 +114,7 @@ func (d definition) labels(r release) map[string]string {
 	return labels
 }
 
-// config returns the runtime configuration of the image.
+// config returns the image's runtime configuration.
 func (d definition) config(r release) v1.Config {
 	config := v1.Config{
 		User:       user,

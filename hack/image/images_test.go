@@ -40,7 +40,7 @@ var architectures = []string{"amd64", "arm64"}
 // stamp is the release of the packed images.
 var stamp = release{version: "v1.2.3", revision: "0123456789abcdef0123456789abcdef01234567", created: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 
-// built is the folder of the programs of most tests.
+// built is the folder with the programs that most tests use.
 var built string
 
 func TestMain(m *testing.M) {
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// programs returns the folder with the programs of most tests, which the first test builds.
+// programs returns the folder with the programs that most tests use. The first test builds them.
 func programs(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(built, "linux_arm64")); errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +63,7 @@ func programs(t *testing.T) string {
 	return built
 }
 
-// build builds the small program under the name of each program of the images, from a copy of its source.
+// build builds the small program, from a copy of its source, under the name of each program in the images.
 func build(t *testing.T, out string) {
 	t.Helper()
 	source := t.TempDir()
@@ -192,7 +192,7 @@ func read(t *testing.T, dir string) opened {
 	return o
 }
 
-// entry is a file of an image.
+// entry is one file of an image.
 type entry struct {
 	header  *tar.Header
 	content []byte
@@ -362,7 +362,7 @@ func checkProgram(t *testing.T, name, architecture string, files map[string]entr
 	}
 }
 
-// checkAuthorities parses each certificate, since Go would skip invalid ones.
+// checkAuthorities parses each certificate, since Go silently skips invalid ones.
 func checkAuthorities(t *testing.T, text []byte) {
 	t.Helper()
 	count := 0
@@ -448,7 +448,7 @@ func TestSameBuildSameBytes(t *testing.T) {
 	}
 }
 
-// TestTagged checks the annotations with the image's name: the first for containerd and Docker, the second for other
+// TestTagged checks the annotations that name the image: the first is for containerd and Docker, the second for other
 // tools.
 func TestTagged(t *testing.T) {
 	o := open(t, filepath.Join(packed(t, programs(t), stamp), "herald.tar"))

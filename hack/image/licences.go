@@ -16,14 +16,14 @@ import (
 	"github.com/herald-social/herald/hack/image/licences"
 )
 
-// shipped are the programs of the published images, with the paths of their packages.
+// shipped are the programs in the published images, with the paths of their packages.
 var shipped = []struct{ program, folder, packages string }{
 	{"herald", ".", "./cmd/herald"},
 	{"herald-sandbox", ".", "./cmd/herald-sandbox"},
 	{"herald-store", "hack/store", "."},
 }
 
-// writeLicences writes docs/licences.md of the repository in o.out, and prints the number of modules in it.
+// writeLicences writes docs/licences.md in the repository at o.out, and prints how many modules it lists.
 func writeLicences(o options, stdout io.Writer) error {
 	store, err := openLicences()
 	if err != nil {
@@ -65,7 +65,7 @@ func writeLicences(o options, stdout io.Writer) error {
 	return nil
 }
 
-// licencesHead is the start of docs/licences.md.
+// licencesHead is the beginning of docs/licences.md.
 const licencesHead = `# Licences
 
 <!-- Written by make generate (hack/image/licences.go). Do not edit. -->

@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// Exit codes, as in herald: a usage error has a separate code.
+// Exit codes, as in herald: a usage error has its own.
 const (
 	exitFailure = 1
 	exitUsage   = 2
@@ -66,7 +66,7 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// parse parses the flags of a command. It writes the usage to help.
+// parse parses a command's flags. It writes the usage to help.
 func parse(command string, args []string, help io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("image "+command, flag.ContinueOnError)
@@ -108,7 +108,7 @@ func parse(command string, args []string, help io.Writer) (options, error) {
 	return o, nil
 }
 
-// list splits names at commas and blanks.
+// list splits names at commas and spaces.
 func list(names string) []string {
 	return strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' })
 }
@@ -124,7 +124,7 @@ func names() []string {
 	return names
 }
 
-// pack writes the archives, and prints their digests to stdout.
+// pack writes the archives and prints their digests to stdout.
 func pack(o options, stdout io.Writer) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err

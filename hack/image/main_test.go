@@ -36,7 +36,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestLocksAreWhole parses the lock files, which are otherwise read only when the image with ffmpeg is packed. That
+// TestLocksAreWhole parses the lock files, which are otherwise read only when the image with ffmpeg is packed, and that
 // needs the network.
 func TestLocksAreWhole(t *testing.T) {
 	for _, architecture := range architectures {

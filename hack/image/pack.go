@@ -22,31 +22,31 @@ import (
 	"github.com/herald-social/herald/hack/image/tree"
 )
 
-// licencesPath is the path of an image's licence texts.
+// licencesPath is the path of the licence texts in an image.
 const licencesPath = "/usr/share/doc/herald/licences.txt"
 
 // packer builds images from compiled programs.
 type packer struct {
 	release release
-	// registry is the registry and path of the images, such as ghcr.io/herald-social.
+	// registry is the images' registry and path, such as ghcr.io/herald-social.
 	registry string
-	// programs is the folder of the Go programs, with one folder linux_<architecture> for each architecture.
+	// programs is the folder with the Go programs, in a subfolder linux_<architecture> for each architecture.
 	programs string
 	// cache is the folder for Debian packages.
 	cache string
 }
 
-// openLicences loads the licence classifier once for all programs, which takes seconds. It caches the results for each
+// openLicences loads the licence classifier once for all programs, which takes seconds. It caches the result for each
 // module.
 var openLicences = sync.OnceValues(licences.Open)
 
-// content is the content of an image for one architecture.
+// content is what an image contains for one architecture.
 type content struct {
 	layers     []archive.Layer
 	components []cdx.Component
 }
 
-// content returns the content of an image. The layers that change least come first, so that a new version shares them
+// content returns what the image contains. The layers that change least come first, so that a new version shares them
 // with the old one.
 func (p packer) content(d definition, architecture string) (content, error) {
 	authorities, err := certificates()
@@ -116,10 +116,10 @@ func (p packer) addProgram(c *content, program, architecture string) error {
 	return nil
 }
 
-// machines are the images' architectures as ELF machines.
+// machines are the ELF machines of the images' architectures.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// checkStatic rejects a program of another architecture, or one that needs a loader, which the image lacks.
+// checkStatic rejects a program that is for another architecture or needs a loader, which the image does not have.
 func checkStatic(file, architecture string) error {
 	program, err := elf.Open(file)
 	if err != nil {
@@ -140,7 +140,7 @@ func checkStatic(file, architecture string) error {
 	return nil
 }
 
-// pack writes an image for some architectures, and an SBOM for each of them.
+// pack writes an image for the given architectures, and an SBOM for each.
 func (p packer) pack(d definition, architectures []string, out string) (v1.Hash, error) {
 	tag, err := name.NewTag(p.registry+"/"+d.name+":"+p.release.version, name.StrictValidation)
 	if err != nil {
@@ -193,7 +193,7 @@ func (p packer) list(file string, d definition, tag name.Tag, architecture strin
 	return errors.Join(err, out.Close())
 }
 
-// unpack writes the files of an image to a folder, for other image builders.
+// unpack writes an image's files to a folder, for other image builders.
 func (p packer) unpack(d definition, architecture, out string) error {
 	c, err := p.content(d, architecture)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// kinds generates docs/kinds.md, the reference of Herald's kinds, from the definitions in config/crd/bases. `go generate
-// ./config/crd` runs it.
+// kinds generates docs/kinds.md, the reference of Herald's kinds, from the definitions in config/crd/bases. `go
+// generate ./config/crd` runs it.
 package main
 
 import (
@@ -43,10 +43,10 @@ In the tables, ` + "`[]`" + ` marks the elements of a list. A ` + "`time`" + ` i
 Fields of ` + "`status`" + ` are written by Herald and are read-only for users.
 `
 
-// firstKinds are the kinds that users write, in the page's order. The others follow by name.
+// firstKinds are the kinds that users write, in the order of the page. The others follow, sorted by name.
 var firstKinds = []string{"Post", "Connection", "Media", "Team", "APIKey"}
 
-// render renders the page of all definitions.
+// render renders the page from all definitions.
 func render() ([]byte, error) {
 	files, err := crd.Definitions.ReadDir("bases")
 	if err != nil {
@@ -84,14 +84,14 @@ func render() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// patterns names the patterns that Kubernetes has names for.
+// patterns gives names to the patterns that Kubernetes has names for.
 var patterns = map[string]string{
 	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`:                                                                                 "an RFC 1123 label",
 	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`:                                               "an RFC 1123 subdomain",
 	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`: "a qualified name",
 }
 
-// rank returns a kind's place in the page.
+// rank returns a kind's place on the page.
 func rank(kind string) int {
 	if i := slices.Index(firstKinds, kind); i >= 0 {
 		return i
@@ -103,7 +103,7 @@ func schemaOf(spec *apiextensions.CustomResourceDefinitionSpec) *apiextensions.J
 	return spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
-// kind renders the section of a kind.
+// kind renders the section about one kind.
 func kind(out *bytes.Buffer, spec *apiextensions.CustomResourceDefinitionSpec) {
 	version, schema := &spec.Versions[0], schemaOf(spec)
 	fmt.Fprintf(out, "\n## %s\n\n%s\n", spec.Names.Kind, strings.Join(paragraphs(schema.Description), "\n\n"))
@@ -140,7 +140,7 @@ func kind(out *bytes.Buffer, spec *apiextensions.CustomResourceDefinitionSpec) {
 	}
 }
 
-// fields renders the rows of an object's fields, and returns the rules of the objects and lists among them.
+// fields renders the rows for an object's fields, and returns the rules of the objects and lists among them.
 func fields(out *bytes.Buffer, path string, schema *apiextensions.JSONSchemaProps) []string {
 	rules := messages(path, schema)
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
@@ -167,7 +167,7 @@ func isCondition(schema *apiextensions.JSONSchemaProps) bool {
 	return transition && reason
 }
 
-// typeOf returns the type of a field in a few words.
+// typeOf describes a field's type in a few words.
 func typeOf(schema *apiextensions.JSONSchemaProps) string {
 	switch {
 	case schema.Items != nil && isCondition(schema.Items.Schema):
@@ -184,7 +184,7 @@ func typeOf(schema *apiextensions.JSONSchemaProps) string {
 	return schema.Type
 }
 
-// constraints returns what a field's value must satisfy. The rules of scalars are constraints too.
+// constraints returns what a field's value must satisfy, including the rules of scalars.
 func constraints(schema *apiextensions.JSONSchemaProps, required bool) []string {
 	var out []string
 	if required {
@@ -226,7 +226,7 @@ func constraints(schema *apiextensions.JSONSchemaProps, required bool) []string 
 	return out
 }
 
-// between describes two bounds, each of which can be missing.
+// between describes two bounds, either of which may be missing.
 func between[N int64 | float64](low, high *N, unit string) []string {
 	var text string
 	switch {
@@ -242,7 +242,7 @@ func between[N int64 | float64](low, high *N, unit string) []string {
 	return []string{strings.TrimSpace(text)}
 }
 
-// messages returns the rules of an object or a list as list items. A rule can choose among several messages.
+// messages returns the rules of an object or list as list items. A rule may have several messages to choose from.
 func messages(path string, schema *apiextensions.JSONSchemaProps) []string {
 	var out []string
 	for _, rule := range schema.XValidations {
@@ -262,7 +262,7 @@ func messages(path string, schema *apiextensions.JSONSchemaProps) []string {
 	return out
 }
 
-// literals returns the texts among the string literals of a CEL expression.
+// literals returns those string literals of a CEL expression that are texts.
 func literals(expression string) []string {
 	var out []string
 	for i, part := range strings.Split(expression, "'") {
@@ -273,7 +273,7 @@ func literals(expression string) []string {
 	return out
 }
 
-// paragraphs returns the paragraphs of a description, each on one line and escaped for Markdown.
+// paragraphs returns a description's paragraphs, each on one line and escaped for Markdown.
 func paragraphs(text string) []string {
 	var out []string
 	for paragraph := range strings.SplitSeq(text, "\n\n") {

@@ -47,8 +47,8 @@ In another terminal, ` + "`. .local/env`" + ` sets HERALD_BASE_URL, HERALD_API_K
 Ctrl-C stops everything.
 `
 
-// announce writes the file with the run's variables for programs, and prints the addresses for users. It is called when
-// all processes are ready.
+// announce writes the file with the run's variables for programs, and prints the addresses for users. Call it once all
+// processes are ready.
 func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.Time) error {
 	site, sandbox, kubeconfig := setup.URL(processes.Site), setup.URL(processes.Sandbox), setup.Kubeconfig(processes.Admin)
 	baseURL := site + "/api/v1"
@@ -69,7 +69,7 @@ func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.
 	return nil
 }
 
-// linkLife is the TTL of a local run's one-time link.
+// linkLife is how long a local run's one-time link is valid.
 const linkLife = 24 * time.Hour
 
 // signInURL creates a one-time link to the web application.
@@ -108,7 +108,7 @@ func curlLine(baseURL, token string) string {
 	}, " \\\n")
 }
 
-// shellWord quotes text only if a shell needs it.
+// shellWord quotes text only if a shell needs the quotes.
 func shellWord(text string) string {
 	if strings.ContainsAny(text, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
 		return workspace.ShellQuote(text)

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/sandbox"
 )
 
-// demoPlatforms returns the platforms of the sandbox, each with a demo account.
+// demoPlatforms returns the sandbox's platforms, each of which has a demo account.
 func demoPlatforms() []v1alpha1.Platform {
 	accounts := sandbox.DemoAccounts()
 	platforms := make([]v1alpha1.Platform, len(accounts))
@@ -25,8 +25,8 @@ func demoPlatforms() []v1alpha1.Platform {
 	return platforms
 }
 
-// granter returns the demo account of a platform with valid tokens. It sends a PUT without changes to the sandbox,
-// which renews the tokens of an account that has lost them.
+// granter returns a function that returns a platform's demo account with valid tokens. It sends a PUT without changes
+// to the sandbox, which renews the tokens of an account that has lost them.
 func granter(sandboxURL string) cluster.Grant {
 	client := &http.Client{}
 	return func(ctx context.Context, platform v1alpha1.Platform) (account cluster.Account, err error) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command local runs all of Herald on this machine: a Kubernetes control plane, an S3 store, the simulated platforms,
-// and Herald's own manager and apiserver, each in a separate process. `make run` builds all of them and runs it.
+// and Herald's own manager and apiserver, each in its own process. `make run` builds all of them and runs it.
 //
 //	bin/local run     starts everything and keeps it running until Ctrl-C
 //	bin/local reset   removes the state of earlier runs
@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Exit codes, following the conventions of shells.
+// Exit codes, following shell conventions.
 const (
 	exitFailure     = 1
 	exitUsage       = 2
@@ -37,19 +37,19 @@ Environment:
   KUBEBUILDER_ASSETS   folder with etcd and kube-apiserver to use instead of building them
 `
 
-// errInterrupted is the cause of the context's end after a Ctrl-C or a termination signal.
+// errInterrupted is the cause with which the context is cancelled after Ctrl-C or a termination signal.
 var errInterrupted = errors.New("interrupted")
 
-// parentPoll is the polling interval for the end of the parent process.
+// parentPoll is how often to check whether the parent process has exited.
 const parentPoll = 250 * time.Millisecond
 
 // app is the state that both commands share.
 type app struct {
-	// root is the checkout; its folder .local contains all state of a run.
+	// root is the checkout; its folder .local contains all of a run's state.
 	root string
-	// lock is open while this process owns .local.
+	// lock is open as long as this process owns .local.
 	lock *os.File
-	// force is closed by a second request to end, which skips the graceful shutdown.
+	// force is closed by a second request to stop, which skips the graceful shutdown.
 	force <-chan struct{}
 }
 
@@ -63,7 +63,7 @@ func start() int {
 		fmt.Fprint(os.Stderr, usage)
 		return exitUsage
 	}
-	// The libraries log retries. A permanent error is also returned.
+	// The libraries log retries. Permanent errors are also returned.
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	ctx, force := interruptible()
@@ -83,8 +83,8 @@ func start() int {
 	}
 }
 
-// interruptible returns a context that ends on the first Ctrl-C or termination signal, and a channel that is closed on
-// the second.
+// interruptible returns a context that is cancelled by the first Ctrl-C or termination signal, and a channel that the
+// second one closes.
 func interruptible() (context.Context, <-chan struct{}) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	force := make(chan struct{})
@@ -97,7 +97,7 @@ func interruptible() (context.Context, <-chan struct{}) {
 		close(force)
 	}()
 	go func() {
-		// make forwards SIGTERM, and the terminal sends Ctrl-C to all processes, but a killed make sends nothing.
+		// make forwards SIGTERM and the terminal sends Ctrl-C to all processes, but a killed make sends nothing.
 		parent := os.Getppid()
 		for range time.Tick(parentPoll) {
 			if os.Getppid() != parent {
@@ -105,12 +105,12 @@ func interruptible() (context.Context, <-chan struct{}) {
 			}
 		}
 	}()
-	// Otherwise writing to a closed pipe would end this process immediately.
+	// Otherwise writing to a closed pipe would end this process at once.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return ctx, force
 }
 
-// state returns a path in the folder of a run's state.
+// state returns a path in the folder with a run's state.
 func (a *app) state(name string) string { return filepath.Join(a.root, ".local", name) }
 
 // step runs one step and prints its duration. A cancelled step prints nothing.

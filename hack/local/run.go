@@ -24,18 +24,18 @@ import (
 
 const (
 	defaultSitePort = 8080
-	// restartDelay is the pause before the restart of a process that ended right after its start. It keeps a restart
-	// well within the documented half second, and limits the processor time of a process that cannot start.
+	// restartDelay is the pause before restarting a process that exited right after it started. It keeps a restart well
+	// within the documented half second, and keeps a process that cannot start from using up the processor.
 	restartDelay = 150 * time.Millisecond
-	// leftoverLimit is the timeout for the end of a killed run's processes.
+	// leftoverLimit is how long to wait for the processes of a killed run to exit.
 	leftoverLimit = 10 * time.Second
-	// installLimit is the timeout for installing the resources in the API server, and demoLimit the timeout for the
-	// demo team to become ready after manager and apiserver.
+	// installLimit is the timeout for installing the resources in the API server; demoLimit is the timeout for the demo
+	// team to become ready once the manager and the apiserver are.
 	installLimit = 2 * time.Minute
 	demoLimit    = 90 * time.Second
 )
 
-// run starts everything, waits for a request to end, and stops everything.
+// run starts everything, waits for a request to stop, and stops everything.
 func (a *app) run(ctx context.Context) error {
 	begun := time.Now()
 	port, err := sitePort(os.Getenv("HERALD_PORT"))
@@ -88,8 +88,8 @@ const (
 	groupName = "group"
 )
 
-// acquireState makes this process the only user of .local until it ends, and removes the remains of a killed run: its
-// processes, and the file with its addresses.
+// acquireState makes this process the only user of .local until it exits, and removes what a killed run left behind:
+// its processes, and the file with its addresses.
 func (a *app) acquireState(ctx context.Context) (*supervisor.Group, error) {
 	if err := os.MkdirAll(a.state(""), 0o700); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (a *app) acquireState(ctx context.Context) (*supervisor.Group, error) {
 	return group, errors.Join(err, a.removeEnv())
 }
 
-// acquireLock locks .local. The system releases the lock when this process ends, however it ends.
+// acquireLock locks .local. The system releases the lock when this process exits, for whatever reason.
 func (a *app) acquireLock() (err error) {
 	path := a.state(lockName)
 	if a.lock, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -140,7 +140,7 @@ func sitePort(value string) (int, error) {
 	return port, nil
 }
 
-// checkSitePort returns an error if the site could not listen on the port.
+// checkSitePort returns an error if the site cannot listen on the port.
 func checkSitePort(port int) error {
 	listener, err := net.Listen("tcp", ports.Address(port))
 	if err == nil {
@@ -154,7 +154,7 @@ func checkSitePort(port int) error {
 		port, err, other)
 }
 
-// supervise starts the processes, prints how to use them, and stops them when ctx ends.
+// supervise starts the processes, prints how to use them, and stops them when ctx is done.
 func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supervisor.Group, begun time.Time) error {
 	children, err := supervisor.New(supervisor.Options{
 		PIDDir: a.state("pids"), LogDir: a.state("log"), Group: group, RestartDelay: restartDelay,
@@ -174,7 +174,7 @@ func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supe
 	if err == nil {
 		<-ctx.Done()
 	}
-	// Remove the file first: programs that read it must not find a run that is ending.
+	// Remove the file first: programs that read it must not find a run that is shutting down.
 	err = errors.Join(err, a.removeEnv())
 	fmt.Println("stopping everything")
 	children.Stop(a.force)
@@ -185,7 +185,7 @@ func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supe
 }
 
 // startAll starts all processes, as concurrently as possible, waits until they are ready, and returns the token of the
-// demo API key. A process that starts before its dependencies ends and is restarted.
+// demo API key. A process that starts before its dependencies exits and is restarted.
 func (a *app) startAll(ctx context.Context, setup *processes.Setup, children *supervisor.Supervisor) (token string, err error) {
 	servers := []*supervisor.Child{
 		children.Start(setup.Etcd()),
@@ -224,7 +224,7 @@ func (a *app) startAll(ctx context.Context, setup *processes.Setup, children *su
 	return token, err
 }
 
-// waitReady waits until all of the processes are ready.
+// waitReady waits until all children are ready.
 func waitReady(ctx context.Context, children ...*supervisor.Child) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, child := range children {

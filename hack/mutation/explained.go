@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// explanations are the reasons why surviving mutants are equivalent, by the key of the mutant.
+// explanations are the reasons why surviving mutants are equivalent to the original, by the mutant's key.
 type explanations map[string]string
 
-// readExplanations parses paragraphs: lines that start with "#" are a reason, and each line below them is a key.
+// readExplanations parses paragraphs: lines that start with "#" are a reason, and each line below is the key of a
+// mutant.
 func readExplanations(path string) (explanations, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutation makes small changes to the code, one at a time, and runs the tests for each: an undetected change is
-// a rule without a test. `make test-mutation` runs it; README.md explains why Herald has its own tool.
+// Command mutation makes small changes to the code, one at a time, and runs the tests on each. A change that they do
+// not detect is a rule without a test. `make test-mutation` runs it; README.md explains why Herald has its own tool.
 package main
 
 import (
@@ -21,20 +21,20 @@ import (
 	"time"
 )
 
-// Limits of a test run: an endless loop or unlimited growth is stopped, and counts as detected.
+// Limits of a test run. An endless loop or unbounded growth is stopped and counts as detected.
 const (
-	// leastTimeout is the timeout of fast tests; slowdown multiplies the unchanged duration of the others.
+	// leastTimeout is the timeout for fast tests. It grows by slowdown times the duration without a mutant.
 	leastTimeout  = 20 * time.Second
 	slowdown      = 10
 	testMemoryKiB = 8 << 20
 )
 
-// alsoTested are packages whose tests cover another package as well. They run if its own tests detect nothing.
+// alsoTested are packages whose tests cover another package too. They run if that package's own tests detect nothing.
 var alsoTested = map[string][]string{
 	"posting": {"posting/rules", "posting/attempt", "posting/delivery"},
 }
 
-// notRun are tests that read the source, which does not change: they detect nothing.
+// notRun are tests that read the source, which does not change, so they detect nothing.
 const notRun = "^TestDerivedFieldsAreShownOnly$"
 
 // result is the outcome of a mutant.
@@ -48,16 +48,16 @@ const (
 // suite is a package's test binary.
 type suite struct {
 	binary, dir string
-	// timeout is the time after which a run certainly hangs.
+	// timeout is the time after which a run is certain to hang.
 	timeout time.Duration
 }
 
 type run struct {
 	root    string
 	reasons explanations
-	// used are the explanations of survivors.
+	// used are the explanations that survivors needed.
 	used map[string]bool
-	// viable counts the mutants that build, explained the equivalent survivors, and unexplained the others.
+	// viable counts the mutants that compile, explained the equivalent survivors, and unexplained the others.
 	viable, explained, unexplained int
 }
 
@@ -94,7 +94,7 @@ func mutateAll(ctx context.Context, root string, packages []string, least float6
 	return r.report(packages, least)
 }
 
-// mutatePackage runs the tests against every mutant of a package.
+// mutatePackage runs the tests on every mutant of a package.
 func (r *run) mutatePackage(ctx context.Context, dir string) (err error) {
 	scratch, err := os.MkdirTemp("", "herald-mutation-")
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *run) mutatePackage(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// newSuite builds the tests of a package, and checks that they pass without a mutant.
+// newSuite builds a package's tests and checks that they pass without a mutant.
 func (r *run) newSuite(ctx context.Context, p *program, tests string) (*suite, error) {
 	binary, err := p.build(ctx, tests)
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *run) newSuite(ctx context.Context, p *program, tests string) (*suite, e
 	return s, nil
 }
 
-// run runs the tests with a mutant; 0 means none.
+// run runs the tests with the given mutant, or with none if number is 0.
 func (s *suite) run(ctx context.Context, number int) ([]byte, error) {
 	limited := fmt.Sprintf("ulimit -v %d && exec %q -test.failfast -test.skip %q -test.timeout %s", testMemoryKiB, s.binary, notRun, s.timeout)
 	command := exec.CommandContext(ctx, "sh", "-c", limited)
@@ -153,7 +153,7 @@ func (s *suite) run(ctx context.Context, number int) ([]byte, error) {
 	return command.CombinedOutput()
 }
 
-// tryAll runs the tests against every mutant, with one run per processor at a time.
+// tryAll runs the tests on every mutant, as many at a time as there are processors.
 func (p *program) tryAll(ctx context.Context, suites []*suite) []result {
 	became := make([]result, len(p.mutants))
 	numbers := make(chan int)
@@ -175,7 +175,7 @@ func (p *program) tryAll(ctx context.Context, suites []*suite) []result {
 	return became
 }
 
-// try runs the tests of each package until one detects the mutant.
+// try runs the suites until one detects the mutant.
 func try(ctx context.Context, suites []*suite, number int) result {
 	for _, s := range suites {
 		if _, err := s.run(ctx, number); err != nil {
@@ -185,7 +185,7 @@ func try(ctx context.Context, suites []*suite, number int) result {
 	return survived
 }
 
-// count counts a mutant, and prints it if it survived without an explanation.
+// count counts a mutant. It prints the mutant if it survived without an explanation.
 func (r *run) count(m *mutant, became result) {
 	r.viable++
 	switch {
@@ -199,8 +199,8 @@ func (r *run) count(m *mutant, became result) {
 	}
 }
 
-// report prints the share of detected mutants. It fails if the share is too small, if a survivor has no explanation, or
-// if an explanation is unused.
+// report prints the share of mutants that were detected. It fails if the share is too small, if a survivor has no
+// explanation, or if an explanation is not used.
 func (r *run) report(packages []string, least float64) error {
 	share := 100 * float64(r.viable-r.explained-r.unexplained) / float64(r.viable)
 	fmt.Printf("%.1f %% of %d changes noticed; %d change nothing, for the reasons in hack/mutation/survivors.txt\n", share, r.viable, r.explained)

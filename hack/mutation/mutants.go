@@ -14,27 +14,27 @@ import (
 	"strings"
 )
 
-// mutant is one small change of a function.
+// mutant is one small change to a function.
 type mutant struct {
-	// file is its path from the root of the module, and line the line of the change, counted from 1.
+	// file is the path from the module's root; line is the line that changes, counted from 1.
 	file string
 	line int
-	// function is the changed function, with its receiver's type: "Client.Do".
+	// function is the function that changes, with its receiver's type: "Client.Do".
 	function string
-	// before and after are the changed lines, each joined into one line.
+	// before and after are the changed lines, each joined into one.
 	before, after string
-	// body is the changed function body with its braces.
+	// body is the changed function body, including its braces.
 	body string
 }
 
-// key identifies a mutant independently of its position in the file, until its line or its function's name changes.
+// key identifies a mutant wherever it is in the file, until its line or its function's name changes.
 func (m *mutant) key() string {
 	return m.file + " " + m.function + ": " + m.before + " => " + cmp.Or(m.after, "(nothing)")
 }
 
 // source is a file whose functions have mutants.
 type source struct {
-	// path is relative to the root of the module.
+	// path is relative to the module's root.
 	path      string
 	text      []byte
 	functions []function
@@ -43,13 +43,13 @@ type source struct {
 // function is a function with mutants.
 type function struct {
 	name string
-	// results is the text of its results, and begin and end are the offsets of its body in the file.
+	// results is the text of its results; begin and end are the offsets of its body in the file.
 	results    string
 	begin, end int
 	mutants    []mutant
 }
 
-// opposites are the replacements of each operator: a shifted bound, and the negated comparison.
+// opposites are the replacements for each operator: a bound shifted by one, and the negated comparison.
 var opposites = map[token.Token][]token.Token{
 	token.EQL: {token.NEQ}, token.NEQ: {token.EQL}, token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR},
 	token.GTR: {token.GEQ, token.LEQ}, token.GEQ: {token.GTR, token.LSS}, token.LAND: {token.LOR}, token.LOR: {token.LAND},
@@ -65,8 +65,8 @@ type mutator struct {
 	text    []byte
 }
 
-// sourcesOf returns the files of a package with the mutants of their functions, in source order. dir is its folder,
-// relative to root.
+// sourcesOf returns a package's files with the mutants of their functions, in source order. dir is the package's
+// folder, relative to root.
 func sourcesOf(root, dir string) ([]source, error) {
 	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 	if err != nil {
@@ -158,7 +158,8 @@ func (m *mutator) visit(node ast.Node) bool {
 	return true
 }
 
-// negate negates a condition that is neither a comparison nor a combination of them: those have their own mutants.
+// negate negates a condition, unless it is a comparison or a combination of comparisons: those have mutants of their
+// own.
 func (m *mutator) negate(condition ast.Expr) {
 	switch c := condition.(type) {
 	case *ast.CallExpr, *ast.Ident, *ast.SelectorExpr:
@@ -170,7 +171,7 @@ func (m *mutator) negate(condition ast.Expr) {
 	}
 }
 
-// removeStatements removes each statement that can be omitted: an assignment, a call, a jump.
+// removeStatements removes, one at a time, each statement that can be left out: an assignment, a call, a jump.
 func (m *mutator) removeStatements(statements []ast.Stmt) {
 	for _, s := range statements {
 		switch s := s.(type) {

@@ -65,7 +65,7 @@ func TestMutateAll(t *testing.T) {
 	}
 	write("go.mod", "module example.org/m\n\ngo 1.26\n")
 	// The label and the named result would clash if the mutants were not in separate functions. Without its jump the
-	// label is unused, and strings cannot be subtracted: these mutants do not compile.
+	// label is unused, and strings cannot be subtracted, so these mutants do not compile.
 	write("a/a.go", `// Package a counts.
 package a
 

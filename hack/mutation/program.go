@@ -17,10 +17,10 @@ import (
 	"strings"
 )
 
-// variable is the environment variable with the active mutant; none if it is not set.
+// variable is the environment variable that selects the active mutant; if it is not set, there is none.
 const variable = "HERALD_MUTANT"
 
-// chooser is a file of the changed package that returns the active mutant to its functions.
+// chooser is a file added to the mutated package. It tells the package's functions which mutant is active.
 const chooser = `
 
 import (
@@ -31,15 +31,16 @@ import (
 var mutantAtWork, _ = strconv.Atoi(os.Getenv("` + variable + `"))
 `
 
-// program is a package with all of its mutants, so that it is built once: each function starts with a switch over its
-// mutants.
+// program is a package together with all of its mutants, so that it is built only once: each function starts with a
+// switch over its mutants.
 type program struct {
 	root, dir string
 	sources   []source
-	// mutants are counted from 1. notBuilt has the mutants that do not compile.
+	// mutants are counted from 1. notBuilt are the mutants that do not compile.
 	mutants  []*mutant
 	notBuilt map[int]bool
-	// scratch is the folder with the changed files and the tests, and overlay is their overlay file for the go command.
+	// scratch is the folder with the changed files and the tests; overlay is the overlay file that passes them to the
+	// go command.
 	scratch, overlay string
 }
 
@@ -65,7 +66,7 @@ func newProgram(root, dir, scratch string) (*program, error) {
 	return p, nil
 }
 
-// build builds the tests of a package against the program, without the mutants that do not compile.
+// build builds a package's tests against the program, without the mutants that do not compile.
 func (p *program) build(ctx context.Context, tests string) (binary string, err error) {
 	binary = filepath.Join(p.scratch, strings.ReplaceAll(tests, "/", "_")+".test")
 	for {
@@ -125,7 +126,7 @@ func (p *program) write() error {
 	return os.WriteFile(p.overlay, overlay, 0o600)
 }
 
-// packageClause returns the line with the package clause of a file.
+// packageClause returns the line of a file that contains the package clause.
 func packageClause(text []byte) (string, error) {
 	for line := range bytes.Lines(text) {
 		if bytes.HasPrefix(line, []byte("package ")) {
@@ -135,7 +136,7 @@ func packageClause(text []byte) (string, error) {
 	return "", errors.New("a file without a package")
 }
 
-// withMutants returns the text of a file whose functions include their mutants. number is the last mutant's number
+// withMutants returns the text of a file whose functions include their mutants. number is the number of the last mutant
 // before this file, and is advanced.
 func (s *source) withMutants(number *int, notBuilt map[int]bool) []byte {
 	var text bytes.Buffer

@@ -3,10 +3,10 @@
 
 package main
 
-// pages is the name under which all Markdown counts.
+// pages is the name under which all Markdown is counted.
 const pages = "pages"
 
-// limitOf is the limit of a folder in phrases per 1,000 words.
+// limitOf returns a folder's limit, in phrases per 1,000 words.
 func limitOf(folder string) float64 {
 	if folder == pages {
 		return goalPages

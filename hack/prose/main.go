@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command prose counts phrases that read as translated in the comments of Go files and in Markdown pages, per 1,000 words. It
-// prints the result of each top folder and the files with the most of them, and fails if a folder is above its limit. The style sheet in
-// CONTRIBUTING.md has the rules; the phrases are its thermometer.
+// Command prose counts phrases that give a translation away, per 1,000 words, in the comments of Go files and in
+// Markdown pages. It prints the result for each top folder and the files with the most phrases, and fails if a folder
+// exceeds its limit. The style sheet in CONTRIBUTING.md has the rules; the phrases are its thermometer.
 package main
 
 import (
@@ -77,7 +77,7 @@ func run(out io.Writer, worst int, examples string) (ok bool, err error) {
 	return printFolders(out, folders), nil
 }
 
-// tracked lists the files of the checkout that Git knows or would add.
+// tracked lists the files of the checkout that are in Git or that Git would add.
 func tracked() ([]string, error) {
 	list, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.go", "*.md").Output()
 	if err != nil {
@@ -86,14 +86,14 @@ func tracked() ([]string, error) {
 	var paths []string
 	for path := range strings.Lines(string(list)) {
 		path = strings.TrimSuffix(path, "\n")
-		if _, err := os.Stat(path); err == nil { // one that is deleted may be in the index
+		if _, err := os.Stat(path); err == nil { // a deleted file may still be in the index
 			paths = append(paths, path)
 		}
 	}
 	return paths, nil
 }
 
-// folderOf is the top folder of a file, or "pages" for Markdown, wherever it is.
+// folderOf returns the top folder of a file, or "pages" for Markdown anywhere.
 func folderOf(path string) string {
 	if filepath.Ext(path) == ".md" {
 		return pages
@@ -113,7 +113,7 @@ func (c *count) add(other *count) {
 	c.words += other.words
 }
 
-// rate is the number of phrases per 1,000 words.
+// rate returns the number of phrases per 1,000 words.
 func (c *count) rate() float64 { return 1000 * float64(c.phrases) / float64(max(c.words, 1)) }
 
 func printWorst(out io.Writer, files []*count, worst int) {
@@ -123,7 +123,7 @@ func printWorst(out io.Writer, files []*count, worst int) {
 	}
 }
 
-// printFolders prints each folder with its limit, and reports whether all are within it.
+// printFolders prints each folder with its limit, and reports whether all are within their limits.
 func printFolders(out io.Writer, folders map[string]*count) (ok bool) {
 	ok = true
 	for _, name := range slices.Sorted(maps.Keys(folders)) {

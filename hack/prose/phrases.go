@@ -14,21 +14,22 @@ import (
 	"strings"
 )
 
-// phrases are the patterns: subjects without a noun, prepositions before a relative pronoun, numbers written as "so many", and things
-// that tell or say.
+// phrases are the patterns to count: subjects without a noun, prepositions before a relative pronoun, numbers written
+// as "so many", and things that tell or say.
 var phrases = regexp.MustCompile(`(?i)\b(that|those) of\b` +
 	`|\b(of|by|in|to|for|at|from|with|under|after|before|on) (which|whom|whose)\b` +
 	`|\bwhat (is|was|are|were|it|they|has|had|there|came|comes|became|went|others|people|an?|the)\b` +
 	`|\b(whoever|nobody|somebody|anybody|anew|beside|once more|any more|of its own|begin|begins|began|begun|tell|tells|told|say|says|said|lies|stands)\b` +
 	`|\bso (many|long|much|often|large|few)\b`)
 
-// passage is one comment or paragraph, with the line that it starts on.
+// passage is one comment or paragraph, with the line on which it starts.
 type passage struct {
 	line int
 	text string
 }
 
-// proseOf returns the comments of a Go file or the paragraphs of a Markdown page. It reports false for generated files and test data.
+// proseOf returns the comments of a Go file or the paragraphs of a Markdown page. relevant is false for generated files
+// and test data.
 func proseOf(path string, text []byte) (found []passage, relevant bool) {
 	if strings.Contains(path, "/testdata/") {
 		return nil, false
@@ -44,10 +45,10 @@ func proseOf(path string, text []byte) (found []passage, relevant bool) {
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// firstLines are enough of a file to see whether it is generated.
+// firstLines returns enough of a file to see whether it is generated.
 func firstLines(text []byte) []byte { return text[:min(len(text), 1<<10)] }
 
-// comments returns the comments of a Go file, but for directives and licence lines.
+// comments returns the comments of a Go file except directives and licence lines.
 func comments(path string, text []byte) []passage {
 	files := token.NewFileSet()
 	file := files.AddFile(path, -1, len(text))
@@ -67,7 +68,7 @@ func comments(path string, text []byte) []passage {
 
 var directive = regexp.MustCompile(`^//(go:|nolint|line |\s*\+|\s*Copyright |\s*SPDX-)`)
 
-// paragraphs returns the text of a page without its code blocks.
+// paragraphs returns a page's text without its code blocks.
 func paragraphs(text []byte) []passage {
 	var found []passage
 	inCode := false
@@ -98,7 +99,7 @@ func countIn(path string, passages []passage) *count {
 	return c
 }
 
-// printPhrases prints each passage that has a phrase, with its place.
+// printPhrases prints each passage that contains a phrase, and where it is.
 func printPhrases(out io.Writer, path string, passages []passage) {
 	for _, p := range passages {
 		if found := phrases.FindAllString(p.text, -1); found != nil {

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command herald-store is the S3-compatible store of the local run and of trials in a cluster: the Versity gateway over
-// two folders, one for the objects and one for their metadata, so that it works on file systems without extended
-// attributes. It has one root key and creates its bucket at startup.
+// Command herald-store is the S3-compatible store for the local run and for trials in a cluster. It is the Versity
+// gateway over two folders, one for the objects and one for their metadata, so that it works on file systems without
+// extended attributes. It has one root key and creates its bucket at startup.
 package main
 
 import (
@@ -28,11 +28,11 @@ import (
 	"github.com/versity/versitygw/embedgw"
 )
 
-// The gateway requires explicit limits. They are far above the needs of one user's machine.
+// The gateway requires explicit limits. These are far above what one user's machine needs.
 const (
 	maxConnections = 1024
 	maxRequests    = 1024
-	// maxParts is Amazon S3's limit for a multipart upload.
+	// maxParts is Amazon S3's limit for multipart uploads.
 	maxParts = 10000
 )
 
@@ -41,8 +41,8 @@ type options struct {
 	allowRemote                                              bool
 }
 
-// credentials is the root key in the file of --credentials. It is not a flag, because every user of a machine can read
-// command lines.
+// credentials is the root key from the file given by --credentials. It is not a flag, because every user of a machine
+// can read command lines.
 type credentials struct {
 	AccessKey string `json:"accessKey"`
 	SecretKey string `json:"secretKey"`
@@ -50,7 +50,7 @@ type credentials struct {
 
 func main() { os.Exit(start(os.Args[1:])) }
 
-// start returns the exit code: 2 for a usage error, 1 for other errors.
+// start runs the store and returns the exit code: 2 for a usage error, 1 for other errors.
 func start(args []string) int {
 	opts, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -139,11 +139,12 @@ func readCredentials(path string) (credentials, error) {
 	return key, nil
 }
 
-// maxCopy is the largest file that is copied within the store, as in Amazon S3. Without it the gateway copies nothing.
+// maxCopy is the largest file that can be copied within the store, as in Amazon S3. If it were not set, the gateway
+// would copy nothing.
 const maxCopy = 5 << 30
 
-// openBackend opens the folders in dir. It first removes an empty bucket folder: a kill during the bucket's creation
-// may have left it, and the gateway would then always fail.
+// openBackend opens the folders in dir. It first removes an empty bucket folder, which a kill may have left while the
+// bucket was being created: the gateway could never start with it.
 func openBackend(dir, bucket string) (*posix.Posix, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -170,10 +171,10 @@ func openBackend(dir, bucket string) (*posix.Posix, error) {
 	return gateway, nil
 }
 
-// bucketOwner is the context key of the gateway's backends for the account that creates a bucket.
+// bucketOwner is the context key under which the gateway's backends find the account that creates a bucket.
 const bucketOwner = "bucket-owner"
 
-// ensureBucket creates the bucket for the root account unless it exists.
+// ensureBucket creates the bucket for the root account if it does not exist.
 func ensureBucket(ctx context.Context, gateway backend.Backend, owner, bucket string) error {
 	acl, err := json.Marshal(auth.ACL{Owner: owner})
 	if err != nil {

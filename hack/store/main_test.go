@@ -26,7 +26,8 @@ type instance struct {
 	stop func()
 }
 
-// startStore starts a store on a data folder and returns when it answers. The store runs until stop or the test's end.
+// startStore starts a store on a data folder and returns when it responds. The store runs until stop is called or the
+// test is over.
 func startStore(t *testing.T, dir string) *instance {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +89,7 @@ func (s *instance) waitHealthy(ended chan error) {
 	}
 }
 
-// client returns a client that signs with the secret key.
+// client returns a client that signs requests with the secret key.
 func (s *instance) client(secret string) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: &s.url, UsePathStyle: true, Region: "us-east-1", RetryMaxAttempts: 1,
@@ -167,7 +168,7 @@ func TestABrowserMayUpload(t *testing.T) {
 	}
 }
 
-// TestCopiesOnCondition checks that a conditional copy has the expected content or fails.
+// TestCopiesOnCondition checks that a conditional copy either has the expected content or fails.
 func TestCopiesOnCondition(t *testing.T) {
 	c := startStore(t, t.TempDir()).client("secret")
 	if err := put(t, c, "team/uid", "picture"); err != nil {

@@ -1,8 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crds lists modules in go.mod whose CustomResourceDefinitions are read. Each import is a small package of its
-// module.
+// Package crds keeps modules in go.mod whose CustomResourceDefinitions are read. It imports one small package of each.
 package crds
 
 import (

@@ -75,7 +75,7 @@ func pack(files tree.Tree, modified time.Time) (v1.Layer, error) {
 		tarball.WithCompressedCaching)
 }
 
-// Index combines the images of several architectures, by architecture.
+// Index combines the images of several architectures, given by architecture.
 func Index(images map[string]v1.Image, annotations map[string]string) (v1.ImageIndex, error) {
 	var additions []mutate.IndexAddendum
 	for _, architecture := range slices.Sorted(maps.Keys(images)) {
@@ -90,7 +90,7 @@ func Index(images map[string]v1.Image, annotations map[string]string) (v1.ImageI
 	return annotated, nil
 }
 
-// Write writes an index to an archive, with its tag.
+// Write writes an index with its tag to an archive.
 func Write(file string, index v1.ImageIndex, tag name.Tag) error {
 	dir, err := os.MkdirTemp(filepath.Dir(file), "layout-")
 	if err != nil {
@@ -101,8 +101,8 @@ func Write(file string, index v1.ImageIndex, tag name.Tag) error {
 	if err != nil {
 		return err
 	}
-	// containerd and Docker read the first annotation. Podman, Skopeo and others read the second, which has the tag
-	// only.
+	// containerd and Docker read the first annotation. Podman, Skopeo and others read the second, which is only the
+	// tag.
 	err = path.AppendIndex(index, layout.WithAnnotations(map[string]string{
 		"io.containerd.image.name":          tag.Name(),
 		"org.opencontainers.image.ref.name": tag.TagStr(),
@@ -110,7 +110,7 @@ func Write(file string, index v1.ImageIndex, tag name.Tag) error {
 	if err != nil {
 		return err
 	}
-	// A killed run must not leave an incomplete archive.
+	// A run that is killed must not leave an incomplete archive.
 	part := file + ".part"
 	if err := writeTar(part, dir); err != nil {
 		return err
@@ -118,7 +118,7 @@ func Write(file string, index v1.ImageIndex, tag name.Tag) error {
 	return os.Rename(part, file)
 }
 
-// writeTar packs a folder into a file, without the times and owners of this machine.
+// writeTar packs a folder into a file without this machine's times and owners.
 func writeTar(file, dir string) error {
 	files, folder := tree.Tree{}, os.DirFS(dir)
 	err := fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {

@@ -18,14 +18,15 @@ import (
 	"github.com/herald-social/herald/hack/image/tree"
 )
 
-// triplets are the names of Debian's library folders by architecture. The loader searches /usr/lib/<triplet> by itself.
+// triplets are the names of Debian's library folders, by architecture. The loader searches /usr/lib/<triplet> by
+// default.
 var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 
-// Base is the package with the system's name, from which scanners identify the distribution, and with the texts of the
+// Base is the package that contains the system's name, from which scanners identify the distribution, and the texts of
 // common licences that other packages refer to.
 const Base = "base-files"
 
-// closure collects a program and its linked libraries.
+// closure collects a program and the libraries it links to.
 type closure struct {
 	libraries string
 	linkage   linkage
@@ -34,12 +35,12 @@ type closure struct {
 	used      map[*Package]bool
 }
 
-// linkage returns the loader of a program or library, if any, and its linked libraries.
+// linkage returns the loader of a program or library, if it has one, and the libraries it links to.
 type linkage func(content []byte) (loader string, needed []string, err error)
 
 // Closure returns a program with its loader and its direct and indirect libraries, and the packages that contain them,
-// sorted by name. It omits libraries that are only opened at run time, such as drivers. Each library is stored under
-// its linked name in the loader's first folder, so that neither links nor caches are needed.
+// sorted by name. It leaves out libraries that are only opened at run time, such as drivers. Each library is stored
+// under the name it is linked by, in the loader's first folder, so that neither links nor caches are needed.
 func Closure(packages []*Package, architecture, program string) (tree.Tree, []*Package, error) {
 	return collect(packages, architecture, program, elfLinkage)
 }
@@ -127,8 +128,8 @@ func (c *closure) addProgram(program string) error {
 	return nil
 }
 
-// find returns the path of a library: in the loader's default folders, or else the first other path, such as one of the
-// alternatives of /etc/alternatives.
+// find returns the path of a library: in the loader's default folders if it is there, otherwise the first other path,
+// such as one of the alternatives in /etc/alternatives.
 func (c *closure) find(name string) (string, bool) {
 	for _, dir := range []string{c.libraries, strings.TrimPrefix(c.libraries, "/usr")} {
 		if file := path.Join(dir, name); c.owner[file] != nil {
@@ -137,7 +138,7 @@ func (c *closure) find(name string) (string, bool) {
 	}
 	var elsewhere []string
 	for file := range c.owner {
-		// Libraries for newer processors do not run on all.
+		// Skip libraries for newer processors, which do not run on all.
 		if path.Base(file) == name && !strings.Contains(file, "/glibc-hwcaps/") {
 			elsewhere = append(elsewhere, file)
 		}
@@ -148,9 +149,9 @@ func (c *closure) find(name string) (string, bool) {
 	return slices.Min(elsewhere), true
 }
 
-// addFile adds the file at a path, or the target of the link there, to the image, and returns its content.
+// addFile adds the file at from, or the target if it is a link, to the image and returns its content.
 func (c *closure) addFile(from, to string, mode fs.FileMode) ([]byte, error) {
-	// Linux's limit of symbolic links.
+	// Linux's limit on symbolic links.
 	const maxLinks = 40
 	name := from
 	for range maxLinks {
@@ -168,8 +169,8 @@ func (c *closure) addFile(from, to string, mode fs.FileMode) ([]byte, error) {
 	return nil, fmt.Errorf("the links from %s have no end", from)
 }
 
-// resolve returns the package of a path. /lib, /bin and similar folders are links into /usr, and no package here
-// contains these links.
+// resolve returns the package that contains a path. /lib, /bin and similar folders are links into /usr, which no
+// package here contains.
 func (c *closure) resolve(name *string) (*Package, bool) {
 	for _, candidate := range []string{*name, path.Join("/usr", *name), strings.TrimPrefix(*name, "/usr")} {
 		if owner, found := c.owner[candidate]; found {
@@ -180,9 +181,9 @@ func (c *closure) resolve(name *string) (*Package, bool) {
 	return nil, false
 }
 
-// document adds the files about a package's origin and licence.
+// document adds the files that say where a package comes from and under which licence.
 func (c *closure) document(p *Package) {
-	// Scanners read the installed packages of images without dpkg from here.
+	// This is where scanners find the installed packages of images that have no dpkg.
 	c.files.Add("/var/lib/dpkg/status.d/"+p.Name, 0o644, p.Control)
 	for name, content := range p.Files {
 		if name == "/usr/share/doc/"+p.Name+"/copyright" || strings.HasPrefix(name, "/usr/share/common-licenses/") {

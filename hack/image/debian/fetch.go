@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// aptHelper is apt's downloader. It needs neither root nor package lists, and verifies its downloads.
+// aptHelper is apt's downloader. It needs neither root nor package lists, and verifies what it downloads.
 const aptHelper = "/usr/lib/apt/apt-helper"
 
 // Fetch downloads the missing packages of a lock into a folder, and returns their paths.
@@ -33,7 +33,7 @@ func Fetch(lock Lock, dir string) ([]string, error) {
 			continue
 		}
 		missing[path] = pin
-		// apt considers a file that is newer than the mirror's to be up to date.
+		// apt considers a file up to date if it is newer than the mirror's.
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func Fetch(lock Lock, dir string) ([]string, error) {
 	return paths, nil
 }
 
-// download downloads packages from their addresses.
+// download downloads packages from the addresses that address returns.
 func download(pins map[string]Pin, address func(Pin) string) error {
 	arguments := []string{"download-file"}
 	for path, pin := range pins {
@@ -92,7 +92,7 @@ func verify(path, sum string) error {
 // run runs a program and returns its output.
 func run(name string, arguments ...string) ([]byte, error) {
 	command := exec.Command(name, arguments...)
-	// Print messages in one language, whatever the machine's locale.
+	// Print messages in one language, whatever the machine's locale is.
 	command.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr

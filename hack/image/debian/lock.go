@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package debian extracts programs from Debian packages: only the program, its linked libraries, and the files that
-// their licences require. It installs nothing and does not need root. apt downloads the packages, and a lock file pins
-// them by SHA-256.
+// Package debian extracts programs from Debian packages: only the program, the libraries it links to, and the files
+// that their licences require. It installs nothing and does not need root. apt downloads the packages, and a lock file
+// pins them by SHA-256.
 package debian
 
 import (
@@ -19,13 +19,13 @@ import (
 
 // Lock pins packages for one architecture.
 type Lock struct {
-	// Taken is the day on which these packages were the newest, as YYYYMMDD: the archive of old packages is addressed
-	// by it.
+	// Taken is the day on which these packages were the newest, as YYYYMMDD. The archive of old packages is addressed
+	// by day.
 	Taken    string
 	Packages []Pin
 }
 
-// Pin is one package. The lock contains apt's output for it: 'address' file size SHA256:hash.
+// Pin is one package. In the lock file it is a line of apt's output: 'address' file size SHA256:hash.
 type Pin struct {
 	URL    string
 	Size   int64
@@ -64,7 +64,7 @@ func ParseLock(data []byte) (Lock, error) {
 	return lock, nil
 }
 
-// parsePin parses a line of `apt-get --print-uris`.
+// parsePin parses one line from `apt-get --print-uris`.
 func parsePin(line string) (Pin, error) {
 	fields := strings.Fields(line)
 	if len(fields) != 4 || !strings.HasPrefix(fields[3], hashPrefix) {
@@ -89,7 +89,7 @@ func (l Lock) Format() []byte {
 	return out.Bytes()
 }
 
-// file returns the name of the package's file, such as libzimg2_3.0.5+ds1-1+b2_amd64.deb.
+// file returns the package's file name, such as libzimg2_3.0.5+ds1-1+b2_amd64.deb.
 func (p Pin) file() string {
 	name := path.Base(p.URL)
 	if plain, err := url.PathUnescape(name); err == nil {
@@ -98,8 +98,8 @@ func (p Pin) file() string {
 	return name
 }
 
-// archived returns the permanent address of a package, by the day of its pin. A mirror deletes a package when a newer
-// version arrives.
+// archived returns a package's permanent address, given the day of its pin. A mirror deletes a package as soon as there
+// is a newer version.
 func (p Pin) archived(taken string) string {
 	_, rest, found := strings.Cut(p.URL, "://")
 	_, file, foundPath := strings.Cut(rest, "/")

@@ -11,11 +11,12 @@ import (
 	"strings"
 )
 
-// keyring has the keys of Debian's archive. Debian always has it, Ubuntu in the package debian-archive-keyring.
+// keyring contains the keys of Debian's archive. Debian always has it; on Ubuntu it is in the package
+// debian-archive-keyring.
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// Resolve returns the newest versions of packages and of all their dependencies from a Debian mirror, as if no package
-// were installed. apt stores its data in dir, separate from the machine's own lists.
+// Resolve returns the newest versions of packages and all their dependencies from a Debian mirror, as if no package
+// were installed. apt keeps its data in dir, apart from the machine's own lists.
 func Resolve(suite, architecture, dir string, names ...string) ([]Pin, error) {
 	if _, err := os.Stat(keyring); err != nil {
 		return nil, fmt.Errorf("the keys of Debian are missing; apt-get install debian-archive-keyring: %w", err)
@@ -35,7 +36,7 @@ func Resolve(suite, architecture, dir string, names ...string) ([]Pin, error) {
 	if err != nil {
 		return nil, err
 	}
-	// apt prints MD5 sums for an installation, and SHA-256 for a download.
+	// apt prints MD5 sums for an install, but SHA-256 for a download.
 	printed, err = apt(append([]string{"--print-uris", "download"}, packagesOf(printed)...)...)
 	if err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func packagesOf(printed []byte) []string {
 	return names
 }
 
-// privateApt returns the options that keep apt within a folder.
+// privateApt returns the options that confine apt to a folder.
 func privateApt(suite, architecture, dir string) ([]string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

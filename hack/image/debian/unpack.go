@@ -15,15 +15,15 @@ import (
 
 // Package is an unpacked package.
 type Package struct {
-	// Name, Version, Source and Architecture are fields of its control file. Source is the source package.
+	// Name, Version, Source and Architecture come from its control file. Source is the source package.
 	Name, Version, Source, Architecture string
 	// Control is the control file.
 	Control []byte
-	// Files are its regular files by absolute path.
+	// Files are its regular files, by absolute path.
 	Files map[string][]byte
-	// Links are its symbolic links by absolute path, with the absolute paths of their targets.
+	// Links are its symbolic links, by absolute path, with the absolute paths of their targets.
 	Links map[string]string
-	// Pin is the pin of the package; empty for a package without a lock.
+	// Pin is the package's pin, or empty if the package is not from a lock file.
 	Pin Pin
 }
 
@@ -35,7 +35,8 @@ func Unpack(file string) (*Package, error) {
 	}
 	p := &Package{Control: control, Files: map[string][]byte{}, Links: map[string]string{}}
 	p.Name, p.Version, p.Architecture = field(control, "Package"), field(control, "Version"), field(control, "Architecture")
-	// Without the field, the source package has the same name. A version in parentheses is the source package's.
+	// If the field is missing, the source package has the same name. A version in parentheses is that of the source
+	// package.
 	p.Source, _, _ = strings.Cut(field(control, "Source"), " ")
 	if p.Source == "" {
 		p.Source = p.Name
@@ -50,7 +51,7 @@ func Unpack(file string) (*Package, error) {
 	return p, nil
 }
 
-// read reads the files of a tar.
+// read reads the files in a tar archive.
 func (p *Package) read(content io.Reader) error {
 	files := tar.NewReader(content)
 	for {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package licences determines the licences of a program's modules. Most of them require their text to be distributed
-// with the program, and none may have requirements that Herald's own licence cannot meet.
+// Package licences finds the licences of a program's modules. Most of them require their text to be distributed with
+// the program, and none may have requirements that Herald's own licence cannot meet.
 package licences
 
 import (
@@ -22,18 +22,18 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// Allowed are the SPDX identifiers of the licences that a module may have: those that permit the distribution of a
-// program under the Apache License with only their text. MPL-2.0 also requires the source of the module's files, which
-// the module's address provides.
+// Allowed are the SPDX identifiers of the licences that a module may have: those under which a program may be
+// distributed under the Apache License with just their text. MPL-2.0 also requires the source of the module's files,
+// which the module's address provides.
 var Allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "0BSD", "Zlib"}
 
-// confidence is the classifier's minimum score: its own tools use 0.8.
+// confidence is the classifier's minimum score. Its own tools use 0.8.
 const confidence = 0.8
 
-// standard is Go's path of the standard library.
+// standard is what Go calls the standard library's path.
 const standard = "std"
 
-// File is the text of a licence, or of a notice that belongs to one.
+// File is a licence text, or a notice that belongs to one.
 type File struct {
 	// Name is its path in the module.
 	Name string
@@ -52,7 +52,7 @@ type Module struct {
 var file = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense|notice|patents|copyright)([-_.].*)?$`)
 
 // Of returns the licences of a module in the module cache, or of the standard library in goroot. It fails if there is
-// none, or one that is not allowed.
+// none, or if one is not allowed.
 func Of(m debug.Module, cache, goroot string) (Module, error) {
 	found := Module{Path: m.Path, Version: m.Version}
 	folder := goroot
@@ -77,7 +77,7 @@ func Of(m debug.Module, cache, goroot string) (Module, error) {
 	return found, nil
 }
 
-// files returns the licences and notices in a folder and its subfolders, where some modules store code of others.
+// files returns the licences and notices in a folder and its subfolders, where some modules keep other projects' code.
 func files(root string, topOnly bool) ([]File, error) {
 	folder, err := os.OpenRoot(root)
 	if err != nil {
@@ -105,7 +105,7 @@ func files(root string, topOnly bool) ([]File, error) {
 // classifier identifies licence texts. Loading it takes most of a second.
 var classifier = sync.OnceValues(assets.DefaultClassifier)
 
-// identify returns the licences of texts.
+// identify returns the licences that the texts contain.
 func identify(texts []File) ([]string, error) {
 	classify, err := classifier()
 	if err != nil {
@@ -132,7 +132,7 @@ func identify(texts []File) ([]string, error) {
 	return found, nil
 }
 
-// Texts returns all texts that modules require to be distributed with a program, each once.
+// Texts returns every text that the modules require to be distributed with a program, each once.
 func Texts(modules []Module) []byte {
 	var out bytes.Buffer
 	out.WriteString("What this program is made of, and the licences of it.\n")

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// mit is a complete licence except for its names.
+// mit is a complete licence apart from its copyright holders.
 const mit = `MIT License
 
 Copyright (c) 2026 A. Person
@@ -30,7 +30,7 @@ CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTH
 SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 `
 
-// licence returns a licence text of the classifier.
+// licence returns one of the classifier's licence texts.
 func licence(t *testing.T, name string) string {
 	t.Helper()
 	out, err := run("", "list", "-m", "-f", "{{.Dir}}", "github.com/google/licenseclassifier/v2")

@@ -18,14 +18,14 @@ import (
 	"strings"
 )
 
-// Store has the folders of Go's modules and standard library.
+// Store knows the folders of Go's modules and standard library.
 type Store struct {
-	// Modules is GOMODCACHE, and Root GOROOT.
+	// Modules is GOMODCACHE; Root is GOROOT.
 	Modules, Root string
 	known         map[debug.Module]Module
 }
 
-// Open returns the folders of the Go command.
+// Open asks the go command for its folders.
 func Open() (*Store, error) {
 	out, err := run("", "env", "GOMODCACHE", "GOROOT")
 	if err != nil {
@@ -39,7 +39,7 @@ func Open() (*Store, error) {
 	return &Store{Modules: lines[0], Root: lines[1], known: map[debug.Module]Module{}}, nil
 }
 
-// run runs a go command in a folder, with the environment of an image build.
+// run runs a go command in a folder, in the same environment as an image build.
 func run(folder string, arguments ...string) ([]byte, error) {
 	command := exec.Command("go", arguments...)
 	command.Dir = folder
@@ -51,7 +51,7 @@ func run(folder string, arguments ...string) ([]byte, error) {
 	return out, err
 }
 
-// Program returns the modules of a program from its build info, Go's standard library first.
+// Program returns the modules of a program from its build info, starting with Go's standard library.
 func (s *Store) Program(file string) ([]Module, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -79,7 +79,8 @@ type listed struct {
 	Replace *listed `json:"Replace"`
 }
 
-// Packages returns the modules of these packages' programs, without the main module. folder is a module's folder.
+// Packages returns the modules of the programs in these packages, without the main module. folder is the folder of a
+// module.
 func (s *Store) Packages(folder string, packages ...string) ([]Module, error) {
 	out, err := run(folder, append([]string{"list", "-deps", "-json=Module"}, packages...)...)
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *Store) Packages(folder string, packages ...string) ([]Module, error) {
 	return s.read(slices.Compact(modules))
 }
 
-// read returns the licences of modules, each once.
+// read returns the licences of the modules, each once.
 func (s *Store) read(modules []debug.Module) ([]Module, error) {
 	var out []Module
 	for _, m := range modules {

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sbom lists the content of an image in the CycloneDX format. The list comes from the image's sources: the
+// Package sbom lists what an image contains, in CycloneDX format. The list comes from what the image is made of: the
 // module versions that Go records in a program, and the unpacked Debian packages.
 package sbom
 
@@ -23,20 +23,20 @@ import (
 	"github.com/herald-social/herald/hack/image/debian"
 )
 
-// Subject is the listed image.
+// Subject is the image that is listed.
 type Subject struct {
-	// Name is the name of the image in its registry, without a tag.
+	// Name is the image's name in its registry, without a tag.
 	Name, Version, Licences string
-	// Architecture is Go's name of the architecture.
+	// Architecture is Go's name for the architecture.
 	Architecture string
-	// Digest is the digest of the image for this architecture, as sha256:hash.
+	// Digest is the image's digest for this architecture, as sha256:hash.
 	Digest string
 	// Created is the timestamp of the list.
 	Created time.Time
 }
 
-// GoProgram returns the components of a program: itself, Go's standard library, and its modules. version replaces the
-// recorded version of the program's own module, which is the checkout.
+// GoProgram returns the components of a program: the program itself, Go's standard library, and the modules. version
+// replaces the version recorded for the program's own module, which is just the checkout.
 func GoProgram(file, version string) ([]cdx.Component, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -79,7 +79,7 @@ func module(kind cdx.ComponentType, m debug.Module) cdx.Component {
 	}
 	address := packageurl.NewPackageURL(packageurl.TypeGolang, namespace, name, m.Version, nil, "").ToString()
 	component := cdx.Component{BOMRef: address, Type: kind, Name: m.Path, Version: m.Version, PackageURL: address}
-	// go.sum has a hash of the list of a module's files. CycloneDX only supports hashes of one file.
+	// go.sum contains a hash of the list of a module's files, but CycloneDX only supports hashes of single files.
 	if hash, found := strings.CutPrefix(m.Sum, "h1:"); found {
 		if raw, err := base64.StdEncoding.DecodeString(hash); err == nil {
 			component.Properties = &[]cdx.Property{{Name: "go:h1", Value: hex.EncodeToString(raw)}}
@@ -88,7 +88,7 @@ func module(kind cdx.ComponentType, m debug.Module) cdx.Component {
 	return component
 }
 
-// DebianPackage returns a package of a Debian release, such as 13.
+// DebianPackage returns a package from a Debian release such as 13.
 func DebianPackage(p *debian.Package, release string) cdx.Component {
 	address := packageurl.NewPackageURL(packageurl.TypeDebian, "debian", p.Name, p.Version, packageurl.QualifiersFromMap(map[string]string{
 		"arch":   p.Architecture,
@@ -103,11 +103,11 @@ func DebianPackage(p *debian.Package, release string) cdx.Component {
 	return component
 }
 
-// Write writes the list reproducibly: there is no serial number, and the time is the image's.
+// Write writes the list reproducibly: without a serial number, and with the image's time.
 func Write(w io.Writer, subject Subject, components []cdx.Component) error {
 	components = slices.Clone(components)
 	slices.SortFunc(components, func(a, b cdx.Component) int { return cmp.Compare(a.BOMRef, b.BOMRef) })
-	// List a module only once if the image contains it in two ways.
+	// List a module once even if the image contains it in two ways.
 	components = slices.CompactFunc(components, func(a, b cdx.Component) bool { return a.BOMRef == b.BOMRef })
 	algorithm, digest, found := strings.Cut(subject.Digest, ":")
 	if !found || algorithm != "sha256" {

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tree has the files of an image in memory, and writes them as a tar or to a folder.
+// Package tree holds an image's files in memory, and writes them as a tar archive or to a folder.
 package tree
 
 import (
@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// File is a regular file, or a folder according to its mode. Root owns all files, so the image's user cannot change
+// File is a regular file or a folder, depending on its mode. Root owns all files, so the image's user cannot change
 // them.
 type File struct {
 	Mode    fs.FileMode
 	Content []byte
 }
 
-// Tree maps absolute paths, without a trailing slash, to files. Folders with files need no entry.
+// Tree maps absolute paths, without a trailing slash, to files. Folders that contain files need no entry.
 type Tree map[string]File
 
 // Add adds a regular file.
@@ -33,12 +33,13 @@ func (t Tree) Add(name string, mode fs.FileMode, content []byte) {
 	t[path.Clean(name)] = File{Mode: mode, Content: content}
 }
 
-// AddScratch adds a folder in which every user may write, but delete only the user's own files.
+// AddScratch adds a folder that every user may write to, but where users may delete only their own files.
 func (t Tree) AddScratch(name string) {
 	t[path.Clean(name)] = File{Mode: fs.ModeDir | fs.ModeSticky | 0o777}
 }
 
-// complete returns the tree with all its folders, and the order in which to write it: a folder precedes its content.
+// complete returns the tree with all its folders, and the order in which to write it: folders come before their
+// content.
 func (t Tree) complete() (Tree, []string) {
 	all := maps.Clone(t)
 	for name := range t {
@@ -51,7 +52,7 @@ func (t Tree) complete() (Tree, []string) {
 	return all, slices.Sorted(maps.Keys(all))
 }
 
-// WriteTar writes the tree reproducibly: the same tree and time result in the same bytes.
+// WriteTar writes the tree reproducibly: the same tree and time always give the same bytes.
 func (t Tree) WriteTar(w io.Writer, modified time.Time) error {
 	out := tar.NewWriter(w)
 	all, names := t.complete()
@@ -79,7 +80,7 @@ func (t Tree) WriteTar(w io.Writer, modified time.Time) error {
 	return out.Close()
 }
 
-// tarMode returns a mode's bits in tar's format.
+// tarMode returns a mode's bits as tar stores them.
 func tarMode(mode fs.FileMode) int64 {
 	bits := int64(mode.Perm())
 	if mode&fs.ModeSticky != 0 {
@@ -103,7 +104,7 @@ func (t Tree) WriteDir(root string) error {
 			}
 		}
 		if err == nil {
-			// The umask does not apply.
+			// Set the mode regardless of the umask.
 			err = os.Chmod(target, file.Mode.Perm()|file.Mode&fs.ModeSticky)
 		}
 		if err != nil {

@@ -22,14 +22,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// atOnce is the number of objects that are applied concurrently.
+// atOnce is how many objects are applied concurrently.
 const atOnce = 8
 
 // first are the kinds that others depend on.
 var first = []string{"CustomResourceDefinition", "Namespace"}
 
-// Install applies Herald's CRDs, roles and webhook from the folder config of a checkout. The manager serves the webhook
-// at the address.
+// Install applies Herald's CRDs, roles and webhook from a checkout's config folder. webhook is the address at which the
+// manager serves it.
 func Install(ctx context.Context, c client.Client, config, webhook string) error {
 	if err := ApplyFolders(ctx, c, filepath.Join(config, "crd", "bases"), filepath.Join(config, "rbac")); err != nil {
 		return err
@@ -37,8 +37,8 @@ func Install(ctx context.Context, c client.Client, config, webhook string) error
 	return ApplyWebhook(ctx, c, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+webhook)
 }
 
-// ApplyFolders applies every object in the YAML files of the folders by server-side apply, and waits until the API
-// server serves the custom resources. It is idempotent.
+// ApplyFolders applies every object in the folders' YAML files by server-side apply, and waits until the API server
+// serves the custom resources. It is idempotent.
 func ApplyFolders(ctx context.Context, c client.Client, folders ...string) error {
 	var objects []*unstructured.Unstructured
 	for _, folder := range folders {
@@ -57,7 +57,7 @@ func ApplyFolders(ctx context.Context, c client.Client, folders ...string) error
 	return waitEstablished(ctx, c, objects)
 }
 
-// applyAll applies the objects whose kind is in first, or the others.
+// applyAll applies the objects whose kind is in first, or all others.
 func applyAll(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, isFirst bool) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -96,7 +96,7 @@ func waitEstablished(ctx context.Context, c client.Client, objects []*unstructur
 	return nil
 }
 
-// readFolder reads all objects in the YAML files of dir, except kustomize's own.
+// readFolder reads all objects in the YAML files of dir, except kustomize's own files.
 func readFolder(dir string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -122,7 +122,7 @@ func readObjects(path string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// ParseObjects parses the objects of a YAML text with any number of documents.
+// ParseObjects parses the objects of a YAML text that may contain any number of documents.
 func ParseObjects(text []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)

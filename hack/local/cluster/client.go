@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster installs Herald's prerequisites in the local API server: its CRDs, its roles and a demo team.
+// Package cluster installs what Herald needs in the local API server: its CRDs, its roles and a demo team.
 package cluster
 
 import (
@@ -23,16 +23,16 @@ import (
 // fieldOwner is the field manager of the local run.
 const fieldOwner = "herald-local"
 
-// pollEvery is the polling interval of Until.
+// pollEvery is how often Until polls.
 const pollEvery = 50 * time.Millisecond
 
-// NewClient returns a client for the kubeconfig with all kinds of this package. It sends no request yet.
+// NewClient returns a client for the kubeconfig that knows all kinds in this package. It does not send a request yet.
 func NewClient(kubeconfig string) (client.WithWatch, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	// This program is the server's only user; the server's priority and fairness limits it if necessary.
+	// This program is the server's only user; if limits are needed, the server's priority and fairness sets them.
 	config.QPS = -1
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
@@ -43,8 +43,8 @@ func NewClient(kubeconfig string) (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
 
-// Until calls done until it returns true or ctx ends. The error contains what; after a timeout, it wraps the last error
-// of done.
+// Until calls done until it returns true or ctx is done. The error contains what; after a timeout, it wraps the last
+// error from done.
 func Until(ctx context.Context, what string, done func() (bool, error)) error {
 	var latest error
 	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(context.Context) (bool, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// broken are the reasons of a Connection that needs new tokens.
+// broken are the reasons of Connections that need new tokens.
 var broken = []string{
 	v1alpha1.ReasonTokenExpired, v1alpha1.ReasonRevoked, v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsInvalid,
 }
@@ -66,8 +66,8 @@ func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, g
 	})
 }
 
-// requestProbe requests an immediate probe of the connection from the manager, and returns the value that the manager
-// will copy to the status. The status may be hours old, and the tokens may have expired since.
+// requestProbe asks the manager to probe the connection now, and returns the value that the manager will copy to the
+// status. The status may be hours old, and the tokens may have expired since then.
 func requestProbe(ctx context.Context, c client.Client, connection *v1alpha1.Connection) (string, error) {
 	asked := rand.Text()
 	changed := connection.DeepCopy()
@@ -86,8 +86,8 @@ func firstConnect(ctx context.Context, c client.Client, connection *v1alpha1.Con
 	return CreateConnection(ctx, c, connection, platform, account)
 }
 
-// CreateConnection creates a connection with the given name to an account, and the Secret with its tokens. Existing
-// objects stay unchanged.
+// CreateConnection creates a named connection to an account, and the Secret with its tokens. It leaves existing objects
+// unchanged.
 func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, account Account) error {
 	connection.Spec = v1alpha1.ConnectionSpec{
 		Platform:             platform,

@@ -35,19 +35,19 @@ type Account struct {
 	AccessToken  string   `json:"access_token"`
 	RefreshToken string   `json:"refresh_token"`
 	Scopes       []string `json:"scopes"`
-	// ExpiresAt is the expiry of the access token, in RFC 3339; empty if it does not expire.
+	// ExpiresAt is when the access token expires, in RFC 3339, or "" if it does not.
 	ExpiresAt string `json:"expires_at"`
 }
 
-// Grant returns the demo account of a platform with its tokens.
+// Grant returns a platform's demo account with its tokens.
 type Grant func(context.Context, v1alpha1.Platform) (Account, error)
 
-// ConnectionName returns the name of the demo team's connection to its account on the platform.
+// ConnectionName returns the name of the demo team's connection on the platform.
 func ConnectionName(platform v1alpha1.Platform) string { return DemoTeam + "-" + string(platform) }
 
 // Demo creates the demo team, its connections, its API key and the RoleBinding for the user of the one-time link. It
-// waits until all of them are ready, and returns the key's token. Existing objects stay unchanged, since the manager
-// may have renewed tokens and a user may have made changes. Only connections whose tokens the platform rejects get new
+// waits until all of them are ready and returns the key's token. Existing objects are left unchanged, since the manager
+// may have renewed tokens and users may have made changes. Only connections whose tokens the platform rejects get new
 // ones.
 func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, grant Grant) (token string, err error) {
 	team := &v1alpha1.Team{
@@ -81,8 +81,8 @@ func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, g
 	return token, err
 }
 
-// LargeBudget returns a budget that no trial and no benchmark on one machine exhausts: the lists of benchmark B4 have
-// 100,000 posts, and many posts are due at once.
+// LargeBudget returns a budget that no trial or benchmark on one machine exhausts: benchmark B4 lists 100,000 posts,
+// and many posts are due at once.
 func LargeBudget() v1alpha1.TeamBudget {
 	return v1alpha1.TeamBudget{
 		Posts: new(int32(1_000_000)), PostBytes: new(resource.MustParse("4Gi")), UnfinishedPosts: new(int32(1_000_000)),
@@ -90,7 +90,7 @@ func LargeBudget() v1alpha1.TeamBudget {
 	}
 }
 
-// linkBinding grants the user of the one-time link all rights in the demo team.
+// linkBinding gives the user of the one-time link all rights in the demo team.
 func linkBinding() *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: "herald-link"},
@@ -127,7 +127,7 @@ func demoToken(ctx context.Context, c client.Client) (string, error) {
 	return token, nil
 }
 
-// createMissing creates the object unless one with its name exists.
+// createMissing creates the object unless there is already one with its name.
 func createMissing(ctx context.Context, c client.Client, object client.Object) error {
 	err := c.Create(ctx, object, client.FieldOwner(fieldOwner))
 	if apierrors.IsAlreadyExists(err) {
@@ -139,7 +139,7 @@ func createMissing(ctx context.Context, c client.Client, object client.Object) e
 	return nil
 }
 
-// WaitReady waits until the object's Ready condition is True for its current generation. The error contains the
+// WaitReady waits until the object's Ready condition is True for its current generation. Its error contains the
 // condition's reason and message. conditions points into the object.
 func WaitReady(ctx context.Context, c client.Client, object client.Object, conditions *[]metav1.Condition) error {
 	return Until(ctx, describe(object)+" to be ready", func() (bool, error) {
@@ -164,7 +164,7 @@ func isReady(object client.Object, conditions []metav1.Condition) (bool, error) 
 	}
 }
 
-// describe names an object for messages, such as "Connection herald-demo/demo-x".
+// describe names an object in messages, such as "Connection herald-demo/demo-x".
 func describe(object client.Object) string {
 	kind := fmt.Sprintf("%T", object)
 	kind = kind[strings.LastIndexByte(kind, '.')+1:]

@@ -24,11 +24,11 @@ import (
 
 const demoX = "demo-x"
 
-// manager simulates the manager: created objects become ready, and an APIKey gets its Secret. A connection is ready
+// manager stands in for the manager: created objects become ready, and an APIKey gets its Secret. A connection is ready
 // only while its token is goodToken.
 type manager struct {
 	goodToken string
-	// refusal is the reason of a connection with another token.
+	// refusal is the reason of a connection that has another token.
 	refusal string
 }
 
@@ -65,7 +65,7 @@ func (m manager) observe(ctx context.Context, c client.Client, object client.Obj
 	return nil
 }
 
-// newCluster returns a client for which the manager reconciles each resource at each read.
+// newCluster returns a client in which the manager reconciles a resource whenever it is read.
 func newCluster(t *testing.T, m manager, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -197,7 +197,7 @@ func TestDemoLetsTheLinkIn(t *testing.T) {
 
 func TestDemoTellsWhyItIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// New tokens do not help in a real outage, so none are requested.
+		// New tokens would not help in a real outage, so none are requested.
 		c := newCluster(t, manager{goodToken: "x", refusal: v1alpha1.ReasonPlatformUnavailable}, connection(false), credentials("own-secret", "y"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

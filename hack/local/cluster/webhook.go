@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ApplyWebhook applies a webhook configuration from a file with an address instead of the Service, since there is none
-// here. It keeps the CA bundle that other programs have set.
+// ApplyWebhook applies a webhook configuration from a file, with an address in place of the Service, which does not
+// exist here. It keeps the CA bundle that other programs have set.
 func ApplyWebhook(ctx context.Context, c client.Client, file, address string) error {
 	objects, err := readObjects(file)
 	if err != nil {
@@ -26,8 +26,8 @@ func ApplyWebhook(ctx context.Context, c client.Client, file, address string) er
 	return applyAll(ctx, c, objects, false)
 }
 
-// path is the manager's path of the webhook. With a Service, the file does not set the path and the manager chooses a
-// path below this one.
+// path is the manager's path for the webhook. With a Service, the file does not set a path and the manager chooses one
+// below this.
 const path = "/validate-post"
 
 func serveAt(config *unstructured.Unstructured, address string) error {

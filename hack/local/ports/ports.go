@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ports finds free loopback ports for servers with a configurable address.
+// Package ports finds free loopback ports for servers that can listen on any address.
 package ports
 
 import (
@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// The ports are below the ephemeral ranges of systems (Linux: 32768 and up, macOS: 49152 and up). Another program could
-// use a port from such a range before its process listens, or while that restarts: any client, and even a client that
-// dials the port itself and connects to its own end.
+// The ports are below the operating systems' ephemeral ranges (Linux: 32768 and up, macOS: 49152 and up). A port in
+// such a range could be taken by another program before its process listens or while it restarts: by any client, even
+// one that dials this very port and connects to itself.
 const (
 	first = 20000
 	count = 10000
 )
 
-// Address returns a loopback address.
+// Address returns the loopback address with the given port.
 func Address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // IsFree reports whether a server could listen on the loopback port now.
@@ -32,12 +32,11 @@ func IsFree(port int) bool {
 	return listener.Close() == nil
 }
 
-// Start returns the first port to try, from a number that differs between callers, so that they rarely choose the same
-// ports.
+// Start returns the first port to try. Callers pass different numbers, so that they rarely choose the same ports.
 func Start(number uint32) int { return first + int(number%count) }
 
-// From returns the first free and unused port at or after start, wrapping around once, and the port to continue at. It
-// marks the port as used.
+// From returns the first free and unused port at or after start, wrapping around once, and the port at which to
+// continue. It marks the port as used.
 func From(start int, used map[int]bool) (port, next int, err error) {
 	for i := range count {
 		port := first + (start-first+i)%count
@@ -49,14 +48,14 @@ func From(start int, used map[int]bool) (port, next int, err error) {
 	return 0, 0, fmt.Errorf("no free port between %d and %d on 127.0.0.1", first, first+count-1)
 }
 
-// given are the ports that Free has returned.
+// given are the ports that Free has already returned.
 var (
 	mu    sync.Mutex
 	given = map[int]bool{}
 )
 
-// Free returns a loopback address without a listener, and never the same one twice in a process, because a port appears
-// free until its server listens. Different processes start at different ports.
+// Free returns a loopback address that nothing listens on. It never returns the same one twice in a process, because a
+// port appears to be free until its server listens. Different processes start at different ports.
 func Free() (address string, err error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -73,7 +72,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// ForTest is Free for a test, which fails if there is no free port.
+// ForTest is Free for tests. The test fails if there is no free port.
 func ForTest(t TB) string {
 	t.Helper()
 	address, err := Free()

@@ -13,12 +13,12 @@ import (
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
-// sandboxLag is the listing lag in the configuration of the platforms. The sandbox only has a lag if a test sets it;
-// this value covers the real platforms.
+// sandboxLag is the listing lag configured for the platforms. The sandbox only has a lag if a test sets one; this value
+// covers the real platforms.
 const sandboxLag = 5 * time.Second
 
-// writeConfigurations writes the configuration files of manager and apiserver. Metrics are served without TLS and
-// authorization, on this machine only.
+// writeConfigurations writes the configuration files of the manager and the apiserver. They serve metrics without TLS
+// and authorization, on this machine only.
 func (s *Setup) writeConfigurations() error {
 	secret := s.path("client-secret")
 	if err := workspace.WriteFile(secret, []byte(contextName+"\n"), 0o600); err != nil {
@@ -26,7 +26,7 @@ func (s *Setup) writeConfigurations() error {
 	}
 	manager := configv1alpha1.DefaultManager()
 	manager.Common = s.common(secret, managerHealth, ManagerMetrics)
-	// Trying retention locally should not take an hour.
+	// Nobody should have to wait an hour to try retention locally.
 	manager.Retention.LeastInCluster.Duration = 0
 	manager.Webhook.BindAddress, manager.Webhook.Hosts = s.Address(ManagerWebhook), []string{"127.0.0.1"}
 	if s.EditManager != nil {
@@ -35,11 +35,11 @@ func (s *Setup) writeConfigurations() error {
 	apiserver := configv1alpha1.DefaultAPIServer()
 	apiserver.Common = s.common(secret, apiserverHealth, APIServerMetrics)
 	apiserver.BindAddress, apiserver.SiteURL = s.Address(Site), s.URL(Site)
-	// All clients share the loopback address.
+	// All clients have the same loopback address.
 	apiserver.RequestsPerMinute, apiserver.MaxConnectionsPerAddress = 0, 0
 	// Local agents serve their client metadata documents on this machine.
 	apiserver.Web.Agents.LoopbackClients = true
-	// There is no load balancer that must notice the end.
+	// No load balancer has to notice the shutdown.
 	apiserver.Shutdown.Delay.Duration = 0
 	if s.EditAPIServer != nil {
 		s.EditAPIServer(apiserver)
@@ -56,8 +56,8 @@ func (s *Setup) writeConfigurations() error {
 	return nil
 }
 
-// common returns the part of the configuration that both processes share. Browsers and clients on this machine use the
-// same address of the store as Herald.
+// common returns the configuration that both processes share. Browsers and clients on this machine reach the store at
+// the same address as Herald.
 func (s *Setup) common(secret, health, metrics string) configv1alpha1.Common {
 	return configv1alpha1.Common{
 		Health:  configv1alpha1.Endpoint{BindAddress: s.Address(health)},

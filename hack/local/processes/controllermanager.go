@@ -16,14 +16,14 @@ import (
 )
 
 // controllers are the Kubernetes controllers that Herald relies on in a cluster: they delete the content of namespaces,
-// collect dependents, count quotas, and aggregate roles. The other controllers are for workloads, which do not exist
-// here.
+// garbage-collect dependents, count quotas, and aggregate roles. The other controllers are for workloads, which do not
+// exist here.
 var controllers = []string{
 	"namespace-controller", "garbage-collector-controller", "resourcequota-controller", "clusterrole-aggregation-controller",
 }
 
-// ControllerManagerArgs returns the arguments of a single kube-controller-manager that runs only the controllers that
-// Herald relies on, and serves on a loopback port.
+// ControllerManagerArgs returns the arguments of a kube-controller-manager that is the only one, runs just the
+// controllers that Herald relies on, and serves on a loopback port.
 func ControllerManagerArgs(kubeconfig string, port int, more ...string) []string {
 	return append([]string{
 		"--kubeconfig=" + kubeconfig,
@@ -31,7 +31,7 @@ func ControllerManagerArgs(kubeconfig string, port int, more ...string) []string
 		"--leader-elect=false",
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
-		// Its only clients are on this machine. The limit protects shared servers.
+		// All clients are on this machine. The limit is meant to protect shared servers.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--concurrent-namespace-syncs=4",
@@ -41,7 +41,7 @@ func ControllerManagerArgs(kubeconfig string, port int, more ...string) []string
 	}, more...)
 }
 
-// controllerManager returns the path of the program, which setup-envtest's archives lack.
+// controllerManager returns the path of kube-controller-manager, which setup-envtest's archives do not contain.
 func (s *Setup) controllerManager() string {
 	if path := filepath.Join(s.Assets, KubeControllerManager); isProgram(path) == nil {
 		return path
@@ -49,8 +49,8 @@ func (s *Setup) controllerManager() string {
 	return filepath.Join(s.Bin, KubeControllerManager)
 }
 
-// KubeControllerManager deletes and counts in the control plane. Start it when Herald's CRDs are installed: its first
-// discovery must find them, because the next one is 30 seconds later.
+// KubeControllerManager deletes and counts objects in the control plane. Start it once Herald's CRDs are installed: its
+// first discovery must find them, because the next one is 30 seconds later.
 func (s *Setup) KubeControllerManager() supervisor.Spec {
 	return supervisor.Spec{
 		Name: KubeControllerManager, Path: s.controllerManager(), Grace: serverGrace, Ready: s.controllersReady,

@@ -30,22 +30,22 @@ import (
 )
 
 const (
-	// certificateLife is longer than the state of any local run exists.
+	// certificateLife is longer than any local run's state is kept.
 	certificateLife = 10 * 365 * 24 * time.Hour
-	// backdate tolerates clocks that are set back a little.
+	// backdate allows for clocks that are set back a little.
 	backdate = time.Hour
-	// contextName is the context's name in kubectl.
+	// contextName is the name of the context in kubectl.
 	contextName = "herald-local"
 )
 
-// Admin is the identity of the administrator, in addition to KubeControllerManager, Manager and APIServer.
+// Admin is the administrator's identity. The others are KubeControllerManager, Manager and APIServer.
 const Admin = "admin"
 
-// users are the Kubernetes user name and group of each identity. Manager and apiserver have the names of their service
-// accounts in a cluster, so they have exactly the rights of config/rbac.
+// users are the Kubernetes user name and group of each identity. The manager and the apiserver have the names of their
+// service accounts in a cluster, so they have exactly the rights in config/rbac.
 var users = map[string][2]string{
 	Admin: {"herald-local-admin", "system:masters"},
-	// It deletes and counts objects of all kinds. In a cluster, each of its controllers has a service account.
+	// It deletes and counts objects of all kinds. In a cluster, each of its controllers has its own service account.
 	KubeControllerManager: {"system:kube-controller-manager", "system:masters"},
 
 	Manager:   {"system:serviceaccount:" + SystemNamespace + ":herald-manager", serviceAccountGroups},
@@ -54,8 +54,8 @@ var users = map[string][2]string{
 
 const serviceAccountGroups = "system:serviceaccounts,system:serviceaccounts:" + SystemNamespace
 
-// writeCredentials creates the certificate of the control plane at the first call, and writes the tokens and
-// kubeconfigs of all identities.
+// writeCredentials writes the tokens and kubeconfigs of all identities. The first call also creates the control plane's
+// certificate.
 func (s *Setup) writeCredentials() error {
 	if err := s.ensureCertificate(time.Now()); err != nil {
 		return fmt.Errorf("make the certificate of the local control plane: %w", err)
@@ -82,7 +82,7 @@ func (s *Setup) writeCredentials() error {
 }
 
 // ensureCertificate creates a key and a self-signed certificate. All servers and clients of the control plane share it,
-// so read access to the key grants every right. The certificate is written last, when the pair is complete.
+// so whoever can read the key has every right. The certificate is written last, to mark the pair as complete.
 func (s *Setup) ensureCertificate(now time.Time) error {
 	if _, err := os.Stat(s.certificateFile()); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -114,7 +114,7 @@ func (s *Setup) ensureCertificate(now time.Time) error {
 	return workspace.WriteFile(s.certificateFile(), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), 0o644)
 }
 
-// TLSConfig returns the configuration for a client of etcd.
+// TLSConfig returns the configuration for etcd clients.
 func (s *Setup) TLSConfig() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(s.certificateFile(), s.keyFile())
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Setup) writeKubeconfig(identity, token string, certificate []byte) erro
 	config := api.NewConfig()
 	config.Clusters[contextName] = &api.Cluster{Server: "https://" + s.Address(KubeAPIServer), CertificateAuthorityData: certificate}
 	config.AuthInfos[identity] = &api.AuthInfo{Token: token}
-	// Herald's own processes read their namespace from the context, as a pod reads it from its service account.
+	// Herald's own processes read their namespace from the context, as a pod does from its service account.
 	namespace := SystemNamespace
 	if identity == Admin {
 		namespace = s.Namespace
@@ -149,8 +149,8 @@ type StoreKey struct {
 	SecretKey string `json:"secretKey"`
 }
 
-// StoreKey returns the store's root key. It generates the key at the first call and stores it, because the key owns the
-// bucket.
+// StoreKey returns the store's root key. The first call generates the key and stores it, because the bucket belongs to
+// it.
 func (s *Setup) StoreKey() (StoreKey, error) {
 	key := StoreKey{AccessKey: contextName, SecretKey: rand.Text()}
 	data, err := os.ReadFile(s.storeKeyFile())

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
-// choosePorts returns a free port for every name. It reuses the ports stored in file while they are free, so that
-// addresses stay the same in each run; it never chooses avoid.
+// choosePorts returns a free port for every name, but never avoid. It reuses the ports stored in file if they are free,
+// so that addresses stay the same from run to run.
 func choosePorts(file string, names []string, avoid int) (map[string]int, error) {
 	remembered, err := readPorts(file)
 	if err != nil {
@@ -43,7 +43,7 @@ func choosePorts(file string, names []string, avoid int) (map[string]int, error)
 	return chosen, workspace.WriteFile(file, append(data, '\n'), 0o600)
 }
 
-// readPorts reads the ports of an earlier run. An invalid file counts as empty.
+// readPorts reads the ports of an earlier run. It treats an invalid file as empty.
 func readPorts(file string) (map[string]int, error) {
 	found := map[string]int{}
 	data, err := os.ReadFile(file)

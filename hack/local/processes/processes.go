@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package processes defines how to start each process of a Herald on one machine and when it is ready: etcd,
-// kube-apiserver, kube-controller-manager, an S3 store, the simulated platforms, Herald's manager and its apiserver.
-// All listen on loopback addresses only. The local run and the benchmarks use the same processes.
+// Package processes defines how to start each process of a Herald on one machine, and when it is ready: etcd,
+// kube-apiserver, kube-controller-manager, an S3 store, the simulated platforms, and Herald's manager and apiserver.
+// All of them listen on loopback addresses only. The local run and the benchmarks use the same processes.
 package processes
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/hack/local/ports"
 )
 
-// Names of the processes. Each has a port of this name, except Manager and APIServer.
+// Names of the processes. Each has a port of the same name, except Manager and APIServer.
 const (
 	Etcd                  = "etcd"
 	KubeAPIServer         = "kube-apiserver"
@@ -54,20 +54,20 @@ const (
 
 // Setup is the configuration that the processes share. Prepare completes it.
 type Setup struct {
-	// Assets is the folder of etcd, kube-apiserver and kube-controller-manager. Bin is the folder of Herald's programs,
-	// and of kube-controller-manager if Assets lacks it.
+	// Assets is the folder with etcd, kube-apiserver and kube-controller-manager. Bin is the folder with Herald's
+	// programs, and with kube-controller-manager if it is not in Assets.
 	Assets, Bin string
-	// Dir is the folder of the state.
+	// Dir is the folder for state.
 	Dir string
-	// SitePort is the port of the site; zero for any.
+	// SitePort is the port of the site; zero means any.
 	SitePort int
-	// MorePorts are additional names for Address.
+	// MorePorts are more names that can be passed to Address.
 	MorePorts []string
-	// Platforms are the platforms of the sandbox.
+	// Platforms are the sandbox's platforms.
 	Platforms []v1alpha1.Platform
-	// Namespace is the context's namespace in the administrator's kubeconfig.
+	// Namespace is the default namespace in the administrator's kubeconfig.
 	Namespace string
-	// EditManager and EditAPIServer, which may be nil, edit the configurations of the two processes.
+	// EditManager and EditAPIServer, if set, edit the configurations of the two processes.
 	EditManager   func(*configv1alpha1.ManagerConfiguration)
 	EditAPIServer func(*configv1alpha1.APIServerConfiguration)
 
@@ -111,10 +111,10 @@ func isProgram(path string) error {
 	return nil
 }
 
-// Address returns the listen address of a process, by the name of the port.
+// Address returns the address that a process listens on, given the name of the port.
 func (s *Setup) Address(port string) string { return ports.Address(s.ports[port]) }
 
-// URL returns the address of a process that serves HTTP without TLS.
+// URL returns the URL of a process that serves HTTP without TLS.
 func (s *Setup) URL(port string) string { return "http://" + s.Address(port) }
 
 // Kubeconfig returns the path of an identity's kubeconfig.
@@ -132,7 +132,7 @@ func (s *Setup) tokenFile() string                { return s.path("tokens.csv") 
 func (s *Setup) storeKeyFile() string             { return s.path("store-key.json") }
 func (s *Setup) configFile(process string) string { return s.path(process + ".yaml") }
 
-// PlatformURL returns the address of a simulated platform.
+// PlatformURL returns the URL of a simulated platform.
 func (s *Setup) PlatformURL(platform v1alpha1.Platform) string {
 	return s.URL(Sandbox) + "/" + string(platform)
 }

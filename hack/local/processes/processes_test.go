@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/hack/local/supervisor"
 )
 
-// prepared returns a setup whose files are written.
+// prepared returns a setup whose files have been written.
 func prepared(t *testing.T) *Setup {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,7 +86,7 @@ func TestEverythingListensOnLoopback(t *testing.T) {
 	s := prepared(t)
 	for _, spec := range []supervisor.Spec{s.Etcd(), s.KubeAPIServer(), s.KubeControllerManager(), s.Store(), s.Sandbox(), s.Manager(), s.APIServer()} {
 		addresses := 0
-		// Herald's own processes have their addresses in a configuration file.
+		// Herald's own processes read their addresses from a configuration file.
 		arguments := spec.Args
 		if i := slices.Index(arguments, "--config"); i >= 0 {
 			arguments = slices.Concat(arguments, strings.Split(read(t, arguments[i+1]), "\n"))
@@ -221,7 +221,7 @@ func TestKubeconfigReachesTheServer(t *testing.T) {
 	}
 }
 
-// occupy listens on the port until the test ends.
+// occupy listens on the port until the test is over.
 func occupy(t *testing.T, port int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", ports.Address(port))

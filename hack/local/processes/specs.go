@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/hack/local/supervisor"
 )
 
-// Graces are the timeouts of a graceful shutdown before a process is killed. Manager and apiserver get longer, because
-// they finish open calls and requests.
+// Graces are how long a process may take to shut down before it is killed. The manager and the apiserver get longer,
+// because they finish open calls and requests.
 const (
 	heraldGrace = 30 * time.Second
 	serverGrace = 10 * time.Second
@@ -31,7 +31,7 @@ var disabledAdmission = []string{
 	"DefaultStorageClass", "StorageObjectInUseProtection", "PersistentVolumeClaimResize", "DefaultIngressClass",
 }
 
-// Etcd is the database of the control plane. Only clients with the control plane's key can connect.
+// Etcd is the control plane's database. Only clients that have the control plane's key can connect.
 func (s *Setup) Etcd() supervisor.Spec {
 	client, peer := "https://"+s.Address(Etcd), "https://"+s.Address(etcdPeer)
 	return supervisor.Spec{Name: Etcd, Path: filepath.Join(s.Assets, Etcd), Grace: serverGrace, Ready: s.etcdReady, Args: []string{
@@ -64,7 +64,7 @@ func (s *Setup) etcdReady(ctx context.Context) error {
 	return connection.Close()
 }
 
-// KubeAPIServer is the Kubernetes API. Its limits of concurrent requests are raised from 400 and 200, because a
+// KubeAPIServer is the Kubernetes API. It allows more concurrent requests than the default 400 and 200, because a
 // benchmark should find Herald's limits, not these.
 func (s *Setup) KubeAPIServer(more ...string) supervisor.Spec {
 	return supervisor.Spec{Name: KubeAPIServer, Path: filepath.Join(s.Assets, KubeAPIServer), Grace: serverGrace, Ready: s.kubeReady, Args: append([]string{
@@ -102,7 +102,7 @@ func (s *Setup) kubeReady(ctx context.Context) error {
 	return get(ctx, client, config.Host+"/readyz")
 }
 
-// Store is the S3-compatible store of media files.
+// Store is the S3-compatible store for media files.
 func (s *Setup) Store() supervisor.Spec {
 	return supervisor.Spec{Name: Store, Path: filepath.Join(s.Bin, "herald-store"), Grace: serverGrace, Ready: s.answers(Store, "/health"), Args: []string{
 		"--listen=" + s.Address(Store),
@@ -112,7 +112,7 @@ func (s *Setup) Store() supervisor.Spec {
 	}}
 }
 
-// Sandbox has the simulated platforms. It stores published posts in memory, unless the arguments change that.
+// Sandbox runs the simulated platforms. It keeps published posts in memory, unless the arguments change that.
 func (s *Setup) Sandbox(more ...string) supervisor.Spec {
 	return supervisor.Spec{
 		Name: Sandbox, Path: filepath.Join(s.Bin, "herald-sandbox"), Grace: serverGrace, Ready: s.answers(Sandbox, "/_control/calls"),
@@ -120,7 +120,7 @@ func (s *Setup) Sandbox(more ...string) supervisor.Spec {
 	}
 }
 
-// Manager is Herald's manager. Its leader identity is constant: after a restart it still holds its lease.
+// Manager is Herald's manager. Its leader identity never changes, so after a restart it still holds its lease.
 func (s *Setup) Manager() supervisor.Spec {
 	return s.herald(Manager, s.answers(managerHealth, "/readyz"), "--leader-identity", "local-manager")
 }
@@ -130,7 +130,7 @@ func (s *Setup) APIServer() supervisor.Spec {
 	return s.herald(APIServer, s.answers(apiserverHealth, "/readyz"))
 }
 
-// herald returns a process of Herald.
+// herald returns one of Herald's own processes.
 func (s *Setup) herald(name string, ready func(context.Context) error, more ...string) supervisor.Spec {
 	args := []string{name, "--kubeconfig", s.Kubeconfig(name), "--config", s.configFile(name)}
 	return supervisor.Spec{Name: name, Path: filepath.Join(s.Bin, "herald"), Grace: heraldGrace, Ready: ready, Args: append(args, more...)}
@@ -138,7 +138,7 @@ func (s *Setup) herald(name string, ready func(context.Context) error, more ...s
 
 // answers returns a check that requests a page and expects status 200.
 func (s *Setup) answers(port, path string) func(context.Context) error {
-	// It keeps no connections, because the servers may be killed at any time.
+	// Keep no connections, because the servers may be killed at any time.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return func(ctx context.Context) error { return get(ctx, client, s.URL(port)+path) }
 }

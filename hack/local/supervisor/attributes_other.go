@@ -7,7 +7,7 @@ package supervisor
 
 import "syscall"
 
-// attributes cannot make these systems kill the children with their parent; the next OpenGroup kills them.
+// attributes is empty: these systems cannot kill children together with their parent, so the next OpenGroup kills them.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

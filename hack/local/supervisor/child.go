@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// steady is the minimum running time for a restart without a pause.
+	// steady is how long a process must have run to be restarted without a pause.
 	steady = time.Second
-	// startLimit is the timeout for a process to become ready; generous, for a busy machine.
+	// startLimit is how long a process may take to become ready. It is generous, for busy machines.
 	startLimit = 2 * time.Minute
 	// readyPoll and readyLimit are the interval and the timeout of readiness checks.
 	readyPoll  = 50 * time.Millisecond
 	readyLimit = 5 * time.Second
-	// tooManyExits limits the exits of a process before it is first ready. One or two can be harmless, if a dependency
-	// starts a moment later.
+	// tooManyExits is how often a process may exit before it is first ready. One or two exits can be harmless, if a
+	// dependency starts a moment later.
 	tooManyExits = 5
-	// shownLog is the size of the log's tail that is shown if its process does not start, in bytes.
+	// shownLog is how much of the end of its log is shown if a process does not start, in bytes.
 	shownLog = 2000
 )
 
@@ -42,22 +42,22 @@ type Child struct {
 
 	options    Options
 	pid, exits atomic.Int64
-	// stop sends SIGTERM to the process and prevents restarts, and kill sends SIGKILL.
+	// stop sends SIGTERM to the process and prevents restarts; kill sends SIGKILL.
 	stop, kill func()
-	// done is closed after the end of the last incarnation.
+	// done is closed when the last incarnation has exited.
 	done chan struct{}
 }
 
 // LogPath returns the path of the process's log.
 func (c *Child) LogPath() string { return filepath.Join(c.options.LogDir, c.Name+".log") }
 
-// PID returns the process id of the current or last incarnation; zero before the first.
+// PID returns the process id of the current or last incarnation, or zero if there has been none.
 func (c *Child) PID() int { return int(c.pid.Load()) }
 
 // Exits returns the number of unexpected exits and failed starts.
 func (c *Child) Exits() int { return int(c.exits.Load()) }
 
-// Stop stops the process and waits for its end: see Supervisor.Stop.
+// Stop stops the process and waits for it to exit: see Supervisor.Stop.
 func (c *Child) Stop(force <-chan struct{}) {
 	c.stop()
 	select {
@@ -71,8 +71,8 @@ func (c *Child) Stop(force <-chan struct{}) {
 	<-c.done
 }
 
-// WaitReady waits until the process is ready. It fails, with the end of the process's log, after two minutes or if the
-// process keeps ending.
+// WaitReady waits until the process is ready. It fails after two minutes, or if the process keeps exiting. The error
+// contains the end of the process's log.
 func (c *Child) WaitReady(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, readyPoll, startLimit, true, func(ctx context.Context) (bool, error) {
@@ -138,7 +138,7 @@ func (c *Child) supervise(stopping, killing <-chan struct{}) {
 	}
 }
 
-// runOnce runs one incarnation to its end, and returns the reason of its end.
+// runOnce runs one incarnation until it exits, and returns why it did.
 func (c *Child) runOnce(stopping, killing <-chan struct{}) string {
 	log, err := os.OpenFile(c.LogPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *Child) runOnce(stopping, killing <-chan struct{}) string {
 	}
 	ended := make(chan struct{})
 	go func() {
-		// The process state has the same result as Wait's error.
+		// The process state says the same as Wait's error.
 		_ = command.Wait()
 		close(ended)
 	}()
@@ -160,7 +160,7 @@ func (c *Child) runOnce(stopping, killing <-chan struct{}) string {
 	if err := workspace.WriteFile(c.pidPath(), []byte(strconv.Itoa(command.Process.Pid)+"\n"), 0o644); err != nil {
 		c.options.Report(c.Name, err.Error())
 	}
-	// A signal fails only if the process has ended.
+	// Signalling fails only if the process has exited.
 	select {
 	case <-ended:
 	case <-stopping:

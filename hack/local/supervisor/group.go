@@ -18,24 +18,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// leftoverPoll is the pause between two attempts to lock the file while old processes end.
+// leftoverPoll is the pause between two attempts to lock the file while old processes are exiting.
 const leftoverPoll = 10 * time.Millisecond
 
 // Group starts processes that do not outlive this one.
 //
-// All of them are in one process group, and all inherit the lock of one file, which contains the group's id. While the
-// file is locked, one of them still runs, so the system has not reused the id: the next owner of the file can kill that
-// group without checking its members.
+// They are all in one process group, and all inherit the lock on one file, which contains the group's id. As long as
+// the file is locked, one of them is still running, so the system has not reused the id: the file's next owner can kill
+// that group without checking who is in it.
 type Group struct {
 	file *os.File
-	// starts are the calls of serve's thread.
+	// starts are the calls to make on serve's thread.
 	starts chan func()
-	// leader is the id of the process group; zero before the first start.
+	// leader is the id of the process group, or zero before the first start.
 	leader int
 }
 
-// OpenGroup returns an empty group for the file. It kills the remaining processes of an earlier group with the same
-// file, and waits for their end until ctx ends. The caller ensures that the file has one owner.
+// OpenGroup opens the group file at path. It kills any processes left over from an earlier run and waits for them to
+// exit or for ctx to be done. The caller must ensure that nobody else uses the file.
 func OpenGroup(ctx context.Context, path string) (*Group, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -62,7 +62,8 @@ func killLeftovers(ctx context.Context, file *os.File) error {
 		var leader int
 		switch _, err := fmt.Fscan(io.NewSectionReader(file, 0, 32), &leader); {
 		case errors.Is(err, io.EOF):
-			// Without an id, the group's first process was started just before its parent was killed, and ends now.
+			// If there is no id, the group's first process was started just before its parent was killed, and is now
+			// exiting.
 			return false, nil
 		case err != nil:
 			return false, err
@@ -71,8 +72,8 @@ func killLeftovers(ctx context.Context, file *os.File) error {
 	})
 }
 
-// serve starts every process from one thread that never ends. Linux kills the children when their parent dies, and the
-// parent is the thread that forked them.
+// serve starts every process from one thread that never exits. Linux kills the children when their parent dies, and to
+// Linux the parent is the thread that forked them.
 func (g *Group) serve() {
 	runtime.LockOSThread()
 	for start := range g.starts {
@@ -80,7 +81,7 @@ func (g *Group) serve() {
 	}
 }
 
-// Start starts the command in the group. A Ctrl-C in the terminal does not reach it.
+// Start starts the command in the group. Ctrl-C in the terminal does not reach it.
 func (g *Group) Start(command *exec.Cmd) error {
 	started := make(chan error, 1)
 	g.starts <- func() { started <- g.start(command) }
@@ -94,7 +95,7 @@ func (g *Group) start(command *exec.Cmd) error {
 		command.SysProcAttr.Pgid = g.leader
 		return command.Start()
 	}
-	// The group is new, or all its processes have ended.
+	// The group is new, or all its processes have exited.
 	if err := g.file.Truncate(0); err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (g *Group) start(command *exec.Cmd) error {
 	return nil
 }
 
-// killGroup kills a process group. A group that no longer exists is no error.
+// killGroup kills a process group. It is not an error if the group no longer exists.
 func killGroup(leader int) error {
 	if leader <= 1 {
 		return fmt.Errorf("%d is not the id of a process group of ours", leader)

@@ -53,7 +53,7 @@ func openGroup(t *testing.T, path string) *Group {
 	return group
 }
 
-// TestChildrenDieWithTheirParent kills a parent. On systems that do not kill its child, the next OpenGroup does.
+// TestChildrenDieWithTheirParent kills a parent. On systems that do not kill its child too, the next OpenGroup does.
 func TestChildrenDieWithTheirParent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "group")
 	parent := exec.CommandContext(t.Context(), os.Args[0])
@@ -147,7 +147,7 @@ func TestOpenGroupEndsLeftovers(t *testing.T) {
 			if _, err := OpenGroup(t.Context(), path); (err != nil) != tc.fails || err != nil && !strings.Contains(err.Error(), path) {
 				t.Errorf("the error is %v, want one that names the file: %v; %s", err, tc.fails, tc.reason)
 			}
-			// The first deadly signal determines its exit status.
+			// The first fatal signal determines the exit status.
 			_ = leftover.Process.Signal(syscall.SIGTERM)
 			_ = leftover.Wait()
 			if status, ok := leftover.ProcessState.Sys().(syscall.WaitStatus); !ok || (status.Signal() == syscall.SIGTERM) != tc.runs {
@@ -157,7 +157,7 @@ func TestOpenGroupEndsLeftovers(t *testing.T) {
 	}
 }
 
-// TestOpenGroupWaitsForWhatEnds covers a process whose id was not written yet: it dies with its parent, and occupies
+// TestOpenGroupWaitsForWhatEnds covers a process whose id was not written yet: it dies with its parent, but occupies
 // ports until then.
 func TestOpenGroupWaitsForWhatEnds(t *testing.T) {
 	first := openGroup(t, filepath.Join(t.TempDir(), "group"))
@@ -174,8 +174,8 @@ func TestOpenGroupWaitsForWhatEnds(t *testing.T) {
 	}
 }
 
-// TestGroupIsNewWhenAllOfItHasEnded covers the reuse of a process group id by the system: without a new group we would
-// kill foreign processes.
+// TestGroupIsNewWhenAllOfItHasEnded covers the system reusing a process group id: without a new group, other programs'
+// processes would be killed.
 func TestGroupIsNewWhenAllOfItHasEnded(t *testing.T) {
 	group := openGroup(t, filepath.Join(t.TempDir(), "group"))
 	start := func() *exec.Cmd {

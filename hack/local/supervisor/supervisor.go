@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supervisor keeps a set of processes running: it restarts each that ends, until all are stopped in the reverse
-// order of their start.
+// Package supervisor keeps a set of processes running. It restarts any that exits, until all of them are stopped in the
+// reverse of the order in which they were started.
 package supervisor
 
 import (
@@ -17,27 +17,27 @@ import (
 
 // Spec is a process to keep running.
 type Spec struct {
-	// Name is the name of the process, of its pid file and, with ".log", of its log.
+	// Name is the name of the process and of its pid file and, with ".log" appended, of its log.
 	Name string
 	// Path is the path of the program.
 	Path string
-	// Args are the arguments of the program, without its name.
+	// Args are the program's arguments, without its name.
 	Args []string
-	// Grace is the timeout of a graceful shutdown; then the process is killed.
+	// Grace is how long the process may take to shut down before it is killed.
 	Grace time.Duration
-	// Ready checks once whether the process works. WaitReady calls it.
+	// Ready checks once whether the process is working. WaitReady calls it.
 	Ready func(context.Context) error
 }
 
 // Options configure a Supervisor.
 type Options struct {
-	// PIDDir has one file per process with the pid of its current incarnation, which is replaced atomically.
+	// PIDDir contains one file per process with the pid of its current incarnation. The files are replaced atomically.
 	PIDDir string
-	// LogDir has one log per process. New renames the logs of the previous run, with ".1" appended.
+	// LogDir contains one log per process. New renames the previous run's logs by appending ".1".
 	LogDir string
 	// Group starts the processes.
 	Group *Group
-	// RestartDelay is the pause before the restart of a process that ended within a second of its start. Others are
+	// RestartDelay is the pause before restarting a process that exited within a second of starting. Others are
 	// restarted immediately.
 	RestartDelay time.Duration
 	// Once disables restarts.
@@ -86,8 +86,9 @@ func (s *Supervisor) Start(spec Spec) *Child {
 	return child
 }
 
-// Stop stops all processes in reverse order of their start: each receives SIGTERM and is killed after its grace period.
-// When force is closed, the remaining ones are killed immediately. Stop returns when none is left.
+// Stop stops all processes in the reverse of the order in which they were started: each receives SIGTERM and is killed
+// after its grace period. When force is closed, the remaining ones are killed immediately. Stop returns when none is
+// left.
 func (s *Supervisor) Stop(force <-chan struct{}) {
 	s.mu.Lock()
 	s.stopping = true

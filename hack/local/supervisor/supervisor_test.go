@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// patience is the timeout of a test's waits; it expires only if something is broken.
+// patience is how long a test waits. It is exceeded only if something is broken.
 const patience = 20 * time.Second
 
 // harness runs shell scripts under a supervisor.
@@ -43,7 +43,7 @@ func newHarness(t *testing.T) *harness {
 	}
 	force := make(chan struct{})
 	close(force)
-	// Most tests have stopped all processes; their scripts' children are in the group.
+	// Most tests have already stopped all processes; what their scripts started is in the group.
 	t.Cleanup(func() {
 		h.super.Stop(force)
 		if err := killGroup(h.super.options.Group.leader); err != nil {

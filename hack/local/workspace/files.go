@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// WriteFile replaces a file atomically: readers see the old content or the new.
+// WriteFile replaces a file atomically: readers see either the old content or the new.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

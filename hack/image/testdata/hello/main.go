@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hello stands for the programs that images are packed from.
+// Command hello stands in for the programs that are packed into images.
 package main
 
 import "os"
