@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Puts programs of the control plane into a folder: downloads those that checksums.txt pins, where the network allows it, and builds
-# the others. Programs that are newer than the go.mod and go.sum of their module stay.
+# Puts control plane programs into a folder. It downloads those that checksums.txt pins, if the network allows it, and builds the others.
+# Programs that are newer than the go.mod and go.sum of their module are kept.
 #
 #   hack/controlplane.sh hack/controlplane bin etcd kube-apiserver
 #
-# DOWNLOADS=off builds all, DOWNLOADS=https://... names a mirror of dl.k8s.io and github.com.
+# DOWNLOADS=off builds all of them; DOWNLOADS=https://... names a mirror of dl.k8s.io and github.com.
 set -euo pipefail
 module=$1 bin=$2
 shift 2
@@ -23,7 +23,7 @@ if [ "${DOWNLOADS:-}" != off ] && [ -f "$module/checksums.txt" ]; then
 fi
 if [ -z "$missing" ]; then exit 0; fi
 
-# The minutes that each takes with an empty build cache on two cores, when those before it are there.
+# How many minutes each takes with an empty build cache on two cores, once those above it are built.
 packages=() minutes=0
 for program in $missing; do
   case $program in
@@ -41,12 +41,12 @@ echo "building ${missing// /, } into ${bin#"$PWD/"}: about $minutes min the firs
 
 # A go.work around the checkout would replace the versions that the module pins.
 export GOWORK=off
-# Without a version in them, kubectl and Helm refuse kube-apiserver, and kubectl takes every server for too new or too old.
+# Without version information, kubectl and Helm reject kube-apiserver, and kubectl considers every server too new or too old.
 version=$(go -C "$module" list -m -f '{{.Version}}' k8s.io/kubernetes)
 IFS=. read -r major minor _ <<<"${version#v}"
 set=-X\ k8s.io/component-base/version.
-# A killed build must not leave a part of a program under the program's name. One build of all packages compiles what they share once, and
-# links them side by side.
+# A killed build must not leave part of a program under the program's name. One build of all packages compiles shared code once and links
+# the programs side by side.
 part=$(mktemp -d "$bin/.build.XXXXXX")
 trap 'rm -rf "$part"' EXIT
 go -C "$module" build -ldflags "-s -w ${set}gitVersion=$version ${set}gitMajor=$major ${set}gitMinor=$minor" -o "$part/" "${packages[@]}"

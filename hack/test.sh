@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The recipe of `make test`; MAKE names the make that called it.
+# The recipe of `make test`. MAKE is the make that called it.
 set -euo pipefail
 
-# not_run reports a part that was left out and why, at once and in the summary, as the macro of the same name in hack/make/test.mk does.
+# not_run reports what was left out and why, at once and in the summary, like the macro of the same name in hack/make/test.mk.
 not_run() {
   printf 'not run: %s\n' "$1" | tee -a "$HERALD_TEST_NOTES"
 }

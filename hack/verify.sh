@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The recipe of `make verify`: compares generated files before and after their generators ran. MAKE names the make that called it.
+# The recipe of `make verify`: compares generated files before and after running their generators. MAKE is the make that called it.
 set -euo pipefail
 
-# Generated files are those that .gitattributes says are, as a whole or in part.
+# Generated files are those marked in .gitattributes, in whole or in part.
 generated_files() {
   git ls-files --cached --others --exclude-standard -z -- ':(attr:linguist-generated)' ':(attr:generated-part)'
 }

@@ -2,7 +2,7 @@
 
 browsers := chromium chromium-browser google-chrome-stable google-chrome
 
-# Chromium needs packages of the system around it, so it is installed: the one target that needs root. No other calls it.
+# Chromium needs packages of the operating system, so it is installed: this is the only target that needs root. No other target calls it.
 .PHONY: chromium
 chromium: ## Install Debian's Chromium as root, if there is no Chromium or Chrome in PATH
 	@if command -v $(browsers) >/dev/null; then exit 0; fi
@@ -12,8 +12,8 @@ chromium: ## Install Debian's Chromium as root, if there is no Chromium or Chrom
 	fi
 	$(if $(filter-out 0,$(shell id -u)),sudo )apt-get install --yes --no-install-recommends chromium
 
-# The checker of accessibility (MPL-2.0), which pages get from the test alone. npm checks the package against its registry, sha256sum
-# the file against what was looked at here.
+# The accessibility checker (MPL-2.0), which only the test adds to pages. npm checks the package against its registry, and sha256sum checks
+# the file against the one reviewed here.
 axe_version := 4.14.1
 axe_sha256 := 29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c
 
@@ -36,7 +36,7 @@ browser: controlplane $(BIN)/axe.min.js
 
 browser_test = KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/browser -count=1 -timeout 30m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
-# `make test` goes on without a browser, and says so in the end.
+# Without a browser, `make test` carries on and says so at the end.
 .PHONY: test-browser
 test-browser: ## Use the pages in headless Chromium, against the whole stack, with axe on each (FOCUS=, ATTACH=.local/env; docs/testing.md)
 	@why=
@@ -52,13 +52,13 @@ test-browser: ## Use the pages in headless Chromium, against the whole stack, wi
 	$(MAKE) browser
 	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
 
-# --ignore-scripts: nothing that npm brings runs but what the test starts.
+# --ignore-scripts: nothing from npm runs except what the test starts.
 $(CURDIR)/test/agents/foreign/node_modules/.package-lock.json: test/agents/foreign/package-lock.json
 	@npm --prefix $(CURDIR)/test/agents/foreign ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
 
 .PHONY: test-agents
-test-agents: ## Let the conformance suite of MCP, its inspector and SDKs, and OAuth clients judge what there is for agents (FOCUS=)
+test-agents: ## Run MCP's conformance suite, inspector and SDKs, and OAuth clients, against what Herald offers agents (FOCUS=)
 	@why=
 	if ! command -v $(browsers) >/dev/null; then
 	  why="there is no Chromium or Chrome in PATH; make chromium installs Debian's, as root"
@@ -73,16 +73,16 @@ test-agents: ## Let the conformance suite of MCP, its inspector and SDKs, and OA
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/agents -count=1 -timeout 20m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
 .PHONY: screenshots
-screenshots: browser ## Take a picture of every page in light, dark and phone width, into bin/screenshots (FOCUS=)
+screenshots: browser ## Take screenshots of every page in light, dark and phone width, into bin/screenshots (FOCUS=)
 	@rm -rf $(BIN)/screenshots
 	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' -args -screenshots=$(BIN)/screenshots $(if $(ATTACH),-attach=$(abspath $(ATTACH)))
 
 .PHONY: pictures
-pictures: browser ## Make the pictures in docs/pictures anew, in headless Chromium
+pictures: browser ## Remake the pictures in docs/pictures, in headless Chromium
 	@KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/docs -count=1 -timeout 10m -run TestPictures -args -pictures=$(CURDIR)/docs/pictures
 
-# Lighthouse needs a newer Node.js than many systems have; npm brings that as well. --ignore-scripts: nothing that npm brings runs but
-# the two.
+# Lighthouse needs a newer Node.js than many systems have, so npm provides that too. --ignore-scripts: nothing from npm runs except these
+# two.
 .PHONY: lighthouse
 lighthouse: browser ## Measure the pages with Lighthouse: at least 95 in each column (FOCUS=)
 	@npm --prefix hack/lighthouse ci --ignore-scripts --no-audit --no-fund --loglevel=error

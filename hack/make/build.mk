@@ -4,7 +4,7 @@
 build: ## Build bin/herald and bin/herald-sandbox
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
-# What a local run consists of. In one build, so that the programs are linked side by side; local has no version to set.
+# What a local run needs. One build links the programs side by side; local has no version to set.
 .PHONY: programs
 programs:
 	@[ -e $(BIN)/local ] || echo "building herald, herald-sandbox and local into bin: up to 3 min the first time, on two cores"
@@ -13,8 +13,8 @@ programs:
 .PHONY: controlplane
 controlplane: servers $(BIN)/herald-store programs ## Build what tests and the local run need: a Kubernetes control plane (or use KUBEBUILDER_ASSETS), S3 store, sandbox, herald
 
-# Where the programs of the control plane come from: released ones with a pinned checksum if the network allows it, off to build all, or
-# the address of a mirror.
+# Where the control plane programs come from: by default released ones with a pinned checksum, if the network allows it; off builds all of
+# them; a URL names a mirror.
 export DOWNLOADS ?=
 
 controlplane_programs := etcd kube-apiserver kube-controller-manager kubectl
@@ -27,15 +27,15 @@ servers:
 $(controlplane_programs:%=$(BIN)/%): hack/controlplane/go.mod hack/controlplane/go.sum
 	@hack/controlplane.sh hack/controlplane $(BIN) $(@F)
 
-# The oldest that Herald works with (cmd/herald/internal/preflight), for its suites.
+# The oldest Kubernetes that Herald supports (cmd/herald/internal/preflight), for the suites.
 $(BIN)/oldest/kube-apiserver: hack/controlplane/oldest/go.mod hack/controlplane/oldest/go.sum
 	@hack/controlplane.sh hack/controlplane/oldest $(BIN)/oldest $(@F)
 
 .PHONY: controlplane-checksums
-controlplane-checksums: ## Print the lines of hack/controlplane/checksums.txt for its versions, compared with the published ones
+controlplane-checksums: ## Print the lines of hack/controlplane/checksums.txt for the pinned versions, checked against the published ones
 	@go run ./hack/download -mirror '$(filter-out off,$(DOWNLOADS))' -checksums
 
-# What a killed build leaves must not pass for a program, so each is built under another name. A go.work around the checkout
+# A killed build must not leave something that passes for a program, so each is built under another name. A go.work around the checkout
 # would replace the versions that the nested modules pin.
 build_nested = export GOWORK=off; trap 'rm -f $@.$$$$' EXIT; go -C $(<D) build -ldflags "-s -w" -o $@.$$$$ $(package); mv $@.$$$$ $@
 
@@ -44,17 +44,17 @@ $(BIN)/herald-store: hack/store/go.mod hack/store/go.sum hack/store/main.go
 	@echo "building herald-store into bin: about 1 min the first time, on two cores"
 	$(build_nested)
 
-# Flux's, with the clients of the clouds whose secrets it decrypts: minutes to build, so that only test-flux needs it.
+# Flux's controller, with the clients of the clouds whose secrets it decrypts. It takes minutes to build, so only test-flux needs it.
 $(BIN)/kustomize-controller: package := github.com/fluxcd/kustomize-controller
 $(BIN)/kustomize-controller: hack/kustomize-controller/go.mod hack/kustomize-controller/go.sum
 	@echo "building bin/$(@F) (some minutes the first time)"
 	$(build_nested)
 
 .PHONY: run-reset
-run-reset: ## Forget the state of the local run
+run-reset: ## Delete the state of the local run
 	@go build -buildvcs=false -o $(BIN)/local ./hack/local
 	exec $(BIN)/local reset
 
 .PHONY: clean
-clean: ## Remove bin/ (the Go build cache stays, so building again is quick)
+clean: ## Remove bin/ (the Go build cache stays, so the next build is quick)
 	rm -rf $(BIN)

@@ -6,14 +6,14 @@ chart := GOWORK=off go -C hack/chart run .
 chart_values := $(wildcard charts/herald/ci/*-values.yaml)
 
 .PHONY: chart-lint
-chart-lint: $(BIN)/helm ## Lint the chart with each of charts/herald/ci, run its unit tests, and compare its generated files
+chart-lint: $(BIN)/helm ## Lint the chart with each file in charts/herald/ci, run its unit tests, and compare its generated files
 	@for values in $(chart_values); do $(BIN)/helm lint --strict --quiet charts/herald --values "$$values"; done
 	(cd hack/chart && GOWORK=off go test ./...)
 	$(MAKE) chart-conform verify
 
-# The releases for which it is rendered have the names that hack/conform/explained.yaml speaks of.
+# The names of the releases to render, which hack/conform/explained.yaml refers to.
 .PHONY: chart-conform
-chart-conform: ## Judge what the chart and config/ render by the oldest and newest Kubernetes (kubeconform), and by kube-score
+chart-conform: ## Check what the chart and config/ render, for the oldest and newest Kubernetes (kubeconform) and with kube-score
 	@folder=$$(mktemp -d)
 	trap 'rm -rf "$$folder"' EXIT
 	for values in $(chart_values); do
@@ -27,7 +27,7 @@ chart-conform: ## Judge what the chart and config/ render by the oldest and newe
 	GOWORK=off go -C hack/conform run . --checkout $(CURDIR) "$$folder"/*.yaml
 
 .PHONY: chart-package
-chart-package: ## Package the chart as dist/herald-VERSION.tgz, with the tag of the images of the same commit (docs/releasing.md)
+chart-package: ## Package the chart as dist/herald-VERSION.tgz, with the image tag of the same commit (docs/releasing.md)
 	@$(chart) package $(CURDIR) $(VERSION) $(CURDIR)/dist
 
 .PHONY: build-installer

@@ -6,11 +6,11 @@ IMAGE_REGISTRY ?= ghcr.io/herald-social
 IMAGE_DIR ?= $(BIN)/images
 IMAGE_CACHE ?= $(BIN)/images/cache
 
-# What the images bear besides the version. The time is that of the commit, so that two builds of it are the same image.
+# What the images record besides the version. The time is that of the commit, so that two builds of a commit give the same image.
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-# How this machine's Go is set up has no say in what is built.
+# This machine's Go settings must not affect the build.
 image_go := env CGO_ENABLED=0 GOOS=linux GOFLAGS= GOWORK=off GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0
 image_build = build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
 image_commands = $(if $(filter herald herald-ffmpeg,$(IMAGES)),./cmd/herald) $(if $(filter herald-sandbox,$(IMAGES)),./cmd/herald-sandbox)
@@ -24,7 +24,7 @@ image: image-programs ## Pack container images into bin/images, without a contai
 	@$(image_program) pack --out $(IMAGE_DIR) $(image_flags)
 
 .PHONY: image-tag
-image-tag: ## Print the tag of the images of this checkout, for helm install --set image.tag=
+image-tag: ## Print the image tag of this checkout, for helm install --set image.tag=
 	@echo $(VERSION)
 
 .PHONY: image-programs
@@ -46,9 +46,9 @@ image-files: image-programs ## Write the files of one image to OUT, for the Dock
 image-packages: ## Pin today's Debian packages for the image with ffmpeg
 	@$(image_program) packages --out . --cache $(IMAGE_CACHE) --architectures '$(IMAGE_ARCHS)'
 
-# The second build is made in another folder. COLD=1 also lets it compile everything again, which takes minutes.
+# The second build runs in another folder. COLD=1 also makes it compile everything again, which takes minutes.
 .PHONY: verify-image
-verify-image: image ## Build the images again elsewhere, fail if a byte differs, and look into them (COLD=1 with an empty build cache)
+verify-image: image ## Build the images again elsewhere, fail if a byte differs, and inspect them (COLD=1 with an empty build cache)
 	@again=$$(mktemp -d)
 	trap 'rm -rf "$$again"' EXIT
 	mkdir "$$again/checkout"

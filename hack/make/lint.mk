@@ -1,7 +1,7 @@
 ##@ Check code
 
 .PHONY: verify
-verify: ## Fail if a generated file is not what its generator writes (it is rewritten on the way)
+verify: ## Fail if a generated file is not what its generator writes (it is rewritten in the process)
 	@MAKE='$(MAKE)' hack/verify.sh
 
 .PHONY: fmt
@@ -9,7 +9,7 @@ fmt: $(BIN)/golangci-lint ## Format all Go code
 	$(BIN)/golangci-lint fmt
 
 .PHONY: fmt-check
-fmt-check: $(BIN)/golangci-lint ## Show what fmt would change, and fail if it would
+fmt-check: $(BIN)/golangci-lint ## Show what fmt would change, and fail if there is anything
 	$(BIN)/golangci-lint fmt --diff
 
 .PHONY: vet
@@ -17,7 +17,7 @@ vet: ## Run go vet
 	go vet ./...
 	go vet -tags crashpoints ./cmd/...
 
-# The nested modules that hold code of ours.
+# The nested modules that contain our code.
 code_modules := $(foreach module,$(patsubst %/go.mod,%,$(wildcard hack/*/go.mod)),$(if $(wildcard $(module)/*.go),$(module)))
 
 .PHONY: lint
@@ -36,7 +36,7 @@ lint: $(BIN)/golangci-lint ## Run all linters over all modules, and check their 
 shipped_modules := . hack/store
 
 .PHONY: modules
-modules: ## Fail if a module is not what go.sum says, or a go.mod names what nothing needs
+modules: ## Fail if a module does not match go.sum, or if a go.mod lists something unused
 	@for module in $(shipped_modules); do
 	  echo "modules: $$module"
 	  GOWORK=off go -C "$$module" mod verify
@@ -45,12 +45,12 @@ modules: ## Fail if a module is not what go.sum says, or a go.mod names what not
 	  if [ "$$module" != hack/tools ]; then GOWORK=off go -C "$$module" mod tidy -diff; fi
 	done
 
-# The database of the Go team, or a copy of it such as file:///srv/vulndb.
+# The Go team's database, or a copy such as file:///srv/vulndb.
 VULNDB ?= https://vuln.go.dev
 
-# govulncheck ends with 3 if the code calls something that is known to be weak.
+# govulncheck exits with 3 if the code calls something with a known vulnerability.
 .PHONY: vuln
-vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what is shipped, by govulncheck (VULNDB=file:///... for a copy of the database)
+vuln: $(BIN)/govulncheck ## Check what is shipped for known vulnerabilities with govulncheck (VULNDB=file:///... for a copy of the database)
 	@log=$$(mktemp)
 	trap 'rm -f "$$log"' EXIT
 	failed=0
@@ -71,7 +71,7 @@ vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what is shipped, b
 	done
 	exit $$failed
 
-# Both with the rule sets that their makers recommend; a warning fails. --ignore-scripts: nothing that npm brings runs but the two.
+# Both use the rule sets that their makers recommend, and a warning is a failure. --ignore-scripts: nothing from npm runs except the two.
 .PHONY: lint-openapi
 lint-openapi: ## Lint the OpenAPI document with Redocly and Spectral (needs Node.js and npm)
 	@cd hack/openapi

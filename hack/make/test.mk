@@ -1,29 +1,29 @@
 ##@ Test
 
-# A package whose tests reach envtest is a suite: it needs an API server. All others are unit tests. What lies in test/agents,
-# test/crash, test/e2e, test/browser, test/flux, test/hostile, test/oddfiles and test/perf has targets of its own.
+# A package whose tests depend on envtest is a suite: it needs an API server. All others are unit tests. test/agents, test/crash, test/e2e,
+# test/browser, test/flux, test/hostile, test/oddfiles and test/perf have their own targets.
 suites = go list -test -f '{{$$p := .}}{{range .Deps}}{{if eq . "sigs.k8s.io/controller-runtime/pkg/envtest"}}{{$$p.ImportPath}}{{end}}{{end}}' ./... \
   | sed -nE '/\/test\/(agents|browser|crash|e2e|flux|hostile|oddfiles|perf)[.\/]/d; s/\.test$$//p' | sort -u
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... \
   | sed -E '/\/test\/(agents|browser|crash|e2e|flux|hostile|monitoring|oddfiles|perf)(\/|$$)/d; /^$$/d' | sort -u
 
-# The number of test programs that run at a time: most tests wait more than they compute.
+# How many test programs run at a time: most tests wait more than they compute.
 PROCS ?= 4
 
-# The limit is for a busy machine with two cores.
+# The timeout allows for a busy machine with two cores.
 go_test = $(if $(RACE),CGO_ENABLED=1) go test $(if $(RACE),-race) -p $(PROCS) -timeout 20m
 
-# The specs of suites that take minutes are divided among PROCS processes, each with its own API server. Ginkgo shows the output of
-# a process only if it dies, so a data race ends it, and go test runs the tests of these packages that are no specs.
+# The specs of suites that take minutes are divided among PROCS processes, each with its own API server. Ginkgo shows the output of a
+# process only if it dies, so a data race kills it. go test runs those tests in these packages that are not specs.
 divided_suites := controllers/post
 divided := '^(TestPostController|TestCrash)$$'
 ginkgo = $(if $(RACE),CGO_ENABLED=1 GORACE=halt_on_error=1) go tool ginkgo -procs=$(PROCS) --no-color $(if $(RACE),-race)
 
-# Says what was left out and why, at once and again at the end of `make test`.
+# Reports what was left out and why, at once and again at the end of `make test`.
 not_run = printf 'not run: %s\n' "$(1)" | tee -a "$${HERALD_TEST_NOTES:-/dev/null}"
 
 .PHONY: test-integration
-test-integration: ## Suites that run against a real kube-apiserver and etcd (RACE=1 for the race detector)
+test-integration: ## Run the suites against a real kube-apiserver and etcd (RACE=1 for the race detector)
 	@packages=$$($(suites))
 	if [ -z "$$packages" ]; then
 	  $(call not_run,suites with an API server; there are none)
@@ -37,14 +37,14 @@ test-integration: ## Suites that run against a real kube-apiserver and etcd (RAC
 	exit $$failed
 
 .PHONY: test-oldest
-test-oldest: $(BIN)/oldest/kube-apiserver ## The same suites against the oldest Kubernetes that Herald works with
+test-oldest: $(BIN)/oldest/kube-apiserver ## Run the same suites against the oldest Kubernetes that Herald supports
 	@$(MAKE) controlplane $(BIN)/kubectl
 	cp -u $(BIN)/etcd $(BIN)/oldest/etcd
 	KUBEBUILDER_ASSETS=$(BIN)/oldest $(go_test) -count=1 $$($(suites))
 
-# What the package brings is unpacked and not installed, which needs no root.
+# The package's files are unpacked instead of installed, so root is not needed.
 .PHONY: prometheus
-prometheus: ## Find Prometheus and promtool in PATH, or take them out of Debian's package into bin/prometheus
+prometheus: ## Find Prometheus and promtool in PATH, or unpack them from Debian's package into bin/prometheus
 	@if [ -x $(BIN)/prometheus/usr/bin/promtool ] || { command -v prometheus && command -v promtool; } >/dev/null; then exit 0; fi
 	if ! { command -v apt-get && command -v dpkg-deb; } >/dev/null; then
 	  echo "there is no Prometheus in PATH, and no Debian to take it from: see https://prometheus.io/download"
@@ -57,7 +57,7 @@ prometheus: ## Find Prometheus and promtool in PATH, or take them out of Debian'
 	dpkg-deb --extract "$$tmp"/prometheus_*.deb $(BIN)/prometheus
 
 .PHONY: test-monitoring
-test-monitoring: ## Play the alerts, the queries of the runbooks and those of the dashboard to a real Prometheus
+test-monitoring: ## Run the alerts and the queries of runbooks and dashboard in a real Prometheus
 	@if ! why=$$($(MAKE) prometheus 2>&1); then
 	  $(call not_run,alerts and dashboard in Prometheus; it cannot be had: $${why%%$$'\n'*})
 	fi
@@ -81,34 +81,34 @@ test-counting: ## Compare how captions are counted with twitter-text, ICU and Au
 	fi
 	COUNTING_TEXTS=$(or $(COUNTING_TEXTS),20000) go test ./test/counting -count=1 -v
 
-# Files whose encoders are missing are skipped, each with a word. `make test` says once why.
+# Files whose encoders are missing are skipped, with a message each. `make test` reports the reason once.
 .PHONY: test-oddfiles
 test-oddfiles: controlplane ## Send 240 odd files through the whole stack to every platform, and decode what arrives (SHORT=1 for a part, FOCUS= by name)
 	@if ! command -v ffmpeg >/dev/null; then
 	  $(call not_run,odd files that ffmpeg makes; there is no ffmpeg in PATH: apt-get install --no-install-recommends ffmpeg)
 	fi
-	# What passes is left out of the output, and what was skipped is not.
+	# Leave out what passes, but not what was skipped.
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/oddfiles -count=1 -v -timeout 30m -parallel 8 -run 'TestOddFiles$(if $(FOCUS),/$(FOCUS))' $(if $(SHORT),-short) \
 	  | sed -E '/^ *(=== |--- PASS)/d'
 
 .PHONY: test-flux
-test-flux: controlplane $(BIN)/kustomize-controller ## Have Flux's kustomize-controller sync teams and posts as docs/gitops.md says (FOCUS= for a part)
+test-flux: controlplane $(BIN)/kustomize-controller ## Let Flux's kustomize-controller sync teams and posts as docs/gitops.md describes (FOCUS= for a part)
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/flux -count=1 -v -timeout 30m $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
-# The team takes ten minutes, or a part of them by BENCH_SCALE.
+# The team takes ten minutes, or the share of them set by BENCH_SCALE.
 .PHONY: test-hostile
-test-hostile: controlplane ## Let strangers attack each door, then a team do its worst beside others (SHORT=1 for a part of the strangers; docs/security.md)
+test-hostile: controlplane ## Attack every endpoint as strangers, then as a hostile team beside others (SHORT=1 for fewer strangers; docs/security.md)
 	@KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/hostile -count=1 -v -timeout 20m $(if $(SHORT),-short) $(if $(FOCUS),-run 'TestHostile/$(FOCUS)') \
 	  | sed -E '/^ *(=== |--- PASS)/d'
 	$(if $(SHORT),,BENCH=B-HOSTILE $(MAKE) bench)
 
 .PHONY: record-monitoring
-record-monitoring: controlplane ## Record a run of the real processes anew, for the test of the dashboard (takes eight minutes)
+record-monitoring: controlplane ## Record a new run of the real processes for the dashboard's test (takes eight minutes)
 	@$(MAKE) prometheus
 	KUBEBUILDER_ASSETS=$(ASSETS) go run ./test/monitoring/record . test/monitoring/testdata/recorded.txt
 
 .PHONY: test-crash
-test-crash: ## Kill the manager at its worst moments and count what was published (LONG=1 for the full matrix, FOCUS= for a part, LIES= for the share of false refusals)
+test-crash: ## Kill the manager at the worst moments and count what was published (LONG=1 for the full matrix, FOCUS= for a part, LIES= for the share of false refusals)
 	@if [ ! -d test/crash ]; then
 	  $(call not_run,crash matrix; there is no test/crash)
 	  exit 0
@@ -118,22 +118,22 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 	$(go_test) -count=1 -skip $(divided) ./test/crash/...
 	$(ginkgo) -v --timeout=$(if $(LONG),12h,30m) $(if $(FOCUS),--focus='$(FOCUS)') ./test/crash/... -- -test.run $(divided) $(if $(LONG),,-test.short)
 
-# In a cluster of its own: it makes and deletes namespaces, definitions and a team there.
+# Use a cluster of its own: the test creates and deletes namespaces, CRDs and a team there.
 .PHONY: test-e2e
-test-e2e: $(BIN)/helm $(BIN)/kubectl ## Install the chart in the cluster of the current kubeconfig and try it (SHORT=1, LOAD=, NODE=; docs/testing.md)
+test-e2e: $(BIN)/helm $(BIN)/kubectl ## Install the chart in the cluster of the current kubeconfig and test it (SHORT=1, LOAD=, NODE=; docs/testing.md)
 	@E2E_LOAD='$(LOAD)' E2E_NODE='$(NODE)' E2E_REGISTRY='$(REGISTRY)' E2E_TAG='$(TAG)' E2E_PREVIOUS='$(PREVIOUS)' SHORT='$(SHORT)' \
 	  go test ./test/e2e -count=1 -v -timeout 90m -ginkgo.timeout 80m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)') $(if $(SKIP),-ginkgo.skip='$(SKIP)')
 
 .PHONY: test-explore
-test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
+test-explore: ## Explore every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
 	go test ./posting/explore/ -v -count=1 -run 'TestProtocol|TestLives$$|TestRewinds$$' $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
 
-# The version that an upgrade comes from and a rollback leads to: a tag or a commit.
+# The version to upgrade from and roll back to: a tag or a commit.
 PREVIOUS ?= v0.1.0
 
-# Without a history there is no earlier version; `make test` goes on then, and says so in the end.
+# A shallow clone has no earlier version. `make test` then carries on and says so at the end.
 .PHONY: test-upgrade
-test-upgrade: ## Let the manager of PREVIOUS (v0.1.0) take turns with this one while both are killed, and roll back (LONG=1 for ten minutes)
+test-upgrade: ## Alternate between the managers of PREVIOUS (v0.1.0) and this checkout while killing both, then roll back (LONG=1 for ten minutes)
 	@if ! commit=$$(git rev-parse --quiet --verify '$(PREVIOUS)^{commit}' 2>/dev/null); then
 	  why='the upgrade from $(PREVIOUS), which this clone does not have. Get it with: git fetch --tags --unshallow (without --unshallow if the clone is whole), or name another by PREVIOUS='
 	  $(call not_run,$$why)
@@ -155,15 +155,15 @@ test-upgrade: ## Let the manager of PREVIOUS (v0.1.0) take turns with this one w
 	fi
 	PREVIOUS_BUILD="$$previous" KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 -ginkgo.label-filter=upgrade -ginkgo.no-color $(if $(LONG),-timeout 2h -ginkgo.timeout 2h,-short -timeout 30m)
 
-# posting/explore is tests alone. A package takes minutes.
+# posting/explore contains only tests. Each package takes minutes.
 mutated := posting $(filter-out posting/explore,$(patsubst %/,%,$(wildcard posting/*/))) internal/transport apiserver/bridge
 
 .PHONY: test-mutation
-test-mutation: ## Change the code in small ways and see that tests notice (MUTATE=posting/rules for a part; hack/mutation)
+test-mutation: ## Make small changes to the code and check that tests notice (MUTATE=posting/rules for a part; hack/mutation)
 	go run ./hack/mutation $(or $(MUTATE),$(mutated))
 
 .PHONY: test-race
-test-race: ## Unit tests and suites under the race detector (needs a C compiler)
+test-race: ## Run unit tests and suites under the race detector (needs a C compiler)
 	$(MAKE) test-unit test-integration RACE=1
 
 .PHONY: fuzz
