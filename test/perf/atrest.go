@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// atRest is the size of unchanging objects in the control plane, in bytes: etcd's database without its history, and the API server's heap
-// after a garbage collection.
+// atRest is the size of unchanging objects in the control plane, in bytes: of etcd's database without its history, and
+// of the API server's heap after a garbage collection.
 type atRest struct {
 	etcd, kubeAPIServer float64
 }
@@ -28,7 +28,7 @@ func (s *session) atRest(ctx context.Context) (atRest, error) {
 	if err != nil {
 		return atRest{}, err
 	}
-	// The query runs a garbage collection first.
+	// This query first runs a garbage collection.
 	if _, err := get(ctx, client, s.stack.Config.Host+"/debug/pprof/heap?gc=1"); err != nil {
 		return atRest{}, err
 	}
@@ -40,7 +40,7 @@ func (s *session) atRest(ctx context.Context) (atRest, error) {
 	return atRest{float64(stored), heap}, err
 }
 
-// perObject returns the increase since before, for each of n objects.
+// perObject returns the increase since before, divided by the number of objects.
 func (a atRest) perObject(before atRest, objects int) atRest {
 	return atRest{(a.etcd - before.etcd) / float64(objects), (a.kubeAPIServer - before.kubeAPIServer) / float64(objects)}
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/bare"
 )
 
-// goalB1 is Herald's goal, as a share of the bare pair's rate.
+// goalB1 is the share of the bare pair's rate that Herald should reach.
 const goalB1 = 0.85
 
 const (
 	// notScheduled selects posts that the manager has not accepted yet.
 	notScheduled = "status.phase!=scheduled,metadata.namespace!=canary"
-	// farAhead is the delay of B1's posts, which never become due during the benchmark.
+	// farAhead is how far ahead B1's posts are scheduled, so that none becomes due during the benchmark.
 	farAhead = 48 * time.Hour
 )
 
-// b1 compares creating posts through Herald's REST API, including the manager's acceptance of each, with two bare programs: one creates the
-// same objects, and the other watches them and writes the same status.
+// b1 compares creating posts through Herald's REST API, until the manager has accepted each, with two bare programs:
+// one creates the same objects, and the other watches them and writes the same status.
 type b1 struct {
 	*session
 	load   bare.Config
@@ -49,7 +49,7 @@ func runB1(ctx context.Context, s *session, r *report, id string) error {
 	return nil
 }
 
-// prepare builds the request, and a sample of the bare pair's writes.
+// prepare builds the request, and a sample of what the bare pair writes.
 func (b *b1) prepare(ctx context.Context) error {
 	team := b.connected[0]
 	body, err := json.Marshal(map[string]any{
@@ -75,7 +75,8 @@ func (b *b1) prepare(ctx context.Context) error {
 	})
 }
 
-// warmPosts returns the number of posts before the measurement, for one-time work such as connections and schema lookups.
+// warmPosts returns how many posts precede the measurement, to get one-time work such as connections and schema lookups
+// out of the way.
 func (b *b1) warmPosts() int { return max(b.b1Posts/10, 4*restInFlight) }
 
 func (b *b1) floor(ctx context.Context, _ int) (float64, map[string]float64, error) {

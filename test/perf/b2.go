@@ -21,7 +21,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// B2's goals: the share of the bare loop's rate, and the writes to the Kubernetes API for a post from its due time on.
+// B2's goals: the share of the bare loop's rate, and how many times a post may be written to the Kubernetes API from
+// its due time on.
 const (
 	goalB2       = 0.8
 	goalB2Writes = 2.0
@@ -32,23 +33,25 @@ const (
 	notPosted   = "status.phase!=posted,metadata.namespace!=canary"
 	// leadMargin is the minimum time between the last acceptance and the due time.
 	leadMargin = 5 * time.Second
-	// leadTries limits a round's attempts. Each retry doubles the lead.
+	// leadTries is how often a round is tried. Each retry doubles the lead.
 	leadTries = 3
 	// listedAtOnce is the page size of post lists.
 	listedAtOnce = 500
-	// preparedEvery is the polling interval for post preparations, whose queries load the API server.
+	// preparedEvery is how often to check whether posts are prepared. These queries put load on the API server.
 	preparedEvery = 2 * time.Second
-	// eventsLag is the time without a new event after which all events count as written: Herald spreads a burst's last events over minutes.
+	// eventsLag is how long no new event must appear for all events to count as written: Herald spreads the last events
+	// of a burst over minutes.
 	eventsLag = 5 * time.Second
 )
 
-// b2 compares the delivery of simultaneously due posts with a bare loop that makes the same writes and calls.
+// b2 compares the delivery of posts that are due at the same time with a bare loop that makes the same writes and
+// calls.
 type b2 struct {
 	*session
 	*content
 	id     string
 	sample *delivered
-	// until is the lead: the time from the creation of a round's posts to their due time.
+	// until is the lead: how long before their due time a round's posts are created.
 	until  time.Duration
 	writes []measure.Writes
 	count  []float64
@@ -77,14 +80,15 @@ func runB2(ctx context.Context, s *session, r *report, id string) error {
 	return s.withNeighbour(ctx, r, id, func() error { return b.report(ctx, r, what) })
 }
 
-// report compares both sides and reports the result.
+// report compares the two sides and reports the result.
 func (b *b2) report(ctx context.Context, r *report, what string) error {
 	c, err := b.compare(ctx, b.id, b.floor, b.herald)
 	if err != nil {
 		return err
 	}
 	c.Goal, c.Met, c.Posts, c.InFlight = goalB2, c.Ratio >= goalB2, b.b2Posts, b.inFlight
-	// Two results that arrive more than 100 ms apart are written separately. Rounding ignores one such post in two hundred.
+	// Two results that arrive more than 100 ms apart are written separately. Rounding ignores one such post in two
+	// hundred.
 	writes := measure.Rounded(measure.Median(b.count), 2)
 	last := len(b.writes) - 1
 	events := measure.Rounded(b.writes[last].Of("events")/float64(b.b2Posts), 3)
@@ -106,7 +110,7 @@ func (b *b2) report(ctx context.Context, r *report, what string) error {
 	return nil
 }
 
-// roundPosts returns the posts of a round. Each goes to two accounts of one team, chosen at random with a fixed seed.
+// roundPosts returns the posts of a round. Each goes to two random accounts of one team, with a fixed seed.
 func (b *b2) roundPosts(at time.Time, round string) []*v1alpha1.Post {
 	draw := rand.New(rand.NewPCG(1, 2))
 	posts := make([]*v1alpha1.Post, b.b2Posts)
@@ -221,7 +225,7 @@ func (b *b2) herald(ctx context.Context, round int) (float64, map[string]float64
 	return float64(b.b2Posts) / end.Sub(due).Seconds(), cpu, b.verify(ctx)
 }
 
-// schedule creates a round's posts and returns their due time. All are accepted by then.
+// schedule creates a round's posts and returns their due time. By then all of them are accepted.
 func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 	for try := range leadTries {
 		begun := time.Now()
@@ -248,7 +252,7 @@ func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("this machine does not accept %d posts within %s; try a smaller BENCH_B2_POSTS", b.b2Posts, b.until/2)
 }
 
-// accepted waits until all posts are accepted; false if that is too late.
+// accepted waits until all posts are accepted. It returns false if that is too late.
 func (b *b2) accepted(ctx context.Context, due time.Time) (bool, error) {
 	ctx, cancel := context.WithDeadline(ctx, due.Add(-leadMargin/2))
 	defer cancel()
@@ -272,7 +276,8 @@ func (b *b2) restart(ctx context.Context) error {
 	return b.stack.StartHerald(ctx)
 }
 
-// awaitPublished waits until this number of posts is published. It queries the platforms instead of the API server, whose time is measured.
+// awaitPublished waits until the given number of posts is published. It asks the platforms and not the API server,
+// whose time is being measured.
 func (b *b2) awaitPublished(ctx context.Context, posts int) error {
 	return until(ctx, pollEvery, fmt.Sprintf("%d calls have come to the platforms", posts), func(ctx context.Context) (bool, error) {
 		calls, err := b.publishCalls(ctx)
@@ -333,7 +338,7 @@ func (s *session) whyNot(ctx context.Context) error {
 	return err
 }
 
-// verify fails unless every post has the phase posted and was published once to each of its accounts.
+// verify fails unless every post has the phase posted and was published exactly once to each of its accounts.
 func (b *b2) verify(ctx context.Context) error {
 	left, err := b.first(ctx, notPosted)
 	if err != nil {
@@ -372,7 +377,7 @@ func (b *b2) awaitPrepared(ctx context.Context) error {
 	})
 }
 
-// unprepared returns the number of posts without a preparation.
+// unprepared returns the number of posts that are not prepared.
 func (s *session) unprepared(ctx context.Context) (left int, err error) {
 	var list v1alpha1.PostList
 	for {

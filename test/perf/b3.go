@@ -24,7 +24,7 @@ const (
 	perMinute = 100
 )
 
-// lateness is B3's result in milliseconds, from a post's scheduled time to its creation on the platform.
+// lateness is B3's result in milliseconds: the time from when a post is scheduled until it is created on the platform.
 type lateness struct {
 	P99   float64 `json:"p99_ms"`
 	Goal  float64 `json:"goal"`
@@ -32,20 +32,21 @@ type lateness struct {
 	P50   float64 `json:"p50_ms"`
 	Max   float64 `json:"max_ms"`
 	Posts int     `json:"posts"`
-	// Prepared is the number of posts that were prepared before the first was due.
+	// Prepared is the number of posts that were prepared before the first one was due.
 	Prepared int `json:"prepared,omitempty"`
 	// Platforms is the 99th percentile on each platform.
 	Platforms map[string]float64 `json:"platforms_p99_ms,omitempty"`
 }
 
-// timely is the common part of B3 and B3M.
+// timely is what B3 and B3M have in common.
 type timely struct {
 	*session
 	*content
 }
 
-// runB3 schedules posts through the REST API at random milliseconds and reads their publication times from the platforms. B3M does the same
-// with image posts, alternating between X and Threads, which are prepared before their time.
+// runB3 schedules posts at random milliseconds through the REST API and reads from the platforms when they were
+// published. B3M does the same with image posts, alternating between X and Threads, which are prepared before they are
+// due.
 func runB3(ctx context.Context, s *session, r *report, id string) error {
 	var l lateness
 	err := s.prepare(ctx, func() error {

@@ -19,15 +19,15 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// B4's goals: the 99th percentile of the response time, in milliseconds on a quiet machine, or as a multiple of a bare server's with the
-// same bytes in the same run; and the apiserver's memory per post, in bytes.
+// B4's goals: the 99th percentile of the response time, in milliseconds on a quiet machine, or as a multiple of a bare
+// server's time for the same bytes in the same run; and the apiserver's memory per post, in bytes.
 const (
 	goalB4      = 5.0
 	goalB4Ratio = 2.0
 	goalB4Bytes = 1024.0
 )
 
-// isQuick reports whether a listing meets the goal. On a busy machine the bare server is slow as well.
+// isQuick reports whether a listing meets the goal. On a busy machine the bare server is slow too.
 func (l *listing) isQuick() bool { return l.P99 <= max(goalB4, goalB4Ratio*l.FloorP99) }
 
 const (
@@ -41,18 +41,18 @@ const (
 	warmAsks = 2000
 )
 
-// listing is B4's result for a distribution of posts over teams.
+// listing is B4's result for one way of spreading posts over teams.
 type listing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`
-	// P99 is the worst page's, each the median of its rounds. FloorP99 is the worse result of a bare HTTP server that
-	// sends the same number of bytes, measured before and after the apiserver.
+	// P99 is that of the slowest kind of page, each the median of its rounds. FloorP99 is the worse of two results of a
+	// bare HTTP server that sends the same number of bytes, measured before and after the apiserver.
 	P99      float64                 `json:"p99_ms"`
 	FloorP99 float64                 `json:"floor_p99_ms"`
 	Pages    map[string]bare.Latency `json:"pages_ms"`
-	// BytesPerPost is the difference in resident memory with and without the posts, after the same requests.
+	// BytesPerPost is the resident memory with the posts minus that without them, after the same requests.
 	BytesPerPost float64 `json:"bytes_per_post"`
-	// Start is the time from the process's start until it serves.
+	// Start is the time from when the process starts until it serves requests.
 	Start float64 `json:"start_s"`
 }
 
@@ -61,7 +61,7 @@ type b4 struct {
 	sample *delivered
 }
 
-// runB4 lists posts, of one team with all posts and of many teams that share them.
+// runB4 lists the posts of one team that has all of them, and of many teams that share them.
 func runB4(ctx context.Context, s *session, r *report, id string) error {
 	b := &b4{session: s}
 	var teams []stack.Team
@@ -131,7 +131,7 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 	return l, stored.Remove(ctx)
 }
 
-// bareFloor requests the same number of pages of about the same size from a bare server.
+// bareFloor requests the same number of pages, of about the same size, from a bare server.
 func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 	server, err := b.bare(ctx, bare.Plain, "", bare.Config{
 		Processor: measure.ServerProcessor, Address: b.stack.Setup.Address(stack.Plain), Reply: pageBytes,
@@ -149,7 +149,7 @@ func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 	return err
 }
 
-// serve starts the apiserver alone, requests every kind of page, and returns its resident memory after that, in bytes.
+// serve starts only the apiserver, requests every kind of page, and returns its resident memory after that, in bytes.
 // It stores the latencies in l unless l is nil.
 func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listing) (resident float64, err error) {
 	begun := time.Now()
@@ -189,7 +189,8 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 	return float64(now), nil
 }
 
-// askRepeatedly sends requests in several rounds and returns the rounds' medians, since other programs use the machine as well.
+// askRepeatedly sends requests in several rounds and returns the medians of the rounds, since other programs use the
+// machine too.
 func (b *b4) askRepeatedly(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	var p50, p99, most []float64
 	for range b.rounds {
@@ -202,7 +203,7 @@ func (b *b4) askRepeatedly(ctx context.Context, requests []bare.Request) (bare.L
 	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}, nil
 }
 
-// ask sends the requests in order and returns the latency of the responses.
+// ask sends the requests in order and returns their latency.
 func (b *b4) ask(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	child, err := b.bare(ctx, bare.Ask, "", bare.Config{
 		Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks, Requests: requests,
@@ -225,8 +226,8 @@ type page struct {
 	posts int
 }
 
-// pagesOf returns the kinds of pages of a team's posts: the first, a middle and the last one, of all posts and with a
-// filter.
+// pagesOf returns the kinds of pages that a team with this many posts has: the first, a middle and the last page, both
+// of all posts and with a filter.
 func pagesOf(posts int) []page {
 	var pages []page
 	for _, filter := range []struct {

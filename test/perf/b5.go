@@ -18,21 +18,22 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// B5's goals, in MiB: the memory of manager and apiserver each without posts, and the increase of each while a video is uploaded, verified
-// and sent to a platform.
+// B5's goals, in MiB: the memory of the manager and of the apiserver without posts, and how much each grows while a
+// video is uploaded, verified and sent to a platform.
 const (
 	goalIdle   = 64.0
 	goalUpload = 32.0
 )
 
 const (
-	// idleWindow is an idle process's observation time: longer than two minutes, after which Go forces a garbage collection.
+	// idleWindow is how long an idle process is observed: more than two minutes, after which Go forces a garbage
+	// collection.
 	idleWindow = 150 * time.Second
-	// idleEvery is the polling interval of the observation.
+	// idleEvery is how often it is observed.
 	idleEvery = 500 * time.Millisecond
-	// A process is at rest if its memory has not shrunk for settled, or after settleLimit.
+	// A process is at rest once its memory has not shrunk for settled, and after settleLimit in any case.
 	settled, settleLimit = 5 * time.Second, time.Minute
-	// filmFolder has the small videos from which large ones are made.
+	// filmFolder contains the small videos from which large ones are made.
 	filmFolder = "internal/media/probe/testdata"
 	// leastFilm is the minimum video size in a scaled-down run, in bytes.
 	leastFilm = 1 << 20
@@ -44,11 +45,11 @@ type upload struct {
 	Put float64 `json:"put_s"`
 	// Done is the time from the end of the upload until the video is published or verified.
 	Done float64 `json:"done_s"`
-	// More is the largest increase of each process's resident memory over its memory at rest, in MiB.
+	// More is by how much each process's resident memory exceeded its memory at rest, at most, in MiB.
 	More map[string]float64 `json:"mib_more"`
 }
 
-// b5 measures the memory of manager and apiserver.
+// b5 measures the memory of the manager and the apiserver.
 type b5 struct {
 	*session
 	connection stack.Connection
@@ -56,8 +57,9 @@ type b5 struct {
 	before map[string]float64
 }
 
-// runB5 measures the memory of both processes without posts, and during uploads of the largest videos: one with its index first, as for the
-// web, posted by the REST API and sent to YouTube; and one with its index last, as cameras write it, for an applied Media.
+// runB5 measures the memory of both processes without posts, and while the largest videos are uploaded: one with its
+// index first, as for the web, posted through the REST API and sent to YouTube; and one with its index last, as cameras
+// write it, for an applied Media.
 func runB5(ctx context.Context, s *session, r *report, id string) error {
 	b := &b5{session: s}
 	return s.prepare(ctx, func() error {
@@ -127,12 +129,12 @@ func (b *b5) idle(ctx context.Context) (map[string]float64, error) {
 	return most, nil
 }
 
-// rest waits until the memory of both processes stops shrinking, and returns it in MiB. Memory left from startup would hide the effect of
-// an upload.
+// rest waits until the memory of both processes stops shrinking, and returns it in MiB. Memory left over from startup
+// would hide the effect of an upload.
 func (b *b5) rest(ctx context.Context) (map[string]float64, error) {
 	found := map[string]float64{}
 	for _, p := range b.stack.Herald() {
-		// The query runs a garbage collection first.
+		// This query first runs a garbage collection.
 		if _, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(p.Name)+"/heap?gc=1"); err != nil {
 			return nil, err
 		}
@@ -151,7 +153,7 @@ func (b *b5) rest(ctx context.Context) (map[string]float64, error) {
 	return found, nil
 }
 
-// watched makes a large video from a small one, uploads it, and measures the memory meanwhile.
+// watched makes a large video from a small one, uploads it, and measures the memory during that time.
 func (b *b5) watched(ctx context.Context, way, source string, send func(context.Context, film) (sent, done float64, err error)) (upload, error) {
 	one := upload{Way: way, More: map[string]float64{}}
 	data, err := os.ReadFile(filepath.Join(b.root, filmFolder, source))
@@ -178,7 +180,8 @@ func (b *b5) watched(ctx context.Context, way, source string, send func(context.
 	return one, b.clear(ctx)
 }
 
-// publish requests an upload address, uploads a video, posts it immediately, and waits until the platform shows it complete.
+// publish requests an upload URL, uploads a video, posts it immediately, and waits until the platform shows it as
+// complete.
 func (b *b5) publish(ctx context.Context, f film) (sent, done float64, err error) {
 	token := b.connected[0].Token
 	var address struct {

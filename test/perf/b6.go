@@ -27,8 +27,9 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// B6's goals: the time from a manager's startup to the first publication of a due post, in seconds; the time from the earliest possible
-// lookup until the last unknown outcome is settled, in seconds; and the peak memory until then, in MiB.
+// B6's goals: the time from when a manager starts until it first publishes a due post, in seconds; the time from the
+// earliest possible lookup until the last unknown outcome is settled, in seconds; and the peak memory until then, in
+// MiB.
 const (
 	goalFirst   = 5.0
 	goalSettled = 30.0
@@ -36,15 +37,15 @@ const (
 )
 
 const (
-	// dueOf determines the share of posts due at the start: 500 of 100,000.
+	// dueOf is the divisor that gives the number of posts due at the start: 500 of 100,000.
 	dueOf = 200
-	// inDoubt is the number of open calls when the manager is killed: the limit of a single team.
+	// inDoubt is the number of open calls when the manager is killed: the limit for a single team.
 	inDoubt = 128
-	// finishedOver is the period in which the finished posts were published.
+	// finishedOver is the period over which the finished posts were published.
 	finishedOver = 30 * 24 * time.Hour
-	// heldFor is the duration of a call that is cut off: less than the timeout of a call, which is 20 s.
+	// heldFor is how long a call that is cut off takes: less than the timeout of a call, which is 20 s.
 	heldFor = 15 * time.Second
-	// doubtLead is the time between the creation and the due time of posts whose calls are cut off.
+	// doubtLead is how long before their due time the posts whose calls are cut off are created.
 	doubtLead = 15 * time.Second
 	// firstB6 is the first account number.
 	firstB6 = firstX + 1_000_000
@@ -141,7 +142,7 @@ func (b *b6) stored(nth int, at time.Time, what string) *v1alpha1.Post {
 	return post
 }
 
-// finishedPost returns a post that was published at a time.
+// finishedPost returns a post that was published at the given time.
 func (b *b6) finishedPost(nth int, at time.Time) *v1alpha1.Post {
 	post := b.stored(nth, at, "finished")
 	b.sample.posted.DeepCopyInto(&post.Status)
@@ -161,7 +162,7 @@ func (b *b6) waiting(nth int, at time.Time, what string) *v1alpha1.Post {
 	return post
 }
 
-// restart starts the manager when posts are due, and returns the times from its start to the first and the last
+// restart starts the manager when posts are due, and returns the time from its start to the first and to the last
 // publication, in seconds.
 func (b *b6) restart(ctx context.Context, due int) (first, last float64, err error) {
 	at := time.Now().Add(-time.Second)
@@ -183,7 +184,7 @@ func (b *b6) restart(ctx context.Context, due int) (first, last float64, err err
 	return measure.Rounded(first, 2), measure.Rounded(last, 2), errors.Join(b.stack.StopHerald(), posts.Remove(ctx), b.forgetShown(ctx))
 }
 
-// published returns the published posts, and fails unless each of this number of posts is shown once on each of its
+// published returns the published posts. It fails unless there are this many and each is shown once on each of its
 // accounts.
 func (b *b6) published(ctx context.Context, posts int) ([]sandboxtest.Post, error) {
 	shown, err := b.shown(ctx, b.content.platforms)
@@ -200,7 +201,7 @@ func (b *b6) published(ctx context.Context, posts int) ([]sandboxtest.Post, erro
 	return shown, nil
 }
 
-// whyNotIn returns the reasons of the team's unfinished posts.
+// whyNotIn returns why the team's posts are unfinished.
 func (b *b6) whyNotIn(ctx context.Context) error {
 	open, err := b.unfinished(ctx)
 	for i := range open {
@@ -211,9 +212,9 @@ func (b *b6) whyNotIn(ctx context.Context) error {
 	return err
 }
 
-// doubt kills the manager while a team has its maximum of open calls, and starts another one. It returns the time from
-// the earliest possible lookup until all outcomes are settled, in seconds, and the peak memory of the new manager, in
-// MiB.
+// doubt kills the manager while a team has its maximum number of open calls, and starts another one. It returns the
+// time from the earliest possible lookup until all outcomes are settled, in seconds, and the new manager's peak memory,
+// in MiB.
 func (b *b6) doubt(ctx context.Context) (settled, memory float64, err error) {
 	// A post to two accounts makes two calls.
 	posts := len(b.team.Connections) / 2
@@ -244,7 +245,7 @@ func (b *b6) doubt(ctx context.Context) (settled, memory float64, err error) {
 	return measure.Rounded(settled, 1), memory, errors.Join(b.stack.StopHerald(), stored.Remove(ctx))
 }
 
-// cutOff lets the manager start the posts' calls, and kills it while the platform blocks all of them.
+// cutOff lets the manager start the posts' calls, and kills it while the platform holds all of them.
 func (b *b6) cutOff(ctx context.Context, posts int) (*stack.StoredPosts, error) {
 	if err := b.stack.StartHerald(ctx); err != nil {
 		return nil, err
@@ -274,7 +275,7 @@ func (b *b6) cutOff(ctx context.Context, posts int) (*stack.StoredPosts, error) 
 	return stored, b.stack.KillManager()
 }
 
-// earliest returns the earliest time for a lookup of the last open call: before that, the call could still be in
+// earliest returns the earliest time at which the last open call can be looked up: before that, it could still be in
 // progress.
 func (b *b6) earliest(ctx context.Context, calls int) (earliest time.Time, err error) {
 	limits := x.New(x.Config{}, transport.New(transport.Options{Registerer: prometheus.NewRegistry()})).Capabilities()

@@ -19,36 +19,36 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The goals of B8: the 99th percentile of the response time, in milliseconds, and the apiserver's memory for any
-// number of archived posts, in MiB.
+// B8's goals: the 99th percentile of the response time, in milliseconds, and the apiserver's memory for any number of
+// archived posts, in MiB.
 const (
 	goalB8    = 20.0
 	goalB8MiB = 64.0
 )
 
 const (
-	// archiveInFlight is the number of concurrent requests by readers of the archive's pages.
+	// archiveInFlight is the number of concurrent requests for the archive's pages.
 	archiveInFlight = 4
-	// scattered is the number of pages, spread over the whole list, that are requested in turn, so that most are read
-	// from the store.
+	// scattered is the number of pages, spread over the whole list, that are requested in turn, so that most have to be
+	// read from the store.
 	scattered = 400
 )
 
-// archiveListing is the result of B8 for one distribution of archived posts over teams.
+// archiveListing is B8's result for one way of spreading archived posts over teams.
 type archiveListing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`
-	// P99 is the worst page's, each the median of its rounds.
+	// P99 is that of the slowest kind of page, each the median of its rounds.
 	P99   float64                 `json:"p99_ms"`
 	Pages map[string]bare.Latency `json:"pages_ms"`
-	// MiBMore is the peak resident memory after the requests, less that of an apiserver without archived posts after
+	// MiBMore is the peak resident memory after the requests, minus that of an apiserver without archived posts after
 	// the same requests.
 	MiBMore float64 `json:"mib_more"`
 }
 
 type b8 struct{ *session }
 
-// runB8 lists archived posts, of one team with all posts and of many teams that share them.
+// runB8 lists the archived posts of one team that has all of them, and of many teams that share them.
 func runB8(ctx context.Context, s *session, r *report, id string) error {
 	b := &b8{s}
 	var teams []stack.Team
@@ -113,7 +113,7 @@ func (b *b8) measure(ctx context.Context, teams []stack.Team) (l archiveListing,
 	return l, err
 }
 
-// archivedPosts returns posts to X and Threads. One in ten failed on Threads. One in a thousand goes to Facebook only,
+// archivedPosts returns posts to X and Threads. One in ten failed on Threads. One in a thousand goes only to Facebook,
 // and failed.
 func archivedPosts(n int) []lists.Entry {
 	at := time.Now().Add(-90 * 24 * time.Hour)
@@ -144,7 +144,7 @@ func archivedPosts(n int) []lists.Entry {
 	return out
 }
 
-// countOfArchived returns how many of these archived posts match a filter.
+// countOfArchived returns how many of that many archived posts match a filter.
 func countOfArchived(posts int, rare bool) int {
 	if rare {
 		return (posts + 999) / 1000
@@ -152,8 +152,8 @@ func countOfArchived(posts int, rare bool) int {
 	return posts
 }
 
-// serve starts the apiserver alone, requests every kind of page, and returns its resident memory after that, in bytes.
-// It stores the latencies in l. If l is nil, no post is archived and all pages are first pages.
+// serve starts only the apiserver, requests every kind of page, and returns its resident memory after that, in bytes.
+// It stores the latencies in l. If l is nil, no post is archived and only first pages are requested.
 func (b *b8) serve(ctx context.Context, teams []stack.Team, posts int, l *archiveListing) (resident float64, err error) {
 	apiserver, err := b.stack.StartAPIServer(ctx)
 	defer func() { err = errors.Join(err, b.stack.StopHerald()) }()
@@ -186,7 +186,7 @@ func (b *b8) serve(ctx context.Context, teams []stack.Team, posts int, l *archiv
 	return float64(now), nil
 }
 
-// askPages requests pages of the teams in turn, in several rounds, and returns the medians.
+// askPages requests the teams' pages in turn, in several rounds, and returns the medians.
 func (b *b8) askPages(ctx context.Context, teams []stack.Team, numbers []int, query string) (bare.Latency, error) {
 	var requests []bare.Request
 	for i := range max(len(teams), len(numbers)) {

@@ -23,8 +23,8 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// B9's goals: the apiserver's allocations for one hostile body and its memory increase for many concurrent ones, in MiB, and one body's
-// processor time, in milliseconds.
+// B9's goals: how much the apiserver allocates for one hostile body and how much its memory grows for many concurrent
+// ones, in MiB, and the processor time that one body takes, in milliseconds.
 const (
 	goalOne  = 8.0
 	goalMany = 128.0
@@ -34,8 +34,8 @@ const (
 const (
 	// hostileBytes is the size of the bodies: the request limit.
 	hostileBytes = 1 << 20
-	// oneByOne is the number of sequential requests in the measurement of one body, and atOnce the number of concurrent
-	// ones.
+	// oneByOne is how many requests are sent one after the other to measure one body, and atOnce how many are sent
+	// concurrently.
 	oneByOne, atOnce = 16, 64
 )
 
@@ -45,21 +45,21 @@ type b9 struct {
 	pid int
 }
 
-// hostile is the cost of one kind of body.
+// hostile is what one kind of body costs.
 type hostile struct {
-	// One is the apiserver's allocation for one body, and Many the increase of its resident memory for many concurrent
-	// ones, in MiB.
+	// One is what the apiserver allocates for one body, and Many by how much its resident memory grows for many
+	// concurrent ones, in MiB.
 	One  float64 `json:"mib_one"`
 	Many float64 `json:"mib_64"`
-	// CPU is the processor time of one body, in milliseconds, and Ratio its multiple of the time of an honest body of
-	// the same size.
+	// CPU is the processor time that one body takes, in milliseconds, and Ratio is CPU as a multiple of what an honest
+	// body of the same size takes.
 	CPU   float64 `json:"cpu_ms"`
 	Ratio float64 `json:"cpu_ratio"`
-	// Refused is the number of concurrent requests with status 429.
+	// Refused is how many of the concurrent requests were rejected with status 429.
 	Refused int `json:"refused"`
 }
 
-// runB9 measures the cost of bodies of 1 MiB: sequential ones, and 64 concurrent ones.
+// runB9 measures what bodies of 1 MiB cost, both one after the other and 64 at a time.
 func runB9(ctx context.Context, s *session, r *report, id string) error {
 	b := &b9{session: s}
 	return s.prepare(ctx, func() error {
@@ -123,7 +123,7 @@ func (b *b9) measure(ctx context.Context, body []byte, before, honest float64) (
 	return found, err
 }
 
-// one returns the cost of a single body: MiB allocated, and milliseconds of processor time.
+// one returns what a single body costs: MiB allocated, and milliseconds of processor time.
 func (b *b9) one(ctx context.Context, body []byte) (mib, cpu float64, err error) {
 	begun, err := b.allocated(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (b *b9) send(ctx context.Context, body []byte, turn int) (status int, err e
 	return answer.StatusCode, err
 }
 
-// allocated returns the bytes that the apiserver has allocated since its start.
+// allocated returns how many bytes the apiserver has allocated since it started.
 func (b *b9) allocated(ctx context.Context) (int64, error) {
 	text, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(processes.APIServer)+"/heap?debug=1")
 	if err != nil {
@@ -182,7 +182,7 @@ func honestBody() []byte {
 	return []byte(`{"category":"text","draft":true,"targets":[` + filled(`{"connection_id":"page","caption":"`+strings.Repeat(words, 200)+`"}`, 200) + `]}`)
 }
 
-// filled repeats an item, separated by commas, up to the size of the bodies.
+// filled repeats an item, separated by commas, until the body has the right size.
 func filled(item string, around int) string {
 	n := (hostileBytes - around - len(item)) / (len(item) + 1)
 	return strings.Repeat(item+",", n) + item

@@ -19,35 +19,35 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The first account numbers, in the formats of the platforms.
+// The first account numbers, in the platforms' formats.
 const (
 	firstX       = 1_800_000_000
 	firstYouTube = 1_700_000_000
 	firstThreads = 17_800_000_000_000_000
 )
 
-// content is a benchmark's post content: texts to accounts on X, or images to accounts on X and Threads.
+// content is what a benchmark posts: texts to accounts on X, or images to accounts on X and Threads.
 type content struct {
-	// teams are the teams of the posts. A team's accounts are ordered by platform, with the same number on each.
+	// teams are the teams that post. Each has its accounts ordered by platform, and the same number on each platform.
 	teams     []stack.Team
 	platforms []v1alpha1.Platform
-	// images are the pictures of the posts, by namespace; none for texts. They are uploaded to the platforms before the
-	// posts are due.
+	// images are the posts' pictures, by namespace; there are none for texts. They are uploaded to the platforms before
+	// the posts are due.
 	images map[string][]picture
-	// lead and restLead are the times between the creation and the due time, per post of a round, through the
+	// lead and restLead are how long before their due time posts are created, per post of a round, through the
 	// Kubernetes API and through REST. Pictures are uploaded in this time.
 	lead, restLead time.Duration
-	// sampleLead is the time between the creation and the due time of a sample, so that it is prepared when it is due.
+	// sampleLead is how long before its due time a sample is created, so that it is prepared by then.
 	sampleLead time.Duration
 }
 
-// picture is a file of a team, and the address to read it from.
+// picture is a team's file and the URL to read it from.
 type picture struct {
 	name, address string
 	bytes         int64
 }
 
-// contentOf returns the content of a benchmark. Herald must be started.
+// contentOf returns what a benchmark posts. Herald must be running.
 func (s *session) contentOf(ctx context.Context, id string) (*content, error) {
 	if id == "B2M" || id == "B3M" {
 		return s.pictures(ctx)
@@ -62,8 +62,8 @@ func (s *session) texts() *content {
 	}
 }
 
-// pictures connects an account on Threads for every second one on X, uploads the pictures of all teams, and waits until
-// the manager has verified them. Later calls return the same content. Herald must be started.
+// pictures connects an account on Threads for every second one on X, uploads all teams' pictures, and waits until the
+// manager has verified them. Later calls return the same content. Herald must be running.
 func (s *session) pictures(ctx context.Context) (*content, error) {
 	if s.pictured != nil {
 		return s.pictured, nil
@@ -114,7 +114,7 @@ func (s *session) keepPicture(ctx context.Context, files *store.Store, namespace
 	return p, err
 }
 
-// two chooses two random accounts of a team: one on each platform, or any two with a single platform.
+// two picks two random accounts of a team: one on each platform, or any two if there is only one platform.
 func (c *content) two(draw *rand.Rand, team stack.Team) (first, second int) {
 	accounts := len(team.Connections)
 	if len(c.platforms) > 1 {
@@ -124,7 +124,7 @@ func (c *content) two(draw *rand.Rand, team stack.Team) (first, second int) {
 	return first, (first + 1 + draw.IntN(accounts-1)) % accounts
 }
 
-// picture returns the picture of a team's nth post; "" for a text.
+// picture returns the picture of a team's nth post, or "" for a text.
 func (c *content) picture(team stack.Team, nth int) string {
 	of := c.images[team.Namespace]
 	if len(of) == 0 {
@@ -133,7 +133,7 @@ func (c *content) picture(team stack.Team, nth int) string {
 	return of[nth%len(of)].name
 }
 
-// post returns a post to two accounts of a team, as Herald's apiserver creates it.
+// post returns a post to two of a team's accounts, as Herald's apiserver would create it.
 func (c *content) post(team stack.Team, nth, first, second int, at time.Time, name string) *v1alpha1.Post {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{

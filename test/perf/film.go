@@ -15,13 +15,14 @@ import (
 	"github.com/abema/go-mp4"
 )
 
-// film is an MP4 video of any size that is never held in memory: a real video whose frame box (mdat) is extended after the last frame.
+// film is an MP4 video of any size that is never held in memory: a real video whose frame box (mdat) is extended after
+// the last frame.
 type film struct {
 	head, tail []byte
 	fill       int64
 }
 
-// stretch extends a small video to a size. Frames keep their offsets, so the index remains valid.
+// stretch extends a small video to the given size. Frames keep their offsets, so the index stays valid.
 func stretch(data []byte, size int64) (film, error) {
 	var frames mp4.BoxInfo
 	_, err := mp4.ReadBoxStructure(bytes.NewReader(data), func(h *mp4.ReadHandle) (any, error) {

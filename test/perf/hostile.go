@@ -19,17 +19,17 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// hostileID is the benchmark with a hostile team. It runs alone, because it has an installation's request limits, and the other benchmarks
-// have none.
+// hostileID is the benchmark with a hostile team. It runs alone, because it uses an installation's request limits,
+// which the other benchmarks do not have.
 const hostileID = "B-HOSTILE"
 
-// The goals for a hostile team's neighbours, and for the processes that they share.
+// The goals for a hostile team's neighbours, and for the processes that they share with it.
 const (
 	goalHostileLateness = 250.0
 	goalHostileMiB      = 512.0
 	hostileMinutes      = 10
-	// besideEvery is the interval of a neighbour's posts a few seconds ahead and lists, in addition to its scheduled
-	// posts.
+	// besideEvery is how often a neighbour lists posts and schedules one a few seconds ahead, in addition to its
+	// scheduled posts.
 	besideEvery = 2 * time.Second
 )
 
@@ -38,20 +38,20 @@ type hostility struct {
 	lateness
 	Lost  int `json:"lost"`
 	Twice int `json:"twice"`
-	// Refused is the number of the neighbours' requests without a success, of all their requests.
+	// Refused is how many of the neighbours' requests did not succeed, out of Requests.
 	Refused  int `json:"refused"`
 	Requests int `json:"requests"`
-	// ManagerMiB and APIServerMiB are the peaks of memory that the kernel counted.
+	// ManagerMiB and APIServerMiB are the peak memory, as the kernel counts it.
 	ManagerMiB   float64 `json:"manager_mib"`
 	APIServerMiB float64 `json:"apiserver_mib"`
-	// EtcdMiB is the growth of etcd's data without history. BudgetMiB is the team's storage budget.
+	// EtcdMiB is by how much etcd's data without its history grew. BudgetMiB is the team's storage budget.
 	EtcdMiB   float64 `json:"etcd_mib"`
 	BudgetMiB float64 `json:"budget_mib"`
-	// Attacks counts each attack's responses, by status or error.
+	// Attacks counts the responses to each attack, by status or error.
 	Attacks map[string]map[string]int `json:"attacks"`
 }
 
-// runHostile runs a hostile team together with neighbours for some time, within the limits of every team.
+// runHostile runs a hostile team beside its neighbours for some time, within the limits that apply to every team.
 func runHostile(ctx context.Context, s *session, r *report, id string) error {
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err
@@ -73,7 +73,7 @@ func runHostile(ctx context.Context, s *session, r *report, id string) error {
 	return nil
 }
 
-// beset runs the attacks and the neighbours, and measures their effects.
+// beset runs the attacks and the neighbours, and measures the effects.
 func (s *session) beset(ctx context.Context) (hostility, error) {
 	enemy, err := s.newEnemy(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *session) beset(ctx context.Context) (hostility, error) {
 	return h, errors.Join(err, h.count(ctx, s, n.due))
 }
 
-// settled waits until the neighbours' posts are published, or until a minute after the last was due.
+// settled waits until the neighbours' posts are published, or until a minute after the last one was due.
 func (s *session) settled(ctx context.Context, end time.Time, due map[string]time.Time) error {
 	return until(ctx, time.Second, "the neighbours' posts are published", func(ctx context.Context) (bool, error) {
 		published, err := s.shown(ctx, []v1alpha1.Platform{v1alpha1.PlatformX})
@@ -140,7 +140,7 @@ func (s *session) settled(ctx context.Context, end time.Time, due map[string]tim
 	})
 }
 
-// count compares the due times of the neighbours' posts with their publication.
+// count compares when the neighbours' posts were due with when they were published.
 func (h *hostility) count(ctx context.Context, s *session, due map[string]time.Time) error {
 	published, err := s.shown(ctx, []v1alpha1.Platform{v1alpha1.PlatformX})
 	if err != nil {
@@ -190,7 +190,7 @@ func (n *neighbour) use(ctx context.Context, nth int) {
 	}
 	listed := call(ctx, http.MethodGet, n.stack.APIURL("/posts"), team.Token, nil, nil)
 	if ctx.Err() != nil {
-		return // the end of the run cancelled the request
+		return // the run is over, which cancelled the request
 	}
 	n.requests++
 	if err := errors.Join(posted, listed); err != nil {
@@ -199,10 +199,10 @@ func (n *neighbour) use(ctx context.Context, nth int) {
 	}
 }
 
-// keepOn calls once repeatedly, with pauses, until the context ends.
+// keepOn calls once repeatedly, with pauses, until ctx is done.
 func keepOn(ctx context.Context, pause time.Duration, once func(nth int)) {
 	for nth := 0; ctx.Err() == nil; nth++ {
 		once(nth)
-		_ = waitUntil(ctx, time.Now().Add(pause)) // the loop also ends with the context
+		_ = waitUntil(ctx, time.Now().Add(pause)) // the loop also ends when ctx is done
 	}
 }

@@ -52,8 +52,8 @@ func (s *session) newEnemy(ctx context.Context) (*enemy, error) {
 	if e.threads, err = s.stack.Connect(ctx, v1alpha1.PlatformThreads, e.team.Namespace, firstHostile, accountsOfEnemy); err != nil {
 		return nil, err
 	}
-	// X returns errors for an app without credits, for revoked tokens or for a rate limit, for the hostile team's
-	// accounts only.
+	// For the hostile team's accounts only, X returns errors for an app without credits, for revoked tokens or for a
+	// rate limit.
 	for i, c := range e.team.Connections {
 		fault := sandboxtest.Fault{Platform: string(v1alpha1.PlatformX), Account: c.AccountID, Operation: "*", Times: endless, Kind: "status", Status: http.StatusPaymentRequired}
 		switch i % 3 {
@@ -70,18 +70,18 @@ func (s *session) newEnemy(ctx context.Context) (*enemy, error) {
 }
 
 const (
-	// accountsOfEnemy is the number of the hostile team's accounts on each platform.
+	// accountsOfEnemy is how many accounts the hostile team has on each platform.
 	accountsOfEnemy = 9
-	// endless is more than the number of calls in a run.
+	// endless is more than the number of calls in any run.
 	endless = 1 << 30
-	// atOnceOfEnemy is the number of concurrent requests of each attack.
+	// atOnceOfEnemy is the number of concurrent requests in each attack.
 	atOnceOfEnemy = 4
-	// breath is the pause between two requests of a sender. Together the senders make hundreds of requests a second, far above a team's
-	// limit, and leave processor time for the servers on the same machine.
+	// breath is the pause between two requests of a sender. Together the senders make hundreds of requests per second,
+	// far above a team's limit, and still leave processor time for the servers on the same machine.
 	breath = 50 * time.Millisecond
 )
 
-// attack starts all attacks. They end with the context.
+// attack starts all attacks. They stop when ctx is done.
 func (e *enemy) attack(ctx context.Context, all *sync.WaitGroup) {
 	attacks := map[string]func(ctx context.Context, nth int) (int, error){
 		"drafts of the largest size":     e.largeDraft,
@@ -160,7 +160,7 @@ func (e *enemy) largeDraft(ctx context.Context, nth int) (int, error) {
 	return e.send(ctx, http.MethodPost, e.stack.APIURL("/posts"), e.team.Token, body, nil)
 }
 
-// body sends the same body repeatedly.
+// body returns an attack that always sends the same body.
 func (e *enemy) body(path string, of func() string) func(context.Context, int) (int, error) {
 	text := []byte(of())
 	url := e.stack.APIURL(path)
@@ -175,7 +175,7 @@ func (e *enemy) body(path string, of func() string) func(context.Context, int) (
 // mebibyte is the size of the largest body.
 const mebibyte = 1 << 20
 
-// repeated returns a text of one mebibyte.
+// repeated returns one mebibyte of text.
 func repeated(head, unit, tail string) string {
 	return head + strings.Repeat(unit, (mebibyte-len(head)-len(tail)-len(unit))/len(unit)) + unit[:len(unit)-1] + tail
 }
@@ -201,7 +201,7 @@ func manyFiles() string {
 	return `{"category":"image","targets":[{"connection_id":"none"}],"media_ids":[` + strings.Join(files, ",") + `]}`
 }
 
-// brokenAccount posts to an account that the platform refuses, for one of several reasons.
+// brokenAccount posts to an account that the platform rejects, for one of several reasons.
 func (e *enemy) brokenAccount(ctx context.Context, nth int) (int, error) {
 	to := e.team.Connections[nth%len(e.team.Connections)]
 	body := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":%q,"caption":"nothing good %d"}]}`, to.Name, nth)
@@ -216,13 +216,13 @@ type uploadOf struct {
 	} `json:"data"`
 }
 
-// address requests an upload address for a gigabyte, and does not use it.
+// address requests an upload URL for a gigabyte and does not use it.
 func (e *enemy) address(ctx context.Context, nth int) (int, error) {
 	body := fmt.Sprintf(`{"name":"film-%d.mp4","mime_type":"video/mp4","size_bytes":%d}`, nth, v1alpha1.MaxVideoBytes)
 	return e.send(ctx, http.MethodPost, e.stack.APIURL("/media/upload-url"), e.team.Token, []byte(body), nil)
 }
 
-// picture uploads a picture with the longest permitted decoding time, and posts it to a platform that requires a
+// picture uploads a picture that takes as long to decode as is permitted, and posts it to a platform that requires a
 // conversion.
 func (e *enemy) picture(ctx context.Context, nth int) (int, error) {
 	file := mediatest.Scans(5600, 5600, 60+nth%60)
@@ -248,7 +248,7 @@ func (e *enemy) longAddress(ctx context.Context, _ int) (int, error) {
 	return e.send(ctx, http.MethodGet, e.stack.APIURL("/"+strings.Repeat("a", long)), "", nil, nil)
 }
 
-// tally formats the number of each response.
+// tally formats how often each response was received.
 func tally(answers map[string]int) string {
 	words := slices.Sorted(maps.Keys(answers))
 	for i, word := range words {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command perf measures Herald against its floor, the Kubernetes API itself, and prints one table; docs/performance.md
-// describes the benchmarks. `make bench` runs it. A missed goal is no failure.
+// describes the benchmarks. `make bench` runs it. Missing a goal is not a failure.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 }
 
 func start() int {
-	// The libraries log retries. A permanent error is also returned.
+	// The libraries log retries. Permanent errors are also returned.
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -88,7 +88,7 @@ func bench(ctx context.Context) (err error) {
 	return report.write(filepath.Join(root, "bin", "bench.json"))
 }
 
-// benchmark is one or more lines of the table.
+// benchmark is one that fills one or more lines of the table.
 type benchmark struct {
 	id, title string
 	run       func(ctx context.Context, s *session, r *report, id string) error

@@ -15,17 +15,17 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// goalMCP is the goal for a tool call's processor time, as a multiple of a REST request's.
+// goalMCP is the goal for the processor time of a tool call, as a multiple of that of a REST request.
 const goalMCP = 3.0
 
-// mcpPosts is the number of listed posts; a page has pageSize of them.
+// mcpPosts is how many posts are listed; a page has pageSize of them.
 const mcpPosts = 1000
 
-// calls has the apiserver's processor time per request of each kind, in milliseconds: the medians of the rounds.
+// calls are the apiserver's processor times per request of each kind, in milliseconds: the medians of the rounds.
 type calls struct {
 	REST float64 `json:"rest_ms"`
 	MCP  float64 `json:"mcp_ms"`
-	// Ping is a call without effect: the costs of the SDK, of reading the body and of HTTP.
+	// Ping is the cost of a no-op call: the SDK, reading the body, and HTTP overhead.
 	Ping float64 `json:"ping_ms"`
 }
 

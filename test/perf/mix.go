@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// mix is the number of posts in each phase, of twenty. Most posts of an established team are finished.
+// mix is how many of twenty posts are in each phase. Most posts of an established team are finished.
 var mix = []struct {
 	phase v1alpha1.PostPhase
 	posts int
@@ -43,7 +43,7 @@ func secondOf(nth int) v1alpha1.Platform {
 }
 
 // postMix generates posts as Herald leaves them: in every phase, to X and alternately to Threads or Facebook. They are
-// spread evenly over teams and over time.
+// spread evenly over the teams and over time.
 type postMix struct {
 	sample *delivered
 	from   *content
@@ -51,14 +51,14 @@ type postMix struct {
 	begin  time.Time
 }
 
-// between is the time between two posts, of all teams combined.
+// between is the time between two posts, counting all teams.
 const between = time.Second
 
 func newPostMix(sample *delivered, from *content, teams []stack.Team, posts int) *postMix {
 	return &postMix{sample: sample, from: from, teams: teams, begin: time.Now().Add(-time.Duration(posts) * between).Truncate(time.Second)}
 }
 
-// post returns the post with a number, counted from zero.
+// post returns the i-th post, counting from zero.
 func (f *postMix) post(i int) *v1alpha1.Post {
 	at := f.begin.Add(time.Duration(i) * between)
 	nth := i / len(f.teams) // within its team
@@ -98,7 +98,7 @@ func (f *postMix) post(i int) *v1alpha1.Post {
 	return post
 }
 
-// phaseOf returns the phase of the post with a number.
+// phaseOf returns the phase of the n-th post.
 func phaseOf(n int) v1alpha1.PostPhase {
 	n %= mixed
 	for _, part := range mix {

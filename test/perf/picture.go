@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// picturesPerTeam is the number of different pictures of a team.
+	// picturesPerTeam is how many different pictures a team has.
 	picturesPerTeam = 4
-	// pictureSide is the width and the height of a picture, in pixels, as usual for posts.
+	// pictureSide is the width and height of a picture, in pixels, as is usual for posts.
 	pictureSide = 1080
-	// mosaic is the side of a square of one colour, in pixels. With this size and quality a picture has about 200 KiB.
+	// mosaic is the side length of a square of one colour, in pixels. With this size and quality, a picture has about
+	// 200 KiB.
 	mosaic  = 12
 	quality = 60
 )
 
-// drawPicture draws a JPEG of about 200 KiB, different for each number.
+// drawPicture draws a JPEG of about 200 KiB that is different for each number.
 func drawPicture(number uint64) ([]byte, error) {
 	source := rand.New(rand.NewPCG(number, 1))
 	canvas := image.NewRGBA(image.Rect(0, 0, pictureSide, pictureSide))

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// machine has the properties that affect the results most.
+// machine describes what affects the results most.
 type machine struct {
 	Cores     int     `json:"cores"`
 	MemoryGiB float64 `json:"memory_gib,omitempty"`
@@ -28,7 +28,7 @@ type machine struct {
 	Go        string  `json:"go"`
 }
 
-// report collects the results: as rows of the table, and by benchmark id for programs.
+// report collects the results, as rows of the table for people and by benchmark id for programs.
 type report struct {
 	machine machine
 	values  map[string]any
@@ -54,10 +54,10 @@ func newReport(set settings, version string) *report {
 	}}
 }
 
-// add stores the result of a benchmark in the machine-readable report.
+// add adds a benchmark's result to the machine-readable report.
 func (r *report) add(id string, values any) { r.values[id] = values }
 
-// compared adds the row of a benchmark with a floor, and stores it with additional values.
+// compared adds the row of a benchmark that has a floor, and stores the result with additional values.
 func (r *report) compared(id, what string, c comparison, more map[string]any) {
 	values := map[string]any{}
 	data, err := json.Marshal(c)
@@ -65,7 +65,7 @@ func (r *report) compared(id, what string, c comparison, more map[string]any) {
 		err = json.Unmarshal(data, &values)
 	}
 	if err != nil {
-		panic(err) // only numbers and names, which always marshal
+		panic(err) // only numbers and names, which can always be marshalled
 	}
 	maps.Copy(values, more)
 	r.add(id, values)
@@ -124,7 +124,7 @@ func (r *report) write(path string) error {
 	return workspace.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// memoryGiB returns the machine's memory on Linux, and zero elsewhere.
+// memoryGiB returns the machine's memory on Linux, and zero on other systems.
 func memoryGiB() float64 {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {

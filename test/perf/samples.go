@@ -16,10 +16,9 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The floor writes samples of Herald's recent writes, so that both write objects of the same size and shape.
+// The floor writes samples of what Herald has just written, so that both write objects of the same size and shape.
 
-// sampleTries limits the deliveries that are observed to find one with a single write each for its claim and its
-// outcome.
+// sampleTries is how many deliveries are observed to find one whose claim and whose outcome took a single write each.
 const sampleTries = 5
 
 // acceptedPost creates a post through the REST API and returns it with the status that the manager wrote.
@@ -40,7 +39,7 @@ func (s *session) acceptedPost(ctx context.Context, team stack.Team, body []byte
 	return &list.Items[0], nil
 }
 
-// asCreated returns a post as it was at its creation.
+// asCreated returns a post as it was when it was created.
 func asCreated(post *v1alpha1.Post) *v1alpha1.Post {
 	return &v1alpha1.Post{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"},
@@ -51,11 +50,11 @@ func asCreated(post *v1alpha1.Post) *v1alpha1.Post {
 	}
 }
 
-// delivered has the successive statuses of a delivery.
+// delivered contains the successive statuses of a delivery.
 type delivered struct{ accepted, claimed, posted v1alpha1.PostStatus }
 
 // deliveredPost lets Herald deliver a post to two accounts and returns the last statuses that it wrote. Herald must be
-// started.
+// running.
 func (s *session) deliveredPost(ctx context.Context, c *content) (*delivered, error) {
 	team, second := c.teams[0], 1
 	if len(c.platforms) > 1 {
@@ -75,7 +74,7 @@ func (s *session) deliveredPost(ctx context.Context, c *content) (*delivered, er
 	return nil, fmt.Errorf("in %d tries, no delivery was claimed and recorded by one write each", sampleTries)
 }
 
-// follow creates a post and returns each status that is written until it is finished.
+// follow creates a post and returns each status that is written until the post is finished.
 func (s *session) follow(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.PostStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -32,13 +32,13 @@ import (
 )
 
 const (
-	// setupAtOnce is the number of concurrent requests in setup and cleanup.
+	// setupAtOnce is the number of concurrent requests during setup and cleanup.
 	setupAtOnce = 32
-	// pollEvery is the polling interval for the end of a round, and so the resolution of its duration.
+	// pollEvery is how often to check whether a round is over, and so the resolution of its duration.
 	pollEvery = 50 * time.Millisecond
-	// roundLimit is the timeout of a round.
+	// roundLimit is the timeout for a round.
 	roundLimit = 15 * time.Minute
-	// profileFor is the duration of a CPU profile.
+	// profileFor is how long a CPU profile takes.
 	profileFor = 8 * time.Second
 )
 
@@ -64,7 +64,7 @@ func (s *session) sayf(format string, args ...any) { fmt.Fprintf(s.out, format+"
 func (s *session) open(ctx context.Context, dir string) (err error) {
 	s.sayf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.teams)
 	built, bin := filepath.Join(s.root, "bin"), filepath.Join(dir, "bin")
-	// Copies do not change if `make` rebuilds the programs meanwhile.
+	// Copies do not change if `make` rebuilds the programs in the meantime.
 	for _, name := range []string{"herald", "herald-store", "herald-sandbox"} {
 		program, err := os.ReadFile(filepath.Join(built, name))
 		if err != nil {
@@ -121,7 +121,7 @@ func (s *session) connect(ctx context.Context) error {
 	return s.stack.StopHerald()
 }
 
-// prepare runs work while Herald runs. Afterwards Herald is stopped and there are no posts.
+// prepare runs work while Herald is running. Afterwards Herald is stopped and there are no posts.
 func (s *session) prepare(ctx context.Context, work func() error) error {
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (s *session) bare(ctx context.Context, program, identity string, config bar
 	return bare.Start(ctx, s.group, program, config)
 }
 
-// awaitNone waits until no post matches a field selector, and returns the time of that.
+// awaitNone waits until no post matches the field selector, and returns when that was.
 func (s *session) awaitNone(ctx context.Context, selector string) (time.Time, error) {
 	err := until(ctx, pollEvery, "no post has "+selector, func(ctx context.Context) (bool, error) {
 		left, err := s.first(ctx, selector)
@@ -149,7 +149,7 @@ func (s *session) awaitNone(ctx context.Context, selector string) (time.Time, er
 	return time.Now(), err
 }
 
-// until polls done with pauses until it returns true, an error, or roundLimit has passed.
+// until polls done, with pauses, until it returns true or an error, or until roundLimit has passed.
 func until(ctx context.Context, pause time.Duration, what string, done wait.ConditionWithContextFunc) error {
 	if err := wait.PollUntilContextTimeout(ctx, pause, roundLimit, true, done); err != nil {
 		return fmt.Errorf("waiting until %s: %w", what, err)
@@ -157,7 +157,7 @@ func until(ctx context.Context, pause time.Duration, what string, done wait.Cond
 	return nil
 }
 
-// first returns the name of a post that matches a field selector, or "".
+// first returns the name of a post that matches the field selector, or "".
 func (s *session) first(ctx context.Context, selector string) (string, error) {
 	list, err := s.posts.List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1})
 	if err != nil || len(list.Items) == 0 {
@@ -166,7 +166,7 @@ func (s *session) first(ctx context.Context, selector string) (string, error) {
 	return list.Items[0].Namespace + "/" + list.Items[0].Name, nil
 }
 
-// waitUntil waits until a time.
+// waitUntil waits until the given time.
 func waitUntil(ctx context.Context, at time.Time) error {
 	select {
 	case <-time.After(time.Until(at)):
@@ -176,7 +176,7 @@ func waitUntil(ctx context.Context, at time.Time) error {
 	}
 }
 
-// clear removes all posts from the cluster and from the platforms, while Herald is stopped.
+// clear removes all posts from the cluster and the platforms while Herald is stopped.
 func (s *session) clear(ctx context.Context) error {
 	release := []byte(`{"metadata":{"finalizers":null}}`)
 	for _, team := range s.connected {
@@ -206,7 +206,7 @@ func (s *session) forgetShown(ctx context.Context) error {
 	return call(ctx, http.MethodPost, s.stack.Sandbox.URL+"/_control/reset", "", nil, nil)
 }
 
-// inParallel calls work for every item, with a concurrency of setupAtOnce.
+// inParallel calls work for every item, setupAtOnce at a time.
 func inParallel[T any](ctx context.Context, items []T, work func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(setupAtOnce)
@@ -225,7 +225,8 @@ func (s *session) processorTime() map[string]time.Duration {
 	return used
 }
 
-// perPost returns the processor time of each process since before, in milliseconds per post, and the others' times.
+// perPost returns the processor time of each process since before, in milliseconds per post, and adds the others'
+// times.
 func (s *session) perPost(before map[string]time.Duration, posts int, others map[string]time.Duration) map[string]float64 {
 	out := map[string]float64{}
 	add := func(name string, used time.Duration) {
@@ -240,7 +241,7 @@ func (s *session) perPost(before map[string]time.Duration, posts int, others map
 	return out
 }
 
-// writes returns the API server's counts of writes so far.
+// writes returns how many writes the API server has counted so far.
 func (s *session) writes(ctx context.Context) (measure.Writes, error) {
 	page, err := s.metrics(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// settings are the sizes of a run, and its input and output files. The goals apply to the defaults.
+// settings are the sizes of a run, and its input and output files. The goals apply to the default sizes.
 type settings struct {
 	wanted      map[string]bool
 	scale       float64
@@ -37,7 +37,7 @@ type settings struct {
 // restInFlight is the number of concurrent requests in B1 and B4.
 const restInFlight = 32
 
-// variables returns the settings by their environment variables.
+// variables returns the settings by environment variable.
 func (s *settings) variables(ids *string) *flag.FlagSet {
 	v := flag.NewFlagSet("", flag.ContinueOnError)
 	common := slices.DeleteFunc(benchmarkIDs(), func(id string) bool { return id == hostileID })

@@ -21,9 +21,9 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// Request is a request of ask.
+// Request is one request for ask to send.
 type Request struct {
-	// Method, URL and Body are the request's. Key is its API key, if any. A body is JSON.
+	// Method, URL and Body describe the request. Key is the API key, if any. The body is JSON.
 	Method string `json:"method"`
 	URL    string `json:"url"`
 	Key    string `json:"key,omitempty"`
@@ -32,15 +32,15 @@ type Request struct {
 	Status int `json:"status"`
 }
 
-// Latency is the time from the first byte sent to the last received, in milliseconds.
+// Latency is the time from the first byte sent to the last byte received, in milliseconds.
 type Latency struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
 }
 
-// ask sends requests in order and measures their latency. Each worker has its own connection. It sends prepared bytes,
-// because the client's processor time is not Herald's.
+// ask sends requests in order and measures their latency. Each worker has its own connection. The bytes to send are
+// prepared, because the client's processor time is not Herald's.
 type ask struct {
 	config Config
 	wires  [][]byte
@@ -109,7 +109,7 @@ func (a *ask) warm(ctx context.Context) error {
 	return nil
 }
 
-// run uses one processor and disables the garbage collector: its own pauses would count as the server's time.
+// run uses one processor and turns the garbage collector off, because its own pauses would count as the server's time.
 func (a *ask) run(ctx context.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -1,12 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bare has the programs that Herald is compared with, and the one that generates load for Herald. Each runs in
-// a separate process, so that it shares neither the garbage collector nor the scheduler with the other side. Its parent
+// Package bare contains the programs that Herald is compared with, and the one that generates load for Herald. Each
+// runs in its own process, so that it shares neither garbage collector nor scheduler with the other side. Its parent
 // sends a Config, waits until the program is warm, starts the measurement, and reads the result:
 //
-//	create   creates posts by client-go
-//	answer   watches posts and writes the status of each once, by client-go
+//	create   creates posts with client-go
+//	answer   watches posts and writes the status of each once, with client-go
 //	deliver  for each post writes its status, makes the platform calls, and writes its status again
 //	ask      sends requests to Herald's REST API, or to plain, and measures their latency
 //	plain    serves HTTP: returns a constant response for every GET
@@ -31,7 +31,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Names of the programs.
+// The names of the programs.
 const (
 	Create  = "create"
 	Answer  = "answer"
@@ -40,29 +40,29 @@ const (
 	Plain   = "plain"
 )
 
-// Config configures a program. Each program reads only its own fields.
+// Config configures a program. Each program reads only the fields that it needs.
 type Config struct {
 	// Kubeconfig is the path of the kubeconfig.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
-	// Processor pins the program to a processor (see measure.OnProcessor); zero pins to none. Start reads it.
+	// Processor pins the program to a processor (see measure.OnProcessor); zero does not pin it. Start reads it.
 	Processor int `json:"-"`
-	// InFlight is the concurrency; Warm is the number of operations before the measurement, and Count the number in it.
+	// InFlight is the concurrency; Warm and Count are the numbers of operations before and during the measurement.
 	InFlight int `json:"inFlight"`
 	Warm     int `json:"warm"`
 	Count    int `json:"count"`
 	// Post is the template of create, which sets a new name for each post.
 	Post *v1alpha1.Post `json:"post,omitempty"`
-	// Statuses are the statuses that answer (one) and deliver (two: claimed, posted) write. They are samples of
-	// Herald's writes.
+	// Statuses are the statuses that answer (one) and deliver (two: claimed, posted) write. They are samples of what
+	// Herald writes.
 	Statuses []v1alpha1.PostStatus `json:"statuses,omitempty"`
 	// Accounts are the accounts that deliver publishes to, by their connection's "namespace/name".
 	Accounts map[string]Account `json:"accounts,omitempty"`
-	// Files are the addresses of the posts' files for deliver, by "namespace/name". It uploads them before the
-	// measurement, as Herald does for posts that are due later.
+	// Files are the URLs of the posts' files for deliver, by "namespace/name". It uploads them before the measurement,
+	// as Herald does for posts that are due later.
 	Files map[string]string `json:"files,omitempty"`
 	// Requests are the requests of ask, in order.
 	Requests []Request `json:"requests,omitempty"`
-	// Address is plain's listen address, and Reply the size of its response in bytes.
+	// Address is where plain listens, and Reply is the size of its response in bytes.
 	Address string `json:"address,omitempty"`
 	Reply   int    `json:"reply,omitempty"`
 }
@@ -70,30 +70,30 @@ type Config struct {
 // Account is an account on X or Threads.
 type Account struct {
 	Platform v1alpha1.Platform `json:"platform"`
-	// URL is the platform's, and Token the account's.
+	// URL is that of the platform; Token is that of the account.
 	URL   string `json:"url"`
 	ID    string `json:"id"`
 	Token string `json:"token"`
 }
 
-// Result is the result of a program.
+// Result is what a program measured.
 type Result struct {
-	// Start and End are the start of the first and the end of the last of Count operations.
+	// Start is when the first of Count operations started; End is when the last one ended.
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
-	// CPU is the processor time of the program between them.
+	// CPU is the program's processor time between them.
 	CPU time.Duration `json:"cpu"`
-	// Latency is the result of ask; nil for the others.
+	// Latency is the result of ask; it is nil for the others.
 	Latency *Latency `json:"latency,omitempty"`
 }
 
-// message is a program's message to its parent: that it is warm, or its result.
+// message is what a program sends to its parent: that it is warm, or its result.
 type message struct {
 	Warm   bool    `json:"warm,omitempty"`
 	Result *Result `json:"result,omitempty"`
 }
 
-// task is the work of a program.
+// task is what a program does.
 type task interface {
 	// warm prepares the program and runs Config.Warm operations.
 	warm(ctx context.Context) error
@@ -101,7 +101,7 @@ type task interface {
 	run(ctx context.Context) error
 }
 
-// Main runs a program: it reads its Config from the first line of in, writes to out when it is warm, and starts the
+// Main runs a program: it reads the Config from the first line of in, writes to out when it is warm, and starts the
 // measurement at the second line.
 func Main(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	lines := bufio.NewReader(in)
@@ -173,7 +173,7 @@ func postsClient(kubeconfig string) (rest.Interface, error) {
 	return rest.RESTClientFor(config)
 }
 
-// each calls work count times, with a concurrency of inFlight and with the number of the worker, until the first error.
+// each calls work count times, in inFlight workers, and passes the worker's number. It stops at the first error.
 func each(ctx context.Context, inFlight, count int, work func(ctx context.Context, worker int) error) error {
 	var begun atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -190,7 +190,7 @@ func each(ctx context.Context, inFlight, count int, work func(ctx context.Contex
 	return group.Wait()
 }
 
-// cpu returns the processor time of this process so far; zero if the system does not report it.
+// cpu returns this process's processor time so far, or zero if the system does not report it.
 func cpu() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

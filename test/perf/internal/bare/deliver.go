@@ -18,14 +18,14 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The indices of Config.Statuses.
+// Indices of Config.Statuses.
 const (
 	claimed = iota
 	posted
 	statuses
 )
 
-// deliver does only the minimum of a delivery for every post: it decides and checks nothing, and would lose or repeat
+// deliver does only the minimum that delivering a post takes: it decides and checks nothing, and would lose or repeat
 // posts after a failure.
 type deliver struct {
 	config   Config
@@ -51,7 +51,7 @@ func newDeliver(config Config) (*deliver, error) {
 	}, err
 }
 
-// warm reads all posts: the bare loop has them in memory when they are due, as Herald does.
+// warm reads all posts: like Herald, the bare loop has them in memory when they are due.
 func (d *deliver) warm(ctx context.Context) error {
 	options := metav1.ListOptions{Limit: page}
 	for {
@@ -75,7 +75,7 @@ func (d *deliver) warm(ctx context.Context) error {
 	})
 }
 
-// prepare makes the preparing calls of a post, for all targets concurrently.
+// prepare makes a post's preparing calls, concurrently for all targets.
 func (d *deliver) prepare(ctx context.Context, number int) error {
 	post := &d.posts[number]
 	made := make([]string, len(post.Spec.Targets))
@@ -87,7 +87,7 @@ func (d *deliver) prepare(ctx context.Context, number int) error {
 	return err
 }
 
-// files returns the addresses of a post's files.
+// files returns the URLs of a post's files.
 func (d *deliver) files(post *v1alpha1.Post) []string {
 	if post.Spec.Image == nil {
 		return nil
@@ -99,7 +99,7 @@ func (d *deliver) files(post *v1alpha1.Post) []string {
 	return addresses
 }
 
-// perTarget calls work for every target of a post concurrently.
+// perTarget calls work concurrently for every target of a post.
 func (d *deliver) perTarget(ctx context.Context, post *v1alpha1.Post, work func(ctx context.Context, i int, p platform) error) error {
 	group, inner := errgroup.WithContext(ctx)
 	for i := range post.Spec.Targets {

@@ -43,7 +43,7 @@ func (c *create) run(ctx context.Context) error {
 	return each(ctx, c.config.InFlight, c.config.Count, c.createOne)
 }
 
-// createOne sets a name of the same length as the apiserver's generated names.
+// createOne sets a name as long as those that the apiserver generates.
 func (c *create) createOne(ctx context.Context, _ int) error {
 	post := *c.config.Post
 	post.Name = "p" + strings.ToLower(rand.Text()[:25])
@@ -57,7 +57,7 @@ type answer struct {
 	client rest.Interface
 	posts  chan *v1alpha1.Post
 	source *cache.ListWatch
-	// version is the start of the watch.
+	// version is where the watch starts.
 	version string
 }
 
@@ -73,7 +73,7 @@ func newAnswer(config Config) (*answer, error) {
 	return &answer{config: config, client: client, source: source, posts: make(chan *v1alpha1.Post, config.Count)}, nil
 }
 
-// warm records the start of the watch. The posts before the measurement are answered as well.
+// warm records where the watch starts, so that the posts before the measurement get a status too.
 func (a *answer) warm(ctx context.Context) error {
 	list, err := a.source.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *answer) warm(ctx context.Context) error {
 }
 
 func (a *answer) run(ctx context.Context) error {
-	// The API server ends a watch occasionally; this watcher resumes it.
+	// The API server ends a watch now and then; this watcher resumes it.
 	w, err := toolswatch.NewRetryWatcherWithContext(ctx, a.version, a.source)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (a *answer) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// follow forwards the created posts.
+// follow passes on the posts that are created.
 func (a *answer) follow(ctx context.Context, events <-chan watch.Event) error {
 	for seen := 0; seen < a.config.Count; {
 		select {

@@ -27,7 +27,7 @@ type Child struct {
 	stderr  bytes.Buffer
 }
 
-// Start starts a program in a separate process and returns when it is warm. The program is killed when ctx ends. This
+// Start starts a program in its own process and returns when it is warm. The program is killed when ctx is done. This
 // process's command line must call Main for the arguments "bare" and the program's name.
 func Start(ctx context.Context, group *supervisor.Group, name string, config Config) (*Child, error) {
 	executable, err := os.Executable()
@@ -73,7 +73,7 @@ func (c *Child) Go() error {
 	return err
 }
 
-// Wait waits for the program's end and returns its result.
+// Wait waits for the program to exit and returns its result.
 func (c *Child) Wait() (Result, error) {
 	m, err := c.next(nil)
 	if err == nil && m.Result == nil {
@@ -95,8 +95,8 @@ func (c *Child) Finish() (Result, error) {
 	return c.Wait()
 }
 
-// Kill kills the program, if it still runs, and waits for its end.
+// Kill kills the program if it is still running, and waits for it to exit.
 func (c *Child) Kill() {
 	c.kill()
-	_ = c.command.Wait() // reports the kill or an earlier end
+	_ = c.command.Wait() // reports the kill or an earlier exit
 }

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// plain is a minimal HTTP server in Go: it parses the parameters of a list and sends as many bytes as Herald does. It
-// authenticates and checks nothing.
+// plain is a minimal HTTP server in Go: it parses the parameters of a list request and sends as many bytes as Herald
+// does. It authenticates and checks nothing.
 type plain struct {
 	config   Config
 	listener net.Listener
@@ -49,5 +49,5 @@ func (p *plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(p.answer) // a client that has disconnected needs none
+	_, _ = w.Write(p.answer) // the client may have disconnected
 }

@@ -20,17 +20,17 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Herald's pauses between two status queries of a container.
+// The first and the longest pause that Herald makes between status queries for a container.
 const firstPause, longestPause = 300 * time.Millisecond, 3 * time.Second
 
-// platform makes Herald's calls to an account.
+// platform makes the same calls for an account as Herald does.
 type platform struct {
 	Account
 	client *http.Client
 }
 
-// prepare makes the uploads that precede the visible call of a post with images, and returns the platform's ids; ""
-// without images.
+// prepare makes the uploads that precede the visible call of a post with images, and returns the platform's ids, or ""
+// if there are no images.
 func (p platform) prepare(ctx context.Context, target *v1alpha1.PostTarget, files []string) (string, error) {
 	if p.Platform == v1alpha1.PlatformThreads {
 		return p.container(ctx, target, files)
@@ -45,14 +45,14 @@ func (p platform) prepare(ctx context.Context, target *v1alpha1.PostTarget, file
 	return strings.Join(ids, ","), nil
 }
 
-// publish makes the visible call of a target and returns the platform's id.
+// publish makes a target's visible call and returns the platform's id.
 func (p platform) publish(ctx context.Context, target *v1alpha1.PostTarget, made string) (string, error) {
 	if p.Platform == v1alpha1.PlatformThreads {
 		id, err := p.postForm(ctx, "/threads_publish", url.Values{"creation_id": {made}})
 		if err != nil {
 			return "", err
 		}
-		// Herald also queries the post's address.
+		// Herald queries the post's URL too.
 		_, err = p.call(ctx, http.MethodGet, "/v1.0/"+id+"?fields=id,permalink,timestamp", "", nil)
 		return id, err
 	}
@@ -146,7 +146,7 @@ type reply struct {
 	} `json:"data"`
 }
 
-// call makes a call and decodes the response, which has an id.
+// call makes a call and decodes the response, which contains an id.
 func (p platform) call(ctx context.Context, method, path, contentType string, body io.Reader) (reply, error) {
 	var out reply
 	request, err := http.NewRequestWithContext(ctx, method, p.URL+path, body)

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Median returns the middle value, or the mean of the two in the middle; zero without values.
+// Median returns the middle value, the mean of the two in the middle, or zero if there are no values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -22,8 +22,8 @@ func Median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Quantile returns the smallest value at or below which the share q of the values is (nearest rank); zero without
-// values.
+// Quantile returns the smallest value that at least the share q of the values does not exceed (nearest rank), or zero
+// if there are no values.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -33,7 +33,7 @@ func Quantile(values []float64, q float64) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Rounded returns the value rounded to this number of decimals, for output.
+// Rounded returns the value rounded to the given number of decimals, for output.
 func Rounded(value float64, digits int) float64 {
 	unit := math.Pow10(digits)
 	return math.Round(value*unit) / unit

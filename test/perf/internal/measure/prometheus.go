@@ -15,21 +15,21 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Writes counts a Kubernetes API server's writes, by resource and verb, such as "posts/status update".
+// Writes counts the writes to a Kubernetes API server, by resource and verb, such as "posts/status update".
 type Writes map[string]float64
 
 // requestTotal is the API server's counter of requests.
 const requestTotal = "apiserver_request_total"
 
-// verbs are the writing verbs, as the API server's counter spells them.
+// verbs are the verbs that write, as the API server's counter spells them.
 var verbs = map[string]string{
 	"POST": "create", "PUT": "update", "PATCH": "patch", "APPLY": "apply", "DELETE": "delete", "DELETECOLLECTION": "deletecollection",
 }
 
-// heapAlloc is a Go program's gauge of the bytes on its heap.
+// heapAlloc is the gauge of the bytes on a Go program's heap.
 const heapAlloc = "go_memstats_heap_alloc_bytes"
 
-// Heap returns the heap size of a Go program in bytes, from its metrics in Prometheus' text format.
+// Heap returns the size of a Go program's heap in bytes, from its metrics in the Prometheus text format.
 func Heap(metrics io.Reader) (float64, error) {
 	families, err := parse(metrics)
 	if err != nil {
@@ -47,7 +47,7 @@ func parse(metrics io.Reader) (map[string]*dto.MetricFamily, error) {
 	return parser.TextToMetricFamilies(metrics)
 }
 
-// Sum adds the samples of a gauge with the given labels, from metrics in Prometheus' text format.
+// Sum adds up the samples of a gauge that have the given labels, from metrics in the Prometheus text format.
 func Sum(metrics io.Reader, name string, labels map[string]string) (sum float64, err error) {
 	families, err := parse(metrics)
 	if err != nil {
@@ -74,7 +74,7 @@ func labelsOf(sample *dto.Metric) map[string]string {
 	return labels
 }
 
-// CountWrites counts the successful writes, from an API server's metrics in Prometheus' text format.
+// CountWrites counts the successful writes, from an API server's metrics in the Prometheus text format.
 func CountWrites(metrics io.Reader) (Writes, error) {
 	families, err := parse(metrics)
 	if err != nil {
@@ -107,7 +107,7 @@ func (w Writes) Since(before Writes) Writes {
 	return delta
 }
 
-// Of adds the writes to a resource and its subresources, except with the given verbs.
+// Of adds up the writes to a resource and its subresources, except those with the given verbs.
 func (w Writes) Of(resource string, except ...string) float64 {
 	var sum float64
 	for key, value := range w {
@@ -119,7 +119,7 @@ func (w Writes) Of(resource string, except ...string) float64 {
 	return sum
 }
 
-// Per divides every count, for output.
+// Per divides every count by n, for output.
 func (w Writes) Per(n int) map[string]float64 {
 	out := map[string]float64{}
 	for _, key := range slices.Sorted(maps.Keys(w)) {

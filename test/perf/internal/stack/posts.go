@@ -24,20 +24,20 @@ import (
 )
 
 const (
-	// inTransaction is the number of posts per transaction; etcd admits 128 operations.
+	// inTransaction is the number of posts per transaction; etcd allows 128 operations.
 	inTransaction = 100
-	// etcdDial is the timeout for a connection to etcd.
+	// etcdDial is the timeout for connecting to etcd.
 	etcdDial = 10 * time.Second
-	// etcdTries limits the tries of a transaction. Each try takes seconds until etcd gives up.
+	// etcdTries is how often a transaction is tried. Each try takes seconds until etcd gives up.
 	etcdTries = 10
-	// knownLimit is the timeout for the API server's cache to contain the stored posts.
+	// knownLimit is how long the API server's cache may take to contain the stored posts.
 	knownLimit = 10 * time.Minute
 )
 
-// StorePosts stores posts directly in etcd in the API server's format, so that the API server serves them as any other.
-// This is many times faster than creating each and writing its status, and no benchmark here measures creation. Posts
-// need a name, a UID, a creation time and a type. StorePosts returns when the API server's cache has all of them, since
-// its lists would wait until then.
+// StorePosts stores posts directly in etcd in the API server's format, so that the API server serves them like any
+// others. This is many times faster than creating each one and writing its status, and no benchmark here measures
+// creation. Posts need a name, a UID, a creation time and a type. StorePosts returns once the API server's cache
+// contains all of them, since listing them would wait until then.
 func (s *Stack) StorePosts(ctx context.Context, posts int, post func(i int) *v1alpha1.Post) (*StoredPosts, error) {
 	p := &StoredPosts{stack: s, keys: make([]string, posts)}
 	err := p.each(ctx, func(from, to int) ([]clientv3.Op, error) {
@@ -59,8 +59,8 @@ func (s *Stack) StorePosts(ctx context.Context, posts int, post func(i int) *v1a
 	return p, err
 }
 
-// awaitKnown waits until the API server's cache of posts has the last write. It lists a namespace without posts at that
-// version, which the API server serves from its cache or not at all.
+// awaitKnown waits until the API server's cache of posts contains the last write. It lists a namespace without posts at
+// that version, which the API server serves from its cache or not at all.
 func (p *StoredPosts) awaitKnown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, knownLimit)
 	defer cancel()
@@ -73,7 +73,7 @@ func (p *StoredPosts) awaitKnown(ctx context.Context) error {
 	}
 }
 
-// StoredPosts are posts from StorePosts.
+// StoredPosts are posts that StorePosts has stored.
 type StoredPosts struct {
 	stack *Stack
 	keys  []string
@@ -92,7 +92,7 @@ func (p *StoredPosts) Remove(ctx context.Context) error {
 	})
 }
 
-// each commits transactions for batches of the posts.
+// each commits transactions, each for a batch of the posts.
 func (p *StoredPosts) each(ctx context.Context, operations func(from, to int) ([]clientv3.Op, error)) (err error) {
 	etcd, err := p.stack.etcdClient()
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *StoredPosts) each(ctx context.Context, operations func(from, to int) ([
 	return group.Wait()
 }
 
-// commit retries if etcd is too busy. Writing twice has the same effect.
+// commit retries if etcd is too busy. Writing twice has the same effect as writing once.
 func (p *StoredPosts) commit(ctx context.Context, etcd *clientv3.Client, ops []clientv3.Op) error {
 	for try := 1; ; try++ {
 		answer, err := etcd.Txn(ctx).Then(ops...).Commit()

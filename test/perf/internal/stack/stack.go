@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stack starts the environment of the benchmarks: a dedicated control plane, the sandbox, and Herald's manager
-// and apiserver, each in a separate process that ends with the benchmark.
+// Package stack starts the environment of the benchmarks: a control plane of their own, the sandbox, and Herald's
+// manager and apiserver, each in its own process that ends with the benchmark.
 package stack
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// Ports in addition to the processes' own.
+// Ports besides those of the processes.
 const (
 	// Plain is the port of the bare HTTP server.
 	Plain = "plain"
@@ -39,16 +39,16 @@ const (
 	APIServerPprof = "apiserver-pprof"
 )
 
-// startLimit is the timeout of any preparation; generous, for a busy machine.
+// startLimit is the timeout for any preparation. It is generous, for busy machines.
 const startLimit = 2 * time.Minute
 
-// Options configure a Stack. Every field but the last is required.
+// Options configure a Stack. All fields except the last are required.
 type Options struct {
-	// Config is the folder of the CRDs and roles.
+	// Config is the folder with the CRDs and roles.
 	Config string
 	// Assets, Bin and Dir are as in processes.Setup. Dir also contains the logs.
 	Assets, Bin, Dir string
-	// PostWorkers is the manager's number of concurrent reconciliations of posts.
+	// PostWorkers is how many posts the manager reconciles concurrently.
 	PostWorkers int
 	// Group starts the processes.
 	Group *supervisor.Group
@@ -56,15 +56,15 @@ type Options struct {
 	Limited bool
 }
 
-// Stack is a control plane and the sandbox, and Herald between its start and its stop.
+// Stack is a control plane, the sandbox and, between its start and its stop, Herald.
 type Stack struct {
-	// Setup has the address of each process.
+	// Setup knows the address of each process.
 	Setup *processes.Setup
-	// Kubernetes is an administrator's client without a cache.
+	// Kubernetes is a client with an administrator's rights and without a cache.
 	Kubernetes client.WithWatch
-	// Config is an administrator's client configuration.
+	// Config is the client configuration of an administrator.
 	Config *rest.Config
-	// Sandbox is a client of the simulated platforms.
+	// Sandbox is a client for the simulated platforms.
 	Sandbox sandboxtest.Client
 
 	options  Options
@@ -106,8 +106,9 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 	return s, nil
 }
 
-// startServers starts all processes except Herald's. More collection workers speed up the removal of posts between two
-// rounds. Profiling is enabled because a heap profile runs a garbage collection before the heap is measured.
+// startServers starts all processes except Herald's. More garbage collection workers speed up the removal of posts
+// between two rounds. Profiling is on because taking a heap profile runs a garbage collection before the heap is
+// measured.
 func (s *Stack) startServers(ctx context.Context) error {
 	for _, spec := range []supervisor.Spec{
 		s.Setup.Etcd(), s.Setup.KubeAPIServer("--delete-collection-workers=16", "--profiling=true"), s.Setup.Store(), s.Setup.Sandbox("--log-level", "warn"),
@@ -133,7 +134,7 @@ func (s *Stack) startServers(ctx context.Context) error {
 	if err := cluster.Install(ctx, s.Kubernetes, s.options.Config, s.Setup.Address(processes.ManagerWebhook)); err != nil {
 		return err
 	}
-	// Without it no quota is enforced.
+	// Quotas are not enforced without it.
 	controllers := s.children.Start(s.Setup.KubeControllerManager())
 	s.servers = append(s.servers, controllers)
 	return controllers.WaitReady(ctx)
@@ -150,12 +151,12 @@ func (s *Stack) StartHerald(ctx context.Context) error {
 	return s.waitForWork(ctx)
 }
 
-// StartManager starts the manager alone without waiting for it.
+// StartManager starts only the manager, without waiting for it.
 func (s *Stack) StartManager() {
 	s.herald = append(s.herald, s.children.Start(s.Setup.Manager()))
 }
 
-// KillManager kills the manager, as kill -9 does, and waits for its end.
+// KillManager kills the manager as kill -9 does, and waits for it to exit.
 func (s *Stack) KillManager() error {
 	at := slices.IndexFunc(s.herald, func(c *supervisor.Child) bool { return c.Name == processes.Manager })
 	manager := s.herald[at]
@@ -171,7 +172,8 @@ func (s *Stack) KillManager() error {
 	return nil
 }
 
-// StartAPIServer starts the apiserver without the manager, on a separate processor, and returns when it serves.
+// StartAPIServer starts the apiserver without the manager, on a processor of its own, and returns when it serves
+// requests.
 func (s *Stack) StartAPIServer(ctx context.Context) (*supervisor.Child, error) {
 	spec := s.apiserver()
 	spec.Path, spec.Args = measure.OnProcessor(measure.ServerProcessor, spec.Path, spec.Args)
@@ -185,7 +187,7 @@ func (s *Stack) apiserver() supervisor.Spec {
 	return s.Setup.APIServer()
 }
 
-// waitForWork waits until the manager is the leader and its caches are synced: until it has reconciled a draft.
+// waitForWork waits until the manager is the leader and its caches are synced, which is when it has reconciled a draft.
 func (s *Stack) waitForWork(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "canary"}}
 	if err := client.IgnoreAlreadyExists(s.Kubernetes.Create(ctx, namespace)); err != nil {
@@ -210,8 +212,8 @@ func (s *Stack) waitForWork(ctx context.Context) error {
 	return errors.Join(err, s.Kubernetes.Delete(ctx, draft))
 }
 
-// StopHerald stops the manager and the apiserver. It fails if one has ended before, because the measurement is then
-// invalid.
+// StopHerald stops the manager and the apiserver. It fails if one of them has exited before, because the measurement is
+// then invalid.
 func (s *Stack) StopHerald() error {
 	var err error
 	for _, child := range slices.Backward(s.herald) {
@@ -224,7 +226,7 @@ func (s *Stack) StopHerald() error {
 	return err
 }
 
-// Stop stops all processes in reverse order of their start.
+// Stop stops all processes in the reverse of the order in which they were started.
 func (s *Stack) Stop() error {
 	err := s.StopHerald()
 	s.children.Stop(nil)
@@ -234,10 +236,10 @@ func (s *Stack) Stop() error {
 // Processes returns the running processes.
 func (s *Stack) Processes() []*supervisor.Child { return slices.Concat(s.servers, s.herald) }
 
-// Herald returns the manager and the apiserver, if they are started.
+// Herald returns the manager and the apiserver, if they have been started.
 func (s *Stack) Herald() []*supervisor.Child { return slices.Clone(s.herald) }
 
-// Store returns the store of media files.
+// Store returns the store for media files.
 func (s *Stack) Store() (*store.Store, error) {
 	key, err := s.Setup.StoreKey()
 	if err != nil {
@@ -249,10 +251,10 @@ func (s *Stack) Store() (*store.Store, error) {
 	})
 }
 
-// APIURL returns an address of Herald's REST API, such as for "/posts".
+// APIURL returns a URL of Herald's REST API for a path such as "/posts".
 func (s *Stack) APIURL(path string) string { return s.Setup.URL(processes.Site) + "/api/v1" + path }
 
-// ProfileURL returns the base address of the manager's or the apiserver's profiles.
+// ProfileURL returns the base URL of the manager's or the apiserver's profiles.
 func (s *Stack) ProfileURL(process string) string {
 	return s.Setup.URL(process+"-pprof") + "/debug/pprof"
 }

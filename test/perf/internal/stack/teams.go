@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// keyName is the name of each team's API key.
+	// keyName is the name of every team's API key.
 	keyName = "bench"
-	// atOnce is the number of objects that are created concurrently.
+	// atOnce is how many objects are created concurrently.
 	atOnce = 16
-	// tokenLife makes tokens outlive the benchmark, so that Herald renews none, as the floor does not either.
+	// tokenLife lets tokens outlive the benchmark, so that Herald does not renew any; the floor does not either.
 	tokenLife = 60 * 24 * time.Hour
 )
 
@@ -36,7 +36,7 @@ type Team struct {
 	Connections []Connection
 }
 
-// Connection is a connected account with its token.
+// Connection is a connected account and its token.
 type Connection struct {
 	Name        string
 	Platform    v1alpha1.Platform
@@ -44,7 +44,7 @@ type Connection struct {
 	AccessToken string
 }
 
-// MakeTeams creates teams with one API key each and without accounts. Herald must be started.
+// MakeTeams creates teams with one API key each and no accounts. Herald must be running.
 func (s *Stack) MakeTeams(ctx context.Context, name string, teams int) ([]Team, error) {
 	made := make([]Team, teams)
 	group, inner := errgroup.WithContext(ctx)
@@ -67,7 +67,7 @@ func (s *Stack) MakeTeamWithin(ctx context.Context, name string) (Team, plan.Bud
 	return made, plan.BudgetOf(team), err
 }
 
-// unlimited returns a team without limits in its plan.
+// unlimited returns a team whose plan has no limits.
 func unlimited(name string) *v1alpha1.Team {
 	return &v1alpha1.Team{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -96,8 +96,8 @@ func (s *Stack) makeTeam(ctx context.Context, t *Team, team *v1alpha1.Team) erro
 	return s.waitReady(ctx, key, &key.Status.Conditions)
 }
 
-// Connect connects count new accounts of a sandbox platform to a team, numbered from first, and returns when the
-// manager has probed all of them. Herald must be started.
+// Connect connects count new accounts on a sandbox platform to a team, numbered from first, and returns when the
+// manager has probed all of them. Herald must be running.
 func (s *Stack) Connect(ctx context.Context, platform v1alpha1.Platform, namespace string, first, count int) ([]Connection, error) {
 	made := make([]Connection, count)
 	group, inner := errgroup.WithContext(ctx)

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// CPU returns a process's processor time so far, in user and system mode; zero if the system does not report it.
+// CPU returns a process's processor time so far, in user and system mode, or zero if the system does not report it.
 func CPU(pid int) time.Duration {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
@@ -25,7 +25,7 @@ func CPU(pid int) time.Duration {
 	return time.Duration(stat.CPUTime() * float64(time.Second))
 }
 
-// Memory returns a process's resident memory and its peak, in bytes; zeros if the system does not report it.
+// Memory returns a process's resident memory and its peak, in bytes, or zeros if the system does not report them.
 func Memory(pid int) (now, peak int64) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
@@ -38,7 +38,7 @@ func Memory(pid int) (now, peak int64) {
 	return int64(status.VmRSS), int64(status.VmHWM)
 }
 
-// ForgetPeak resets the peak of a process's memory to the current value. Only Linux has one.
+// ForgetPeak resets a process's peak memory to the current value. Only Linux can do that.
 func ForgetPeak(pid int) error {
 	if runtime.GOOS != "linux" {
 		return nil
