@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// acme is the suite's Team, and richer a patch to the largest plan.
+// acme is the suite's Team; richer is a patch that gives it the largest plan.
 func acme() *v1alpha1.Team {
 	return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}, Spec: v1alpha1.TeamSpec{
 		Namespace: ofTeam, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter},
@@ -37,8 +37,8 @@ func everyRight() *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// The attempts of an attacker with a process's code and token. The tables in this folder test each step separately, with every role; these
-// tests cover the roles and the policies together.
+// What someone might try who has the code and the token of one of Herald's processes. The tables in this folder test
+// each step separately, with every role; these tests cover the roles and the policies together.
 var _ = DescribeTable("An attacker with either process", func(ctx SpecContext, attempt func(context.Context, client.Client) error, words ...string) {
 	for _, who := range []client.Client{manager, apiserver} {
 		outcomeIs(attempt(ctx, who), words...)
@@ -132,7 +132,7 @@ var _ = DescribeTable("An attacker with the apiserver", func(ctx SpecContext, at
 	Entry("publishes a draft and leaves no name", func(ctx context.Context) error { return change(ctx, apiserver, draft(), `{"spec":{"draft":null}}`) }, policy),
 )
 
-// The remaining permissions are the processes' purpose; SECURITY.md lists them.
+// These permissions are what the processes are for; SECURITY.md lists them.
 var _ = Describe("The remaining access of an attacker with a process", func() {
 	It("is writing what users and API keys may write, as any user, with an identifying label", func(ctx SpecContext) {
 		for _, planted := range []client.Object{sent(ofTeam), keyOf(newKey, "grace"), connected(ofTeam), grant(ofTeam, func(g *v1alpha1.OAuthGrant) {
@@ -149,7 +149,7 @@ var _ = Describe("The remaining access of an attacker with a process", func() {
 		Eventually(func() error { return manager.Get(ctx, client.ObjectKeyFromObject(database()), &corev1.Secret{}) }).Should(Succeed())
 	})
 
-	// The API server calls no policy for policies and webhooks, since a broken one could not be removed.
+	// The API server does not apply policies to policies and webhooks, since a broken one could never be removed.
 	It("includes, with the manager, directing other objects to Herald's webhook, if the manager maintains it", func(ctx SpecContext) {
 		webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: "herald"},

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// right has an account's rights to one resource, or to named objects of it. Every row needs a reason: why the right is needed, and which
-// policy restricts it if it is too broad.
+// right lists an account's rights to one resource, or to named objects of it. Every row needs a reason: why the right
+// is needed and, if it is too broad, which policy restricts it.
 type right struct {
 	// of is "resource.group", or "resource.group name,name".
 	of string
@@ -27,8 +27,8 @@ type right struct {
 	why   string
 }
 
-// rightsOfManager has the rights by scope: everywhere, and in addition in Herald's own namespace and in the teams'
-// namespaces.
+// rightsOfManager are the manager's rights by scope: those that apply everywhere, and additional ones in Herald's own
+// namespace and in the teams' namespaces.
 var rightsOfManager = map[string][]right{
 	"everywhere": {
 		{
@@ -137,7 +137,7 @@ var rightsOfManager = map[string][]right{
 	},
 }
 
-// rightsOfAPIServer include the rights for users and agents.
+// rightsOfAPIServer are the apiserver's rights, including those for users and agents.
 var rightsOfAPIServer = map[string][]right{
 	"everywhere": {
 		{
@@ -243,7 +243,7 @@ var _ = DescribeTable("The API server lists", func(ctx SpecContext, account stri
 	Entry("what the apiserver may do", "herald-apiserver", rightsOfAPIServer),
 )
 
-// linesOf returns rights in the format of listed, one line for each verb and object.
+// linesOf returns rights in the same format as listed, one line for each verb and object.
 func linesOf(rights []right) []string {
 	lines := map[string]bool{}
 	for _, r := range rights {
@@ -263,8 +263,8 @@ func linesOf(rights []right) []string {
 	return slices.Sorted(maps.Keys(lines))
 }
 
-// listed returns an account's rights in a namespace from the API server, as "verb resource.group name". The account is
-// in herald-system.
+// listed asks the API server for an account's rights in a namespace and returns them as "verb resource.group name". The
+// account is in herald-system.
 func listed(ctx context.Context, account, namespace string) (map[string]bool, error) {
 	config := rest.CopyConfig(adminConfig)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:" + account}

@@ -34,7 +34,7 @@ func awaited(namespace string, edits ...func(*v1alpha1.Media)) *v1alpha1.Media {
 	return m
 }
 
-// pending and verified are Media of the suite: one that awaits its upload, and one without a post.
+// pending and verified are the suite's Media: one that waits for its upload, and one that no post uses.
 func pending() *v1alpha1.Media {
 	return awaited(ofTeam, func(m *v1alpha1.Media) { m.Name = "m" + strings.Repeat("p", 25) })
 }
@@ -158,7 +158,7 @@ var _ = DescribeTable("With its installed roles, in a Media the manager", func(c
 	Entry("makes one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "create no Media"),
 )
 
-// ofHerald are the roles of Herald's own service accounts, which are not for users.
+// ofHerald are the roles of Herald's own service accounts, which are not meant for users.
 var ofHerald = []string{"herald-manager", "herald-apiserver", "herald-release"}
 
 var _ = Describe("A file's upload address", func() {

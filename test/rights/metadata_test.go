@@ -18,7 +18,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The metadata of the objects that the ResourceQuota counts: without a limit, a few thousand objects fill etcd.
+// The metadata of the objects that the ResourceQuota counts. Without a limit on it, a few thousand objects could fill
+// etcd.
 var _ = Describe("The metadata of a team's objects", Ordered, func() {
 	const kib = 1 << 10
 	much := func(bytes int) map[string]string {
@@ -112,7 +113,7 @@ var _ = Describe("The metadata of a team's objects", Ordered, func() {
 				`{"apiVersion":"social.herald.dev/v1alpha1","kind":"Media","metadata":{"name":"large","namespace":"`+ofTeam+`","labels":{"shared":"a"}}}`)),
 				client.FieldOwner(who))
 		}
-		for i := range 15 { // and the initial one
+		for i := range 15 { // plus the first one
 			Expect(apply(fmt.Sprintf("tool-%d", i))).To(Succeed())
 		}
 		outcomeIs(apply("one-more"), policy, "field managers")
@@ -124,7 +125,7 @@ func policyBinding(name string) *admissionregistrationv1.ValidatingAdmissionPoli
 	return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// withoutPolicy runs do while a policy has no binding.
+// withoutPolicy runs do while a policy is not bound.
 func withoutPolicy(ctx context.Context, name string, do func()) {
 	GinkgoHelper()
 	unbound := policyBinding(name)

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// levels is a transport that records the FlowSchema and the priority level of the last request, from the API server's
-// response headers.
+// levels is a transport that records the FlowSchema and the priority level of the last request, which it reads from the
+// API server's response headers.
 type levels struct {
 	http.RoundTripper
 
@@ -57,8 +57,8 @@ var _ = DescribeTable("The Kubernetes API serves", func(ctx SpecContext, user st
 	Expect(admin.Get(ctx, client.ObjectKey{Name: schema}, &flow)).To(Succeed())
 	var at flowcontrolv1.PriorityLevelConfiguration
 	Expect(admin.Get(ctx, client.ObjectKey{Name: level}, &at)).To(Succeed())
-	// The API server applies a FlowSchema shortly after it is stored. Whether the roles allow the request does not
-	// matter here.
+	// The API server applies a FlowSchema shortly after it has been stored. It does not matter here whether the roles
+	// allow the request.
 	Eventually(func() string {
 		_ = attempt(ctx, c)
 		return seen.schema

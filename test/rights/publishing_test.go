@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// madePost is a name as the apiserver generates it.
+// madePost is a name like those that the apiserver generates.
 var madePost = "p" + strings.Repeat("a", 25)
 
 // sent returns the post that the apiserver creates for an API key, with the edits.
@@ -51,19 +51,19 @@ func draft() *v1alpha1.Post {
 	})
 }
 
-// change patches an object of the suite as a dry run.
+// change patches one of the suite's objects as a dry run.
 func change(ctx context.Context, who client.Client, of client.Object, patch string) error {
 	return who.Patch(ctx, of, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
 }
 
-// changeStatus patches the status of an object of the suite as a dry run.
+// changeStatus patches the status of one of the suite's objects as a dry run.
 func changeStatus(ctx context.Context, who client.Client, of client.Object, patch string) error {
 	return who.Status().Patch(ctx, of, client.RawPatch(types.MergePatchType, []byte(patch)), &client.SubResourcePatchOptions{
 		PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}},
 	})
 }
 
-// signature is the apiserver's annotation for a user's change.
+// signature is the annotation that the apiserver sets when a user makes a change.
 const signature = `"metadata":{"annotations":{"social.herald.dev/last-author":"ada"}}`
 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it creates a Post", func(ctx SpecContext, p *v1alpha1.Post, words ...string) {
@@ -131,7 +131,7 @@ var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext,
 	Entry("the manager: it deletes no Post that is not out", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "delete no Post but one that is finished"),
 )
 
-// finished returns a finished post of the suite.
+// finished returns one of the suite's posts that is finished.
 func finished() *v1alpha1.Post {
 	return sent(ofTeam, func(p *v1alpha1.Post) { p.Name, p.Spec.Draft = "p"+strings.Repeat("o", 25), true })
 }

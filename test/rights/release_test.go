@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// held returns a post of the suite with finalizers of Herald and of another program.
+// held returns a post with finalizers of Herald and of another program.
 func held() *v1alpha1.Post {
 	p := born("held")
 	p.Finalizers = []string{"example.com/kept", v1alpha1.DeliveryFinalizer}

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights_test checks the rights of Herald's service accounts in a cluster with config/rbac as shipped: an
-// attacker who controls one of the processes has these rights.
+// Package rights_test checks the rights that Herald's service accounts have in a cluster with config/rbac as shipped.
+// An attacker who controls one of the processes has the same rights.
 package rights_test
 
 import (
@@ -35,7 +35,7 @@ func TestRights(t *testing.T) {
 	RunSpecs(t, "rights of the two accounts")
 }
 
-// Namespaces of the suite: a team's, another team's with a misused RoleBinding, and one without a team.
+// The suite's namespaces: a team's, another team's with a misused RoleBinding, and one without a team.
 const (
 	ofTeam  = "team-acme"
 	misused = "team-misused"
@@ -44,10 +44,10 @@ const (
 
 var (
 	admin client.Client
-	// adminConfig is an administrator's client configuration.
+	// adminConfig is the client configuration of an administrator.
 	adminConfig *rest.Config
-	// manager and apiserver have the rights of an installation. powerful acts as the manager with every right to the
-	// kinds that the policies cover, so that only the policies restrict it. broken is the same for the apiserver.
+	// manager and apiserver have the rights of an installation. powerful acts as the manager but with every right to
+	// the kinds that the policies cover, so that only the policies restrict it. broken is the same for the apiserver.
 	manager, powerful, apiserver, broken client.Client
 )
 
@@ -91,7 +91,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	waitForPolicies(ctx)
 })
 
-// as acts as an account of the installation with these groups.
+// as acts as an account of the installation that belongs to the given groups.
 func as(account string, groups ...string) client.Client {
 	GinkgoHelper()
 	config := rest.CopyConfig(adminConfig)
@@ -101,7 +101,7 @@ func as(account string, groups ...string) client.Client {
 	return c
 }
 
-// grantAll grants the group "powerful" all rights that RBAC would otherwise deny.
+// grantAll grants the group "powerful" all the rights that RBAC would otherwise deny.
 func grantAll(ctx context.Context) {
 	GinkgoHelper()
 	Expect(admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "powerful"}, Rules: []rbacv1.PolicyRule{{
@@ -117,7 +117,7 @@ func grantAll(ctx context.Context) {
 	})).To(Succeed())
 }
 
-// waitForPolicies waits until the API server enforces every policy, which it does shortly after they are stored.
+// waitForPolicies waits until the API server enforces every policy, which happens shortly after they are stored.
 func waitForPolicies(ctx context.Context) {
 	GinkgoHelper()
 	for policy, attempt := range map[string]func() error{
@@ -204,7 +204,7 @@ func key() *v1alpha1.APIKey {
 	return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "ci"}}
 }
 
-// newKey is a name as the apiserver generates it.
+// newKey is a name like those that the apiserver generates.
 var newKey = "k-" + strings.Repeat("a", 16)
 
 // keyOf returns an APIKey that a user created in the web application.
@@ -215,7 +215,7 @@ func keyOf(name, author string) *v1alpha1.APIKey {
 	}}
 }
 
-// made is a Connection's name as the apiserver generates it, and ofMade the prefix of its Secrets.
+// made is a Connection's name as the apiserver generates it, and ofMade is the prefix of its Secrets.
 const (
 	made   = "x-aaaaaaaaaaaaaaaa"
 	ofMade = made + "-"
@@ -239,7 +239,7 @@ func connected(namespace string, edits ...func(*v1alpha1.Connection)) *v1alpha1.
 	return c
 }
 
-// useSecret refers to another Secret, with the annotation for it.
+// useSecret makes a Connection refer to another Secret, with the annotation for that.
 func useSecret(name string) func(*v1alpha1.Connection) {
 	return func(c *v1alpha1.Connection) {
 		c.Spec.CredentialsSecretRef.Name = name
@@ -255,14 +255,14 @@ func applied() *v1alpha1.Connection {
 	})
 }
 
-// noted returns a Connection with its last author, as the apiserver annotates it before disconnecting.
+// noted returns a Connection annotated with its last author, as the apiserver does before disconnecting.
 func noted(namespace string) *v1alpha1.Connection {
 	return connected(namespace, func(c *v1alpha1.Connection) {
 		c.Name, c.Annotations[v1alpha1.LastAuthorAnnotation] = "x-dddddddddddddddd", "ada"
 	})
 }
 
-// patchConnection patches the applied Connection as the apiserver, whatever its roles.
+// patchConnection patches the applied Connection as the apiserver, whatever its roles are.
 func patchConnection(ctx context.Context, patch string) error {
 	return broken.Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
 }
@@ -289,7 +289,7 @@ func patchKey(ctx context.Context, patch string, options ...client.SubResourcePa
 	return apiserver.Status().Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(patch)), options...)
 }
 
-// Expected reasons of a rejection: none, the account's roles, or a policy.
+// Who is expected to reject a request: nobody, the account's roles, or a policy.
 const (
 	nobody = ""
 	roles  = "cannot"
@@ -297,7 +297,7 @@ const (
 	policy = "ValidatingAdmissionPolicy"
 )
 
-// outcomeIs checks that a request was rejected with these words, or accepted for nobody.
+// outcomeIs checks that a request was rejected with all of these words, or accepted if the first is nobody.
 func outcomeIs(err error, words ...string) {
 	GinkgoHelper()
 	if words[0] == nobody {

@@ -27,8 +27,8 @@ import (
 // mostName is the maximum length of an object's name.
 const mostName = 253
 
-// ownedNames returns a managedFields entry as a client can claim it: made-up field names of this total size, below a
-// part of the object.
+// ownedNames returns a managedFields entry that a client could claim: made-up field names of the given total size,
+// below a part of the object.
 func ownedNames(manager string, bytes int, path ...string) metav1.ManagedFieldsEntry {
 	names := map[string]any{}
 	for i := 0; bytes > 0; i++ {
@@ -48,14 +48,14 @@ func ownedNames(manager string, bytes int, path ...string) metav1.ManagedFieldsE
 	}
 }
 
-// room is a part of an object that a user can fill: add fills it with this number of bytes.
+// room is a part of an object that a user can fill; add fills it with the given number of bytes.
 type room struct {
 	what string
 	add  func(o client.Object, bytes int)
 }
 
-// around returns the ways to enlarge an object's metadata: each list of ObjectMeta, and names of fields that the object
-// lacks, at every level of managedFields.
+// around returns the ways to enlarge an object's metadata: each list in ObjectMeta, and names of fields that the object
+// does not have, at every level of managedFields.
 func around() []room {
 	owned := func(manager string, path ...string) room {
 		return room{"managedFields " + manager, func(o client.Object, bytes int) {
@@ -94,8 +94,8 @@ func around() []room {
 	}
 }
 
-// fullest creates, in steps, the largest object that a user can store: each kind of data is extended until the API
-// server rejects more, to within a kibibyte. It returns the stored bytes.
+// fullest creates, step by step, the largest object that a user can store: it adds to each kind of data until the API
+// server rejects more, to within a kibibyte. It returns the number of bytes stored.
 func fullest(ctx context.Context, c client.Client, o client.Object, rooms []room) int {
 	GinkgoHelper()
 	full := o.DeepCopyObject().(client.Object)
@@ -116,7 +116,7 @@ func fullest(ctx context.Context, c client.Client, o client.Object, rooms []room
 		Expect(admin.Update(ctx, full)).To(Succeed())
 		Expect(client.IgnoreNotFound(admin.Delete(ctx, full))).To(Succeed())
 	})
-	for i := range 4 { // the fields of additional managers, which are added to the existing ones
+	for i := range 4 { // fields of more managers, in addition to the existing ones
 		larger := full.DeepCopyObject().(client.Object)
 		larger.SetManagedFields(append(larger.GetManagedFields(), ownedNames(fmt.Sprint("later-", i), 12<<10, "f:spec")))
 		if c.Update(ctx, larger) == nil {
@@ -128,7 +128,7 @@ func fullest(ctx context.Context, c client.Client, o client.Object, rooms []room
 	return len(stored)
 }
 
-// reference returns a reference with the longest name.
+// reference returns a reference with a name of the maximum length.
 func reference(i int) v1alpha1.LocalReference {
 	label := strings.Repeat("a", 59)
 	return v1alpha1.LocalReference{Name: fmt.Sprintf("%s.%s.%s.%s-%013d", label, label, label, label, i)[:mostName]}
@@ -162,8 +162,8 @@ func references(o client.Object, bytes int) {
 	}
 }
 
-// A team's storage limit is the number of objects counted by Kubernetes times their maximum size. The webhook is not part of this test,
-// since it only rejects more.
+// A team's storage is limited to the number of objects that Kubernetes counts times their maximum size. The webhook is
+// left out of this test, since it can only reject more.
 var _ = Describe("The storage available to each user role", Ordered, func() {
 	post := func(name string) *v1alpha1.Post {
 		return &v1alpha1.Post{
@@ -225,13 +225,13 @@ var _ = Describe("The storage available to each user role", Ordered, func() {
 	})
 })
 
-// documentedSize returns the size of the largest object of a kind in the table of docs/plans.md, in bytes.
+// documentedSize returns the size of a kind's largest object from the table in docs/plans.md, in bytes.
 func documentedSize(kind string) int {
 	GinkgoHelper()
 	return documented(`(?m)^\| `+kind+` \| ([0-9]+) KiB \|`) << 10
 }
 
-// documentedBudget returns the budget of a plan in docs/plans.md, in bytes.
+// documentedBudget returns a plan's budget from docs/plans.md, in bytes.
 func documentedBudget(plan string) int64 {
 	GinkgoHelper()
 	return int64(documented(`(?m)^\| `+plan+` \| ([0-9]+) MiB \|`)) << 20

@@ -29,7 +29,7 @@ func counted(namespace string, edits ...func(*v1alpha1.Usage)) *v1alpha1.Usage {
 	return u
 }
 
-// told returns an event of a Herald process, with the edits.
+// told returns an event from a Herald process, with the edits.
 func told(edits ...func(*eventsv1.Event)) *eventsv1.Event {
 	e := event()
 	e.Regarding.APIVersion = v1alpha1.GroupVersion.String()
@@ -47,7 +47,7 @@ func left(reason string) *eventsv1.Event {
 	})
 }
 
-// forged returns an event of another program about another object.
+// forged returns an event from another program about another object.
 func forged() *eventsv1.Event {
 	return told(func(e *eventsv1.Event) {
 		e.Namespace, e.ReportingController = "kube-system", "kubelet"
@@ -122,7 +122,7 @@ var _ = DescribeTable("The size of a Secret is limited", func(ctx SpecContext, a
 	}, policy, "512 KiB"),
 )
 
-// filled sets this number of bytes in a Secret.
+// filled puts the given number of bytes into a Secret.
 func filled(bytes int) func(*corev1.Secret) {
 	return func(s *corev1.Secret) { s.Data = map[string][]byte{"token": make([]byte, bytes)} }
 }
