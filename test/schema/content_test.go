@@ -34,7 +34,7 @@ func asTree(s *v1alpha1.PostSpec) {
 	s.Targets[0].Caption = ""
 }
 
-// with returns an edit to a post of a category, followed by a change.
+// with returns an edit that first makes a post one of the category, then applies the change.
 func with(category, change func(*v1alpha1.PostSpec)) func(*v1alpha1.Post) {
 	return edit(func(s *v1alpha1.PostSpec) {
 		category(s)
@@ -62,7 +62,7 @@ func drafted(change func(*v1alpha1.PostSpec)) func(*v1alpha1.PostSpec) {
 var yes, no, offset = true, false, int32(1500)
 
 var _ = DescribeTable("the content of a new Post", creates,
-	// The block of the category, and no other block.
+	// The block of the post's own category, and no other block.
 	Entry("an image post", with(asImage, nil), ""),
 	Entry("an image draft", with(asImage, drafted(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "" })), ""),
 	Entry("an image post without pictures", with(asImage, func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = nil }), "spec.image.mediaRefs"),
@@ -126,7 +126,7 @@ var _ = DescribeTable("the content of a new Post", creates,
 	Entry("a TikTok draft with a privacy level", with(asVideo, tiktok(v1alpha1.TikTokOptions{Draft: true, PrivacyLevel: v1alpha1.TikTokPublicToEveryone})), "has no privacyLevel"),
 )
 
-// largest fills every list of a tree, for the maximum rule cost.
+// largest fills every list of a tree, which makes the rules cost the most.
 func largest(s *v1alpha1.PostSpec) {
 	s.Targets = nil
 	for i := range 100 {
@@ -197,7 +197,7 @@ var _ = DescribeTable("the candidates of an undecided target", statusOf(asText),
 	Entry("that in more words", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].AnswerProblem = strings.Repeat("é", 1025) }, "answerProblem"),
 )
 
-// listing adds candidates of the largest size to the target, with an edit.
+// listing adds candidates of the largest size to the target, then applies an edit.
 func listing(n int, edit func(*v1alpha1.Candidate)) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		for range n {
@@ -214,13 +214,13 @@ func card(p *v1alpha1.Post, index int32) {
 	t.Cards = append(t.Cards, v1alpha1.CardStatus{Index: index, ExternalID: fmt.Sprintf("card%d", index), PostedAt: future})
 }
 
-// claim starts the next attempt, for a card.
+// claim starts the next attempt for a card.
 func claim(p *v1alpha1.Post, index int32) {
 	next(p)
 	p.Status.Targets[0].Attempt.Card = index
 }
 
-// carded sets a tree whose first n cards are recorded and whose next one is claimed.
+// carded makes a tree whose first n cards are recorded and whose next card is claimed.
 func carded(n int32) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		claimed(p)
@@ -231,7 +231,7 @@ func carded(n int32) func(*v1alpha1.Post) {
 	}
 }
 
-// recorded sets a tree whose first n cards are recorded and whose next one is not claimed.
+// recorded makes a tree whose first n cards are recorded and whose next card is not claimed.
 func recorded(n int32) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		carded(n)(p)

@@ -22,8 +22,8 @@ import (
 // fields.
 const onceInEachPost = 2 << 10
 
-// postedTo returns the status of a posted target, with ids and addresses longer than any platform's, and with all times
-// of an attempt.
+// postedTo returns the status of a posted target, with ids and URLs longer than those of any platform, and with all the
+// times of an attempt.
 func postedTo(index int32, cards int) v1alpha1.TargetStatus {
 	now := v1alpha1.NewTime(time.Now())
 	of := strings.Repeat

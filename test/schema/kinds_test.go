@@ -199,7 +199,7 @@ var _ = DescribeTable("a Team status update",
 	Entry("less than nothing is used", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(-1))}, "xPostsThisMonth"),
 )
 
-// counting returns a Usage for a resource and, optionally, an account.
+// counting returns a Usage for a resource and, if it is not empty, an account.
 func counting(resource, account, period string) *v1alpha1.Usage {
 	return &v1alpha1.Usage{ObjectMeta: meta(), Spec: v1alpha1.UsageSpec{Resource: resource, Account: account, Period: period}}
 }
@@ -230,7 +230,7 @@ var _ = DescribeTable("a Usage status update",
 	Entry("an entry of no post", func(e *v1alpha1.UsageEntry) { e.Post = "" }, "post"),
 )
 
-// outcomeIs expects the rejection of a write with a message, or its success if the message is empty.
+// outcomeIs expects that a write is rejected with the message or, if that is empty, that it succeeds.
 func outcomeIs(err error, message string) {
 	GinkgoHelper()
 	if message == "" {

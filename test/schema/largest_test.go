@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// filledText returns a text post to this number of accounts with the largest size that is admitted.
+// filledText returns the largest text post to the given number of accounts that is admitted.
 func filledText(targets int) *v1alpha1.Post {
 	post := validPost()
 	post.Spec.Targets = nil
@@ -53,7 +53,7 @@ func filledTree(targets, cards int) *v1alpha1.Post {
 	return post
 }
 
-// applied adds kubectl's annotation with the applied manifest.
+// applied adds kubectl's annotation that contains the applied manifest.
 func applied(post *v1alpha1.Post) *v1alpha1.Post {
 	post.Spec.Targets[0].Caption = strings.Repeat("a", 50_000)
 	for i := range post.Spec.Targets[1:] {
@@ -64,8 +64,8 @@ func applied(post *v1alpha1.Post) *v1alpha1.Post {
 	return post
 }
 
-// toldOf returns the largest status of a target: the messages of a blocked target, a preparation, and an attempt with
-// all its times.
+// toldOf returns the largest status that a target can have: the messages of a blocked target, a preparation, and an
+// attempt with all its times.
 func toldOf(index int32, cards int) v1alpha1.TargetStatus {
 	now := v1alpha1.NewTime(time.Now())
 	of := strings.Repeat
@@ -91,7 +91,7 @@ func toldOf(index int32, cards int) v1alpha1.TargetStatus {
 	return t
 }
 
-// candidates returns the largest number of candidates of a target, each of the largest size.
+// candidates returns as many candidates as a target can have, each of the largest size.
 func candidates() (all []v1alpha1.Candidate) {
 	now := v1alpha1.NewTime(time.Now())
 	for range v1alpha1.MostCandidates {
@@ -158,7 +158,7 @@ var _ = DescribeTable("the largest accepted post has space for its complete deli
 	Entry("a tree of a hundred cards to one account", filledTree(1, 100)),
 )
 
-// captionsOf sets captions with this number of characters in total.
+// captionsOf sets captions with the given number of characters in total.
 func captionsOf(characters int) func(*v1alpha1.PostSpec) {
 	return func(s *v1alpha1.PostSpec) {
 		name := s.Targets[0].ConnectionRef
@@ -189,7 +189,7 @@ func longCards(characters int) (made []v1alpha1.TreeCard) {
 }
 
 var _ = Describe("A Post stored by an earlier version, above the current size limit", Serial, func() {
-	// The CRDs of that version lacked the rules for the size.
+	// That version's CRDs did not have the rules about size.
 	older := func(ctx SpecContext, store func()) {
 		GinkgoHelper()
 		crd := &unstructured.Unstructured{}
@@ -249,7 +249,7 @@ var _ = Describe("A Post stored by an earlier version, above the current size li
 	})
 })
 
-// without removes the rules for the total size of texts from a definition.
+// without removes the rules about the total size of texts from a definition.
 func without(value any) {
 	switch v := value.(type) {
 	case map[string]any:

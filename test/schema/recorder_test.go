@@ -37,7 +37,7 @@ var classes = []platforms.Class{
 	platforms.ClassTransient, platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown,
 }
 
-// steps returns all steps of the recorder, for a tree with this number of cards or, with 0, for other posts.
+// steps returns all steps of the recorder, for a tree with the given number of cards or, if it is 0, for other posts.
 func steps(cards int) []step {
 	record := func(r platforms.Result) func(*v1alpha1.TargetStatus, time.Time) error { return record(r, cards) }
 	list := []step{
@@ -119,8 +119,8 @@ type transition struct {
 	from, to *v1alpha1.TargetStatus
 }
 
-// transitions runs all possible steps of the recorder, one after another, from an untouched target. Entries that differ only in times,
-// texts and high numbers count as one.
+// transitions runs all possible steps of the recorder, one after another, starting from an untouched target. Entries
+// that differ only in times, texts and high numbers count as one.
 func transitions(cards int, attempts int32) []transition {
 	steps := steps(cards)
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
@@ -175,11 +175,11 @@ func key(t *v1alpha1.TargetStatus) string {
 	return k
 }
 
-// targetsAtOnce is the number of states in one post, each in a separate target.
+// targetsAtOnce is the number of states in one post, each in its own target.
 const targetsAtOnce = 100
 
-// byState groups transitions by their initial state, in descending order of their number, so that the states in one
-// post have similar numbers.
+// byState groups transitions by their initial state. States with the most transitions come first, so that the states in
+// one post have similar numbers of them.
 func byState(all []transition) [][]transition {
 	groups := map[*v1alpha1.TargetStatus][]transition{}
 	var order []*v1alpha1.TargetStatus
@@ -204,7 +204,7 @@ func indexed(t *v1alpha1.TargetStatus, index int) v1alpha1.TargetStatus {
 	return out
 }
 
-// standing creates a post whose targets are in the transitions' initial states.
+// standing creates a post whose targets are in the initial states of the transitions.
 func standing(ctx SpecContext, states [][]transition) *v1alpha1.Post {
 	GinkgoHelper()
 	p := validPost()
@@ -218,7 +218,7 @@ func standing(ctx SpecContext, states [][]transition) *v1alpha1.Post {
 }
 
 var _ = Describe("the recorder", func() {
-	// Every rule validates a dry run and nothing is stored, so one post serves for all transitions from its state.
+	// A dry run is validated by every rule and stores nothing, so one post serves for all transitions from its states.
 	DescribeTable("writes only what the schema accepts", func(ctx SpecContext, cards int, attempts int32) {
 		all := transitions(cards, attempts)
 		reached := map[v1alpha1.AttemptOutcome]bool{}

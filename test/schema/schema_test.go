@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema_test tests the validation rules in the CRDs with a real API server: what they reject, what they admit,
-// and that they never reject a write of the manager.
+// Package schema_test tests the CRDs' validation rules with a real API server: what they reject, what they admit, and
+// that they never reject anything the manager writes.
 package schema_test
 
 import (
@@ -69,7 +69,7 @@ func edit(change func(*v1alpha1.PostSpec)) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { change(&p.Spec) }
 }
 
-// refused expects the API server's rejection with this message.
+// refused expects that the API server rejects something with the message.
 func refused(err error, message string) {
 	GinkgoHelper()
 	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "got: %v", err)
@@ -79,7 +79,7 @@ func refused(err error, message string) {
 	}
 }
 
-// causes returns the causes of a rejection, without Kubernetes' note that it did not check the remaining rules.
+// causes returns the causes of a rejection, without Kubernetes' note that it has not checked the remaining rules.
 func causes(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -90,7 +90,7 @@ func causes(err error) []metav1.StatusCause {
 	})
 }
 
-// creates stores a post and expects a rejection with a message, or success if it is empty.
+// creates stores a post and expects that it is rejected with the message or, if that is empty, that it succeeds.
 func creates(ctx SpecContext, change func(*v1alpha1.Post), message string) {
 	p := validPost()
 	change(p)
@@ -123,8 +123,8 @@ func withdrawn(p *v1alpha1.Post) {
 	p.Status.Phase, p.Status.Finished, p.Status.CancelledAt = v1alpha1.PhaseCancelled, true, v1alpha1.NewTimePtr(time.Now())
 }
 
-// changes creates a scheduled post and changes it, and expects a rejection of the change with a message, or success if
-// it is empty.
+// changes creates a scheduled post and changes it. It expects that the change is rejected with the message or, if that
+// is empty, that it succeeds.
 func changes(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
 	p := validPost()
 	p.Spec.ScheduledAt = future
@@ -175,7 +175,7 @@ var _ = It("rejects an edit of a published Post with a single error about the sp
 	)))
 })
 
-// undecided sets an undecided target without a claimed call.
+// undecided makes a target undecided without a claimed call.
 func undecided(p *v1alpha1.Post) {
 	p.Status.Phase = v1alpha1.PhaseFailed
 	p.Status.Targets = []v1alpha1.TargetStatus{{Index: 0, Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetUndecided}}
@@ -225,7 +225,7 @@ func stands(state v1alpha1.TargetState) func(*v1alpha1.Post) {
 	}
 }
 
-// stateless removes the state, as written by a version of Herald without states.
+// stateless removes the state, as a version of Herald without states would have written it.
 func stateless(then func(*v1alpha1.Post)) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		then(p)
@@ -256,7 +256,7 @@ func operation(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.OperationID = name }
 }
 
-// reopened sets an attempt with a name for its lookup.
+// reopened sets an attempt with the name to look it up by.
 func reopened(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		outcome("")(p)
@@ -272,8 +272,8 @@ func prepared(name string) func(*v1alpha1.Post) {
 	}
 }
 
-// statusOf creates a post of a category and writes its status twice. It expects a rejection of the second write with a
-// message, or success if it is empty.
+// statusOf creates a post of a category and writes its status twice. It expects that the second write is rejected with
+// the message or, if that is empty, that it succeeds.
 func statusOf(category func(*v1alpha1.PostSpec)) func(SpecContext, func(*v1alpha1.Post), func(*v1alpha1.Post), string) {
 	return func(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
 		p := validPost()
@@ -351,8 +351,8 @@ var _ = DescribeTable("a Post status update", statusOf(asText),
 	}, ""),
 )
 
-// others creates an object, and changes it if a change is given. It expects a rejection of the last write with a
-// message, or success if it is empty.
+// others creates an object, and changes it if there is a change. It expects that the last write is rejected with the
+// message or, if that is empty, that it succeeds.
 func others(ctx SpecContext, create client.Object, change func(client.Object), message string) {
 	err := k8s.Create(ctx, create)
 	if change != nil {
@@ -401,7 +401,7 @@ var _ = DescribeTable("the other kinds", others,
 	Entry("a connection with other credentials", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.CredentialsSecretRef.Name = "new" }, ""),
 )
 
-// apiKey returns a key with externally created tokens.
+// apiKey returns a key whose tokens were created elsewhere.
 func apiKey(tokens ...string) *v1alpha1.APIKey {
 	k := &v1alpha1.APIKey{ObjectMeta: meta()}
 	for _, name := range tokens {
@@ -464,7 +464,7 @@ var _ = DescribeTable("times written by users",
 	Entry("a number", int64(1), false),
 )
 
-// readable expects an object to decode into its Go type. One that does not would break every informer.
+// readable expects that an object can be decoded into its Go type. One that cannot would break every informer.
 func readable(ctx context.Context, o client.Object) {
 	GinkgoHelper()
 	var p v1alpha1.Post

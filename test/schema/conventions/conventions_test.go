@@ -82,7 +82,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// walk visits a field and all fields in it. The path of a list's items is the list's path and "[]".
+// walk visits a field and all fields inside it. The path of a list's items is the list's path followed by "[]".
 func walk(path string, s apiextensionsv1.JSONSchemaProps, visit func(string, apiextensionsv1.JSONSchemaProps)) {
 	visit(path, s)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -93,7 +93,7 @@ func walk(path string, s apiextensionsv1.JSONSchemaProps, visit func(string, api
 	}
 }
 
-// problems returns the problems of one field, without the fields in it.
+// problems returns the problems of one field, not of the fields inside it.
 func problems(path string, s apiextensionsv1.JSONSchemaProps) []string {
 	var found []string
 	say := func(wrong bool, what string) {

@@ -1,8 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decode_test checks that the Go types decode every object admitted by the CRDs, because a single undecodable object would break
-// every informer. The API server's own code validates the objects, without an API server.
+// Package decode_test checks that the Go types can decode every object that the CRDs admit, because a single
+// undecodable object would break every informer. The API server's own code validates the objects; no API server is
+// needed.
 package decode_test
 
 import (
@@ -65,7 +66,7 @@ func load(tb testing.TB, plural string) *definition {
 	}
 }
 
-// create validates a new object in JSON. It returns the object as it would be stored, or the reason of its rejection.
+// create validates a new JSON object. It returns the object as it would be stored, or the reason why it is rejected.
 func (d *definition) create(ctx context.Context, data []byte) (map[string]any, error) {
 	object, err := d.prepare(data)
 	if err != nil {
@@ -75,7 +76,7 @@ func (d *definition) create(ctx context.Context, data []byte) (map[string]any, e
 	return object, d.judge(ctx, errs, object, nil)
 }
 
-// writeStatus validates a write of the status of an object that is stored as wire; it ignores everything else in data.
+// writeStatus validates a status write to an object that is stored as wire. It ignores everything else in data.
 func (d *definition) writeStatus(ctx context.Context, wire, data []byte) error {
 	stored, err := d.prepare(wire)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Limits for the allocations of the rules in the API server, in KiB, for the two writes that deliver a post to two
-// accounts. Allocation is most of their processor time and, unlike that time, nearly the same on every machine. They
-// allocate 426 and 570: the rule about cancelled posts and drafts is at the root, where it can read the status. At 497
-// and 1,051, they were a quarter of the API server's whole cost of a status write.
+// Limits on what the rules allocate in the API server, in KiB, for the two writes that deliver a post to two accounts.
+// Allocation is most of their processor time and, unlike that time, nearly the same on every machine. They now allocate
+// 426 and 570: the rule about cancelled posts and drafts is at the root, where it can read the status. At 497 and
+// 1,051, they were a quarter of the API server's whole cost of a status write.
 const (
 	mostOfClaim  = 440
 	mostOfRecord = 590
@@ -67,7 +67,7 @@ func TestRulesCostLittle(t *testing.T) {
 	}
 }
 
-// allocated returns the bytes that the rules allocate for one write of a status.
+// allocated returns how many bytes the rules allocate for one status write.
 func (d *definition) allocated(t *testing.T, from, to *v1alpha1.Post) uint64 {
 	t.Helper()
 	var objects [2]map[string]any

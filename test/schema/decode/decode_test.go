@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// subject is a sample with the definition of its kind.
+// subject is a sample with its kind's definition.
 type subject struct {
 	sample
 	*definition
@@ -47,8 +47,8 @@ func subjects(tb testing.TB) []subject {
 	return list
 }
 
-// try changes the sample according to the bytes, at one path only or anywhere. It returns the changed paths, and
-// whether the result was admitted. An admitted object that does not decode is an error.
+// try changes the sample as the bytes decide, only at the given path or, if it is empty, anywhere. It returns the
+// changed paths and whether the result was admitted. It is an error if an admitted object cannot be decoded.
 func (s *subject) try(t *testing.T, only string, decisions []byte) (changed []string, admitted bool) {
 	t.Helper()
 	c := &changer{entropy: &entropy{bytes: decisions}, only: only}
@@ -85,7 +85,7 @@ func (s *subject) try(t *testing.T, only string, decisions []byte) (changed []st
 	return c.changed, true
 }
 
-// leaves yields the paths of a schema's scalar values in order, each with the format of the value.
+// leaves yields the paths of a schema's scalar values in order, each with the value's format.
 func leaves(s *schema.Structural, path string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) { walk(s, path, yield) }
 }
@@ -123,7 +123,7 @@ func TestWhatIsAdmittedDecodes(t *testing.T) {
 		for path, format := range leaves(s.schema, "") {
 			switch {
 			case s.plural == "posts" && s.name != "tree" && strings.HasPrefix(path, ".status"):
-				// The tree is the fullest sample; the others add nothing.
+				// The tree is the most complete sample; the others add nothing.
 			case format == "date-time": // this project's type, and metav1.Time
 				s.rounds(t, path, 60, reached[s.plural])
 			default:
@@ -140,8 +140,8 @@ func TestWhatIsAdmittedDecodes(t *testing.T) {
 	}
 }
 
-// rounds changes the sample n times, with a fixed seed, and continues for a while if no change was admitted. It records
-// the paths with an admitted change.
+// rounds changes the sample n times, with a fixed seed, and goes on for a while if no change was admitted. It records
+// the paths at which a change was admitted.
 func (s *subject) rounds(t *testing.T, path string, n int, reached map[string]bool) {
 	t.Helper()
 	source := rand.NewChaCha8(sha256.Sum256([]byte(s.name + path)))
@@ -153,7 +153,7 @@ func (s *subject) rounds(t *testing.T, path string, n int, reached map[string]bo
 		}
 		changed, admitted := s.try(t, path, decisions)
 		if path != "" && len(changed) == 0 {
-			return // this sample lacks the path
+			return // this sample does not have the path
 		}
 		refused = refused || !admitted
 		for _, at := range changed {
@@ -165,7 +165,7 @@ func (s *subject) rounds(t *testing.T, path string, n int, reached map[string]bo
 	}
 }
 
-// changeable reports whether another value can be admitted at a path.
+// changeable reports whether a different value can be admitted at the path.
 func changeable(path string) bool {
 	switch path {
 	case ".apiVersion", ".kind": // set by Kubernetes

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// entropy turns bytes into decisions. Without bytes every decision is 0.
+// entropy turns bytes into decisions. When there are no bytes left, every decision is 0.
 type entropy struct{ bytes []byte }
 
 // below returns a number from 0 up to, but not including, n.
@@ -30,17 +30,17 @@ func (e *entropy) below(n int) int {
 
 func pick[T any](e *entropy, from ...T) T { return from[e.below(len(from))] }
 
-// changer changes the values of an object along its schema: mostly to values that the schema may admit, sometimes to
+// changer changes an object's values according to its schema: mostly to values that the schema may admit, sometimes to
 // unexpected ones.
 type changer struct {
 	*entropy
-	// only is the single path to change; any path if it is empty.
+	// only is the one path to change; if it is empty, any path may change.
 	only string
-	// changed lists the changed paths; items of a list share one.
+	// changed lists the paths that changed; all items of a list share one.
 	changed []string
 }
 
-// rarity is the average number of values per changed value.
+// rarity is the average number of values for each one that changes.
 const rarity = 40
 
 // change returns the changed value; nil means absent.
@@ -94,7 +94,7 @@ func names(properties map[string]schema.Structural) []string {
 	return list
 }
 
-// null is an explicit null, unlike an absent value.
+// null is an explicit null, which is not the same as an absent value.
 var null = json.RawMessage("null")
 
 // generate generates a value for a schema.
@@ -149,8 +149,8 @@ func (c *changer) string(s *schema.Structural) any {
 	}
 }
 
-// time generates a text like a time, with some parts at or beyond the limits of the calendar, of RFC 3339 or of the
-// permitted years.
+// time generates text that looks like a time, with some parts at or beyond the limits of the calendar, of RFC 3339 or
+// of the permitted years.
 func (c *changer) time() string {
 	return c.part("2026", "2027", "2028", "1000", "2999", "0999", "3000", "0001", "9999", "12026", "0000", "226") +
 		c.part("-", "/", "") + c.part("06", "01", "02", "12", "00", "13", "1") +
@@ -161,7 +161,7 @@ func (c *changer) time() string {
 		c.part("Z", "z", "", "+02:00", "-02:00", "+23:59", "-23:59", "-00:00", "+24:00", "+14:60", "+2:00", "+0200", "ZZ", "Z ")
 }
 
-// part returns its first argument, or occasionally another one.
+// part returns its first argument, or occasionally one of the others.
 func (c *changer) part(parts ...string) string {
 	if c.below(6) != 1 {
 		return parts[0]

@@ -5,5 +5,5 @@
 
 package decode_test
 
-// overhead multiplies the permitted allocations without the race detector.
+// overhead is the factor for the permitted allocations without the race detector.
 const overhead = 1

@@ -5,5 +5,5 @@
 
 package decode_test
 
-// overhead multiplies the permitted allocations under the race detector, which allocates for each allocation.
+// overhead is the factor for the permitted allocations under the race detector, which allocates for each allocation.
 const overhead = 3

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// sample is an admitted object, as the base of changes.
+// sample is an admitted object that changes start from.
 type sample struct {
 	name   string
 	plural string
