@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// manifest writes a post to X to a file in a separate folder, as it would be stored in Git.
+// manifest writes a post to X to a file in its own folder, as it would be stored in Git.
 func manifest(name, caption string) (file string) {
 	GinkgoHelper()
 	text := fmt.Sprintf(`apiVersion: social.herald.dev/v1alpha1
@@ -50,7 +50,7 @@ func kubectl(ctx context.Context, kubeconfig, input string, args ...string) (str
 	return string(said), err
 }
 
-// kubectlDoes runs kubectl, which must succeed.
+// kubectlDoes runs kubectl and expects it to succeed.
 func kubectlDoes(ctx context.Context, kubeconfig, input string, args ...string) string {
 	GinkgoHelper()
 	said, err := kubectl(ctx, kubeconfig, input, args...)

@@ -37,7 +37,7 @@ func gitopsPage() string {
 	return string(text)
 }
 
-// blocks returns the YAML blocks of the page without their common indentation.
+// blocks returns the page's YAML blocks without their common indentation.
 func blocks() (found []string) {
 	GinkgoHelper()
 	for _, fence := range fences.FindAllStringSubmatch(gitopsPage(), -1) {
@@ -54,8 +54,8 @@ func blocks() (found []string) {
 	return found
 }
 
-// required are the required fields of other projects' kinds, as of November 2026. Alternatives are separated by "|". No
-// API server here has these kinds.
+// required are the required fields of other projects' kinds, as of November 2026. "|" separates alternatives. The API
+// server here does not have these kinds.
 var required = map[string][]string{
 	"source.toolkit.fluxcd.io/v1 OCIRepository":    {"spec.interval", "spec.url"},
 	"helm.toolkit.fluxcd.io/v2 HelmRelease":        {"spec.interval", "spec.chartRef.kind|spec.chart.spec.chart", "spec.chartRef.name|spec.chart.spec.sourceRef.name"},
@@ -71,7 +71,7 @@ func has(object *unstructured.Unstructured, path string) bool {
 	return found && err == nil
 }
 
-// judge applies known kinds as a dry run, and checks the required fields of the others.
+// judge applies objects of known kinds as a dry run, and checks that the others have the required fields.
 func judge(ctx context.Context, object *unstructured.Unstructured) {
 	GinkgoHelper()
 	kind := object.GetAPIVersion() + " " + object.GetKind()
@@ -101,7 +101,7 @@ func judge(ctx context.Context, object *unstructured.Unstructured) {
 	}
 }
 
-// render renders the chart with values.
+// render renders the chart with the given values.
 func render(ctx context.Context, values string) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "values.yaml")
@@ -118,7 +118,7 @@ var _ = Describe("docs/gitops.md", func() {
 		for _, block := range blocks() {
 			objects, err := cluster.ParseObjects([]byte(block))
 			if err != nil || len(objects) == 0 {
-				// ParseObjects requires kinds; a block without one is a values file.
+				// ParseObjects expects kinds; a block without a kind is a values file.
 				render(ctx, block)
 				seen["values"] = true
 				continue
@@ -187,7 +187,7 @@ var _ = Describe("docs/gitops.md", func() {
 	})
 })
 
-// expectCondition waits until a condition of a post has a reason.
+// expectCondition waits until the post's condition has the given reason.
 func expectCondition(ctx context.Context, object client.Object, kind, reason string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

@@ -30,7 +30,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// samples returns the objects of config/samples, by its kustomization.
+// samples returns the objects in config/samples, as its kustomization lists them.
 func samples(ctx context.Context) []*unstructured.Unstructured {
 	GinkgoHelper()
 	objects, err := chart.Kustomize(ctx, "samples")
@@ -62,7 +62,8 @@ var _ = It("The samples cover every kind, category and platform, and the kustomi
 		}
 	}
 	for name := range admin.Scheme().KnownTypes(v1alpha1.GroupVersion) {
-		// Types that Kubernetes adds to every group have another package. Only Herald writes Usage and OAuthGrant.
+		// The types that Kubernetes adds to every group are in another package. Usage and OAuthGrant are only written
+		// by Herald.
 		if strings.HasPrefix(admin.Scheme().KnownTypes(v1alpha1.GroupVersion)[name].PkgPath(), "github.com/herald-social") && !strings.HasSuffix(name, "List") && name != "Usage" && name != "OAuthGrant" {
 			Expect(kinds).To(ContainElement(name))
 		}
@@ -99,10 +100,10 @@ var _ = It("The samples cover every kind, category and platform, and the kustomi
 	}
 })
 
-// files are the uploads for the Media of the samples.
+// files are the uploads for the samples' Media.
 var files = map[string]string{"picture": "picture.jpg", "film": "tenseconds.mp4", "step": "picture.png"}
 
-// fileOf returns the content of a Media.
+// fileOf returns the file for a Media.
 func fileOf(media string) []byte {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join(envtest.Root(), "internal", "media", "probe", "testdata", files[media]))
@@ -110,7 +111,7 @@ func fileOf(media string) []byte {
 	return data
 }
 
-// upload uploads the file of a Media to the address in its status, as the samples' comments describe.
+// upload uploads a Media's file to the URL in its status, as the samples' comments describe.
 func upload(ctx context.Context, object *unstructured.Unstructured) {
 	GinkgoHelper()
 	media := &v1alpha1.Media{}
@@ -169,7 +170,7 @@ var _ = It("All samples can be applied with two tools, and are published", func(
 		again := apply(ctx, object, "flux")
 		Expect(cmp.Diff(declared(first[i]), declared(again))).To(BeEmpty(), "%s %s", object.GetKind(), object.GetName())
 		if object.GetKind() == "Secret" {
-			// stringData is write-only, so two owners conflict over it. A second owner must not restore old tokens
+			// stringData is write-only, so two owners conflict over it. A second owner must not bring back old tokens
 			// either.
 			continue
 		}
@@ -206,7 +207,7 @@ func published(ctx context.Context) (n int) {
 var fences = regexp.MustCompile("(?s)\n *```([a-z]*)[^\n]*\n(.*?)\n *```")
 
 // TestDefaultsAreNotStated checks manifests that users copy: `draft: false` and `cancelled: false` equal the defaults,
-// and a tool that applies them owns fields that users and the API set.
+// and a tool that applies them comes to own fields that users and the API set.
 func TestDefaultsAreNotStated(t *testing.T) {
 	stated := regexp.MustCompile(`\b(draft|cancelled)"?:\s*false\b`)
 	looked := 0

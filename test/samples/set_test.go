@@ -26,14 +26,14 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// The account of config/samples/set, and the address of its picture.
+// The account in config/samples/set, and the URL of its picture.
 const (
 	studioAccount = "2244994945"
 	posterSource  = "https://www.example.com/poster.jpg"
 )
 
-// aSet copies config/samples/set into a folder, for a team with this name and a new account, whose tokens replace
-// "replace-me". The picture's address does not resolve.
+// aSet copies config/samples/set into a folder, for a team with the given name and a new account, whose tokens replace
+// "replace-me". The picture's URL does not resolve.
 func aSet(ctx context.Context, team, account string) (folder string) {
 	GinkgoHelper()
 	granted, err := platform.Account(ctx, "x", account, nil)
@@ -52,7 +52,7 @@ func aSet(ctx context.Context, team, account string) (folder string) {
 
 func setFolder() string { return filepath.Join(envtest.Root(), "config", "samples", "set") }
 
-// setFiles returns the names of the set's files in kubectl's order.
+// setFiles returns the names of the set's files, in the order in which kubectl applies them.
 func setFiles() (names []string) {
 	GinkgoHelper()
 	entries, err := os.ReadDir(setFolder())
@@ -64,7 +64,7 @@ func setFiles() (names []string) {
 	return names
 }
 
-// administrator writes an administrator's kubeconfig.
+// administrator writes a kubeconfig for an administrator and returns its path.
 func administrator(ctx context.Context) (file string) {
 	GinkgoHelper()
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "flux"}}
@@ -78,7 +78,7 @@ func administrator(ctx context.Context) (file string) {
 	return file
 }
 
-// flux applies a folder with hack/flux, waits until all its objects are ready, and returns the action for each.
+// flux applies a folder with hack/flux, waits until all its objects are ready, and returns what was done with each.
 func flux(ctx context.Context, kubeconfig, folder string) []string {
 	GinkgoHelper()
 	program := exec.CommandContext(ctx, "go", "run", "-buildvcs=false", ".", kubeconfig, folder, "3m")
@@ -91,8 +91,8 @@ func flux(ctx context.Context, kubeconfig, folder string) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// fetchPoster stores the image under the Media's key, like a fetch by a process that ends before it reports success. The next attempt finds
-// the file.
+// fetchPoster stores the image under the Media's key, like a process that fetches it and exits before it reports
+// success. The next attempt finds the file.
 func fetchPoster(ctx context.Context, namespace string) {
 	media := &v1alpha1.Media{}
 	Eventually(func(g Gomega) {
@@ -107,7 +107,7 @@ func fetchPoster(ctx context.Context, namespace string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// expectSet expects that the first post of a set is published once, and that the second is scheduled.
+// expectSet expects that a set's first post is published once and that the second is scheduled.
 func expectSet(ctx context.Context, namespace, account string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package samples_test applies the manifests that users copy, as GitOps tools do, to a real API server with Herald's
-// webhook and manager: config/samples, whose set/ is applied by Flux's library, and the YAML of docs/gitops.md.
+// webhook and manager: config/samples, including set/, which is applied with Flux's library, and the YAML in
+// docs/gitops.md.
 package samples_test
 
 import (
@@ -38,7 +39,7 @@ func TestSamples(t *testing.T) {
 	RunSpecs(t, "What people copy")
 }
 
-// demo is the namespace of a trial's team.
+// demo is the namespace of the demo team.
 const demo = "herald-demo"
 
 var (
@@ -76,7 +77,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}).Should(MatchError(ContainSubstring("admission webhook")), "the webhook serves")
 })
 
-// applyDemo applies the team of a trial and waits until its accounts are connected.
+// applyDemo applies the demo team and waits until its accounts are connected.
 func applyDemo(ctx context.Context) {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join(envtest.Root(), "charts", "herald", "files", "demo.yaml"))
@@ -96,8 +97,8 @@ func applyDemo(ctx context.Context) {
 	}).Should(Succeed())
 }
 
-// apply applies an object by server-side apply as a field owner, without force and with strict field validation, and
-// returns the stored object.
+// apply applies an object by server-side apply as the given field owner, without force and with strict field
+// validation, and returns the stored object.
 func apply(ctx context.Context, object *unstructured.Unstructured, owner string) *unstructured.Unstructured {
 	GinkgoHelper()
 	text, err := json.Marshal(object)
@@ -108,8 +109,8 @@ func apply(ctx context.Context, object *unstructured.Unstructured, owner string)
 	return stored
 }
 
-// declared returns the part of an object that Git can declare: without the status and the metadata of the API server
-// and the manager.
+// declared returns the part of an object that can be declared in Git: without the status and without the metadata that
+// the API server and the manager set.
 func declared(object *unstructured.Unstructured) map[string]any {
 	copied := object.DeepCopy()
 	delete(copied.Object, "status")
