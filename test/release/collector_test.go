@@ -19,12 +19,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector receives traces by OTLP over HTTP.
+// collector receives traces through OTLP over HTTP.
 type collector struct {
 	*httptest.Server
 
 	mu sync.Mutex
-	// spans are "SERVICE: NAME", by trace id, and text is all received data.
+	// spans are "SERVICE: NAME", by trace id; text is everything received.
 	spans map[string][]string
 	text  strings.Builder
 }
@@ -70,7 +70,7 @@ func (c *collector) of(trace string) []string {
 	return slices.Clone(c.spans[trace])
 }
 
-// said returns all received data.
+// said returns everything received.
 func (c *collector) said() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,12 +38,12 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
-// at returns the metadata of an object in a namespace.
+// at returns an object's metadata with its namespace and name.
 func at(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// connect creates an account on X with a connection in a namespace.
+// connect creates an account on X and a connection to it in the namespace.
 func connect(ctx context.Context, namespace, account string) *v1alpha1.Connection {
 	GinkgoHelper()
 	made, err := sandbox.Account(ctx, "x", account, nil)
@@ -62,7 +62,7 @@ func post(namespace, name, caption string) *v1alpha1.Post {
 	}}
 }
 
-// token sets a token for a key in a namespace, without a manager.
+// token gives a key in the namespace a token, without a manager.
 func token(ctx context.Context, namespace string) string {
 	GinkgoHelper()
 	made := apitoken.New(namespace, "ci")
@@ -208,7 +208,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 		untouched := post(elsewhere, "untouched", "not ours")
 		Expect(admin.Create(ctx, untouched)).To(Succeed())
 		foreign := token(ctx, elsewhere)
-		// When a later post of our own is published, there was time for theirs.
+		// Once a later post of our own is published, there was also time to publish theirs.
 		later := post(served, "later", "after theirs")
 		Expect(admin.Create(ctx, later)).To(Succeed())
 		Eventually(func() ([]string, error) { return texts(ctx, "1001") }).Should(ContainElement("after theirs"))
@@ -285,7 +285,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 	)
 })
 
-// texts returns the published texts of an account on X.
+// texts returns the texts published on an X account.
 func texts(ctx context.Context, account string) ([]string, error) {
 	posts, err := sandbox.Posts(ctx, "x", account)
 	var out []string

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release_test runs both of Herald's processes as a release with a separate name and namespace, with only the
-// rights of the chart, for some of the cluster's teams, and without a store of files.
+// Package release_test runs both of Herald's processes as a release with its own name and namespace, with only the
+// chart's rights, for some of the cluster's teams, and without a store for files.
 package release_test
 
 import (
@@ -39,7 +39,7 @@ func TestRelease(t *testing.T) {
 	RunSpecs(t, "a release of another name, in another namespace")
 }
 
-// The release, its namespace, and the namespaces of a team that it serves and of one that it does not.
+// The release, its namespace, and the namespaces of two teams: one that it serves and one that it does not.
 const (
 	release   = "outreach"
 	system    = "social"
@@ -51,11 +51,11 @@ var (
 	admin   client.Client
 	sandbox sandboxtest.Client
 	folder  string
-	// site and webhook are the addresses of the API and of the webhook; healths and metrics are the addresses of both
-	// processes' ports.
+	// site and webhook are the addresses of the API and of the webhook; healths and metrics are those of both
+	// processes' health and metrics ports.
 	site, webhook    string
 	healths, metrics map[string]string
-	// traces receives the traces of both processes, and logs has their logs.
+	// traces receives the traces of both processes; logs contains their logs.
 	traces = &collector{}
 	logs   = map[string]*gbytes.Buffer{}
 	// configs are the processes' configurations.
@@ -109,8 +109,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	startHerald("apiserver", apiserver)
 })
 
-// writeChart writes the chart's objects for the release: a folder with all except the webhook configuration, and a file
-// with that. The CRDs are installed already, and Deployments get no pods, since no controller runs here.
+// writeChart writes the chart's objects for the release: a folder with all of them except the webhook configuration,
+// and a file with that. The CRDs are already installed, and Deployments get no pods because no controller runs here.
 func writeChart(ctx context.Context) (rights, admission string) {
 	GinkgoHelper()
 	objects, err := chart.Render(ctx, release, system, "minimal-values.yaml")
@@ -153,7 +153,7 @@ func startHerald(process string, config any) {
 	Eventually(statusOf).WithArguments(healths[process] + "/readyz").Should(Equal(http.StatusOK))
 }
 
-// writeConfig writes the configuration of a process to one file.
+// writeConfig writes a process's configuration to a file.
 func writeConfig(process string, config any) (file string) {
 	GinkgoHelper()
 	data, err := yaml.Marshal(config)
@@ -164,7 +164,7 @@ func writeConfig(process string, config any) (file string) {
 	return file
 }
 
-// start runs a program until the suite ends, with its log in the report.
+// start runs a program until the suite is over, with its log in the report.
 func start(program string, args ...string) {
 	GinkgoHelper()
 	cmd := exec.Command(filepath.Join(folder, program), args...)
