@@ -5,12 +5,12 @@ package posting
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// MaxCandidates is the maximum total size of a post's candidates, in bytes of JSON. Ten ordinary candidates take 2.5 KiB. Users resolve one
-// target at a time and can query the remaining candidates later.
+// MaxCandidates is the maximum size of all candidates of a post, in bytes of JSON. Ten ordinary candidates take 2.5
+// KiB. Users resolve one target at a time and can ask for the remaining candidates later.
 const MaxCandidates = 32 << 10
 
-// SetCandidates stores a target's candidates within MaxCandidates, v1alpha1.MostCandidates and MaxStorableSize, which reserve space for the
-// delivery record. Candidates of the post's other targets are kept.
+// SetCandidates stores a target's candidates within MaxCandidates, v1alpha1.MostCandidates and MaxStorableSize, which
+// leave room for the delivery record. It keeps the candidates of the post's other targets.
 func SetCandidates(post *v1alpha1.Post, t *v1alpha1.TargetStatus, found []v1alpha1.Candidate) {
 	t.Candidates = nil
 	most, taken := min(MaxCandidates, MaxStorableSize(post)-Size(post)), 0

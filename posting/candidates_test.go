@@ -24,7 +24,7 @@ func TestSetCandidates(t *testing.T) {
 		others int
 		found  []v1alpha1.Candidate
 		want   int
-		// left is the post's remaining space in bytes; 0 leaves it unrestricted.
+		// left is how many bytes the post has left; 0 means no restriction.
 		left int
 	}{
 		"None":      {"an account may have published nothing", 0, nil, 0, 0},

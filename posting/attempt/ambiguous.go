@@ -25,16 +25,16 @@ func AmbiguousSince(t *v1alpha1.TargetStatus) *v1alpha1.Time {
 	return nil
 }
 
-// WillResend reports whether a target only waits for its backoff, although the latest call may have published.
+// WillResend reports whether a target is just waiting out its backoff although the latest call may have published it.
 func WillResend(t *v1alpha1.TargetStatus) bool {
 	return posting.StateOf(t) == v1alpha1.TargetPending && t.Blocked == nil && t.Attempt != nil && t.Attempt.Outcome == v1alpha1.OutcomeUnknown
 }
 
-// closeUnknown closes an attempt whose outcome the platform cannot determine. why explains the result.
+// closeUnknown closes an attempt whose outcome the platform cannot determine. why explains that to the user.
 func closeUnknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now time.Time, why string) {
 	t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeUnknown, nil
 	at := now.Add(backoff(tries(t)))
-	// A post accepted by the platform may be published at any time.
+	// The platform may still publish a post that it has accepted, at any time.
 	if policy == v1alpha1.OnUnknownRetry && t.Attempt.OperationID == "" && inTime(t, at) {
 		t.Blocked, t.NextTryAt = nil, v1alpha1.NewTimePtr(at)
 		return
@@ -42,7 +42,8 @@ func closeUnknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy
 	markUndecided(t, why)
 }
 
-// Abandon closes an open attempt that can no longer be looked up. The post is being deleted, so its target is not sent again.
+// Abandon closes an open attempt that can no longer be looked up. The post is being deleted, so the target is not sent
+// again.
 func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
@@ -52,7 +53,8 @@ func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	return nil
 }
 
-// fail settles an unpublished target after its latest attempt. The target becomes undecided if an earlier attempt may have published it.
+// fail settles a target that its latest attempt did not publish. If an earlier attempt may have, the target becomes
+// undecided.
 func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	if AmbiguousSince(t) != nil {
 		markUndecided(t, "a call got no clear answer, and nothing that followed published it: "+b.Problem)

@@ -13,14 +13,15 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// weak returns the timing of a platform with an unreliable listing.
+// weak returns the timing for a platform whose listing is unreliable.
 func weak() Timing {
 	w := timing
 	w.Authoritative = false
 	return w
 }
 
-// doubted returns a target whose first call, claimed at t0, got no response and was not found by lookups. The post's policy is retry.
+// doubted returns a target whose first call, claimed at t0, got no response and was not found by lookups. The post's
+// policy is retry.
 func doubted(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := claimed(t)
@@ -52,7 +53,7 @@ func mustDo(t *testing.T, err error) {
 	}
 }
 
-// confirmed records a lookup without a match after a refusal.
+// confirmed records a lookup that finds nothing after a refusal.
 func confirmed(t *testing.T, target *v1alpha1.TargetStatus, after time.Duration) {
 	t.Helper()
 	mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(after)))
@@ -64,7 +65,7 @@ func TestFailureInDoubt(t *testing.T) {
 		reason string
 		target func(*testing.T) *v1alpha1.TargetStatus
 		do     func(*testing.T, *v1alpha1.TargetStatus)
-		// hindered is the part of the message in addition to the doubt, or "".
+		// hindered is what the message says in addition to the doubt, or "".
 		hindered string
 		doubt    bool
 		wants    string
@@ -182,7 +183,7 @@ func TestFailureInDoubt(t *testing.T) {
 	}
 }
 
-// doubtful returns a target whose next failed lookup closes it as unknown.
+// doubtful returns a target that the next failed lookup closes as unknown.
 func doubtful(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := claimed(t)
@@ -190,7 +191,7 @@ func doubtful(t *testing.T) *v1alpha1.TargetStatus {
 	return target
 }
 
-// answerable checks that a user's answer settles a target without changing a closed attempt's outcome.
+// answerable checks that a user's answer settles a target and does not change the outcome of a closed attempt.
 func answerable(t *testing.T, target *v1alpha1.TargetStatus) {
 	t.Helper()
 	outcome := target.Attempt.Outcome
@@ -259,7 +260,8 @@ func TestDoubtAboutACard(t *testing.T) {
 	})
 }
 
-// TestAcceptedAfterAll records the platform's acceptance after another process has closed the attempt as unknown.
+// TestAcceptedAfterAll records that the platform accepted the post after another process has closed the attempt as
+// unknown.
 func TestAcceptedAfterAll(t *testing.T) {
 	taken := platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}
 	closed := func(policy v1alpha1.UnknownOutcomePolicy) func(*testing.T) *v1alpha1.TargetStatus {

@@ -1,17 +1,17 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attempt is the delivery's write-ahead log. It decides when a platform call may be made, interprets its response, and resolves
-// calls with a lost response. The package is pure: it changes only the given entry, which the caller stores.
+// Package attempt is the write-ahead log of delivery. It decides when a platform call may be made, interprets the
+// response, and resolves calls whose response was lost. The package is pure: it changes only the entry it is given,
+// which the caller stores.
 //
 // It keeps these invariants for each target:
 //
-//   - An attempt records at most one irrevocable call. Another call needs another attempt with a higher number.
+//   - An attempt records at most one irrevocable call. Another call needs another attempt, with a higher number.
 //   - A new attempt is opened only when the previous one is closed as refused, not sent or absent, or as unknown if
 //     the post allows a resend.
-//   - A refusal closes an attempt only after a lookup confirms that nothing was published, or after the lookup has
-//     failed.
-//   - An open attempt past its window is resolved by a lookup, never by a call.
+//   - A refusal closes an attempt only after a lookup has confirmed that nothing was published, or has failed.
+//   - An open attempt whose window is over is resolved by a lookup, never by a call.
 //   - A known external ID is never replaced.
 package attempt
 
@@ -26,13 +26,13 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Errors returned when an attempt cannot be opened or changed.
+// The reasons why an attempt cannot be opened or changed.
 var (
 	// ErrOpen: an earlier call may still take effect.
 	ErrOpen = errors.New("an earlier attempt is still open")
 	// ErrSettled: the target is not pending.
 	ErrSettled = errors.New("the target is settled")
-	// ErrSuperseded: the entry holds another attempt, or this attempt is closed.
+	// ErrSuperseded: the entry contains another attempt, or this attempt is closed.
 	ErrSuperseded = errors.New("another attempt has taken this one's place")
 )
 
@@ -40,42 +40,43 @@ var (
 type Timing struct {
 	// SendWindow is the maximum time between a claim and the start of its call.
 	SendWindow time.Duration
-	// CallTimeout is the call timeout.
+	// CallTimeout limits how long a call may take.
 	CallTimeout time.Duration
-	// ClockMargin is the maximum clock difference between two managers, or between a manager and a platform.
+	// ClockMargin is the largest difference between the clocks of two managers, or of a manager and a platform.
 	ClockMargin time.Duration
-	// Lag is the maximum delay before a listing contains a published post.
+	// Lag is how long it may take until a listing shows a published post.
 	Lag time.Duration
 	// ConfirmAfter is the delay between a refused call and the lookup that confirms the refusal.
 	ConfirmAfter time.Duration
-	// LookupTimeout limits lookups of an attempt after its window. The minimum for an accepted post is one day.
+	// LookupTimeout limits how long an attempt is looked up after its window. For an accepted post it is at least a
+	// day.
 	LookupTimeout time.Duration
-	// Authoritative means that a post missing from the listing past its lag was not published.
+	// Authoritative means that a post that is still missing from the listing after Lag was not published.
 	Authoritative bool
 }
 
 // IsOpen reports whether an attempt has no recorded outcome.
 func IsOpen(a *v1alpha1.Attempt) bool { return a != nil && a.Outcome == "" }
 
-// Claim holds a new attempt's parameters.
+// Claim describes a new attempt.
 type Claim struct {
 	// ID is the attempt's unique ID.
 	ID string
 	// ContentHash identifies the claimed content; see the ContentHash function.
 	ContentHash string
-	// AccountID is the platform's ID of the publishing account.
+	// AccountID is the platform's ID of the account that publishes.
 	AccountID string
-	// Checkpoint is the platform's reference to the prepared content; may be empty.
+	// Checkpoint is the platform's reference to the prepared content. It may be empty.
 	Checkpoint string
 	// Window is the maximum time between the claim and the start of its call.
 	Window time.Duration
-	// SentBefore is the claim time of the first call for an earlier object of the post, or zero without one.
+	// SentBefore is when the first call for an earlier object of the post was claimed, or zero if there was none.
 	SentBefore time.Time
-	// Card is the index of the tree's next card, or 0 outside trees.
+	// Card is the index of the tree's next card, or 0 if the post is not a tree.
 	Card int32
 }
 
-// NextCard returns the index of a tree's first unpublished card, or 0 outside trees.
+// NextCard returns the index of a tree's first unpublished card, or 0 if the post is not a tree.
 func NextCard(t *v1alpha1.TargetStatus) int32 {
 	if t == nil {
 		return 0
@@ -83,14 +84,14 @@ func NextCard(t *v1alpha1.TargetStatus) int32 {
 	return int32(len(t.Cards)) //nolint:gosec // a tree has at most 100 cards
 }
 
-// continuesTree reports whether the next call follows a published card. The previous attempt may have been for a different card, because a
-// user may have resolved an earlier attempt as posted.
+// continuesTree reports whether the next call follows a published card. The previous attempt may have been for a
+// different card, because a user may have resolved an earlier attempt as posted.
 func continuesTree(t *v1alpha1.TargetStatus, c Claim) bool {
 	return t.Attempt != nil && !IsOpen(t.Attempt) && t.Attempt.Card == c.Card-1 && NextCard(t) == c.Card
 }
 
-// Open claims a target's next call by adding a new attempt to its entry. The caller must store the entry with the original resourceVersion
-// before the call.
+// Open claims a target's next call by adding a new attempt to its entry. Before making the call, the caller must store
+// the entry with its original resourceVersion.
 func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	prev := t.Attempt
 	nextCard := continuesTree(t, c)
@@ -130,12 +131,12 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	return nil
 }
 
-// searchBack limits the search for calls with a known response. Threads and Instagram containers and Page photos expire after a day, so
-// older preparations cannot become visible.
+// searchBack limits how far back to search for calls whose response is known. Threads and Instagram containers and Page
+// photos expire after a day, so older preparations can no longer become visible.
 const searchBack = 24 * time.Hour
 
-// firstSent returns the start of the earliest attempt, up to and including this one, whose call may have reached the platform. Refused
-// calls count, because the platform may have published the post regardless.
+// firstSent returns the start of the earliest attempt, up to and including this one, whose call may have reached the
+// platform. Refused calls count, because the platform may have published the post all the same.
 func firstSent(a *v1alpha1.Attempt, now time.Time) *v1alpha1.Time {
 	switch {
 	case a.SearchFrom != nil:
@@ -157,11 +158,11 @@ func sentBefore(at, now time.Time) *v1alpha1.Time {
 	return v1alpha1.NewTimePtr(at)
 }
 
-// searchMargin is the platform's maximum clock lag behind the manager. It is generous, because text and owner exclude older posts, whereas
-// a search that starts too late would report a published post as absent.
+// searchMargin is how far a platform's clock may be behind the manager's. It is generous: older posts are ruled out by
+// text and owner, whereas a search that starts too late would report a published post as absent.
 const searchMargin = time.Minute
 
-// SearchFrom returns the attempt's earliest possible publication time, by the platform's clock.
+// SearchFrom returns the earliest time, by the platform's clock, at which the attempt may have been published.
 func SearchFrom(a *v1alpha1.Attempt) time.Time {
 	from := a.StartedAt.Time
 	if a.SearchFrom != nil {
@@ -170,7 +171,7 @@ func SearchFrom(a *v1alpha1.Attempt) time.Time {
 	return from.Add(-searchMargin)
 }
 
-// SameAccount reports whether the attempt called this account. A lookup on another account proves nothing.
+// SameAccount reports whether the attempt called this account. Looking at another account proves nothing.
 func SameAccount(a *v1alpha1.Attempt, accountID string) bool {
 	return a.AccountID == "" || a.AccountID == accountID
 }
@@ -183,13 +184,13 @@ func Checkpoint(a *v1alpha1.Attempt, contentHash string) string {
 	return a.Checkpoint
 }
 
-// MaySend reports whether a claimed attempt's call may still start.
+// MaySend reports whether the call of a claimed attempt may still start.
 func MaySend(a *v1alpha1.Attempt, now time.Time) bool {
 	return IsOpen(a) && now.Before(a.SendBefore.Time)
 }
 
-// callFinishedAt returns a safe upper bound for the end of an attempt's call: its observed end, or the latest time at which a process could
-// still be executing it.
+// callFinishedAt returns a safe upper bound for when an attempt's call ended: the end that was observed or, failing
+// that, the latest time at which a process could still be making the call.
 func callFinishedAt(a *v1alpha1.Attempt, timing Timing) time.Time {
 	if a.EndedAt != nil {
 		return a.EndedAt.Time
@@ -197,14 +198,15 @@ func callFinishedAt(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return a.SendBefore.Add(timing.CallTimeout + timing.ClockMargin)
 }
 
-// CallFinished reports whether an open attempt's call has certainly ended.
+// CallFinished reports whether an open attempt's call is certain to have ended.
 func CallFinished(a *v1alpha1.Attempt, timing Timing, now time.Time) bool {
 	return !now.Before(callFinishedAt(a, timing))
 }
 
-// proofFrom returns the earliest time for a lookup whose negative result can prove absence. The last bytes of a call may have been sent
-// just before its end, so the platform may process them for another call timeout. The calling process recorded the end by its own clock,
-// which may lag behind the clock of the process doing the lookup. callFinishedAt already includes this margin if no end was recorded.
+// proofFrom returns the earliest time at which a lookup that finds nothing can prove absence. The last bytes of a call
+// may have been sent just before it ended, so the platform may process them for another call timeout. The calling
+// process recorded the end by its own clock, which may be behind that of the process doing the lookup. If no end was
+// recorded, callFinishedAt already includes this margin.
 func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	from := callFinishedAt(a, timing).Add(timing.CallTimeout + timing.Lag)
 	if a.EndedAt != nil {
@@ -213,11 +215,12 @@ func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return from
 }
 
-// hashVersion is the prefix of each hash. A preparation with a different hash is repeated. A release that hashes other inputs must use the
-// next version and still compute this one for recorded hashes, to avoid invalidating all uploads at once.
+// hashVersion is the prefix of each hash. A preparation with a different hash is repeated. A release that hashes other
+// inputs must use the next version and still compute this one for hashes that are already recorded, to avoid
+// invalidating all uploads at once.
 const hashVersion = "1-"
 
-// hashBytes is long enough to distinguish contents, and short enough to be stored in each object.
+// hashBytes is long enough to tell contents apart, and short enough to be stored in every object.
 const hashBytes = 16
 
 // ContentHash identifies a claim's connection, account and content.

@@ -212,7 +212,7 @@ func TestRecordPosted(t *testing.T) {
 		{"it is out there all the same", platforms.Result{Outcome: platforms.Posted}, v1alpha1.TargetStatus{PostedAt: timePtr(time.Hour)}},
 	} {
 		target := claimed(t)
-		// The earlier doubt is resolved.
+		// Earlier doubts are resolved.
 		if err := Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +227,8 @@ func TestRecordPosted(t *testing.T) {
 	}
 }
 
-// TestRecordDuplicate records a call that the platform refused as a duplicate, so the previous call may have published.
+// TestRecordDuplicate records a call that the platform refused as a duplicate, so that the previous call may have
+// published.
 func TestRecordDuplicate(t *testing.T) {
 	for class, want := range map[platforms.Class]bool{platforms.ClassDuplicate: true, platforms.ClassUnknown: false} {
 		target := claimed(t)
@@ -395,7 +396,7 @@ func TestProofWaitsForTheOtherSide(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		reason string
-		// ended means that the call's end was observed, a second after its claim.
+		// ended means that the call was seen to end, a second after its claim.
 		ended   bool
 		after   time.Duration
 		lookups int32
@@ -574,7 +575,7 @@ func TestRecordLookup(t *testing.T) {
 	}
 }
 
-// TestLookFailedAtWork checks failed lookups while the platform processes an accepted post.
+// TestLookFailedAtWork checks lookups that fail while the platform is processing an accepted post.
 func TestLookFailedAtWork(t *testing.T) {
 	target := claimed(t)
 	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, 1, at(time.Second)); err != nil {
@@ -694,7 +695,8 @@ func TestDeclare(t *testing.T) {
 	}
 }
 
-// TestInvariants checks random histories of a target: no second call is allowed while the first may have published.
+// TestInvariants checks random histories of a target: no second call is allowed as long as the first may have
+// published.
 func TestInvariants(t *testing.T) {
 	for seed := range uint64(20000) {
 		rng := rand.New(rand.NewPCG(seed, 1))

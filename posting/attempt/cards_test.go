@@ -76,7 +76,7 @@ func TestOpenCard(t *testing.T) {
 	}
 }
 
-// refuse adds an attempt with a temporary refusal for a card.
+// refuse adds an attempt for a card that was temporarily refused.
 func refuse(t *v1alpha1.TargetStatus, card int32) {
 	t.Attempt = &v1alpha1.Attempt{Number: t.Attempt.Number + 1, ID: "r", Card: card, StartedAt: v1alpha1.NewTime(t0), Outcome: v1alpha1.OutcomeRefused}
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// requiredLookups is the number of authoritative lookups without a match that prove absence.
+// requiredLookups is how many authoritative lookups must find nothing to prove absence.
 const requiredLookups = 2
 
-// workFor is the platform's maximum processing time for an accepted post. TikTok takes minutes, gives up after an hour on files that it
-// cannot fetch, and sometimes moderates for hours.
+// workFor is how long a platform may process an accepted post. TikTok takes minutes, gives up after an hour on files
+// that it cannot fetch, and sometimes moderates for hours.
 const workFor = 24 * time.Hour
 
-// answerLost is the problem of a call without a response.
+// answerLost is the problem of a call that got no response.
 var answerLost = platforms.Errorf(platforms.ClassUnknown, "the answer was lost")
 
-// NextLookup returns the next lookup time of an open attempt. Earlier lookups are unsafe, because another process may still be executing
-// the call.
+// NextLookup returns when to look up an open attempt next. An earlier lookup would be unsafe, because another process
+// may still be making the call.
 func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	quiet := callFinishedAt(t.Attempt, timing)
 	if t.Attempt.Refusal != nil {
@@ -35,8 +35,8 @@ func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	return quiet
 }
 
-// RecordLookup records a lookup result in an open attempt's entry. policy applies to an outcome that the platform cannot determine, cards
-// is as in Record, and now is the query time.
+// RecordLookup records the result of a lookup in the entry of an open attempt. policy applies if the platform cannot
+// determine the outcome, cards is as in Record, and now is when the lookup was made.
 func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, policy v1alpha1.UnknownOutcomePolicy, cards int, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
@@ -74,15 +74,15 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		return nil
 	}
 	if timing.Authoritative && !f.Proof {
-		// The search covered all calls since the first ambiguous one without a match.
+		// The search covered all calls since the first ambiguous one and found nothing.
 		t.Attempt.UnknownSince = nil
 	}
 	closeMissing(t, timing.Authoritative || f.Proof, policy, now)
 	return nil
 }
 
-// recordProcessing records the operation ID that a lookup found for a post in processing, after the call's response was lost or was a
-// refusal that did not hold. Lookups then continue as long as after a response with that ID.
+// recordProcessing records the operation ID of a post that a lookup found in processing, after the call's response was
+// lost or was a refusal that did not hold. Lookups then go on for as long as after a response with that ID.
 func recordProcessing(t *v1alpha1.TargetStatus, operationID string, now time.Time) {
 	a := t.Attempt
 	if a.EndedAt == nil {
@@ -92,7 +92,7 @@ func recordProcessing(t *v1alpha1.TargetStatus, operationID string, now time.Tim
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 }
 
-// closeMissing closes an attempt that no lookup found. proven means that the lookups prove its absence.
+// closeMissing closes an attempt that no lookup has found. proven means that the lookups prove its absence.
 func closeMissing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutcomePolicy, now time.Time) {
 	switch {
 	case !proven:
@@ -111,7 +111,7 @@ func closeMissing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.Unknown
 	}
 }
 
-// RecordLookupFailure records a lookup without a usable response.
+// RecordLookupFailure records a lookup that got no usable response.
 func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
@@ -139,7 +139,8 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 	return nil
 }
 
-// scheduleLookup sets the next lookup time, not before notBefore. The interval grows with the time since the call.
+// scheduleLookup sets the time of the next lookup, no earlier than notBefore. The interval grows with the time since
+// the call.
 func scheduleLookup(t *v1alpha1.TargetStatus, since, notBefore, now time.Time) {
 	next := now.Add(min(max(now.Sub(since), firstRetry), maxRetry))
 	if notBefore.After(next) {

@@ -11,7 +11,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestNextLookupAfterFailure checks that the next lookup respects the platform's RetryAt and is never earlier than the regular time.
+// TestNextLookupAfterFailure checks that the next lookup respects the platform's RetryAt and is never earlier than
+// usual.
 func TestNextLookupAfterFailure(t *testing.T) {
 	quiet := callFinishedAt(claimed(t).Attempt, timing).Sub(t0)
 	for _, tt := range []struct {

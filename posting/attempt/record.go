@@ -12,15 +12,16 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Backoff bounds after a temporary refusal.
+// The shortest and longest backoff after a temporary refusal.
 const (
 	firstRetry = time.Second
 	maxRetry   = 5 * time.Minute
 )
 
-// Record records the call result of attempt id in the entry. cards is the number of tree cards, or 0 or 1 for other posts; the last card's
-// publication makes the target posted. It returns ErrSuperseded, without changes, if the entry holds another or a closed attempt. Repeated
-// recording has no effect. A result for an attempt closed as unknown is recorded if it ResolvesUnknown.
+// Record records the result of the call of attempt id in the entry. cards is the number of tree cards, or 0 or 1 for
+// other posts; publishing the last card makes the target posted. Record returns ErrSuperseded, without changing
+// anything, if the entry contains another attempt or a closed one. Recording the same result again has no effect. The
+// result of an attempt closed as unknown is recorded if it ResolvesUnknown.
 func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) error {
 	a := t.Attempt
 	if a == nil || a.ID != id {
@@ -58,12 +59,13 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 	return nil
 }
 
-// RecordNotSent closes an attempt whose call was never started by its claiming process.
+// RecordNotSent closes an attempt whose call was never started by the process that claimed it.
 func RecordNotSent(t *v1alpha1.TargetStatus, id string, now time.Time) error {
 	return Record(t, id, platforms.Result{Outcome: platforms.NotSent}, 0, now)
 }
 
-// recordPosted records a publication. In a tree, the first card provides the target's ID and address, and the last card settles the target.
+// recordPosted records that something was published. In a tree, the first card provides the target's ID and URL, and
+// the last card settles the target.
 func recordPosted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards int, now time.Time) {
 	at := what.PostedAt
 	if at.IsZero() {
@@ -89,8 +91,8 @@ func recordPosted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards i
 	t.TryUntil = nil
 }
 
-// ResolvesUnknown reports whether a result is recorded although the attempt has been closed as unknown: it contains the published post, or
-// an operation ID for lookups. cards is as in Record.
+// ResolvesUnknown reports whether a result is recorded even though the attempt has been closed as unknown: because it
+// contains the published post, or an operation ID for lookups. cards is as in Record.
 func ResolvesUnknown(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
 	if a.Outcome != v1alpha1.OutcomeUnknown || lacksID(r, cards) {
 		return false
@@ -98,19 +100,20 @@ func ResolvesUnknown(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
 	return r.Outcome == platforms.Posted || r.Outcome == platforms.Accepted && storable(r.OperationID) && a.OperationID == ""
 }
 
-// lacksID reports whether a published card has no known ID, which the next card's reply needs.
+// lacksID reports whether a card was published without a known ID, which the reply with the next card needs.
 func lacksID(r platforms.Result, cards int) bool {
 	return r.Outcome == platforms.Posted && r.ExternalID == "" && cards > 1
 }
 
-// reopen reopens an attempt closed as unknown. It resets the lookup count, because earlier lookups did not use the operation ID.
+// reopen reopens an attempt that was closed as unknown. It resets the lookup count, because earlier lookups did not use
+// the operation ID.
 func reopen(t *v1alpha1.TargetStatus) {
 	t.State = v1alpha1.TargetPending
 	t.Attempt.Outcome, t.Attempt.Lookups = "", 0
 }
 
-// RecordIDs records only facts that no other process can determine, and omits fields that the schema might reject: a published post's ID,
-// or the operation ID of a post in processing. It reports whether it recorded one.
+// RecordIDs records only facts that no other process can find out, and omits fields that the schema might reject: the
+// ID of a published post, or the operation ID of one in processing. It reports whether there was such a fact.
 func RecordIDs(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) bool {
 	a := t.Attempt
 	if a == nil || a.ID != id || !IsOpen(a) && !ResolvesUnknown(a, r, cards) {
@@ -128,12 +131,12 @@ func RecordIDs(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards in
 	return true
 }
 
-// tries returns the number of attempts for the next content. Attempts that published earlier cards are excluded.
+// tries returns how many attempts were made for the next content. It does not count those that published earlier cards.
 func tries(t *v1alpha1.TargetStatus) int32 {
 	return max(t.Attempt.Number-NextCard(t), 1)
 }
 
-// RecordNotPrepared records a failed preparation. Without an attempt, the backoff grows with the time since the given start.
+// RecordNotPrepared records a failed preparation. If there is no attempt, the backoff grows with the time since since.
 func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, now time.Time) error {
 	switch {
 	case IsOpen(t.Attempt):
@@ -143,7 +146,7 @@ func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, no
 	}
 	wait := min(max(now.Sub(since), firstRetry), maxRetry)
 	if err.Class == platforms.ClassUnknown {
-		// Preparations are repeatable after an unknown outcome, because their result is hidden.
+		// A preparation with an unknown outcome can be repeated, because its result is not visible.
 		scheduleRetry(t, v1alpha1.ReasonPlatformBusy, err, wait, now)
 		return nil
 	}
@@ -156,7 +159,7 @@ func inTime(t *v1alpha1.TargetStatus, at time.Time) bool {
 	return t.TryUntil == nil || !at.After(t.TryUntil.Time)
 }
 
-// Deadline returns a target's deadline without announced pauses, or zero without a deadline.
+// Deadline returns a target's deadline, not counting announced pauses, or zero if it has none.
 func Deadline(t *v1alpha1.TargetStatus) time.Time {
 	switch {
 	case t.InitialDeadline != nil:
@@ -167,8 +170,8 @@ func Deadline(t *v1alpha1.TargetStatus) time.Time {
 	return time.Time{}
 }
 
-// backoff returns the pause after a number of attempts. The count is stored in the entry instead of a work queue, which avoids a stampede
-// after a restart.
+// backoff returns how long to pause after the given number of attempts. The count is stored in the entry and not in a
+// work queue, which avoids a stampede after a restart.
 func backoff(attempts int32) time.Duration {
 	d := firstRetry
 	for ; attempts > 1 && d < maxRetry; attempts-- {
@@ -180,8 +183,8 @@ func backoff(attempts int32) time.Duration {
 // maxOperationID is the maximum operation ID length in bytes, within the schema's limit.
 const maxOperationID = 256
 
-// Fail settles an unpublished target without an open attempt. If an earlier call may have published it, the target becomes undecided with
-// both causes in its problem.
+// Fail settles an unpublished target that has no open attempt. If an earlier call may have published it, the target
+// becomes undecided and its problem names both causes.
 func Fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) error {
 	if IsOpen(t.Attempt) {
 		return ErrOpen
@@ -193,8 +196,8 @@ func Fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) error {
 	return nil
 }
 
-// recordAccepted records that the platform accepted the post for processing. Without a storable operation ID, the outcome is treated like a
-// lost response. An operation ID from an earlier lookup is kept.
+// recordAccepted records that the platform accepted the post for processing. Without an operation ID that can be
+// stored, this counts as a lost response. An operation ID from an earlier lookup is kept.
 func recordAccepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
 	recordUnclear(t, r.Err, now)
 	if !storable(r.OperationID) {

@@ -11,14 +11,14 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// consequence is a target's next state after a call that published nothing.
+// consequence is what happens to a target after a call that published nothing.
 type consequence struct {
 	blocked v1alpha1.Blocked
-	// retryAt is the retry time, or zero without a retry.
+	// retryAt is when to retry, or zero if there is no retry.
 	retryAt time.Time
 }
 
-// apply records a consequence in a target without an open attempt.
+// apply records a consequence in a target that has no open attempt.
 func (c consequence) apply(t *v1alpha1.TargetStatus) {
 	if c.retryAt.IsZero() {
 		fail(t, c.blocked)
@@ -28,7 +28,7 @@ func (c consequence) apply(t *v1alpha1.TargetStatus) {
 	t.NextTryAt = v1alpha1.NewTimePtr(c.retryAt)
 }
 
-// ofRefusal returns the consequence of a refusal: a delayed retry, or a failure.
+// ofRefusal returns the consequence of a refusal: a retry later on, or a failure.
 func ofRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) consequence {
 	if err == nil {
 		err = platforms.Errorf(platforms.ClassPermanent, "the platform refused the post without saying why")
@@ -49,8 +49,8 @@ func ofRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duratio
 	}
 }
 
-// nextTry returns a retry after the backoff, or at the platform's announced time. If the retry would exceed the deadline, it returns a
-// failure with the platform's reason.
+// nextTry returns a retry after the backoff, or at the time that the platform announced. If that is past the deadline,
+// it returns a failure with the platform's reason.
 func nextTry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) consequence {
 	if err == nil {
 		err = platforms.Errorf(platforms.ClassTransient, "nothing was sent")
@@ -66,7 +66,7 @@ func nextTry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait
 	return c
 }
 
-// applyRefusal records a confirmed refusal's consequence.
+// applyRefusal records the consequence of a confirmed refusal.
 func applyRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) {
 	ofRefusal(t, err, wait, now).apply(t)
 }
@@ -76,8 +76,8 @@ func scheduleRetry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error
 	nextTry(t, reason, err, wait, now).apply(t)
 }
 
-// recordRefusal records the refusal of an open attempt's call. The attempt stays open until a lookup confirms the refusal, unless an
-// earlier lookup has confirmed it and the call will be repeated.
+// recordRefusal records that an open attempt's call was refused. The attempt stays open until a lookup confirms the
+// refusal, unless an earlier lookup has done so and the call will be repeated.
 func recordRefusal(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time) {
 	follows := ofRefusal(t, r.Err, backoff(tries(t)), now)
 	if r.Unpublished && !follows.retryAt.IsZero() {
@@ -98,21 +98,23 @@ func recordRefusal(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time)
 	setBlocked(t, follows.blocked)
 }
 
-// IsRefused reports whether an open attempt only awaits the confirmation of its refusal.
+// IsRefused reports whether an open attempt is only waiting for its refusal to be confirmed.
 func IsRefused(a *v1alpha1.Attempt) bool { return IsOpen(a) && a.Refusal != nil }
 
-// confirmFrom returns the earliest lookup time for a refused call, with a margin for a process whose clock is ahead.
+// confirmFrom returns the earliest time at which to look up a refused call, with a margin for a process whose clock is
+// ahead.
 func confirmFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(timing.ConfirmAfter + timing.ClockMargin)
 }
 
-// listedFrom returns when the account's listing certainly contains the post of a refused call, for platforms with listing-only lookups.
+// listedFrom returns when the account's listing is certain to contain the post of a refused call, on platforms that can
+// only be asked for a listing.
 func listedFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(max(timing.ConfirmAfter, timing.Lag) + timing.ClockMargin)
 }
 
-// recordConfirmation records a lookup after a refusal. A lookup without a match confirms the refusal, even for an unreliable listing,
-// because there is no contrary evidence.
+// recordConfirmation records a lookup after a refusal. If it finds nothing, the refusal is confirmed, even if the
+// listing is unreliable, because nothing speaks against it.
 func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, now time.Time) {
 	from := listedFrom(t.Attempt, timing)
 	if f.Proof {
@@ -129,13 +131,15 @@ func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timi
 	}
 }
 
-// confirmRetryWindow limits retries of lookups that the platform refuses like the call itself. The platform may refuse all lookups on this
-// account, and the user waits for the failure. A single refused lookup, however, proves as little as the refused call.
+// confirmRetryWindow limits how long lookups are retried that the platform refuses like the call itself. It may refuse
+// all lookups on this account, and the user is waiting to hear of the failure. A single refused lookup, however, proves
+// as little as the refused call.
 const confirmRetryWindow = time.Minute
 
-// recordConfirmationFailure records a failed lookup of a refused call. Retries continue as long as after a lost response, counted from the
-// end of the platform's announced pause. After that, the call is not repeated, because it may have published. An error with ClassUnknown
-// means that a listed post may be the result, and the target becomes undecided.
+// recordConfirmationFailure records that looking up a refused call failed. Retries go on for as long as after a lost
+// response, counted from the end of the pause that the platform announced. After that, the call is not repeated,
+// because it may have published. An error with ClassUnknown means that a listed post may be the result, and makes the
+// target undecided.
 func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, now time.Time) {
 	from, notBefore, patience := callFinishedAt(t.Attempt, timing), err.RetryAt, timing.LookupTimeout
 	if at := t.Attempt.Refusal.RetryAt; at != nil && at.After(from) {
@@ -162,7 +166,8 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 	}
 }
 
-// refuseUnconfirmed closes an attempt as refused after its lookup failed. The call is not repeated, because it may have published.
+// refuseUnconfirmed closes an attempt as refused after its lookup has failed. The call is not repeated, because it may
+// have published.
 func refuseUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
 	t.Attempt.Refusal.RetryAt = nil
 	if t.Blocked != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// confirming returns the timing of a platform with an unreliable listing that lags ten seconds after a refused call.
+// confirming returns the timing for a platform with an unreliable listing that lags ten seconds after a refused call.
 func confirming() Timing {
 	confirming := weak()
 	confirming.ConfirmAfter = 10 * time.Second
@@ -25,7 +25,7 @@ func refusedAt(t *testing.T, class platforms.Class, retryAt time.Time) *v1alpha1
 	return refusedOf(t, claimed(t), class, retryAt)
 }
 
-// refusedOf refuses a claimed target's call one second after its claim.
+// refusedOf refuses the call of a claimed target one second after its claim.
 func refusedOf(t *testing.T, target *v1alpha1.TargetStatus, class platforms.Class, retryAt time.Time) *v1alpha1.TargetStatus {
 	t.Helper()
 	r := refusal(class, "no")
@@ -217,7 +217,8 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 	}
 }
 
-// TestRefusalOutlivesItsPause covers a post whose account is limited for an hour, and whose listing is unavailable at the end of the limit.
+// TestRefusalOutlivesItsPause covers a post whose account is limited for an hour and whose listing is unavailable when
+// the limit ends.
 func TestRefusalOutlivesItsPause(t *testing.T) {
 	target := claimed(t)
 	target.TryUntil = timePtr(2 * time.Hour)

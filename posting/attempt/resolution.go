@@ -21,21 +21,23 @@ import (
 type Resolution struct {
 	// Index is the target's index.
 	Index int32
-	// ExternalID and ExternalURL identify the published post. The user provides one of them, and the platform may provide the other.
+	// ExternalID and ExternalURL identify the published post. The user provides one of them, and the platform may add
+	// the other.
 	ExternalID  string
 	ExternalURL string
-	// Unnamed means that the target was published, but the user has neither its ID nor its address.
+	// Unnamed means that the target was published, but the user gave neither its ID nor its URL.
 	Unnamed bool
-	// AccountID is the post's account, if confirmed by the platform. Without a confirmation it is empty, and the ID is recorded as entered.
+	// AccountID is the account of the post if the platform has confirmed it. Otherwise it is empty, and the ID is
+	// recorded as entered.
 	AccountID string
 }
 
 // Published reports whether the user answered that the target was published.
 func (r Resolution) Published() bool { return r.Unnamed || r.ExternalID != "" || r.ExternalURL != "" }
 
-// ParseResolutions parses the annotation social.herald.dev/settle, a comma-separated list of "<index>=posted:<id>", "<index>=posted:<https
-// address>", "<index>=posted" and "<index>=not-sent". Addresses may contain commas, so a comma separates entries only before a number and
-// "=".
+// ParseResolutions parses the annotation social.herald.dev/settle, a comma-separated list of "<index>=posted:<id>",
+// "<index>=posted:<https address>", "<index>=posted" and "<index>=not-sent". URLs may contain commas, so a comma
+// separates entries only if a number and "=" follow.
 func ParseResolutions(value string) ([]Resolution, error) {
 	var resolutions []Resolution
 	for value != "" || resolutions == nil {
@@ -85,17 +87,17 @@ func parseResolution(entry string) (Resolution, error) {
 	return r, nil
 }
 
-// idPlaceholder is the ID placeholder in commands shown to users.
+// idPlaceholder stands for the ID in commands shown to users.
 const idPlaceholder = "ID"
 
-// Maximum lengths in the schema, in characters. Address lengths are checked in bytes, which is at least as strict.
+// The schema's maximum lengths, in characters. For URLs the length is checked in bytes, which is at least as strict.
 const (
 	longestID  = 256
 	longestURL = 2048
 )
 
-// validID reports whether a string can be an ID. All platforms use letters, digits and a few other characters, which excludes addresses and
-// bracketed placeholders.
+// validID reports whether a string can be an ID. All platforms use letters, digits and a few other characters, which
+// rules out URLs and placeholders in brackets.
 func validID(id string) bool {
 	if id == "" || len(id) > longestID {
 		return false
@@ -105,7 +107,7 @@ func validID(id string) bool {
 	})
 }
 
-// validAddress returns an error for a string that is not a web address.
+// validAddress returns an error unless the string is a web address.
 func validAddress(address string) error {
 	if len(address) > longestURL {
 		return fmt.Errorf("it is longer than %d characters", longestURL)
@@ -125,8 +127,8 @@ func validAddress(address string) error {
 	return nil
 }
 
-// Resolve records a user's answer for an undecided target. tryUntil is the deadline of subsequent attempts: a resend after "not-sent", or a
-// tree's next cards. cards is as in Record.
+// Resolve records a user's answer for an undecided target. tryUntil is the deadline for what is sent after that: again
+// after "not-sent", or a tree's next cards. cards is as in Record.
 func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) error {
 	if state := posting.StateOf(t); state != v1alpha1.TargetUndecided {
 		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, state)
@@ -158,7 +160,7 @@ func resolvePosted(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, 
 	what := listed(t, r)
 	first := t.ExternalID == ""
 	if r.ExternalID == "" {
-		// A tree's last card gets no CardStatus, because CardStatus requires an ID.
+		// A tree's last card gets no CardStatus, which would need an ID.
 		cards = 0
 	}
 	recordPosted(t, what, cards, now)
@@ -173,7 +175,7 @@ func resolvePosted(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, 
 	}
 }
 
-// listed returns a resolution's post, completed from the candidate list.
+// listed returns the post that a resolution names, completed from the list of candidates.
 func listed(t *v1alpha1.TargetStatus, r Resolution) platforms.LookupResult {
 	what := platforms.LookupResult{ExternalID: r.ExternalID, ExternalURL: r.ExternalURL}
 	for i := range t.Candidates {

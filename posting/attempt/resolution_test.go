@@ -65,7 +65,7 @@ func TestResolveNamed(t *testing.T) {
 		cards  int
 		out    int
 		want   v1alpha1.TargetStatus
-		// recorded is the resulting number of recorded cards.
+		// recorded is how many cards are recorded afterwards.
 		recorded int
 		problem  string
 	}{
@@ -100,7 +100,7 @@ func TestResolveNamed(t *testing.T) {
 	}
 }
 
-// FuzzResolutions checks that accepted IDs are safe in addresses and logs, for any annotation value.
+// FuzzResolutions checks, for any value of the annotation, that accepted IDs are safe in URLs and logs.
 func FuzzResolutions(f *testing.F) {
 	for _, value := range []string{"0=posted:1991", "0=not-sent, 1=posted:a_b", "0=posted:ID", "-1=not-sent", "99999999999=not-sent", "0=posted:https://x.com/1", "0=posted", "0=posted:https://x.com/a,b,1=posted", "=,=", ""} {
 		f.Add(value)

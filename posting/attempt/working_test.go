@@ -12,7 +12,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestLookupFindsWork checks a lookup that finds a call in processing after the response with its operation ID was lost.
+// TestLookupFindsWork checks a lookup that finds a call in processing after the response with its operation ID was
+// lost.
 func TestLookupFindsWork(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
