@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// textAhead is the lead time for preparing text, which is short and not recorded.
+	// textAhead is how long before its time a text is prepared. That is quick and not recorded.
 	textAhead = time.Minute
-	// firstAheadPause and longestAheadPause bound the backoff between early preparation attempts.
+	// firstAheadPause and longestAheadPause bound the backoff between attempts to prepare early.
 	firstAheadPause   = 10 * time.Second
 	longestAheadPause = 5 * time.Minute
 	// maxPreparedProblem is the schema's maximum length of Prepared.Problem.
 	maxPreparedProblem = 1024
 )
 
-// ExpectedRate is the assumed upload rate in bytes per second. It extends the lead time of large files.
+// ExpectedRate is the upload rate to allow for, in bytes per second. Large files are prepared correspondingly earlier.
 const ExpectedRate = 1 << 20
 
-// ahead collects decisions about early preparations.
+// ahead collects what to do about early preparations.
 type ahead struct {
 	missing   []int
 	actions   []Action
@@ -40,8 +40,8 @@ func (a *ahead) requeueAt(at time.Time) {
 	}
 }
 
-// prepareAhead decides which preparations to start before the scheduled time, and records their results. A prepared post can still be
-// cancelled or edited.
+// prepareAhead decides which preparations to start before the scheduled time, and records their results. A prepared
+// post can still be cancelled or edited.
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {
@@ -67,7 +67,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 		return
 	}
 	if f.blocked(i) != nil {
-		// A change of the inputs requeues the post. A retry before that would fail again.
+		// A change of its inputs requeues the post. Retrying before that would fail again.
 		a.forInputs = true
 		a.requeueAt(f.blockedUntil(i))
 		return
@@ -100,8 +100,8 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 	}
 }
 
-// outdate drops a recorded preparation whose content no longer matches the edited post. It keeps the reference to a Secret with upload
-// sessions for its cleanup.
+// outdate drops a recorded preparation whose content no longer matches the edited post. It keeps the reference to a
+// Secret with upload sessions, so that the Secret can be cleaned up.
 func outdate(t *v1alpha1.TargetStatus, hash string) {
 	switch {
 	case t.Prepared == nil || t.Prepared.ContentHash == hash:
@@ -112,8 +112,9 @@ func outdate(t *v1alpha1.TargetStatus, hash string) {
 	}
 }
 
-// AheadFrom returns the start of a scheduled target's preparation window: the configured lead time, plus upload time for large files. The
-// lead is at most half of lasts, the platform's TTL for a preparation. A per-post spread staggers posts with equal times.
+// AheadFrom returns when the preparation of a scheduled target may start: the configured time ahead, plus the upload
+// time of large files, but at most half of lasts, which is how long the platform keeps a preparation. A spread per post
+// staggers posts with equal times.
 func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	var bytes int64
 	files := Files(f.Post, i)
@@ -130,8 +131,8 @@ func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	return f.Post.Spec.ScheduledAt.Add(-lead + f.spread(lead/2))
 }
 
-// preparationRetryAt returns the retry time of a failed early preparation. A permanent error returns a time one year away, which defers the
-// next attempt to the scheduled time.
+// preparationRetryAt returns when to retry an early preparation that failed. For a permanent error it returns a time a
+// year away, which puts off the next attempt until the scheduled time.
 func preparationRetryAt(p *Preparation) time.Time {
 	if p.Err.Class == platforms.ClassPermanent || p.Err.Class == platforms.ClassDuplicate {
 		return p.EndedAt.Add(24 * 365 * time.Hour)
@@ -147,7 +148,7 @@ func preparationRetryAt(p *Preparation) time.Time {
 	return at
 }
 
-// recordPrepared records a complete preparation. Text preparations are quick to repeat and not recorded.
+// recordPrepared records a complete preparation. Preparing a text is quick to repeat and is not recorded.
 func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 	known := t.Prepared
 	secret, hash := p.recordedSecret(known)
@@ -173,7 +174,7 @@ func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
 		same.MadeAt, same.Checkpoint, same.Secret, same.SecretHash, same.Complete = failed.MadeAt, failed.Checkpoint, failed.Secret, failed.SecretHash, false
 		if same == failed {
 			if known.SecretHash != failed.SecretHash {
-				// Without the new hash, the Secret's contents would not be reused.
+				// Without the new hash, what the Secret contains would not be reused.
 				t.Prepared = &failed
 			}
 			return false

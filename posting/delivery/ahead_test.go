@@ -51,10 +51,10 @@ func prepared(change func(p *v1alpha1.Prepared)) *v1alpha1.Prepared {
 	return p
 }
 
-// TestDecideAhead covers an image post that is due in twenty minutes. Its preparation starts half an hour before its time, less its own
-// spread of up to a quarter of an hour.
+// TestDecideAhead covers an image post that is due in twenty minutes. Its preparation starts half an hour ahead, minus
+// its own spread of up to a quarter of an hour.
 func TestDecideAhead(t *testing.T) {
-	// The delays until the last check, and until the preparation of a post due in three hours.
+	// The delays until the last look, and until the preparation of a post due in three hours.
 	const unhurried, early = "wait 15m13.896638028s", "wait 2h31m23.379828173s"
 	complete := func(p *v1alpha1.Prepared) { p.Complete = true }
 	failed := func(p *v1alpha1.Prepared) { p.Problem = "busy" }
@@ -67,7 +67,7 @@ func TestDecideAhead(t *testing.T) {
 		reason string
 		change func(s *situation)
 		want   []string
-		// prepared is the resulting recorded preparation.
+		// prepared is the preparation that is recorded afterwards.
 		prepared *v1alpha1.Prepared
 	}{
 		"nothing to prepare": {"it waits for its time", nil, []string{"write", unhurried}, nil},

@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// blocked returns why a target cannot currently be sent: a namespace without a team, its connection, its files or a rate limit. It returns
-// nil if the target can be sent.
+// blocked returns why a target cannot be sent at the moment: a namespace without a team, its connection, its files or a
+// rate limit. It returns nil if the target can be sent.
 func (f *Facts) blocked(i int) *v1alpha1.Blocked {
 	if f.Unowned {
 		return new(noTeam(f.Post))
@@ -32,8 +32,8 @@ func (f *Facts) blocked(i int) *v1alpha1.Blocked {
 	return nil
 }
 
-// rateLimitBlock returns the Blocked for a rate-limited connection. If the limit applies to the connection's own account, the problem
-// contains the connection's message.
+// rateLimitBlock returns why a rate-limited connection blocks a target. If the limit applies to the connection's own
+// account, the problem contains the connection's message.
 func (f *Facts) rateLimitBlock(conn *v1alpha1.Connection) v1alpha1.Blocked {
 	status := &conn.Status
 	if until := status.RateLimitedUntil; until == nil || !until.After(f.Now) || status.RateLimitedMessage == "" {
@@ -47,7 +47,8 @@ func (f *Facts) rateLimitBlock(conn *v1alpha1.Connection) v1alpha1.Blocked {
 		"%s takes no posts of connection %q for now, and the status of the connection says until when: %s", conn.Spec.Platform, conn.Name, status.RateLimitedMessage)}
 }
 
-// restricted returns the Blocked for an account that the platform has locked or suspended. why is the connection's message.
+// restricted returns the block for an account that the platform has locked or suspended. why is the connection's
+// message.
 func restricted(conn *v1alpha1.Connection, why string) v1alpha1.Blocked {
 	return v1alpha1.Blocked{
 		Reason:  v1alpha1.ReasonAccountRestricted,
@@ -55,14 +56,15 @@ func restricted(conn *v1alpha1.Connection, why string) v1alpha1.Blocked {
 	}
 }
 
-// rateLimited returns the Blocked for a rate-limited connection.
+// rateLimited returns the block for a rate-limited connection.
 func rateLimited(conn *v1alpha1.Connection) v1alpha1.Blocked {
 	return v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
 		"%s takes no posts of connection %q for now; the status of the connection, or of another one to %[1]s if the limit is that of the whole app, says why and until when",
 		conn.Spec.Platform, conn.Name)}
 }
 
-// categoryProblem returns why this version of Herald cannot publish a target, or "". Targets are never published in part.
+// categoryProblem returns why this version of Herald cannot publish a target, or "". Targets are never published in
+// part.
 func (f *Facts) categoryProblem(i int) string {
 	conn := f.connection(i)
 	if conn == nil {
@@ -76,7 +78,8 @@ func (f *Facts) categoryProblem(i int) string {
 	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", f.Post.Spec.Category, conn.Spec.Platform)
 }
 
-// planProblem returns the plan limit in the connection's Ready condition, or "". A target with published cards is exempt.
+// planProblem returns the plan limit that the connection's Ready condition names, or "". Targets with published cards
+// are exempt.
 func (f *Facts) planProblem(i int) string {
 	conn := f.connection(i)
 	if conn == nil || len(posting.Target(f.Post, i).Cards) > 0 {
@@ -88,7 +91,7 @@ func (f *Facts) planProblem(i int) string {
 	return fmt.Sprintf("not published: connection %q is beyond what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)
 }
 
-// connectionProblem returns why a connection cannot currently publish, or nil.
+// connectionProblem returns why a connection cannot publish at the moment, or nil.
 func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
 	name := f.Post.Spec.Targets[i].ConnectionRef.Name
 	because := func(remedy, problem string, args ...any) *v1alpha1.Blocked {
@@ -109,8 +112,8 @@ func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
 	case ready == nil:
 		return because("", "connection %q has not been checked yet", name)
 	case ready.Status == metav1.ConditionTrue, ready.Reason == v1alpha1.ReasonPlatformUnavailable && conn.Status.Verified():
-		// A platform that did not answer the last probe may accept a post now. The account must have been verified before, because a
-		// publishing call does not verify it.
+		// A platform that did not answer the last probe may accept a post now. The account must have been verified
+		// before, because publishing does not verify it.
 		return nil
 	case ready.Reason == v1alpha1.ReasonPlatformUnavailable:
 		return because("", "whose account the credentials of connection %q are is not known, since the platform does not answer: %s", name, ready.Message)
@@ -121,10 +124,11 @@ func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
 	}
 }
 
-// credentialsPause is the retry interval for unreadable credentials. A connection change triggers an earlier retry.
+// credentialsPause is how long to wait before reading credentials again. A change of the connection triggers an earlier
+// retry.
 const credentialsPause = 5 * time.Second
 
-// credentialsProblem returns why a target's credentials are unusable, or "".
+// credentialsProblem returns why a target's credentials cannot be used, or "".
 func (f *Facts) credentialsProblem(i int) string {
 	name := f.Post.Spec.Targets[i].ConnectionRef.Name
 	if err := f.CredentialsProblem(name); err != nil {
@@ -133,5 +137,5 @@ func (f *Facts) credentialsProblem(i int) string {
 	return ""
 }
 
-// fileProblem returns why a target's files cannot currently be sent, or "".
+// fileProblem returns why a target's files cannot be sent at the moment, or "".
 func (f *Facts) fileProblem(i int) string { return FileProblem(f.Post, i, f.Media) }

@@ -13,7 +13,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestDeadlines checks the message of a rate-limited post. A limit on the account itself has the connection's message.
+// TestDeadlines checks the message of a rate-limited post. If the limit is on the account itself, it contains the
+// connection's message.
 func TestDeadlines(t *testing.T) {
 	limited := func(conn *v1alpha1.Connection, in time.Duration, why string) {
 		conn.Status.RateLimitedUntil, conn.Status.RateLimitedMessage = v1alpha1.NewTimePtr(t0.Add(in)), why

@@ -14,8 +14,9 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Content returns a target's next content to publish. In a tree, it is the first unrecorded card, as a reply to the previous card. Files
-// have no Bytes. A missing file has only its name, which is enough to look up an earlier publication but not to send it.
+// Content returns what to publish next for a target. In a tree, that is the first card that is not recorded, as a reply
+// to the card before. Files have no Bytes. A missing file has only its name, which is enough to look up whether the
+// post was published but not to send it.
 func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) platforms.Content {
 	spec := &post.Spec
 	to := &spec.Targets[target]
@@ -47,7 +48,7 @@ func file(name string, m *v1alpha1.Media) platforms.File {
 	return platforms.FileOf(m)
 }
 
-// Text returns a target's next text to publish. In a tree, it is the next card's caption.
+// Text returns the text to publish next for a target. In a tree, that is the next card's caption.
 func Text(post *v1alpha1.Post, target int) string {
 	if target >= len(post.Spec.Targets) {
 		return ""
@@ -60,7 +61,7 @@ func Text(post *v1alpha1.Post, target int) string {
 	return post.Spec.Targets[target].Caption
 }
 
-// Files returns file references for a target's next content.
+// Files returns references to the files to publish next for a target.
 func Files(post *v1alpha1.Post, target int) []v1alpha1.LocalReference {
 	spec := &post.Spec
 	switch {
@@ -76,7 +77,7 @@ func Files(post *v1alpha1.Post, target int) []v1alpha1.LocalReference {
 	return nil
 }
 
-// FileProblem returns why a target's files cannot currently be sent, or "".
+// FileProblem returns why a target's files cannot be sent at the moment, or "".
 func FileProblem(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) string {
 	for _, ref := range Files(post, target) {
 		m := media[ref.Name]
@@ -90,7 +91,7 @@ func FileProblem(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Med
 	return ""
 }
 
-// ContentHash identifies a target's next content and its publishing account.
+// ContentHash identifies what to publish next for a target, and the account that publishes it.
 func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, media map[string]*v1alpha1.Media) string {
 	c := Content(post, target, media)
 	parts := []string{c.Text}

@@ -118,7 +118,8 @@ func TestFileProblem(t *testing.T) {
 	}
 }
 
-// TestContentHash checks that a hash depends on all published content and nothing else, because preparations are valid for their hash.
+// TestContentHash checks that a hash depends on everything that is published and on nothing else, because preparations
+// are valid for one hash.
 func TestContentHash(t *testing.T) {
 	hash := func(p *v1alpha1.Post, conn *v1alpha1.Connection, m *v1alpha1.Media) string {
 		return ContentHash(p, 0, conn, map[string]*v1alpha1.Media{"m": m})
@@ -148,7 +149,7 @@ func TestContentHash(t *testing.T) {
 		post *v1alpha1.Post
 		conn *v1alpha1.Connection
 		file *v1alpha1.Media
-		// as is the name of an earlier row with the same hash.
+		// as is the name of an earlier row that has the same hash.
 		as string
 	}{
 		{name: "a video"},

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// Decide returns a post's next actions. It reads only recorded facts, so any process may take over at any moment.
+// Decide returns the next actions for a post. It reads only recorded facts, so any process may take over at any moment.
 func Decide(f *Facts) []Action {
 	post := f.Post
 	if len(f.Results) > 0 {
@@ -72,8 +72,8 @@ func cancel() Write {
 
 const acceptedMessage = "the post passed every rule"
 
-// mayHaveBeenSent reports whether the object is a backup copy whose original was already due. Edits do not change the result: no target is
-// sent until a user has resolved the undecided ones.
+// mayHaveBeenSent reports whether the object is a backup copy of a post that was already due. Edits make no difference:
+// no target is sent until a user has resolved the undecided ones.
 func (f *Facts) mayHaveBeenSent() bool {
 	entries := f.Post.Status.Targets
 	isKnown := len(entries) > 0 && len(undecided(f.Post)) == 0 && !slices.ContainsFunc(entries, func(t v1alpha1.TargetStatus) bool {
@@ -82,7 +82,7 @@ func (f *Facts) mayHaveBeenSent() bool {
 	return f.dueCopy() && !hasEarlierRecord(f.Post) && !isKnown
 }
 
-// dueCopy reports whether the object is a due backup copy.
+// dueCopy reports whether the object is a backup copy that is due.
 func (f *Facts) dueCopy() bool {
 	return record.IsCopy(f.Post) && !f.Post.Spec.Draft && posting.UntilDue(f.Post, f.Now) <= 0
 }
@@ -95,9 +95,9 @@ var restored = v1alpha1.Blocked{
 	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
 }
 
-// release allows a post's deletion when no call for it can be running and the last call's outcome is known or no longer determinable. If
-// its connection is deleted meanwhile, the post is requeued, because lookups are no longer possible. In a terminating namespace, release
-// does a final lookup without waiting for the due time.
+// release allows a post to be deleted once no call for it can be running and the last call's outcome is known or can no
+// longer be determined. If its connection is deleted in the meantime, the post is requeued, because lookups are no
+// longer possible. In a terminating namespace, release makes a last lookup without waiting until it is due.
 func (f *Facts) release() []Action {
 	lookups := f.dueLookups()
 	if f.NamespaceTerminating {
@@ -117,7 +117,7 @@ func (f *Facts) release() []Action {
 	return []Action{Release{}}
 }
 
-// admit records that the post passed validation.
+// admit records that the post has passed validation.
 func (f *Facts) admit() {
 	setAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 	f.ensureTargets()
@@ -128,8 +128,9 @@ func (f *Facts) admit() {
 	}
 }
 
-// lastLook is the lead time of a final reconciliation before every post's time. It reports problems while they can still be fixed. Posts
-// due in the same second are delivered in arrival order (package dispatch), which is tracked for minutes only.
+// lastLook is how long before its time every post is reconciled once more, to report problems while they can still be
+// fixed. Posts due in the same second are delivered in order of arrival (package dispatch), which is remembered for
+// minutes only.
 const lastLook = 5 * time.Minute
 
 // schedule accepts a future post and starts the preparations that are already possible.
@@ -144,8 +145,8 @@ func (f *Facts) schedule() []Action {
 	return append(ahead.actions, Write{}, wait)
 }
 
-// waitForTime requeues the post for the last look, and after that at the scheduled time. The delay is unbounded, because the timers' owner
-// requeues posts after a clock jump (apiclock.Leaps).
+// waitForTime requeues the post for the last look, and after that for its scheduled time. The delay may be arbitrarily
+// long, because the owner of the timers requeues posts after a clock jump (apiclock.Leaps).
 func (f *Facts) waitForTime() Wait {
 	at := f.Post.Spec.ScheduledAt.Time
 	if last := at.Add(f.spread(lastLook/2) - lastLook); last.After(f.Now) {
@@ -154,7 +155,7 @@ func (f *Facts) waitForTime() Wait {
 	return Wait{Until: at, InTurn: true}
 }
 
-// failAll fails all targets of an unclaimed post. Each target has its own event.
+// failAll fails all targets of a post that has not been claimed. Each target has its own event.
 func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 	f.ensureTargets()
 	for i := range f.Post.Status.Targets {
@@ -179,13 +180,13 @@ func (f *Facts) ensureTargets() {
 			t.Platform = conn.Spec.Platform
 		}
 		if post.Status.ObservedGeneration != post.Generation {
-			// The entry describes the spec before an edit.
+			// The entry is about the spec before an edit.
 			attempt.Reset(t)
 		}
 	}
 }
 
-// fail fails a target without an open attempt.
+// fail fails a target that has no open attempt.
 func fail(t *v1alpha1.TargetStatus, why v1alpha1.Blocked) {
 	if err := attempt.Fail(t, why); err != nil {
 		panic(fmt.Sprintf("target %d cannot fail: %v", t.Index, err))

@@ -39,14 +39,15 @@ func (p publisher) Capabilities() platforms.Capabilities {
 	}
 }
 
-// situation is the state that a table row changes.
+// situation is what a row of the table changes.
 type situation struct {
 	*Facts
 	target *v1alpha1.TargetStatus
 	conn   *v1alpha1.Connection
 }
 
-// facts returns the facts of an immediate text post to a ready X account, created ten seconds ago, with a change.
+// facts returns the facts about an immediate text post to a ready X account, created ten seconds ago, after applying
+// change.
 func facts(change func(s *situation)) *Facts {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{
 		Name: "post", Namespace: "team", UID: "uid", Generation: 1, CreationTimestamp: metav1.NewTime(t0.Add(-10 * time.Second)),
@@ -89,7 +90,7 @@ func (s *situation) entered() *v1alpha1.TargetStatus {
 	return &s.Post.Status.Targets[0]
 }
 
-// claimed opens an attempt for the first target with a past claim.
+// claimed opens an attempt for the first target that was claimed some time ago.
 func (s *situation) claimed(ago time.Duration) *v1alpha1.TargetStatus {
 	t := s.entered()
 	if err := attempt.Open(t, attempt.Claim{ID: "a1", AccountID: "account", Window: s.Settings.SendWindow}, t0.Add(-ago)); err != nil {
@@ -491,7 +492,7 @@ func TestDecide(t *testing.T) {
 // entry returns status entry i.
 func (s *situation) entry(i int) *v1alpha1.TargetStatus { return posting.Target(s.Post, i) }
 
-// pausedSecond adds a second target with a two-minute pause.
+// pausedSecond adds a second target that is paused for two minutes.
 func (s *situation) pausedSecond() {
 	s.twoTargets()
 	s.entered()
@@ -518,7 +519,7 @@ func (s *situation) accepted() {
 // notFound is the error for a missing connection.
 var notFound = field.ErrorList{field.NotFound(field.NewPath("spec", "targets").Index(0).Child("connectionRef", "name"), "x")}
 
-// TestRefuse checks the target messages of an unaccepted post.
+// TestRefuse checks the messages of the targets of a post that is not accepted.
 func TestRefuse(t *testing.T) {
 	path := field.NewPath("spec", "targets")
 	missing := field.ErrorList{field.NotFound(path.Index(1).Child("connectionRef", "name"), "y")}
@@ -582,7 +583,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestDecideFails checks the failure reasons of targets.
+// TestDecideFails checks why targets fail.
 func TestDecideFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why    string

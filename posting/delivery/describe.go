@@ -20,11 +20,11 @@ import (
 // maxConditionMessage keeps objects small. metav1.Condition allows 32,768 characters.
 const maxConditionMessage = 2000
 
-// maxURLs limits the total length of addresses in the status, in bytes.
+// maxURLs limits the total length of the URLs in the status, in bytes.
 const maxURLs = 1024
 
-// Describe derives a post's user-visible fields from its recorded facts: phases, reasons, messages, conditions and completion. No decision
-// reads these fields (fields_test.go).
+// Describe derives the fields that users see from a post's recorded facts: phases, reasons, messages, conditions and
+// completion. No decision reads these fields (fields_test.go).
 func Describe(post *v1alpha1.Post, now time.Time) {
 	s := &post.Status
 	for i := range s.Targets {
@@ -48,8 +48,8 @@ func Describe(post *v1alpha1.Post, now time.Time) {
 	describeUndecided(post, now)
 }
 
-// withdraw records which targets the spec excludes from publication, because the post was cancelled before delivery or an edit removed
-// them. Entries are never removed.
+// withdraw records which targets the spec no longer wants to publish, because the post was cancelled before delivery or
+// an edit removed them. Entries are never removed.
 func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	t.State = posting.StateOf(t)
 	switch {
@@ -62,7 +62,7 @@ func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	}
 }
 
-// describeFinished derives whether the post is finished. FinishedAt is the time of the first write with that result.
+// describeFinished works out whether the post is finished. FinishedAt is the time of the first write that says so.
 func describeFinished(post *v1alpha1.Post, now time.Time) {
 	s := &post.Status
 	s.Finished = Finished(post)
@@ -75,14 +75,15 @@ func describeFinished(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// latchCancel records a cancellation, which then applies to every later spec.
+// latchCancel records a cancellation, which from then on applies whatever the spec says.
 func latchCancel(post *v1alpha1.Post) {
 	if s := &post.Status; s.CancelledAt == nil && s.Finished && posting.PhaseOf(post) == v1alpha1.PhaseCancelled {
 		s.CancelledAt = s.FinishedAt
 	}
 }
 
-// Finished reports whether the manager may stop watching the post: no action remains and no user's answer is awaited.
+// Finished reports whether the manager may stop watching the post: nothing is left to do, and no answer from a user is
+// awaited.
 func Finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
 	case v1alpha1.PhasePosted:
@@ -115,7 +116,7 @@ func summarize(post *v1alpha1.Post) conditions.Summary {
 	}
 }
 
-// cancelled returns the message of a cancelled post. It includes the remedy if the spec requests publication.
+// cancelled returns the message of a cancelled post. If the spec asks to publish it, the message says what to do.
 func cancelled(post *v1alpha1.Post) string {
 	if post.Spec.Cancelled {
 		return "cancelled; nothing was published"
@@ -138,7 +139,8 @@ func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 	return conditions.Summary{Reason: reason, Message: message, Progress: conditions.Underway}
 }
 
-// notAccepted returns the summary of an unaccepted post. A post that needs user action is stalled, so waiting tools stop immediately.
+// notAccepted returns the summary of a post that is not accepted. If a user has to act, the post is stalled, so that
+// waiting tools stop immediately.
 func notAccepted(accepted *metav1.Condition) conditions.Summary {
 	s := conditions.Summary{Reason: accepted.Reason, Message: accepted.Message, Progress: conditions.Stuck}
 	if isRecoverable(accepted.Reason) {
@@ -178,7 +180,7 @@ func pluralizeTargets(targets int) string {
 	return fmt.Sprintf("%d targets", targets)
 }
 
-// postedOf returns the number of posted targets and their addresses.
+// postedOf returns how many targets are posted, and their URLs.
 func postedOf(post *v1alpha1.Post) (count, urls string) {
 	posted := 0
 	for i := range post.Status.Targets {

@@ -344,7 +344,7 @@ func TestDescribePrepared(t *testing.T) {
 			if !tt.due {
 				p.Spec.ScheduledAt = later
 			}
-			// An old condition is replaced or removed.
+			// A condition from before is replaced or removed.
 			setCondition(p, t0, v1alpha1.ConditionPrepared, metav1.ConditionUnknown, "Before", "")
 			Describe(p, t0)
 			got := ""
@@ -358,7 +358,7 @@ func TestDescribePrepared(t *testing.T) {
 	}
 }
 
-// TestQuestions checks the questions for undecided targets.
+// TestQuestions checks what is asked about undecided targets.
 func TestQuestions(t *testing.T) {
 	const head = "look at the account, then answer with one of the two commands; ID stands for the id of the post that was found, " +
 		"and answers for several targets may stand in one command, with a comma between them"
@@ -423,7 +423,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestDescribeEarlierVersion describes entries of a version that recorded the state in phase and reason.
+// TestDescribeEarlierVersion describes entries written by a version that recorded the state in phase and reason.
 func TestDescribeEarlierVersion(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -17,10 +17,10 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// mostQuestions is the maximum number of targets with commands in a condition.
+// mostQuestions is the maximum number of targets for which a condition shows commands.
 const mostQuestions = 5
 
-// setAccepted sets the Accepted condition. It is True for the reason Accepted, and False for any other reason.
+// setAccepted sets the Accepted condition. It is True if the reason is Accepted, and False for all other reasons.
 func setAccepted(post *v1alpha1.Post, now time.Time, reason, message string) {
 	status := metav1.ConditionFalse
 	if reason == v1alpha1.ReasonAccepted {
@@ -36,8 +36,8 @@ func setCondition(post *v1alpha1.Post, now time.Time, kind string, status metav1
 	})
 }
 
-// describePrepared derives the Prepared condition, which reports whether early preparations are complete. It is absent until one has
-// started.
+// describePrepared derives the Prepared condition, which says whether early preparations are complete. There is no such
+// condition until one has started.
 func describePrepared(post *v1alpha1.Post, now time.Time) {
 	var begun bool
 	var waits, problems []string
@@ -70,7 +70,7 @@ func describePrepared(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// describePublished derives the Published condition, which reports whether all targets are published, or why not.
+// describePublished derives the Published condition, which says whether all targets are published, or why not.
 func describePublished(post *v1alpha1.Post, now time.Time, reason, message string) {
 	status := metav1.ConditionFalse
 	if post.Status.Phase == v1alpha1.PhasePosted {
@@ -82,7 +82,7 @@ func describePublished(post *v1alpha1.Post, now time.Time, reason, message strin
 	setCondition(post, now, v1alpha1.ConditionPublished, status, reason, message)
 }
 
-// maxPublishedMessage is the longest message that the Published condition copies from Ready, in bytes.
+// maxPublishedMessage is the length of the longest message that Published copies from Ready, in bytes.
 const maxPublishedMessage = 256
 
 // undecided returns the targets whose outcome only a user can determine.
@@ -95,8 +95,8 @@ func undecided(post *v1alpha1.Post) (targets []*v1alpha1.TargetStatus) {
 	return targets
 }
 
-// describeUndecided derives the OutcomeUnknown condition, which asks the user for the outcome of undecided targets and contains the answer
-// commands. It is absent without such targets.
+// describeUndecided derives the OutcomeUnknown condition, which asks the user about undecided targets and contains the
+// commands to answer with. There is no such condition if nothing is undecided.
 func describeUndecided(post *v1alpha1.Post, now time.Time) {
 	targets := undecided(post)
 	if len(targets) == 0 {
@@ -106,7 +106,7 @@ func describeUndecided(post *v1alpha1.Post, now time.Time) {
 	setCondition(post, now, v1alpha1.ConditionOutcomeUnknown, metav1.ConditionTrue, v1alpha1.ReasonOutcomeUnknown, questions(post, targets))
 }
 
-// questions returns the condition message: where to look, and one command per answer.
+// questions returns the condition's message: where to look, and one command for each answer.
 func questions(post *v1alpha1.Post, targets []*v1alpha1.TargetStatus) string {
 	var b strings.Builder
 	b.WriteString("look at the account, then answer with one of the two commands; ID stands for the id of the post that was found, " +
@@ -122,7 +122,7 @@ func questions(post *v1alpha1.Post, targets []*v1alpha1.TargetStatus) string {
 	return b.String()
 }
 
-// nameOf names a target's undecided part. In a tree, it is a card.
+// nameOf names the undecided part of a target. In a tree, that is a card.
 func nameOf(post *v1alpha1.Post, t *v1alpha1.TargetStatus) string {
 	name := fmt.Sprintf("target %d (%s", t.Index, t.Platform)
 	if t.Attempt != nil && t.Attempt.AccountID != "" {
@@ -137,7 +137,7 @@ func nameOf(post *v1alpha1.Post, t *v1alpha1.TargetStatus) string {
 	return name + ")"
 }
 
-// settleCommand returns the command that sets a resolution. It replaces a resolution that Herald has not read yet.
+// settleCommand returns the command that sets a resolution. It replaces one that Herald has not read yet.
 func settleCommand(post *v1alpha1.Post, t *v1alpha1.TargetStatus, resolution string) string {
 	return fmt.Sprintf("kubectl annotate --overwrite -n %s posts.%s/%s '%s=%d=%s'",
 		post.Namespace, v1alpha1.GroupVersion.Group, post.Name, v1alpha1.SettleAnnotation, t.Index, resolution)

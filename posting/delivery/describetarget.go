@@ -12,11 +12,11 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// maxMessage is the schema's maximum length of a target message, in characters.
+// maxMessage is the schema's maximum length for a target's message, in characters.
 const maxMessage = 2048
 
-// describeTarget derives a target's phase, reason and message. A failed target without Blocked was written by an older version of Herald
-// and keeps its message.
+// describeTarget derives a target's phase, reason and message. If a failed target has no Blocked, an older version of
+// Herald wrote it, and it keeps its message.
 func describeTarget(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	if !attempt.Undecided(t) {
 		t.Candidates, t.AnswerProblem = nil, "" // the target is resolved
@@ -56,7 +56,7 @@ func targetMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, messa
 	}
 }
 
-// pendingMessage returns why a target waits. Only this message promises further action by Herald.
+// pendingMessage returns why a target is waiting. This is the only message that promises that Herald will do more.
 func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
 	b, open := t.Blocked, attempt.IsOpen(t.Attempt)
 	switch {
@@ -81,7 +81,7 @@ func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, mess
 	}
 }
 
-// refusedMessage returns the reason and message of a target with an unconfirmed refusal.
+// refusedMessage returns the reason and message of a target whose refusal is not confirmed yet.
 func refusedMessage(t *v1alpha1.TargetStatus) (reason, message string) {
 	if t.Attempt.Refusal.RetryAt == nil {
 		return v1alpha1.ReasonSettling, blockedMessage(t.Blocked) + "; Herald asks the platform whether it published the post all the same"
@@ -96,7 +96,7 @@ func failedMessage(t *v1alpha1.TargetStatus) string {
 	return blockedMessage(t.Blocked)
 }
 
-// undecidedMessage returns where the user must look and how to answer.
+// undecidedMessage tells the user where to look and how to answer.
 func undecidedMessage(t *v1alpha1.TargetStatus) string {
 	answer := fmt.Sprintf("then say so with the annotation %s: \"%d=posted:<id>\" or \"%[2]d=not-sent\"", v1alpha1.SettleAnnotation, t.Index)
 	since := attempt.AmbiguousSince(t)
@@ -111,7 +111,7 @@ func undecidedMessage(t *v1alpha1.TargetStatus) string {
 	return fmt.Sprintf("it is unknown whether %s was published (%s). Look at the account for a post made after %s, %s%s", what, t.Blocked.Problem, since, answer, rest)
 }
 
-// online returns the address, or else the ID, of a tree's first published card.
+// online returns the URL of a tree's first published card or, if it has none, the ID.
 func online(t *v1alpha1.TargetStatus) string {
 	if t.ExternalURL != "" {
 		return t.ExternalURL

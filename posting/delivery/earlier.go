@@ -21,14 +21,14 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// EarlierState is the lookup state of an earlier post with the same name.
+// EarlierState says whether an earlier post with the same name has been looked up.
 type EarlierState int
 
-// The lookup states.
+// The states of that lookup.
 const (
-	// EarlierNotFetched: the archive has not been queried.
+	// EarlierNotFetched: the archive has not been asked.
 	EarlierNotFetched EarlierState = iota
-	// EarlierFetched: the archive returned the record, or that none exists.
+	// EarlierFetched: the archive returned the record, or said that there is none.
 	EarlierFetched
 	// EarlierUnavailable: the archive does not answer.
 	EarlierUnavailable
@@ -36,17 +36,17 @@ const (
 	EarlierDisabled
 )
 
-// Earlier is the lookup result for an earlier post with the same name.
+// Earlier is what is known about an earlier post with the same name.
 type Earlier struct {
 	State EarlierState
-	// Record is the earlier post's record, or nil without one.
+	// Record is the earlier post's record, or nil if there is none.
 	Record *record.Record
 	// Problem explains why the archive is unavailable.
 	Problem string
 }
 
-// resolveEarlier determines and records the outcome of an earlier post with the same name before the first call. It returns no actions if
-// the post may proceed.
+// resolveEarlier finds out and records, before the first call, what became of an earlier post with the same name. It
+// returns no actions if the post may proceed.
 func (f *Facts) resolveEarlier() []Action {
 	if !f.earlierDue() {
 		return f.earlierOnceMore()
@@ -70,8 +70,9 @@ func (f *Facts) resolveEarlier() []Action {
 	return nil
 }
 
-// earlierOnceMore rereads an earlier post's record when this post is due, because an edit may have added targets or a Connection may have
-// been recreated for another account. It returns no actions if the post may proceed.
+// earlierOnceMore reads an earlier post's record again when this post is due, because in the meantime an edit may have
+// added targets, or a Connection may have been recreated for another account. It returns no actions if the post may
+// proceed.
 func (f *Facts) earlierOnceMore() []Action {
 	post := f.Post
 	if f.Unowned || post.Status.Finished || post.Spec.Draft || posting.Cancelled(post) || posting.Started(post) || posting.UntilDue(post, f.Now) > 0 ||
@@ -90,7 +91,7 @@ func (f *Facts) earlierOnceMore() []Action {
 	return nil
 }
 
-// adoptRemaining adopts the record's parts that the first lookup did not adopt.
+// adoptRemaining adopts those parts of the record that the first lookup did not adopt.
 func (f *Facts) adoptRemaining() []Action {
 	post, found := f.Post, f.Earlier.Record
 	if found == nil {
@@ -109,7 +110,8 @@ func (f *Facts) adoptRemaining() []Action {
 	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}
 }
 
-// recordCopy records a recognized copy in an installation without records. Its status describes this object from then on.
+// recordCopy records that a post was recognized as a copy, in an installation without records. From then on its status
+// is that of this object.
 func (f *Facts) recordCopy() []Action {
 	if !record.IsCopy(f.Post) {
 		return nil
@@ -121,8 +123,8 @@ func (f *Facts) recordCopy() []Action {
 	return nil
 }
 
-// earlierDue reports whether the earlier post must be resolved now. A post accepted by an older version of Herald is checked when due, and
-// a copy restored with its status immediately.
+// earlierDue reports whether it is time to find out about the earlier post. For a post that an older version of Herald
+// accepted, that is when it is due; for a copy restored with its status, it is at once.
 func (f *Facts) earlierDue() bool {
 	post := f.Post
 	if f.Unowned || !f.requiresEarlier() {
@@ -131,8 +133,9 @@ func (f *Facts) earlierDue() bool {
 	return !f.accepted() || record.IsCopy(post) || posting.UntilDue(post, f.Now) <= 0
 }
 
-// isUnrecordedCopy reports whether the post is a due copy whose original has no known outcome, because its entries may predate the
-// publication. A record that covers the original has its outcome. mayHaveBeenSent handles a copy without entries and record.
+// isUnrecordedCopy reports whether the post is a due copy of a post whose outcome is not known, because its entries may
+// be older than the publication. If a record covers the original, it contains the outcome. mayHaveBeenSent handles
+// copies without entries or a record.
 func (f *Facts) isUnrecordedCopy(found *record.Record) bool {
 	post := f.Post
 	if len(post.Status.Targets) == 0 && found == nil && !posting.Cancelled(post) || !f.dueCopy() {
@@ -141,7 +144,7 @@ func (f *Facts) isUnrecordedCopy(found *record.Record) bool {
 	return found == nil || !found.Covers(record.CopyOf(post))
 }
 
-// markUndecided marks unsettled targets as undecided, for the reason in why. It returns no actions if there are none.
+// markUndecided marks unsettled targets as undecided for the reason why. It returns no actions if there are none.
 func (f *Facts) markUndecided(why v1alpha1.Blocked) []Action {
 	f.ensureTargets()
 	var asked bool
@@ -161,7 +164,8 @@ func (f *Facts) accepted() bool {
 	return meta.IsStatusConditionTrue(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
 }
 
-// lookupOpenFirst looks up the open attempts of a copy restored with its status. Later records can be adopted only after that.
+// lookupOpenFirst looks up the open attempts of a copy that was restored with its status. Only after that can later
+// records be adopted.
 func (f *Facts) lookupOpenFirst() []Action {
 	if lookups := f.dueLookups(); len(lookups) > 0 {
 		return []Action{Lookup{lookups}}
@@ -181,8 +185,8 @@ func (f *Facts) anyOpen() bool {
 	return false
 }
 
-// recordEarlier records the archive's response. Targets that may be published are stored immediately, and a missing record with the next
-// write.
+// recordEarlier records what the archive returned. Targets that may have been published are stored at once; that there
+// is no record is stored with the next write.
 func (f *Facts) recordEarlier() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := &v1alpha1.EarlierPost{Object: string(post.UID)}
@@ -211,15 +215,15 @@ func (f *Facts) recordEarlier() []Action {
 	return append([]Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}, actions...)
 }
 
-// wasCancelled reports whether the record shows an object's cancellation before its first call.
+// wasCancelled reports whether, according to the record, an object was cancelled before its first call.
 func (f *Facts) wasCancelled(object types.UID) bool {
 	found := f.Earlier.Record
 	return found != nil && found.Phase == v1alpha1.PhaseCancelled && found.Covers(object) && f.Post.Annotations[v1alpha1.PublishAgainAnnotation] != string(found.UID) &&
 		!posting.Started(f.Post) && len(undecided(f.Post)) == 0
 }
 
-// cancelAgain cancels a post whose record shows a cancellation. The object may not show it: a backup without status has the spec applied
-// after the cancellation.
+// cancelAgain cancels a post that was cancelled according to its record. The object may not show it: a backup without
+// status contains the spec that was applied after the cancellation.
 func (f *Facts) cancelAgain(known *v1alpha1.EarlierPost) []Action {
 	found := f.Earlier.Record
 	known.Record = string(found.UID)
@@ -228,7 +232,8 @@ func (f *Facts) cancelAgain(known *v1alpha1.EarlierPost) []Action {
 	return []Action{cancel()}
 }
 
-// adopt adopts the found record and stores its UID. It returns actions if a target's account cannot be determined.
+// adopt adopts the record that was found and stores its UID. It returns actions if a target's account cannot be
+// determined.
 func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Action) {
 	post, found, before := f.Post, f.Earlier.Record, f.Post.Status.Earlier
 	known.Record = string(found.UID)
@@ -253,7 +258,7 @@ func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Acti
 	return true, nil
 }
 
-// blockUnknownAccounts blocks a post whose earlier publication cannot be matched to its accounts.
+// blockUnknownAccounts blocks a post if what was published earlier cannot be matched to its accounts.
 func (f *Facts) blockUnknownAccounts(adopted record.Adopted) []Action {
 	problem := fmt.Sprintf("an earlier post of this name was published, and of connections that do not exist it cannot be told whether to their accounts: %s",
 		strings.Join(adopted.Unknown, ", "))
@@ -271,8 +276,8 @@ func (f *Facts) account(connection string) (v1alpha1.Platform, string, bool) {
 	return conn.Spec.Platform, conn.Spec.AccountID, true
 }
 
-// onlyAdopted reports whether nothing has been sent for this object yet, although earlier posts published some targets. Such a post is
-// validated and scheduled like any other.
+// onlyAdopted reports whether nothing has been sent for this object yet, although earlier posts published some of its
+// targets. Such a post is validated and scheduled like any other.
 func (f *Facts) onlyAdopted() bool {
 	return adopts(f.Post) && !f.anyOpen() && (!f.accepted() || posting.UntilDue(f.Post, f.Now) > 0)
 }
@@ -282,7 +287,7 @@ func adopts(post *v1alpha1.Post) bool {
 	return post.Status.Earlier != nil && len(post.Status.Earlier.Targets) > 0
 }
 
-// hasEarlierRecord reports whether an earlier post's record was found for this object.
+// hasEarlierRecord reports whether the record of an earlier post was found for this object.
 func hasEarlierRecord(post *v1alpha1.Post) bool {
 	earlier := post.Status.Earlier
 	return earlier != nil && earlier.Object == string(post.UID) && earlier.Record != ""
@@ -323,13 +328,13 @@ func alreadyPublished(post *v1alpha1.Post) string {
 }
 
 const (
-	// mostNamed is the maximum number of targets in a condition.
+	// mostNamed is the maximum number of targets that a condition names.
 	mostNamed = 5
-	// maxUID is the maximum quoted length of an annotation that is not a UID.
+	// maxUID is how much of an annotation is quoted if it is not a UID.
 	maxUID = 64
 )
 
-// targetWord describes a target's state.
+// targetWord describes the state of a target.
 func targetWord(post *v1alpha1.Post, index int) string {
 	t := posting.Target(post, index)
 	if t == nil {

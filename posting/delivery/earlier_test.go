@@ -31,7 +31,7 @@ func kept(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 	return &record.Record{Version: 1, Namespace: "team", Name: "post", UID: "earlier", Targets: []record.Target{t}}
 }
 
-// withdrawnThen returns the record of an object cancelled before its first call.
+// withdrawnThen returns the record of an object that was cancelled before its first call.
 func withdrawnThen(uid types.UID) *record.Record {
 	r := kept()
 	r.UID, r.Phase, r.FinishedAt, r.Targets = uid, v1alpha1.PhaseCancelled, v1alpha1.NewTimePtr(t0.Add(-time.Hour)), nil
@@ -398,7 +398,7 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
-// untimed removes the times of waits.
+// untimed removes the times from waits.
 func untimed(actions []string) []string {
 	for i := range actions {
 		if strings.HasPrefix(actions[i], "wait") {
@@ -408,8 +408,8 @@ func untimed(actions []string) []string {
 	return actions
 }
 
-// TestLearnsWithoutHurry checks that a post waiting for an earlier outcome is requeued at the end of that wait, even after its own
-// deadline.
+// TestLearnsWithoutHurry checks that a post waiting to learn about an earlier one is requeued when that wait ends, even
+// if its own deadline has passed.
 func TestLearnsWithoutHurry(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.Unowned, s.Earlier = true, Earlier{}
@@ -422,7 +422,7 @@ func TestLearnsWithoutHurry(t *testing.T) {
 	}
 }
 
-// TestAwayIsAskedAgain limits a post's wait after the archive becomes available again.
+// TestAwayIsAskedAgain limits how long a post waits once the archive is available again.
 func TestAwayIsAskedAgain(t *testing.T) {
 	for name, in := range map[string]time.Duration{"due": -time.Minute, "in an hour": time.Hour} {
 		f := facts(func(s *situation) {

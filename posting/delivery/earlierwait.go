@@ -11,19 +11,21 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// This file delays a post until its predecessor's outcome is known.
+// This file makes a post wait until it is known what became of its predecessor.
 
-// archiveRetryPause is the minimum interval between archive retries.
+// archiveRetryPause is the shortest pause before the archive is asked again.
 const archiveRetryPause = 15 * time.Second
 
-// requiresEarlier reports whether this post needs an earlier post's outcome. A cancelled post may be a copy of a published one.
+// requiresEarlier reports whether this post has to know about an earlier one. A cancelled post may be a copy of a
+// published one.
 func (f *Facts) requiresEarlier() bool {
 	post := f.Post
 	return !post.Status.Finished && !post.Spec.Draft && (!posting.Cancelled(post) || record.IsCopy(post)) && record.LookupRequired(post)
 }
 
-// earlierDeadline returns the earliest end of that wait, independent of the post's own deadline. In a restored cluster the posts' times are
-// long past, while the team and its bucket become ready only a moment after the object's creation or the manager's startup.
+// earlierDeadline returns the earliest time at which that wait may end, whatever the post's own deadline is. In a
+// restored cluster the posts' times are long past, while the team and its bucket become ready only some time after the
+// object was created or the manager started.
 func (f *Facts) earlierDeadline() time.Time {
 	if !record.LookupRequired(f.Post) {
 		return time.Time{}
@@ -35,8 +37,8 @@ func (f *Facts) earlierDeadline() time.Time {
 	return since.Add(f.Settings.StartingDeadline)
 }
 
-// deferForTeam delays a post that needs an earlier outcome while no team owns its namespace, because only the team's archive has that
-// outcome. It returns no actions if the post may proceed.
+// deferForTeam makes a post that has to know about an earlier one wait while no team owns its namespace, because only
+// the team's archive can tell. It returns no actions if the post may proceed.
 func (f *Facts) deferForTeam() []Action {
 	if !f.Unowned || !f.requiresEarlier() {
 		return nil
@@ -55,13 +57,13 @@ func (f *Facts) deferForTeam() []Action {
 	return nil
 }
 
-// archiveRetryAt returns the next query time for an unavailable archive.
+// archiveRetryAt returns when to ask an unavailable archive again.
 func (f *Facts) archiveRetryAt() time.Time {
 	return f.Now.Add(archiveRetryPause + f.spread(archiveRetryPause/3))
 }
 
-// waitCancelled returns the delay of a cancelled post until the archive shows that it was not published. A recorded cancellation is final,
-// so it is recorded only after that.
+// waitCancelled makes a cancelled post wait until the archive shows that it was not published. A recorded cancellation
+// is final, so it is not recorded before that.
 func (f *Facts) waitCancelled() Wait { return Wait{Until: f.archiveRetryAt()} }
 
 // waitForTeam blocks a post until a team owns its namespace.
@@ -73,7 +75,8 @@ func (f *Facts) waitForTeam() []Action {
 	return f.blockAll(w)
 }
 
-// uncertainCopy returns the Blocked for a copy that may have been published when its wait ends, or nil for other posts.
+// uncertainCopy returns the block for a copy that may have been published by the end of its wait, or nil for other
+// posts.
 func (f *Facts) uncertainCopy() *v1alpha1.Blocked {
 	if !f.dueCopy() {
 		return nil
@@ -81,8 +84,8 @@ func (f *Facts) uncertainCopy() *v1alpha1.Blocked {
 	return &restored
 }
 
-// waitForRecord blocks a post until the archive responds. At its deadline, but not before least, the post fails or becomes undecided. It is
-// never sent without the archive's response.
+// waitForRecord blocks a post until the archive responds. At its deadline, but not before least, the post fails or
+// becomes undecided. It is never sent without the archive's response.
 func (f *Facts) waitForRecord(least time.Time, end *v1alpha1.Blocked, problem string) []Action {
 	blocked := v1alpha1.Blocked{
 		Reason:  v1alpha1.ReasonRecordUnavailable,

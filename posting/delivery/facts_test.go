@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// TestDecideEnters checks Decide's status changes, which are not part of the returned actions.
+// TestDecideEnters checks how Decide changes the status, which the returned actions do not show.
 func TestDecideEnters(t *testing.T) {
 	accepted := func(f *Facts) string {
 		c := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
@@ -220,7 +220,8 @@ func TestRecordProgress(t *testing.T) {
 	}
 }
 
-// TestUndeliverable checks that a post is never published in part: a tree with files needs a platform that also delivers images.
+// TestUndeliverable checks that a post is never published in part: a tree with files needs a platform that also
+// delivers images.
 func TestUndeliverable(t *testing.T) {
 	treeOf := func(files ...string) func(*v1alpha1.PostSpec) {
 		return func(s *v1alpha1.PostSpec) {
@@ -270,7 +271,7 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// TestFailPosted checks that failing a published target panics.
+// TestFailPosted checks that it panics to fail a published target.
 func TestFailPosted(t *testing.T) {
 	for name, do := range map[string]func(f *Facts, t *v1alpha1.TargetStatus){
 		"failed": func(_ *Facts, t *v1alpha1.TargetStatus) { fail(t, v1alpha1.Blocked{}) },

@@ -25,7 +25,7 @@ const (
 	api    = module + "/api/v1alpha1"
 )
 
-// mayUse maps the files and folders that may use fields derived by Describe to the reason.
+// mayUse maps the files and folders that may use the fields that Describe derives to the reason why.
 var mayUse = map[string]string{
 	"apiserver/web/doubt.go":                         "people are shown why a target waits or failed",
 	"apiserver/web/post.go":                          "people are shown why a target waits or failed",
@@ -42,7 +42,8 @@ var mayUse = map[string]string{
 	"test/":                                          "benches watch posts as people do",
 }
 
-// TestDerivedFieldsAreShownOnly checks that a post's phases, reasons and messages are derived in one place and control nothing.
+// TestDerivedFieldsAreShownOnly checks that a post's phases, reasons and messages are derived in one place and that
+// nothing depends on them.
 func TestDerivedFieldsAreShownOnly(t *testing.T) {
 	packages, exports := listed(t)
 	fset := token.NewFileSet()
@@ -98,7 +99,7 @@ func allowed() []string {
 	return prefixes
 }
 
-// derivedUses lists a package's uses of derived fields.
+// derivedUses lists where a package uses derived fields.
 func derivedUses(t *testing.T, fset *token.FileSet, imports types.Importer, path string, files []*ast.File) (found []string) {
 	t.Helper()
 	resources, err := imports.Import(api)
@@ -135,7 +136,7 @@ func derivedUses(t *testing.T, fset *token.FileSet, imports types.Importer, path
 	return found
 }
 
-// listed returns this module's package files, and the export data of all packages.
+// listed returns the files of this module's packages, and the export data of all packages.
 func listed(t *testing.T) (packages map[string][]string, exports map[string]string) {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps",

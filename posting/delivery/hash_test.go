@@ -11,7 +11,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestContentHashStays pins the version 1 hashes. A changed hash would upload all prepared content again and must use the next version.
+// TestContentHashStays pins the version 1 hashes. If a hash changed, all prepared content would be uploaded again; such
+// a change has to use the next version.
 func TestContentHashStays(t *testing.T) {
 	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{UID: "uid"}, Spec: v1alpha1.ConnectionSpec{AccountID: "42"}}
 	media := map[string]*v1alpha1.Media{"film": {

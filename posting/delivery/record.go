@@ -16,22 +16,22 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Unsent is the error of an attempt whose claim was stored without a response, so nothing was sent.
+// Unsent is the error of an attempt whose claim was stored but got no response, so that nothing was sent.
 var Unsent = platforms.Errorf(platforms.ClassTransient, "the claim was stored but its answer was lost, so nothing was sent")
 
-// Unrecorded holds a post's attempt facts that a process could not record.
+// Unrecorded is what a process knows about a post's attempts but could not record.
 type Unrecorded struct {
-	// Results holds results by attempt ID.
+	// Results are results by attempt ID.
 	Results map[string]Result
-	// Unsent holds attempts that sent nothing because the claim's write failed, although it may have been stored. The values are the
-	// failure times.
+	// Unsent are attempts that sent nothing because writing the claim failed, although it may have been stored. The
+	// values are the times of the failures.
 	Unsent map[string]time.Time
 }
 
-// unsentTTL is the lifetime of an Unsent entry. An open attempt found later is looked up.
+// unsentTTL is how long an entry in Unsent is kept. An open attempt that is found later is looked up.
 const unsentTTL = time.Hour
 
-// AddResult keeps an unrecorded result.
+// AddResult remembers a result that could not be recorded.
 func (m *Unrecorded) AddResult(r Result) {
 	if m.Results == nil {
 		m.Results = map[string]Result{}
@@ -39,7 +39,7 @@ func (m *Unrecorded) AddResult(r Result) {
 	m.Results[r.Attempt] = r
 }
 
-// AddUnsent keeps the fact that an attempt sent nothing.
+// AddUnsent remembers that an attempt sent nothing.
 func (m *Unrecorded) AddUnsent(attempt string, now time.Time) {
 	if m.Unsent == nil {
 		m.Unsent = map[string]time.Time{}
@@ -52,8 +52,8 @@ func (m *Unrecorded) AddUnsent(attempt string, now time.Time) {
 	m.Unsent[attempt] = now
 }
 
-// Drain returns and removes the unrecorded facts about a post's attempts: results of open attempts, and results that resolve an attempt
-// closed as unknown.
+// Drain returns and removes what is remembered about a post's attempts: results of open attempts, and results that
+// resolve an attempt closed as unknown.
 func (m *Unrecorded) Drain(post *v1alpha1.Post) (known []Result) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
@@ -74,18 +74,19 @@ func (m *Unrecorded) Drain(post *v1alpha1.Post) (known []Result) {
 	return known
 }
 
-// TargetClaim is a target's claim.
+// TargetClaim is the claim of one target.
 type TargetClaim struct {
 	// Target is the index in spec.targets.
 	Target int
 	attempt.Claim
-	// Secret is true if a Secret holds the checkpoint's upload session, which a lookup needs.
+	// Secret is true if the checkpoint's upload session, which a lookup needs, is in a Secret.
 	Secret bool
-	// SecretHash identifies the Secret's contents.
+	// SecretHash identifies what the Secret contains.
 	SecretHash string
 }
 
-// RecordClaims opens an attempt for each target. The caller must store the post with the original resourceVersion before the call.
+// RecordClaims opens an attempt for each target. Before the calls, the caller must store the post with its original
+// resourceVersion.
 func RecordClaims(post *v1alpha1.Post, claims []TargetClaim, now time.Time) error {
 	for i := range claims {
 		c := &claims[i]
@@ -108,8 +109,8 @@ func RecordClaims(post *v1alpha1.Post, claims []TargetClaim, now time.Time) erro
 	return nil
 }
 
-// sentEarlier returns the claim time of the first call for an earlier object of the post, if that call is not known to have published.
-// Otherwise it returns zero.
+// sentEarlier returns when the first call for an earlier object of the post was claimed, unless that call is known to
+// have published. Otherwise it returns zero.
 func sentEarlier(post *v1alpha1.Post) time.Time {
 	if earlier := post.Status.Earlier; earlier != nil && earlier.SentAt != nil {
 		return earlier.SentAt.Time
@@ -117,8 +118,8 @@ func sentEarlier(post *v1alpha1.Post) time.Time {
 	return time.Time{}
 }
 
-// RecordResults records call results. held shifts the targets' deadlines. The returned error joins the results that arrived too late; the
-// others are recorded.
+// RecordResults records the results of calls. held shifts the targets' deadlines. The error joins the results that came
+// too late; all others are recorded.
 func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now time.Time) error {
 	var late []error
 	for i := range results {
@@ -136,8 +137,9 @@ func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now t
 	return errors.Join(late...)
 }
 
-// RecordIDs records only facts that no other process can determine: published post IDs and operation IDs in processing. It is the fallback
-// when the API server rejects the full status. It returns the targets without such a fact.
+// RecordIDs records only facts that no other process can find out: IDs of published posts, and operation IDs of posts
+// in processing. It is the fallback when the API server rejects the full status. It returns the targets for which there
+// is no such fact.
 func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int) {
 	for i := range results {
 		r := &results[i]
@@ -148,24 +150,24 @@ func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int
 	return left
 }
 
-// LookupAnswer is the platform's response about an open attempt.
+// LookupAnswer is what the platform says about an open attempt.
 type LookupAnswer struct {
 	// Target is the index in spec.targets.
 	Target int
-	// AskedAt is the query time. The response reflects the platform's state at that time.
+	// AskedAt is when the platform was asked. The response is about that time.
 	AskedAt time.Time
 	platforms.LookupResult
-	// App is the platforms.Token.App of the query's token.
+	// App is the platforms.Token.App of the token used.
 	App string
-	// Err explains a missing response.
+	// Err is why there is no response.
 	Err *platforms.Error
-	// Last is true if no other response will follow, because the connection or the namespace is being deleted.
+	// Last is true if there will be no other response, because the connection or the namespace is being deleted.
 	Last bool
 }
 
-// RecordLookup records a response about an open attempt. timing is the platform's timing, and held shifts the targets' deadlines. If the
-// post is being deleted, the last response closes the attempt, as unknown if it is inconclusive, because nothing is sent for such a post
-// again.
+// RecordLookup records what the platform says about an open attempt. timing is the platform's timing, and held shifts
+// the targets' deadlines. If the post is being deleted, the last response closes the attempt, as unknown if the
+// response is inconclusive, because nothing is sent for such a post again.
 func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Deadlines, now time.Time) error {
 	t := posting.Target(post, a.Target)
 	err := held.apply(t, cmp.Or(a.Refused, a.Err), now, func() error {
@@ -183,22 +185,23 @@ func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, h
 	return nil
 }
 
-// Confirmation is the platform's response about a post named by a user.
+// Confirmation is what the platform says about a post that a user has named.
 type Confirmation struct {
-	// AccountID is the post's account if it is the target's account, and empty otherwise.
+	// AccountID is the post's account if that is the target's account, and empty otherwise.
 	AccountID string
-	// ExternalID and ExternalURL identify the post on the platform, as far as known in addition to the user's answer.
+	// ExternalID and ExternalURL identify the post on the platform, as far as is known beyond the user's answer.
 	ExternalID, ExternalURL string
-	// Refused explains why this cannot be the target's post, followed by a remedy: it belongs to another account, or does not exist at the
-	// address.
+	// Refused is why this cannot be the target's post, followed by a remedy: it belongs to another account, or there is
+	// no post at the URL.
 	Refused string
 }
 
-// maxAnswerProblem is the schema's maximum length of TargetStatus.AnswerProblem, in characters.
+// maxAnswerProblem is the schema's maximum length for TargetStatus.AnswerProblem, in characters.
 const maxAnswerProblem = 1024
 
-// RecordResolutions records a user's resolutions of undecided targets. It returns an error for each rejected resolution and records the
-// others. confirm queries the platform for the post named for a target, once per target. A nil confirm confirms nothing.
+// RecordResolutions records a user's answers for undecided targets. It returns an error for each answer that it rejects
+// and records the others. confirm asks the platform about the post named for a target, once per target. If confirm is
+// nil, nothing is confirmed.
 func RecordResolutions(
 	post *v1alpha1.Post, value string, confirm func(t *v1alpha1.TargetStatus, r attempt.Resolution) Confirmation, settings *Settings, now time.Time,
 ) (problems []error) {
@@ -206,8 +209,8 @@ func RecordResolutions(
 	if err != nil {
 		return []error{err}
 	}
-	// An annotation can hold thousands of answers. After the platform refutes one of them, the target's remaining answers are ignored
-	// without another query.
+	// An annotation can contain thousands of answers. Once the platform has refuted one, the other answers for that
+	// target are ignored and the platform is not asked again.
 	refused := map[int32]bool{}
 	refuse := func(t *v1alpha1.TargetStatus, err error) {
 		if problems = append(problems, err); attempt.Undecided(t) {

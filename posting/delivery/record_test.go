@@ -21,7 +21,7 @@ var (
 	timing    = attempt.Timing{LookupTimeout: time.Hour}
 )
 
-// open returns a post whose first target has the open attempt a1, and whose second target was never sent.
+// open returns a post whose first target has the open attempt a1 and whose second target was never sent.
 func open() *v1alpha1.Post {
 	claimed := attempted("", func(a *v1alpha1.Attempt) { a.SendBefore = v1alpha1.NewTime(t0) })
 	return post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: claimed}, v1alpha1.TargetStatus{State: v1alpha1.TargetPending})
@@ -32,7 +32,7 @@ func undecidedPost() *v1alpha1.Post {
 	return post(v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)})
 }
 
-// TestUnrecorded checks that Drain returns each unrecorded fact once.
+// TestUnrecorded checks that Drain returns each fact once.
 func TestUnrecorded(t *testing.T) {
 	closed := open()
 	closed.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeAbsent
@@ -41,7 +41,7 @@ func TestUnrecorded(t *testing.T) {
 		fill      func(m *Unrecorded)
 		post      *v1alpha1.Post
 		want      string
-		// left is the number of remaining entries.
+		// left is how many entries remain.
 		left int
 	}{
 		{"nothing", "nothing is known", func(*Unrecorded) {}, open(), "", 0},
@@ -200,7 +200,7 @@ func TestEnterLookup(t *testing.T) {
 	}
 }
 
-// TestEnterForeignResolutions checks that an annotation costs at most one query per target.
+// TestEnterForeignResolutions checks that an annotation causes at most one request to the platform per target.
 func TestEnterForeignResolutions(t *testing.T) {
 	for _, tt := range []struct{ why, value string }{
 		{"the platform denies the id", "0=posted:7"},
@@ -249,7 +249,7 @@ func TestEnterResolutions(t *testing.T) {
 	}
 }
 
-// TestEnterNamed records the platform's responses about posts named by a user.
+// TestEnterNamed records what the platform says about posts that users have named.
 func TestEnterNamed(t *testing.T) {
 	const address = "https://www.threads.com/@acme/post/DAbC123"
 	for _, tt := range []struct {

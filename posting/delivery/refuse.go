@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// remedies maps a blocking reason to the user's fix. The post then proceeds without further changes.
+// remedies maps a blocking reason to what the user can do. The post then proceeds without any other change.
 var remedies = map[string]string{
 	v1alpha1.ReasonConnectionNotFound: "create the connection, or correct its name",
 	v1alpha1.ReasonMediaNotFound:      "create the media file, or correct its name",
@@ -24,17 +24,18 @@ var remedies = map[string]string{
 	v1alpha1.ReasonNoTeam:             "use the namespace of a Team, or have an administrator create a Team that owns this one",
 }
 
-// noTeam returns the Blocked for a post in a namespace without a team.
+// noTeam returns the block for a post in a namespace without a team.
 func noTeam(post *v1alpha1.Post) v1alpha1.Blocked {
 	return v1alpha1.Blocked{
 		Reason: v1alpha1.ReasonNoTeam, Problem: conditions.NoTeamProblem(post.Namespace), Remedy: conditions.NoTeamRemedy(post.Namespace),
 	}
 }
 
-// isRecoverable reports whether a post rejected for this reason proceeds, without an edit, when the missing object appears.
+// isRecoverable reports whether a post rejected for this reason proceeds, without an edit, once the missing object
+// appears.
 func isRecoverable(reason string) bool { return remedies[reason] != "" }
 
-// isRefusal reports whether a reason prevents a post's acceptance.
+// isRefusal reports whether a reason keeps a post from being accepted.
 func isRefusal(reason string) bool { return isRecoverable(reason) || reason == v1alpha1.ReasonInvalid }
 
 // refusalReason returns the most severe reason among a post's errors.
@@ -54,8 +55,8 @@ func (f *Facts) refusalReason(errs field.ErrorList) string {
 	return reason
 }
 
-// refuse rejects the post with its errors. Drafts and scheduled posts keep their state. A due post waits for a fix until the starting
-// deadline, which prevents a new connection from publishing an old post.
+// refuse rejects the post because of its errors. Drafts and scheduled posts keep their state. A due post waits for a
+// fix until the starting deadline; after that, a new connection must not publish an old post.
 func (f *Facts) refuse(errs field.ErrorList) []Action {
 	return f.blockAllFor(f.refusalReason(errs), errs.ToAggregate().Error(), func(target int) v1alpha1.Blocked { return f.refusal(errs, target) })
 }
@@ -65,14 +66,14 @@ func (f *Facts) blockAllFor(reason, message string, blocked func(target int) v1a
 	return f.blockAll(block{reason: reason, message: message, blocked: blocked})
 }
 
-// block describes how a post is blocked.
+// block is how a post is blocked.
 type block struct {
 	reason, message string
 	// blocked returns each target's problem.
 	blocked func(target int) v1alpha1.Blocked
-	// least is a lower bound for every target's deadline.
+	// least is the earliest that any target's deadline may be.
 	least time.Time
-	// end is the Blocked of a target past its deadline. If it is nil, the target fails with its blocking problem.
+	// end is the block of a target whose deadline has passed. If it is nil, the target fails with what blocked it.
 	end *v1alpha1.Blocked
 }
 
@@ -117,7 +118,7 @@ func (f *Facts) blockAll(w block) []Action {
 	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}, wait}
 }
 
-// refusal returns a target's errors, or the post's errors if the target has none.
+// refusal returns a target's errors or, if it has none, those of the post.
 func (f *Facts) refusal(errs field.ErrorList, target int) v1alpha1.Blocked {
 	var own field.ErrorList
 	path := field.NewPath("spec", "targets").Index(target).String()

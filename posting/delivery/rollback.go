@@ -13,17 +13,18 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Rollback describes a cluster's return to an earlier state, such as an etcd snapshot. Older posts may lack later events in their status.
+// Rollback says whether the cluster went back to an earlier state, such as an etcd snapshot. The status of older posts
+// may then lack later events.
 type Rollback struct {
-	// DetectedAt is the time of the last detected rollback, or zero without one.
+	// DetectedAt is when the last rollback was detected, or zero if there was none.
 	DetectedAt time.Time
-	// UncertainSince is the start of a period in which a rollback cannot be ruled out, or zero. Problem is the reason.
+	// UncertainSince is since when a rollback cannot be ruled out, or zero. Problem is why.
 	UncertainSince time.Time
 	Problem        string
 }
 
-// checkRollback determines and records a post's outcome after a rollback, before any other action. It returns no actions if the post may
-// proceed.
+// checkRollback finds out and records what became of a post after a rollback, before anything else is done. It returns
+// no actions if the post may proceed.
 func (f *Facts) checkRollback() []Action {
 	if f.Unowned && posting.Cancelled(f.Post) && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.rollbackUnresolved() {
 		return f.cancelUnowned()
@@ -54,9 +55,9 @@ func (f *Facts) checkRollback() []Action {
 	return nil
 }
 
-// deferForRollback delays a post that is due, answered by a user, or cancelled. A cancellation is final, so it is recorded only after a
-// lookup shows that the post is unpublished. Other posts are looked up later. The delay counts from since, because the post's own deadline
-// may have passed earlier.
+// deferForRollback makes a post wait that is due, answered by a user, or cancelled. A cancellation is final, so it is
+// recorded only once a lookup has shown that the post is not published. Other posts are looked up later. The wait
+// counts from since, because the post's own deadline may already have passed.
 func (f *Facts) deferForRollback(since time.Time, problem string) []Action {
 	if f.Post.Status.Finished || posting.Cancelled(f.Post) && !f.anyOpen() {
 		return []Action{f.waitCancelled()}
@@ -74,8 +75,8 @@ func (f *Facts) deferForRollback(since time.Time, problem string) []Action {
 	return f.waitForRecord(since.Add(f.Settings.StartingDeadline), end, problem)
 }
 
-// cancelUnowned delays a post cancelled after a rollback in a namespace whose team is not ready, because only the team's archive shows
-// whether it was published. After the deadline, the targets become undecided.
+// cancelUnowned makes a post wait that was cancelled after a rollback in a namespace whose team is not ready, because
+// only the team's archive shows whether it was published. After the deadline, the targets become undecided.
 func (f *Facts) cancelUnowned() []Action {
 	if by := f.Rollback.DetectedAt.Add(f.Settings.StartingDeadline); f.Now.Before(by) {
 		return []Action{Wait{Until: by, ForInputs: true}}
@@ -89,7 +90,7 @@ func (f *Facts) cancelUnowned() []Action {
 	return f.markUndecided(maybePublished)
 }
 
-// knownBefore returns an earlier lookup result for this object.
+// knownBefore returns what an earlier lookup found for this object.
 func (f *Facts) knownBefore() v1alpha1.EarlierPost {
 	object := string(f.Post.UID)
 	if earlier := f.Post.Status.Earlier; earlier != nil && earlier.Object == object {
@@ -98,15 +99,16 @@ func (f *Facts) knownBefore() v1alpha1.EarlierPost {
 	return v1alpha1.EarlierPost{Object: object}
 }
 
-// willNotSend reports whether nothing will be sent for a post: it is finished, is being deleted, or no team owns its namespace. A user's
-// answer about a finished post is still handled. A cancelled post whose cancellation is not recorded may have been published.
+// willNotSend reports whether nothing will be sent for a post: it is finished, it is being deleted, or no team owns its
+// namespace. A user's answer about a finished post is still handled. If a post was cancelled but that is not recorded,
+// it may have been published.
 func (f *Facts) willNotSend() bool {
 	post := f.Post
 	_, answered := post.Annotations[v1alpha1.SettleAnnotation]
 	return f.Unowned || !post.DeletionTimestamp.IsZero() || post.Status.Finished && !answered
 }
 
-// rollbackUnresolved reports whether the post predates the last rollback and was not looked up since.
+// rollbackUnresolved reports whether the post is older than the last rollback and has not been looked up since.
 func (f *Facts) rollbackUnresolved() bool {
 	if !existedAt(f.Post, f.Rollback.DetectedAt) {
 		return false
@@ -115,13 +117,15 @@ func (f *Facts) rollbackUnresolved() bool {
 	return earlier == nil || earlier.Object != string(f.Post.UID) || earlier.Rewound == nil || earlier.Rewound.Before(f.Rollback.DetectedAt)
 }
 
-// existedAt reports whether a post existed at a time. Kubernetes stores seconds, so a post created in the same second counts.
+// existedAt reports whether a post existed at the given time. Kubernetes stores whole seconds, so a post created in the
+// same second counts.
 func existedAt(post *v1alpha1.Post, at time.Time) bool {
 	return !at.IsZero() && !post.CreationTimestamp.After(at)
 }
 
-// recordRollback records the archive's response about a post after a rollback. The post's own record has each target's outcome. Without a
-// record, the targets become undecided if the post was due before the detection, because it may have been published.
+// recordRollback records what the archive says about a post after a rollback. The post's own record contains the
+// outcome of each target. If there is no record and the post was due before the rollback was detected, the targets
+// become undecided, because the post may have been published.
 func (f *Facts) recordRollback() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := f.knownBefore()
@@ -163,8 +167,8 @@ func (f *Facts) recordRollback() []Action {
 	return actions
 }
 
-// failUnsent fails a cancelled post's targets that are neither settled nor open. Because another target may be published, the post as a
-// whole can no longer be cancelled.
+// failUnsent fails those targets of a cancelled post that are neither settled nor open. Because another target may be
+// published, the post as a whole can no longer be cancelled.
 func (f *Facts) failUnsent() {
 	for i := range f.Post.Spec.Targets {
 		if t := posting.Target(f.Post, i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
@@ -178,8 +182,9 @@ var notSentAnyMore = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonCancelled, Problem: "not sent: the post was cancelled", Remedy: "create a new post to publish it",
 }
 
-// recordUncertain handles a post deleted after a possible rollback and before its lookup. It marks the targets as undecided, so the record
-// has an unknown outcome and a reapplied post asks the user. Merging with the stored record preserves the stored facts.
+// recordUncertain handles a post that is deleted after a possible rollback and before its lookup. It marks the targets
+// as undecided, so that the record shows an unknown outcome and the user is asked if the post is applied again. Merging
+// with the stored record keeps what that already knows.
 func (f *Facts) recordUncertain() []Action {
 	post, by := f.Post, f.Rollback.UncertainSince
 	if f.rollbackUnresolved() && f.Rollback.DetectedAt.After(by) {
@@ -191,7 +196,7 @@ func (f *Facts) recordUncertain() []Action {
 	return f.markUndecided(maybePublished)
 }
 
-// maybePublished blocks a post that may have been published, contrary to the cluster's state.
+// maybePublished blocks a post that may have been published although the cluster's state says otherwise.
 var maybePublished = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,
 	Problem: "not sent: the cluster was, or may have been, put back to an earlier state, such as a snapshot of etcd, in which this post was not published yet, and " +
@@ -199,7 +204,7 @@ var maybePublished = v1alpha1.Blocked{
 	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
 }
 
-// resume continues a started delivery that was waiting for its record.
+// resume continues a delivery that had started and was waiting for its record.
 func (f *Facts) resume() {
 	accepted := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
 	if posting.Started(f.Post) && accepted != nil && accepted.Reason == v1alpha1.ReasonRecordUnavailable {

@@ -36,16 +36,16 @@ func refusedThen(t *v1alpha1.TargetStatus) {
 	t.State, t.ExternalID, t.ExternalURL, t.Attempt.Outcome = v1alpha1.TargetFailed, "", "", v1alpha1.OutcomeRefused
 }
 
-// putBack sets a rollback detected a second ago, and the archive's response.
+// putBack sets a rollback that was detected a second ago, and what the archive returns.
 func (s *situation) putBack(found *record.Record) {
 	s.Rollback.DetectedAt = t0.Add(-time.Second)
 	s.Earlier = Earlier{State: EarlierFetched, Record: found}
 }
 
-// cancelled cancels the post. The manager has not processed it yet.
+// cancelled cancels the post, which the manager has not noticed yet.
 func (s *situation) cancelled() { s.Post.Spec.Cancelled = true }
 
-// resolved closes the attempt opened by claimed.
+// resolved closes the attempt that claimed has opened.
 func (s *situation) resolved(outcome v1alpha1.AttemptOutcome, state v1alpha1.TargetState) {
 	t := s.claimed(10 * time.Minute)
 	t.Attempt.Outcome, t.State = outcome, state
@@ -261,7 +261,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackGoesOn covers posts after their lookup.
+// TestRollbackGoesOn covers posts after they have been looked up.
 func TestRollbackGoesOn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*situation)

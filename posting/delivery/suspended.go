@@ -19,8 +19,8 @@ var suspended = v1alpha1.Blocked{
 	Problem: "the team is suspended, and nothing of it is published; its deadline moves along, and it goes out when that ends",
 }
 
-// blockSuspended blocks a target that is only held back by its team's suspension. Preparations still run and record their progress:
-// suspensions are long, and another process may eventually send the target.
+// blockSuspended blocks a target that only its team's suspension holds back. Preparations still run and record their
+// progress: suspensions are long, and another process may be the one to send the target.
 func (f *Facts) blockSuspended(d *targets, i int, t *v1alpha1.TargetStatus, p *Preparation) {
 	d.forInputs = true
 	switch p.State {
@@ -37,8 +37,9 @@ func (f *Facts) blockSuspended(d *targets, i int, t *v1alpha1.TargetStatus, p *P
 	d.changed = attempt.Block(t, suspended) || d.changed
 }
 
-// setTryUntil sets a target's missing deadline, and shifts it by the team's ended suspensions. It unblocks a target after a suspension. It
-// reports whether a later reconciliation would compute another deadline. Other changes are stored with the next write.
+// setTryUntil sets a target's deadline if it has none, and shifts it by suspensions of the team that have ended. It
+// unblocks a target after a suspension. It reports whether a later reconciliation would come to a different deadline.
+// Other changes are stored with the next write.
 func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
 	if !f.Suspended && attempt.BlockedBy(t, v1alpha1.ReasonSuspended) {
 		t.Blocked = nil
@@ -52,13 +53,14 @@ func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
 	return changed
 }
 
-// expired reports whether a target's deadline has passed. A current suspension shifts a deadline that had not passed before.
+// expired reports whether a target's deadline has passed. A current suspension shifts deadlines that had not passed
+// when it began.
 func (f *Facts) expired(t *v1alpha1.TargetStatus) bool {
 	return f.Now.After(t.TryUntil.Time) && !f.mayShift(t)
 }
 
-// mayShift reports whether the current suspension will shift a target's deadline: it started before the deadline, or its start is not
-// recorded yet.
+// mayShift reports whether the current suspension will shift a target's deadline: it began before the deadline, or its
+// beginning is not recorded yet.
 func (f *Facts) mayShift(t *v1alpha1.TargetStatus) bool { return f.deadlines().mayShift(t) }
 
 func (f *Facts) deadlines() *Deadlines {
@@ -68,7 +70,7 @@ func (f *Facts) deadlines() *Deadlines {
 	}
 }
 
-// Deadlines holds the causes of deadline shifts. The zero value shifts none.
+// Deadlines is what shifts deadlines. The zero value shifts none.
 type Deadlines struct {
 	// Suspended and Suspensions are the fields of Facts.
 	Suspended   bool
@@ -77,7 +79,7 @@ type Deadlines struct {
 	StartingDeadline, LongestDelay time.Duration
 }
 
-// shift moves a target's deadline by the suspensions that have ended since.
+// shift moves a target's deadline by the suspensions that have ended since it was last moved.
 func (h *Deadlines) shift(t *v1alpha1.TargetStatus) {
 	since := t.TryUntil.Add(-h.StartingDeadline)
 	if counted := t.SuspendedUntil; counted != nil && counted.After(since) {
@@ -91,8 +93,9 @@ func (h *Deadlines) shift(t *v1alpha1.TargetStatus) {
 	}
 }
 
-// extend moves a target's deadline after a pause announced by its platform: the starting deadline counts from the end of the pause. It
-// reports whether the deadline moved. A pause that ends after LongestDelay or starts after the deadline has no effect.
+// extend moves a target's deadline after a pause that its platform has announced: the starting deadline counts from the
+// end of the pause. It reports whether the deadline moved. A pause has no effect if it ends after LongestDelay or
+// begins after the deadline.
 func (h *Deadlines) extend(t *v1alpha1.TargetStatus, pause, now time.Time) (moved bool) {
 	if t.TryUntil == nil || !pause.After(now) || now.After(t.TryUntil.Time) {
 		return false
@@ -121,8 +124,9 @@ func (h *Deadlines) mayShift(t *v1alpha1.TargetStatus) bool {
 	return h.Suspended && (since.IsZero() || !since.After(t.TryUntil.Time))
 }
 
-// apply calls enter, which may fail a target if its next attempt would miss the deadline. Suspensions, and a pause announced in err, shift
-// the deadline first. A current suspension that shifts the deadline makes it unlimited. If enter fails, the deadlines are restored.
+// apply calls enter, which may fail a target if its next attempt would miss the deadline. Before that, suspensions and
+// a pause announced in err shift the deadline; while a suspension shifts it, there is no deadline. If enter returns an
+// error, the deadlines are restored.
 func (h *Deadlines) apply(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time, enter func() error) error {
 	if t.TryUntil == nil {
 		return enter()

@@ -15,7 +15,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// suspensions returns suspensions by their minutes from t0: pairs of start and end, and a single start for an ongoing one.
+// suspensions returns suspensions, given in minutes from t0: pairs of start and end, and a single start for one that is
+// ongoing.
 func suspensions(minutes ...int) (list []v1alpha1.Suspension) {
 	for i := 0; i < len(minutes); i += 2 {
 		s := v1alpha1.Suspension{From: v1alpha1.NewTime(t0.Add(time.Duration(minutes[i]) * time.Minute))}
@@ -27,7 +28,7 @@ func suspensions(minutes ...int) (list []v1alpha1.Suspension) {
 	return list
 }
 
-// shown describes the post and formats its first target's entry.
+// shown describes the post and formats the entry of its first target.
 func shown(f *Facts) string {
 	Describe(f.Post, f.Now)
 	t := posting.Target(f.Post, 0)
@@ -160,7 +161,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestEnteredWhileSuspended checks a call result with a retry time after the deadline.
+// TestEnteredWhileSuspended checks the result of a call whose retry would be after the deadline.
 func TestEnteredWhileSuspended(t *testing.T) {
 	busy := platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
 	for name, tt := range map[string]struct {
@@ -222,7 +223,7 @@ func TestEnteredWhileSuspended(t *testing.T) {
 	})
 }
 
-// TestOutlast checks the effect of an announced pause on a target's deadline.
+// TestOutlast checks how an announced pause affects a target's deadline.
 func TestOutlast(t *testing.T) {
 	held := Deadlines{StartingDeadline: time.Hour, LongestDelay: 3 * time.Hour}
 	for name, tt := range map[string]struct {

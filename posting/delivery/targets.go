@@ -13,23 +13,23 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// preparePatience is how long a post's ready targets wait for another target's preparation, which allows one write to claim them all. A
-// slower target is sent separately.
+// preparePatience is how long a post's ready targets wait for another target to be prepared, so that one write can
+// claim them all. A slower target is sent separately.
 const preparePatience = 3 * time.Second
 
-// targets collects decisions about a post's targets.
+// targets collects what to do about a post's targets.
 type targets struct {
-	// ready targets can be claimed, missing ones need a preparation, and failed ones have a failed preparation.
+	// ready targets can be claimed, missing ones need to be prepared, and failed ones could not be prepared.
 	ready, missing, failed []int
-	// changed means that the status must be stored although nothing is claimed.
+	// changed means that the status must be stored even if nothing is claimed.
 	changed bool
-	// forInputs means that a connection or file change requeues the post.
+	// forInputs means that a change of a connection or file requeues the post.
 	forInputs bool
 	// patientUntil is how long the ready targets wait for a preparation.
 	patientUntil time.Time
 }
 
-// deliver decides about every unsettled target. It looks up open attempts first, then claims ready targets.
+// deliver decides what to do about every unsettled target. It first looks up open attempts, then claims ready targets.
 func (f *Facts) deliver() []Action {
 	f.ensureTargets()
 	if lookups := f.dueLookups(); len(lookups) > 0 {
@@ -60,7 +60,7 @@ func (f *Facts) deliver() []Action {
 	return append(actions, f.wait(d.patientUntil, d.forInputs))
 }
 
-// dueLookups returns the targets whose call has certainly ended and whose next lookup is due.
+// dueLookups returns the targets whose call is certain to have ended and whose next lookup is due.
 func (f *Facts) dueLookups() (due []int) {
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
@@ -74,7 +74,7 @@ func (f *Facts) dueLookups() (due []int) {
 	return due
 }
 
-// finishedCalls returns the targets whose call has certainly ended, regardless of the next lookup time.
+// finishedCalls returns the targets whose call is certain to have ended, whenever their next lookup is.
 func (f *Facts) finishedCalls() (quiet []int) {
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
@@ -85,9 +85,10 @@ func (f *Facts) finishedCalls() (quiet []int) {
 	return quiet
 }
 
-// decideTarget decides whether a target that is neither settled nor open may be sent now, or records why it waits.
+// decideTarget decides whether a target that is neither settled nor open may be sent now, or records why it has to
+// wait.
 func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
-	// A deadline that a later reconciliation would compute differently must be stored.
+	// A deadline must be stored if a later reconciliation would come to a different one.
 	d.changed = f.setTryUntil(t) || d.changed
 	switch {
 	case posting.Cancelled(f.Post): // cancelled after a rollback, and partly published or undecided
@@ -128,17 +129,17 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	f.decidePrepared(d, i, t)
 }
 
-// waitBlocked records why a target cannot currently be sent.
+// waitBlocked records why a target cannot be sent at the moment.
 func (f *Facts) waitBlocked(d *targets, i int, t *v1alpha1.TargetStatus, b *v1alpha1.Blocked) {
 	d.forInputs = true
 	d.changed = f.deadlines().extend(t, f.blockedUntil(i), f.Now) || d.changed
 	if b.Reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, b.Reason) {
-		return // the message is constant across limit extensions, so a waiting post costs one write
+		return // the message stays the same when a limit is extended, so a waiting post costs one write
 	}
 	d.changed = attempt.Block(t, *b) || d.changed
 }
 
-// decidePrepared decides about a target that needs at most its preparation.
+// decidePrepared decides about a target that lacks at most its preparation.
 func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	p := f.Preparation(i)
 	if f.Suspended && p.State != PreparationFailed {
@@ -147,7 +148,7 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	}
 	switch p.State {
 	case PreparationNotNeeded, PreparationReady, PreparationVisible:
-		// Content that is already visible is claimed for the subsequent lookup.
+		// Content that is already visible is claimed so that it is looked up.
 		d.ready = append(d.ready, i)
 	case PreparationMissing:
 		d.missing = append(d.missing, i)
@@ -174,7 +175,8 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	}
 }
 
-// isOver reports whether a running preparation disproves this blocking reason, because it needs the connection and the files.
+// isOver reports whether a running preparation shows that this blocking reason no longer holds, because preparing needs
+// the connection and the files.
 func isOver(reason string) bool {
 	return reason == v1alpha1.ReasonConnectionNotReady || reason == v1alpha1.ReasonMediaNotReady
 }
@@ -187,7 +189,7 @@ func (p *Preparation) doing(platform v1alpha1.Platform) string {
 	return fmt.Sprintf("what the post shows is being uploaded to %s, or worked on there; it goes out when that is done", platform)
 }
 
-// notPrepared records a preparation error, which delays or fails the target.
+// notPrepared records that a target could not be prepared, which delays the target or makes it fail.
 func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Error) {
 	since := f.Now
 	if t.TryUntil != nil {
@@ -198,8 +200,8 @@ func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Erro
 	}
 }
 
-// recordProgress records a target's preparation progress, which allows another process to continue it. It reports whether the status
-// changed.
+// recordProgress records how far the preparation of a target is, so that another process can continue it. It reports
+// whether the status changed.
 func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (changed bool) {
 	known := t.Prepared
 	secret, hash := p.recordedSecret(known)
@@ -210,15 +212,15 @@ func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (change
 	return true
 }
 
-// recovered reports whether a target's blocking connection has passed a probe since.
+// recovered reports whether the connection that blocks a target has since passed a probe.
 func (f *Facts) recovered(i int, t *v1alpha1.TargetStatus) bool {
 	conn := f.connection(i)
 	return attempt.BlockedBy(t, v1alpha1.ReasonConnectionNotReady) && conn != nil && t.Attempt != nil &&
 		conn.Status.LastHandledProbe == t.Attempt.ID && f.connectionProblem(i) == nil
 }
 
-// expire fails a target after its deadline, with its blocking reason. If an earlier call may have published it, the message asks to check
-// the account instead of creating a new post.
+// expire fails a target after its deadline, for the reason that blocked it. If an earlier call may have published it,
+// the message asks the user to check the account instead of creating a new post.
 func (f *Facts) expire(i int, t *v1alpha1.TargetStatus) {
 	why := f.expiryReason(i, t)
 	if !attempt.BlockedBy(t, v1alpha1.ReasonInvalid) {
@@ -234,7 +236,7 @@ func (f *Facts) expire(i int, t *v1alpha1.TargetStatus) {
 	fail(t, why)
 }
 
-// tryDuration returns how long a target was tried, including its platform's announced pauses.
+// tryDuration returns how long a target was tried, including the pauses that its platform announced.
 func (f *Facts) tryDuration(t *v1alpha1.TargetStatus) time.Duration {
 	if t.InitialDeadline == nil {
 		return f.Settings.StartingDeadline
@@ -270,11 +272,12 @@ func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 	}
 }
 
-// blockedSpread is the requeue interval of a connection's posts after a rate limit. The account's gate admits one call at a time in any
-// case.
+// blockedSpread is the period over which a connection's posts are requeued after a rate limit. The account's gate
+// admits only one call at a time anyway.
 const blockedSpread = 2 * time.Second
 
-// wait requeues the post when the earliest unsettled target needs attention, and no later than patientUntil if it is set.
+// wait requeues the post for when its first unsettled target needs attention, but no later than patientUntil if that is
+// set.
 func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 	next := patientUntil
 	for i := range f.Post.Spec.Targets {
@@ -289,8 +292,8 @@ func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 	return Wait{Until: next, ForInputs: forInputs}
 }
 
-// wakeTime returns when a target needs attention. Events requeue a target that waits for its turn or a preparation, and its deadline does
-// so otherwise.
+// wakeTime returns when a target needs attention. A target that waits for its turn or for a preparation is requeued by
+// events, or at the latest at its deadline.
 func (f *Facts) wakeTime(i int, t *v1alpha1.TargetStatus) time.Time {
 	if attempt.IsOpen(t.Attempt) {
 		timing, _ := f.Timing(t.Platform)
