@@ -39,8 +39,8 @@ func (w *world) answers(i int, add adder) {
 	}
 }
 
-// lyingAnswers adds refusals of calls that have taken effect. They are limited to calls that a lookup can find: an accepted call needs a
-// lookup without its operation ID, and a post must appear in the listing.
+// lyingAnswers adds calls that are refused although they took effect. They are limited to calls that a lookup can find:
+// an accepted call must be found without its operation ID, and a post must appear in the listing.
 func (w *world) lyingAnswers(i, k int, add adder) {
 	if w.x.works {
 		if w.x.tells {
@@ -78,7 +78,7 @@ func (w *world) published(i, k int, hidden bool, a answer) {
 	w.answer(i, k, a, post)
 }
 
-// orphan ends the wait for a call with a lost response. The platform may still execute the call.
+// orphan ends the wait for a call whose response was lost. The platform may still execute the call.
 func (w *world) orphan(i, k int) {
 	if c := w.manager[i].ships[k].call; c.limit > w.now {
 		w.orphans = append(w.orphans, c)

@@ -22,17 +22,17 @@ var long = flag.Bool("explore.long", false, "explore with more faults, which tak
 type listing int
 
 const (
-	// reliable: a post missing past the lag was not published.
+	// reliable: a post that is missing after the lag was not published.
 	reliable listing = iota
 	// unreliable: the listing may never contain a post.
 	unreliable
 )
 
-// scenario configures an exploration.
+// scenario says what an exploration covers.
 type scenario struct {
 	name string
-	// listing, containers and works are platform features: a listing, containers with an authoritative state, and operation IDs for
-	// accepted calls in processing.
+	// listing, containers and works are what the platform offers: a listing, containers whose state is authoritative,
+	// and operation IDs for calls that it has accepted and is processing.
 	listing    listing
 	containers bool
 	works      bool
@@ -43,19 +43,19 @@ type scenario struct {
 	targets int
 	cards   int
 	policy  v1alpha1.UnknownOutcomePolicy
-	// chained: one write records a card and claims the next one.
+	// chained: a single write records a card and claims the next one.
 	chained bool
-	// faults is the number of faults per run, and kinds are the allowed ones; empty allows all. longer is the number of additional faults
-	// with -explore.long.
+	// faults is the number of faults per run, and kinds are those allowed; if it is empty, all are. longer is how many
+	// more faults -explore.long adds.
 	faults, longer int
 	kinds          []fault
-	// alone: there is one manager at a time; another starts when it dies.
+	// alone: there is one manager at a time; when it dies, another one starts.
 	alone bool
-	// cancels, edits and asked enable the user's cancel, edit and resolve steps.
+	// cancels, edits and asked let the user cancel, edit and answer.
 	cancels, edits, asked bool
 	// pulls is the maximum number of team suspensions.
 	pulls int
-	// clocks are the initial clock offsets of the managers, and jumps the possible offsets after a clock jump.
+	// clocks are the initial offsets of the managers' clocks, and jumps are the offsets that a clock may jump to.
 	clocks [][managers]int64
 	jumps  []int64
 
@@ -70,14 +70,14 @@ type scenario struct {
 
 func (s *scenario) mayHappen(f fault) bool {
 	if s.kinds == nil {
-		// A refused lookup is equivalent to a failed one with shorter retries, so only scenarios that name it include it.
+		// A refused lookup is the same as a failed one with shorter retries, so only scenarios that name it include it.
 		return f != denied
 	}
 	return slices.Contains(s.kinds, f)
 }
 
-// The times are short where only their order matters. The lag equals the interval between two lookups, which leaves the smallest error
-// margin.
+// Where only the order matters, the times are short. The lag equals the interval between two lookups, which leaves the
+// least room for error.
 var (
 	settings = delivery.Settings{
 		StartingDeadline: 2 * time.Minute, SendWindow: 3 * time.Second, ClockMargin: margin * time.Millisecond, PrepareAhead: time.Minute,
@@ -90,11 +90,11 @@ var (
 // margin is the clock margin in milliseconds.
 const margin = 2000
 
-// late is a late listing's excess over the declared lag, in milliseconds: a post is listed after its limit has ended and its refusal is
-// confirmed, but before the next attempt's lookup.
+// late is by how much a late listing exceeds the declared lag, in milliseconds: a post is listed after its limit has
+// ended and its refusal is confirmed, but before the next attempt is looked up.
 const late = 82_000
 
-// right is a pair of correct clocks. lying are pairs with one clock at the maximum offset.
+// right is a pair of correct clocks. lying are pairs in which one clock is as wrong as it may be.
 var (
 	right = [][managers]int64{{0, 0}}
 	lying = [][managers]int64{{0, 0}, {0, margin}, {0, -margin}}
@@ -114,7 +114,8 @@ func text(name string, change func(*scenario)) scenario {
 	return s
 }
 
-// braked returns a scenario with one possible team suspension. The deadline is near, so it can pass during the suspension.
+// braked returns a scenario in which the team may be suspended once. The deadline is near, so that it can pass during
+// the suspension.
 func braked(name string, change func(*scenario)) scenario {
 	return text(name, func(s *scenario) {
 		s.settings.StartingDeadline, s.pulls = 18*time.Second, 1

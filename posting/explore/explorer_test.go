@@ -14,18 +14,19 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// explorer visits a scenario's states in breadth-first order, which yields a shortest trace for a violation.
+// explorer visits the states of a scenario in breadth-first order, so that the trace to a violation is as short as
+// possible.
 type explorer struct {
 	scenario
 
 	versions map[string]*version
 	brakes   map[string]*brake
-	// idles caches the wake times of reconciliations without effect.
+	// idles caches when to wake up after reconciliations without effect.
 	idles map[moment]int64
 	seen  map[[16]byte]int32
-	// cameBy holds each state's first incoming step and previous state.
+	// cameBy are, for each state, the step that first led to it and the state before.
 	cameBy []origin
-	// goesOn holds pairs of consecutive states without a fault between them.
+	// goesOn are pairs of consecutive states with no fault in between.
 	goesOn [][2]int32
 	ends   int
 }
@@ -35,7 +36,7 @@ type origin struct {
 	nth  uint16
 }
 
-// report is an exploration's result.
+// report is the result of an exploration.
 type report struct {
 	states, steps, ends int
 	violation           *violation
@@ -117,7 +118,7 @@ func (x *explorer) report(steps int, v *violation, at int32) report {
 	return r
 }
 
-// circle finds an endless schedule without further faults, which is a cycle of states.
+// circle finds a schedule that goes on forever without further faults, which is a cycle of states.
 func (x *explorer) circle() (int32, bool) {
 	before := make([]int32, len(x.cameBy))
 	first := make([]int32, len(x.cameBy)+1)
@@ -214,7 +215,8 @@ func ledger(p *v1alpha1.Post) string {
 	return b.String()
 }
 
-// beginnings returns the scenario's initial states: a scheduled post shortly before its time, and two managers after startup.
+// beginnings returns the initial states of the scenario: a scheduled post shortly before its time, and two managers
+// that have just started.
 func (x *explorer) beginnings() []*world {
 	p := &v1alpha1.Post{}
 	p.Generation = 1

@@ -19,28 +19,28 @@ type Rule string
 
 // The rules.
 const (
-	// I1: no byte of a call leaves a process before its attempt is stored and the process has confirmation of that. The call sends the
-	// stored post's content, and the post was not cancelled.
+	// I1: no byte of a call leaves a process before its attempt is stored and the process knows that. The call sends
+	// the content of the stored post, and the post was not cancelled.
 	I1 Rule = "I1"
 	// I2: an attempt stands for at most one call, and attempt numbers increase.
 	I2 Rule = "I2"
-	// I3: a new attempt needs a correctly closed previous attempt: its call was not published and can no longer be. It may follow an
-	// attempt with an unknown outcome only if the post allows a resend. Nothing is therefore published twice.
+	// I3: before a new attempt, the previous one was closed correctly: its call was not published and can no longer be. A
+	// new attempt may follow one with an unknown outcome only if the post allows a resend. So nothing is published twice.
 	I3 Rule = "I3"
-	// I4: an external ID received by a process is stored or kept in memory until it is, identifies the published post, and never changes.
-	// The same holds for an operation ID, until the attempt is settled.
+	// I4: an external ID that a process has received is stored, or is kept in memory until it is. It identifies the
+	// published post and never changes. The same goes for an operation ID, until the attempt is settled.
 	I4 Rule = "I4"
-	// I5: no call starts after its window, and no lookup is made during the call.
+	// I5: no call starts after its window, and nothing is looked up during the call.
 	I5 Rule = "I5"
-	// I6: an outcome that cannot be determined fails with reason OutcomeUnknown and instructions to answer, and only an answer changes it.
-	// If the post allows a resend, this holds for the final failure.
+	// I6: an outcome that cannot be determined fails with the reason OutcomeUnknown and says how to answer, and only an
+	// answer changes it. If the post allows a resend, this applies to the final failure.
 	I6 Rule = "I6"
-	// I7: a write about one target does not change the facts of others.
+	// I7: a write about one target does not change the facts about others.
 	I7 Rule = "I7"
 	// Schema: the API server accepts every written status.
 	Schema Rule = "schema"
-	// Lost: in a final state, every target is posted, failed or cancelled, in agreement with the platform. Every schedule reaches a final
-	// state.
+	// Lost: in a final state, every target is posted, failed or cancelled, and the platform agrees. Every schedule
+	// reaches a final state.
 	Lost Rule = "lost"
 )
 
@@ -56,7 +56,7 @@ func (w *world) failf(rule Rule, format string, args ...any) {
 	}
 }
 
-// checkSent is called when a call's bytes leave a process.
+// checkSent is called when the bytes of a call leave a process.
 func (w *world) checkSent(who int, s *ship) {
 	m := &w.manager[who]
 	if s.late {
@@ -108,7 +108,7 @@ func (w *world) checkLanded(c call) {
 	}
 }
 
-// checkAsked is called at the lookup of a target's call.
+// checkAsked is called when a target's call is looked up.
 func (w *world) checkAsked(post *v1alpha1.Post, target int) {
 	a := posting.Target(post, target).Attempt
 	for i := range w.manager {
@@ -136,7 +136,7 @@ func (w *world) checkWrite(who int, before, after *v1alpha1.Post, about []int) {
 	}
 }
 
-// facts formats the target facts that writes about other targets must not change.
+// facts formats those facts about a target that writes about other targets must not change.
 func facts(t *v1alpha1.TargetStatus) string {
 	if t.Attempt == nil {
 		return t.ExternalID
@@ -184,7 +184,7 @@ func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 	}
 }
 
-// checkHandedOver checks that an undecided target's message contains the instructions to answer.
+// checkHandedOver checks that the message of an undecided target says how to answer.
 func (w *world) checkHandedOver(t *v1alpha1.TargetStatus) {
 	if !attempt.Undecided(t) || t.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(t.Message, v1alpha1.SettleAnnotation) {
 		w.failf(I6, "target %d has an unknown outcome and is %s (%s): %q", t.Index, t.State, t.Reason, t.Message)
@@ -218,20 +218,20 @@ func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 			w.failf(I3, "attempt %s follows %s, which was closed as %s: %s", id, prev.ID, prev.Outcome, why)
 		}
 	default:
-		// The same write may have closed the attempt, as when a tree continues.
+		// The same write may have closed the attempt, as it does when a tree continues.
 		if len(n.Cards) <= len(o.Cards) || int(n.Attempt.Card) != len(n.Cards) {
 			w.failf(I3, "attempt %s follows %s, which is open", id, prev.ID)
 		}
 	}
 }
 
-// isBelieved reports whether a call may follow one that took effect: its refusal was confirmed because the listing exceeded its lag, and
-// the platform rejects duplicates.
+// isBelieved reports whether a call may follow one that took effect: its refusal was confirmed because the listing took
+// longer than its lag, and the platform rejects duplicates.
 func (w *world) isBelieved(outcome v1alpha1.AttemptOutcome) bool {
 	return outcome == v1alpha1.OutcomeRefused && w.x.dedupes && w.x.beyond.lag > 0
 }
 
-// mayStillBe returns how an attempt's call took effect or still may, or "" if it cannot.
+// mayStillBe returns how an attempt's call took effect or still may, or "" if it did not and cannot.
 func (w *world) mayStillBe(id string) string {
 	for n, p := range w.posts {
 		if p.attempt == id {
@@ -268,7 +268,7 @@ func (w *world) isOut(target, card int, id string) bool {
 	return false
 }
 
-// checkHeld checks that an external ID or operation ID is in the process's memory until it is stored.
+// checkHeld checks that an external ID or operation ID stays in the process's memory until it is stored.
 func (w *world) checkHeld() {
 	for i := range w.manager {
 		m := &w.manager[i]

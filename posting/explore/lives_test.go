@@ -24,19 +24,20 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// Lives of a name are objects created and deleted under the same name, whose outcomes only the record preserves. Decisions and records are
-// production code; the API server, the bucket and the platform are models. Faults happen between two objects, and between two states of an
-// object in a cluster rollback (rollbacks_test.go). The other scenarios cover faults within the delivery of one object.
+// The lives of a name are objects that are created and deleted under the same name; only the record preserves what
+// became of them. Decisions and records are production code; the API server, the bucket and the platform are models.
+// Faults happen between two objects and, in a cluster rollback, between two states of an object (rollbacks_test.go).
+// The other scenarios cover faults during the delivery of one object.
 
 // bounds limits an exploration of lives.
 type bounds struct {
-	// lives is the number of objects with the name per schedule, and targets their maximum number of accounts.
+	// lives is how many objects per schedule have the name, and targets is how many accounts they have at most.
 	lives, targets int
-	// later enables scheduled posts. rewinds is the maximum number of rollbacks. begins is the maximum number of manager starts with an
-	// impossible or false rollback detection.
+	// later enables scheduled posts. rewinds is the maximum number of rollbacks. begins is how often, at most, a
+	// manager starts and detecting a rollback is impossible or wrong.
 	later           bool
 	rewinds, begins int
-	// cancels enables cancelling a scheduled post whose object shows no call.
+	// cancels allows a scheduled post to be cancelled if its object shows no call.
 	cancels bool
 }
 
@@ -53,7 +54,7 @@ type lives struct {
 	born int
 	// out counts published posts per account.
 	out [2]int
-	// faults is the remaining number of calls that may end without a clear success.
+	// faults is how many more calls may end without clearly succeeding.
 	faults int
 }
 
@@ -160,7 +161,7 @@ func (l *lives) keep(r *record.Record, b livesBroken) {
 	l.bucket = r.Merge(l.bucket)
 }
 
-// pass reconciles the object once. A call may be posted, refused, or end without a response, with or without effect.
+// pass reconciles the object once. A call may be posted, refused, or get no response, with or without effect.
 func (l *lives) pass(b livesBroken, add func(string, func(*lives))) {
 	n := l.clone()
 	f := n.facts(b)
@@ -236,7 +237,7 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 	call("is lost, and nobody knows", false, 1, platforms.Unknown, false)
 }
 
-// confirm records the platform's response, past its listing lag, about a refused call.
+// confirm records what the platform says about a refused call after its listing lag.
 func (l *lives) confirm(target int, taken bool) {
 	timing, _ := l.facts(livesBroken{}).Timing(v1alpha1.PlatformX)
 	asked := l.now().Add(time.Minute)
@@ -319,13 +320,15 @@ func (l *lives) wrong() string {
 	return ""
 }
 
-// stuck reports whether a due post makes no progress although the store is available and a rollback is confirmed or ruled out.
+// stuck reports whether a due post makes no progress although the store is available and it is known whether there was
+// a rollback.
 func (l *lives) stuck() bool {
 	return l.post != nil && l.post.DeletionTimestamp.IsZero() && !l.away && l.unsure.IsZero() && posting.UntilDue(l.post, l.now()) <= 0 &&
 		!posting.AllSettled(l.post) && l.post.Status.Phase != v1alpha1.PhaseCancelled
 }
 
-// exploreLives visits every schedule within bounds. It returns the number of states and a violation's trace, if any.
+// exploreLives visits every schedule within the bounds. It returns the number of states and the trace to a violation,
+// if there is one.
 func exploreLives(within bounds, b livesBroken) (states int, broken string) {
 	type visit struct {
 		state *lives

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// counter is a manager's program counter: its next external effect. Between two effects it only computes.
+// counter is a manager's program counter: what it will do next that others can observe. In between, it only computes.
 type counter int64
 
 const (
@@ -40,34 +40,35 @@ type manager struct {
 	stalled bool
 	// offset is its clock offset in milliseconds.
 	offset int64
-	// read is the post as read by the reconciliation, and copy is its modified copy. behind is the number of versions that the copy is
-	// behind etcd. first is the first version read by the process.
+	// read is the post as the reconciliation has read it, and copy is its changed copy. behind is by how many versions
+	// the copy is behind etcd. first is the first version that the process has read.
 	read, copy, first *version
 	behind            int8
-	// wrote and seen are how many versions the last written and the last read version are behind.
+	// wrote and seen are by how many versions the last version written and the last one read are behind.
 	wrote, seen int8
-	// dirty means that an event is pending; wake is the requeue time.
+	// dirty means that there is an event to handle; wake is when to reconcile again.
 	dirty bool
 	wake  int64
 	// braked means that the post waits for the end of a suspension.
 	braked bool
-	// passAt is the reconciliation's start by the local clock.
+	// passAt is when the reconciliation started, by the local clock.
 	passAt time.Time
 	// ready are the targets to claim, and lookups are the lookups to make.
 	ready   []int
 	lookups []lookup
-	// claimed is the result of the claim's write, and ships are its calls.
+	// claimed is the result of writing the claim, and ships are its calls.
 	claimed *version
 	ships   []ship
-	// kept holds results whose write failed. unsent holds attempts whose claim may be stored despite a failed write.
+	// kept are results that could not be written. unsent are attempts whose claim may be stored although writing it
+	// failed.
 	kept   []ship
 	unsent []string
 	prep   preparation
-	// known holds the published posts whose ID the process has received; see I4.
+	// known are the published posts whose ID the process has received; see I4.
 	known []ship
 }
 
-// managerSteps adds a manager's next steps and possible faults.
+// managerSteps adds what a manager may do next, and the faults that may happen.
 func (w *world) managerSteps(i int, add adder) {
 	m := &w.manager[i]
 	if m.pc == absent {
@@ -117,7 +118,7 @@ func (m *manager) start() {
 	*m = manager{pc: idle, offset: m.offset, wrote: forgotten, seen: forgotten, wake: never, dirty: true}
 }
 
-// kill ends a process. Its calls continue.
+// kill kills a process. Its calls go on.
 func (w *world) kill(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {
@@ -155,7 +156,7 @@ func (w *world) busy(i int) bool {
 	return true
 }
 
-// instants passes the times of a manager's next events to consider.
+// instants calls consider with the times of a manager's next events.
 func (w *world) instants(i int, consider func(int64)) {
 	m := &w.manager[i]
 	if m.wake != never {
@@ -165,7 +166,7 @@ func (w *world) instants(i int, consider func(int64)) {
 		switch s.phase {
 		case claimed:
 			if a := posting.Target(m.claimed.post, s.target).Attempt; a != nil {
-				// The last instant when it may start, and the first when it may not.
+				// The last instant at which it may start, and the first at which it may not.
 				consider(w.truly(i, a.SendBefore.Time) - 1)
 				consider(w.truly(i, a.SendBefore.Time))
 			}
@@ -184,8 +185,8 @@ func (w *world) instants(i int, consider func(int64)) {
 	}
 }
 
-// proofAt returns when absence may start to count. It is independent of package attempt, because it only selects an instant worth
-// exploring.
+// proofAt returns when absence may start to count. It does not depend on package attempt, because it only picks an
+// instant worth exploring.
 func proofAt(a *v1alpha1.Attempt, t attempt.Timing) time.Time {
 	from := a.SendBefore.Add(t.CallTimeout)
 	if a.EndedAt != nil {
@@ -194,15 +195,16 @@ func proofAt(a *v1alpha1.Attempt, t attempt.Timing) time.Time {
 	return from.Add(t.CallTimeout + t.ClockMargin + t.Lag)
 }
 
-// moment is a reconciliation's input in a process with empty memory.
+// moment is what a reconciliation depends on in a process with empty memory.
 type moment struct {
 	v     *version
 	local time.Time
 	brake *brake
 }
 
-// skipIdlePass immediately executes a reconciliation that would only requeue the post. Its timing affects nothing else, and exploring it
-// would only multiply states. The process may still read an older version.
+// skipIdlePass immediately carries out a reconciliation that would only requeue the post. When it happens makes no
+// difference to anything else, and exploring that would only multiply states. The process may still read an older
+// version.
 func (w *world) skipIdlePass(i int) {
 	m := &w.manager[i]
 	if m.pc != idle || m.stalled || !w.due(i) || len(m.kept)+len(m.unsent) > 0 || w.violation != nil {
@@ -245,17 +247,17 @@ func (w *world) passSteps(i int, add adder) {
 	}
 }
 
-// end ends a reconciliation and requeues the post at a time, or never.
+// end ends a reconciliation and requeues the post for the given time, or never.
 func (w *world) end(i int, wake int64) {
 	m := &w.manager[i]
 	m.pc, m.read, m.copy, m.claimed, m.ships, m.ready, m.lookups, m.passAt = idle, nil, nil, nil, nil, nil, nil, time.Time{}
 	m.behind, m.wake = 0, wake
 }
 
-// conflicted ends a reconciliation after a conflict and schedules its retry.
+// conflicted ends a reconciliation after a conflict and schedules the retry.
 func (w *world) conflicted(i int) { w.end(i, w.now+conflictPause) }
 
-// conflictPause is the retry delay after a conflict, in milliseconds.
+// conflictPause is how long after a conflict the retry is, in milliseconds.
 const conflictPause = 50
 
 // again ends a reconciliation with an error and requeues it immediately.
@@ -264,7 +266,8 @@ func (w *world) again(i int) {
 	w.manager[i].dirty = true
 }
 
-// write executes the manager's next write. It ends the reconciliation, unless calls follow or an annotation remains to be removed.
+// write makes the manager's next write. That ends the reconciliation, unless calls follow or an annotation still has to
+// be removed.
 func (w *world) write(i int) {
 	m := &w.manager[i]
 	if m.pc == claiming {
@@ -312,8 +315,8 @@ func (w *world) tidy(i int) {
 	w.end(i, never)
 }
 
-// lostAnswer ends a reconciliation whose write got no response. before is the manager before the write. landed is whether the write took
-// effect, which the process cannot observe.
+// lostAnswer ends a reconciliation whose write got no response. before is the manager before the write. landed is
+// whether the write took effect, which the process cannot know.
 func (w *world) lostAnswer(i int, before *manager, landed bool) {
 	m := &w.manager[i]
 	m.seen, m.wrote = before.seen, before.wrote

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// broken holds the rules that a manager breaks on purpose. TestMutations describes them.
+// broken are the rules that a manager deliberately breaks. TestMutations describes them.
 type broken struct {
 	blindClaim, retryClaim, sendUnconfirmed, fromCache, otherCheckpoint bool
 	sendLate, settleEarly, oneLook, trustListing, lostIsNo              bool
@@ -24,7 +24,7 @@ type broken struct {
 	deafToRelease, resultsUnheld, believeRefusal, searchLate            bool
 }
 
-// decision returns a rule-breaking manager's actions.
+// decision returns the actions of a manager that breaks rules.
 func (b *broken) decision(post *v1alpha1.Post, actions []delivery.Action) []delivery.Action {
 	var open []int
 	for i := range post.Status.Targets {
@@ -46,20 +46,20 @@ func (b *broken) decision(post *v1alpha1.Post, actions []delivery.Action) []deli
 	return actions
 }
 
-// beyond violates the protocol's assumptions: a listing's lag and a call's duration exceed the declared values, in milliseconds, or a
+// beyond violates what the protocol assumes: a listing lags or a call takes longer than declared, in milliseconds, or a
 // process starts a call after giving it up.
 type beyond struct {
 	lag, work int64
 	sleeper   bool
 }
 
-// mutation is a broken rule with the checks that must detect it.
+// mutation is a broken rule and the checks that must detect it.
 type mutation struct {
 	name   string
 	reason string
 	change func(*scenario)
-	// want are the expected rules, of which at least one must be violated. It is empty if the remaining protocol is correct without the
-	// broken rule.
+	// want are the rules of which at least one must be violated. It is empty if the rest of the protocol is correct
+	// without the broken rule.
 	want []Rule
 }
 

@@ -5,5 +5,5 @@
 
 package explore
 
-// fewer is the number of omitted faults.
+// fewer is how many faults are left out.
 const fewer = 0

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// version is a state of the Post, in etcd or in a copy. Equal states share a pointer. A version does not include its resourceVersion: the
-// holder of a copy counts how far it is behind.
+// version is a state of the Post, in etcd or in a copy. Equal states share a pointer. A version does not include its
+// resourceVersion: whoever holds a copy counts by how many versions it is behind.
 type version struct {
 	n    int64
 	post *v1alpha1.Post
@@ -46,7 +46,7 @@ func (x *explorer) intern(p *v1alpha1.Post) *version {
 	return v
 }
 
-// changed returns a version with a change.
+// changed returns the version after a change.
 func (w *world) changed(v *version, change func(*v1alpha1.Post)) *version {
 	p := v.post.DeepCopy()
 	change(p)
@@ -67,8 +67,8 @@ const (
 	invalid
 )
 
-// put is a manager's status write. behind is the number of versions that its copy is behind; a non-zero value causes a conflict unless
-// blindly is set. about lists the targets with changed facts.
+// put is a manager's status write. behind is by how many versions its copy is behind; if it is not zero, there is a
+// conflict, unless blindly is set. about lists the targets whose facts changed.
 func (w *world) put(who int, next *version, behind int8, blindly bool, about []int) written {
 	if behind != 0 && !blindly {
 		return conflict
@@ -104,13 +104,13 @@ func (w *world) store(next *version) {
 	}
 }
 
-// putSpec is a change by a client other than a manager.
+// putSpec is a change by a client that is not a manager.
 func (w *world) putSpec(change func(*v1alpha1.Post)) {
 	w.store(w.changed(w.etcd, change))
 }
 
-// refusedBySchema returns the CRD transition rule violated by a status. The rules are in attempt_types.go and poststatus_types.go in
-// api/v1alpha1.
+// refusedBySchema returns the CRD transition rule that a status violates. The rules are in attempt_types.go and
+// poststatus_types.go in api/v1alpha1.
 func refusedBySchema(before, after *v1alpha1.Post) string {
 	for i := range before.Status.Targets {
 		o := &before.Status.Targets[i]

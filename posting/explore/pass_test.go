@@ -20,7 +20,7 @@ import (
 
 // preparation is the preparation of a target's next call.
 type preparation struct {
-	// hash identifies the preparation's text.
+	// hash identifies the text that was prepared.
 	hash, text string
 	// container is its number. visible means that it is already published.
 	container int
@@ -60,7 +60,7 @@ func (s *scenario) facts(post *v1alpha1.Post, now time.Time) *delivery.Facts {
 	}
 }
 
-// begin runs a reconciliation up to its first external effect.
+// begin runs a reconciliation up to its first observable step.
 func (w *world) begin(i int, v *version, behind int8) {
 	m := &w.manager[i]
 	m.dirty, m.wake, m.seen = behind > 0, never, behind
@@ -81,7 +81,7 @@ func (w *world) begin(i int, v *version, behind int8) {
 	w.decide(i, f)
 }
 
-// decide calls the production Decide, and stops before the first action.
+// decide calls the real Decide, and stops before the first action.
 func (w *world) decide(i int, f *delivery.Facts) {
 	m := &w.manager[i]
 	actions := w.x.broken.decision(f.Post, delivery.Decide(f))
@@ -95,7 +95,7 @@ func (w *world) decide(i int, f *delivery.Facts) {
 			return
 		case delivery.Resolve:
 			m.pc, m.copy = resolving, w.changed(m.copy, func(p *v1alpha1.Post) {
-				// An already recorded resolution is an expected error.
+				// It is an expected error that a resolution is already recorded.
 				_ = delivery.RecordResolutions(p, a.Value, nil, &w.x.settings, m.passAt)
 				describe(p)
 			})
@@ -130,7 +130,7 @@ func (w *world) decide(i int, f *delivery.Facts) {
 	w.end(i, wake)
 }
 
-// recall returns and removes the in-memory results of open attempts, which are about to be recorded.
+// recall returns and removes the results in memory of open attempts, which are about to be recorded.
 func (m *manager) recall() []delivery.Result {
 	var memory delivery.Unrecorded
 	for _, s := range m.kept {
@@ -184,7 +184,7 @@ func (w *world) prepare(i, target int) {
 	}
 }
 
-// prepared ends a preparation. An existing container is reused unless it has become visible.
+// prepared completes a preparation. An existing container is used again unless it has become visible.
 func (w *world) prepared(i int) {
 	m := &w.manager[i]
 	m.prep.running = false
@@ -204,7 +204,7 @@ func hashOf(p *v1alpha1.Post, target int) string {
 // lookup is a target's lookup and its result.
 type lookup struct {
 	delivery.LookupAnswer
-	// gave is the platform's response about an abandoned call.
+	// gave is what the platform says about an abandoned call.
 	gave answer
 }
 
@@ -227,7 +227,7 @@ func (w *world) ask(i int) {
 	}
 }
 
-// askBlind fails the lookups with an error.
+// askBlind makes the lookups fail with an error.
 func (w *world) askBlind(i int, why *platforms.Error) {
 	m := &w.manager[i]
 	m.pc = entering
@@ -242,7 +242,7 @@ var (
 	noPermission = platforms.Errorf(platforms.ClassPermanent, "no permission to list posts")
 )
 
-// found returns the post with the lookup results.
+// found returns the post with the results of the lookups.
 func (w *world) found(i int) *version {
 	m := &w.manager[i]
 	timing := w.timing()

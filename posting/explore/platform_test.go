@@ -22,9 +22,9 @@ type call struct {
 	target  int
 	card    int
 	text    string
-	// container is the published container's number, counted from 1, or 0.
+	// container is the number of the container that is published, counted from 1, or 0.
 	container int
-	// limit is the end of the platform's processing: at most the call timeout after the call's arrival.
+	// limit is when the platform has processed the call at the latest: one call timeout after it arrived.
 	limit int64
 }
 
@@ -44,7 +44,7 @@ type container struct {
 	post int
 }
 
-// answer is the platform's response to a call.
+// answer is how the platform responds to a call.
 type answer string
 
 // The responses.
@@ -61,10 +61,10 @@ const (
 	neverClaimed answer = "claim lost"
 )
 
-// limitEnds is the end of a rate limit. It exceeds a search's default range.
+// limitEnds is when a rate limit ends. That is further away than a search reaches by default.
 const limitEnds = 80 * time.Second
 
-// result returns the response as reported by publishers. post is the number of the published post or ticket.
+// result returns the response as publishers report it. post is the number of the published post or ticket.
 func (a answer) result(post int) platforms.Result {
 	switch a {
 	case yes:
@@ -89,11 +89,11 @@ func (a answer) result(post int) platforms.Result {
 	panic("no such answer: " + string(a))
 }
 
-// externalID returns the ID of a post number, counted from 1.
+// externalID returns the ID of the post with this number, counted from 1.
 func externalID(post int) string { return "p" + strconv.Itoa(post) }
 
-// land executes a call and returns the post's number, or 0 for an already visible container. If hidden is set, the listing contains the
-// post after the declared lag, or never if it is unreliable.
+// land executes a call and returns the number of the post, or 0 if the container was already visible. If hidden is set,
+// the listing contains the post only after the declared lag or, if it is unreliable, never.
 func (w *world) land(c call, hidden bool) int {
 	if c.container > 0 && w.containers[c.container-1].post > 0 || w.x.dedupes && w.repeats(c) {
 		return 0
@@ -113,12 +113,13 @@ func (w *world) land(c call, hidden bool) int {
 	return len(w.posts)
 }
 
-// repeats reports whether the platform already has a post with a call's text.
+// repeats reports whether the platform already has a post with the text of the call.
 func (w *world) repeats(c call) bool {
 	return slices.ContainsFunc(w.posts, func(p published) bool { return p.target == c.target && p.text == c.text })
 }
 
-// platformSteps adds the outcomes of orphaned calls: the platform executes them within its time limit, or not at all.
+// platformSteps adds what may become of orphaned calls: the platform executes them within its time limit, or not at
+// all.
 func (w *world) platformSteps(add adder) {
 	for i := range w.orphans {
 		c := w.orphans[i]
@@ -156,7 +157,7 @@ func (w *world) lookupResult(post *v1alpha1.Post, i int) platforms.LookupResult 
 	return f
 }
 
-// contentOf returns a target's next content: a caption, or the next card's text and parent.
+// contentOf returns what to publish next for a target: a caption, or the text and parent of the next card.
 func contentOf(post *v1alpha1.Post, i int) string {
 	c := delivery.Content(post, i, nil)
 	if c.InReplyTo != "" {
@@ -176,7 +177,8 @@ func edit(p *v1alpha1.Post) {
 	}
 }
 
-// resolution returns a user's answer, after checking the account, for the first undecided target once no call can take effect any longer.
+// resolution returns a user's answer for the first undecided target. The user has checked the account, once no call can
+// take effect any longer.
 func (w *world) resolution() (string, bool) {
 	if _, pending := w.etcd.post.Annotations[v1alpha1.SettleAnnotation]; pending || len(w.orphans) > 0 || w.atWork() {
 		return "", false

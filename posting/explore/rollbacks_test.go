@@ -17,21 +17,23 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// A rollback to a snapshot returns the object to its earlier state, under its own UID, while the bucket and the platform keep later events.
-// The manager detects it before sending anything, or is uncertain while the store is unavailable. It may also detect a false rollback, as
-// after reinstalling into a deleted namespace. The detection itself is outside this model: see internal/rollback.
+// A rollback to a snapshot returns the object to an earlier state, under its own UID, while the bucket and the platform
+// keep what happened later. The manager detects it before sending anything, or is uncertain while the store is
+// unavailable. It may also detect a rollback that did not happen, as after reinstalling into a deleted namespace. How
+// it is detected is not part of this model: see internal/rollback.
 
 // rewind is the state of rollbacks and snapshots.
 type rewind struct {
-	// ticks counts events with a separate time. late is true once scheduled posts are due.
+	// ticks counts events that have a time of their own. late is true once scheduled posts are due.
 	ticks int
 	late  bool
 	// snapshot is the snapshot, or nil.
 	snapshot *snapshot
-	// unsure is the start of the manager's uncertainty, and taken is whether it will then detect a rollback. noticed is the last detection.
+	// unsure is since when the manager is uncertain, and taken is whether it will then detect a rollback. noticed is
+	// when it last detected one.
 	unsure, noticed time.Time
 	taken           bool
-	// doubted is the last time at which a due post's absence became doubtful.
+	// doubted is when it last became doubtful whether a due post is absent.
 	doubted time.Time
 }
 
@@ -49,7 +51,7 @@ func (r *rewind) key() []any {
 // livesLater is a scheduled post's due time.
 var livesLater = t0.Add(20 * time.Minute)
 
-// now returns the reconciliation time: before or after livesLater. No deadline has passed by then.
+// now returns when the reconciliation is: before or after livesLater. No deadline has passed by then.
 func (r *rewind) now() time.Time {
 	if r.late {
 		return t0.Add(40 * time.Minute)
@@ -57,7 +59,7 @@ func (r *rewind) now() time.Time {
 	return t0.Add(10 * time.Minute)
 }
 
-// stamp returns the next event's time. Each event has a different time, after the end of earlier calls.
+// stamp returns the time of the next event. Each event has a different time, after the end of earlier calls.
 func (r *rewind) stamp() time.Time {
 	r.ticks++
 	at := t0.Add(time.Duration(r.ticks) * time.Second)
@@ -76,8 +78,9 @@ func (l *lives) takeSnapshot() {
 	}
 }
 
-// isKept reports whether the object's calls are sufficiently known outside the cluster: an object with a record, or one missing from the
-// snapshot, has its record rewritten within a minute after each call. A rollback before that write sends the post again; see docs/adr/0021.
+// isKept reports whether enough is known about the object's calls outside the cluster: if an object has a record or is
+// missing from the snapshot, its record is rewritten within a minute after each call. A rollback before that write
+// sends the post again; see docs/adr/0021.
 func (l *lives) isKept() bool {
 	if l.post == nil || !posting.Started(l.post) {
 		return true
@@ -92,14 +95,14 @@ func (l *lives) isKept() bool {
 	return bytes.Equal(kept, there)
 }
 
-// doubt starts a manager, which is uncertain until it has counted. taken is whether it will then detect a rollback, correctly or by
-// mistake.
+// doubt starts a manager, which is uncertain until it has counted. taken is whether it will then detect a rollback,
+// rightly or wrongly.
 func (l *lives) doubt(taken bool) {
 	l.unsure, l.taken = l.stamp(), l.taken || taken
 	l.doubted = l.unsure
 }
 
-// rewindSteps adds cluster-wide events.
+// rewindSteps adds what happens to the cluster as a whole.
 func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 	if l.later && !l.late {
 		add("the time of scheduled posts comes", func(n *lives) { n.late = true })
@@ -133,7 +136,7 @@ func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 	}
 }
 
-// rewound returns a reconciliation's Rollback.
+// rewound returns the Rollback that a reconciliation sees.
 func (l *lives) rewound(b livesBroken) delivery.Rollback {
 	known := delivery.Rollback{DetectedAt: l.noticed, UncertainSince: l.unsure, Problem: "the store is away"}
 	switch {
@@ -147,7 +150,7 @@ func (l *lives) rewound(b livesBroken) delivery.Rollback {
 	return known
 }
 
-// lookUp looks up a snapshot's open calls. The platform may respond, and published posts are found.
+// lookUp looks up the open calls in a snapshot. The platform may respond, and then published posts are found.
 func (l *lives) lookUp(targets []int, add func(string, func(*lives))) {
 	add("its last call cannot be found out", func(n *lives) {
 		for _, i := range targets {
@@ -172,7 +175,7 @@ func (l *lives) lookUp(targets []int, add func(string, func(*lives))) {
 	})
 }
 
-// rewinds bounds schedules with rollbacks.
+// rewinds are the bounds for schedules with rollbacks.
 var rewinds = map[string]bounds{
 	"a scheduled post":                             {lives: 1, targets: 1, later: true, rewinds: 1},
 	"a scheduled post that is cancelled":           {lives: 1, targets: 1, later: true, rewinds: 1, cancels: true},

@@ -34,7 +34,7 @@ type ship struct {
 	text         string
 	container    int
 	visible      bool
-	// by is the process's call timeout. late means that the window had passed when the call started.
+	// by is when the process stops waiting for the call. late means that the window was over when the call started.
 	by   int64
 	late bool
 	call call
@@ -74,7 +74,7 @@ func (w *world) claim(i int) {
 	}
 }
 
-// open records target claims. It returns their calls, or none if a target cannot be claimed.
+// open records the claims of targets. It returns their calls, or none if a target cannot be claimed.
 func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep preparation) []ship {
 	claims := make([]delivery.TargetClaim, len(targets))
 	for n, k := range targets {
@@ -101,7 +101,7 @@ func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep prepar
 	return ships
 }
 
-// sendSteps adds the steps of a manager's calls and their record.
+// sendSteps adds the steps of a manager's calls and of recording them.
 func (w *world) sendSteps(i int, add adder) {
 	m := &w.manager[i]
 	toRecord, over := false, true
@@ -133,7 +133,7 @@ func (w *world) sendSteps(i int, add adder) {
 	}
 }
 
-// check is the last time check before a call starts.
+// check is the last check of the time before a call starts.
 func (w *world) check(i, k int) {
 	m := &w.manager[i]
 	s := &m.ships[k]
@@ -160,7 +160,7 @@ func (w *world) check(i, k int) {
 	}
 }
 
-// send sends a call's bytes, unless the call has timed out.
+// send sends the bytes of a call, unless the call has timed out.
 func (w *world) send(i, k int) {
 	s := &w.manager[i].ships[k]
 	if w.now >= s.by && !w.x.beyond.sleeper {
@@ -173,7 +173,7 @@ func (w *world) send(i, k int) {
 	s.call = call{s.attempt, s.target, s.card, s.text, s.container, w.now + w.timing().CallTimeout.Milliseconds() + w.x.beyond.work}
 }
 
-// answer ends a call for its calling process.
+// answer ends a call for the process that made it.
 func (w *world) answer(i, k int, a answer, post int) {
 	if a == lost && w.x.broken.lostIsNo {
 		a = later
@@ -185,7 +185,8 @@ func (w *world) answer(i, k int, a answer, post int) {
 	}
 }
 
-// record writes call results to the reconciled post. After a conflict the post is read again, and the next step retries the write.
+// record writes the results of calls to the post that was reconciled. After a conflict the post is read again, and the
+// next step retries the write.
 func (w *world) record(i int) {
 	m := &w.manager[i]
 	next, about, chained := w.entered(i)
@@ -208,7 +209,7 @@ func (w *world) record(i int) {
 		m.ships = append(m.ships, chained...)
 	}
 	if !slices.ContainsFunc(m.ships, func(s ship) bool { return s.phase != recorded }) {
-		w.end(i, never) // its own write requeues the post
+		w.end(i, never) // the process's own write requeues the post
 	}
 }
 
@@ -219,7 +220,8 @@ func (w *world) recordAlone(i int) {
 	}
 }
 
-// entered returns the post with the results so far, and the claim of the tree's next card if the same write includes it.
+// entered returns the post with the results so far and, if the same write includes it, the claim of the tree's next
+// card.
 func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 	m := &w.manager[i]
 	now := w.local(i)
@@ -238,7 +240,7 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 				cards = append(cards, s.target)
 			}
 		}
-		// Late results have no effect.
+		// Results that come too late have no effect.
 		_ = delivery.RecordResults(p, results, w.heldBy(), now)
 		if w.x.broken.believeRefusal {
 			w.believe(p, now)
@@ -250,7 +252,7 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 	return next, about, chained
 }
 
-// believe closes refused attempts as after a lookup without a match.
+// believe closes refused attempts as after a lookup that found nothing.
 func (w *world) believe(p *v1alpha1.Post, now time.Time) {
 	for k := range p.Status.Targets {
 		if attempt.IsRefused(p.Status.Targets[k].Attempt) {
@@ -261,12 +263,12 @@ func (w *world) believe(p *v1alpha1.Post, now time.Time) {
 	describe(p)
 }
 
-// result returns a call result in its recorded form.
+// result returns the result of a call as it is recorded.
 func (s ship) result() delivery.Result {
 	return delivery.Result{Target: s.target, Attempt: s.attempt, Result: s.answer.result(s.post)}
 }
 
-// misreported returns a result as recorded by a rule-breaking manager. If enter is false, it is not recorded.
+// misreported returns a result as a manager that breaks rules would record it. If enter is false, it is not recorded.
 func (w *world) misreported(p *v1alpha1.Post, s ship, now time.Time) (r delivery.Result, enter bool) {
 	t := posting.Target(p, s.target)
 	switch {
@@ -287,7 +289,7 @@ func (w *world) misreported(p *v1alpha1.Post, s ship, now time.Time) (r delivery
 	return s.result(), true
 }
 
-// intrude also records a result in the other targets' entries.
+// intrude also records a result in the entries of the other targets.
 func (w *world) intrude(p *v1alpha1.Post, s ship, now time.Time) {
 	for k := range p.Status.Targets {
 		if t := &p.Status.Targets[k]; k != s.target && t.Attempt != nil {
@@ -296,7 +298,7 @@ func (w *world) intrude(p *v1alpha1.Post, s ship, now time.Time) {
 	}
 }
 
-// recordLost is a record stored without a response; the write is retried.
+// recordLost is a record that is stored but gets no response; the write is retried.
 func (w *world) recordLost(i int, before *manager) {
 	m := &w.manager[i]
 	next, about, chained := w.entered(i)
@@ -311,12 +313,12 @@ func (w *world) recordLost(i int, before *manager) {
 	m.behind, m.wrote, m.seen = 1, min(before.wrote+1, forgotten), min(before.seen+1, forgotten)
 }
 
-// keep ends a reconciliation whose result writes failed for a long time. The results remain in memory.
+// keep ends a reconciliation whose results could not be written for a long time. They stay in memory.
 func (w *world) keep(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {
 		if s.phase == answered && !w.x.broken.forgetResult {
-			s.alone = true // the next reconciliation claims nothing with it
+			s.alone = true // the next reconciliation claims nothing along with it
 			m.kept = append(m.kept, s)
 		}
 	}

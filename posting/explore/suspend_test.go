@@ -14,10 +14,12 @@ import (
 	"github.com/herald-social/herald/posting/suspension"
 )
 
-// Brake: while the team is suspended, nothing is claimed and no waiting target fails. All deadlines move by exactly the suspended time.
+// Brake: while the team is suspended, nothing is claimed and no waiting target fails. All deadlines move by exactly the
+// time that it was suspended.
 const Brake Rule = "brake"
 
-// brake is a suspension state of the post's Team. Equal states share a pointer. Production code computes the suspensions.
+// brake says whether the post's Team is suspended. Equal states share a pointer. The suspensions are computed by the
+// real code.
 type brake struct {
 	n int64
 	// pulled is spec.suspend, and entered is status.suspensions.
@@ -25,7 +27,7 @@ type brake struct {
 	entered []v1alpha1.Suspension
 }
 
-// open reports whether the last recorded suspension has not ended.
+// open reports whether the last suspension that is recorded has not ended.
 func (b *brake) open() bool {
 	last := len(b.entered) - 1
 	return last >= 0 && b.entered[last].Until == nil
@@ -48,7 +50,7 @@ func (x *explorer) moved(pulled bool, entered []v1alpha1.Suspension) *brake {
 	return b
 }
 
-// brakeSteps adds users' suspensions and the managers' records of them. Every suspension ends eventually.
+// brakeSteps adds that users suspend the team and that managers record it. Every suspension ends eventually.
 func (w *world) brakeSteps(add adder) {
 	switch {
 	case w.brake.pulled:
@@ -66,13 +68,13 @@ func (w *world) brakeSteps(add adder) {
 	}
 }
 
-// entersBrake reports whether a manager has to record a suspension's start or end.
+// entersBrake reports whether a manager still has to record the beginning or end of a suspension.
 func (w *world) entersBrake(i int) bool {
 	m := &w.manager[i]
 	return w.brake.pulled != w.brake.open() && m.pc != down && m.pc != absent && !m.stalled
 }
 
-// moveBrake stores a Team change. A suspension's end requeues the waiting posts.
+// moveBrake stores a change of the Team. The end of a suspension requeues the waiting posts.
 func (w *world) moveBrake(to *brake) {
 	ends := w.brake.on() && !to.on()
 	w.brake = to
@@ -83,17 +85,17 @@ func (w *world) moveBrake(to *brake) {
 	}
 }
 
-// enterBrake does the work of a manager's Team controller.
+// enterBrake does what a manager's Team controller does.
 func (w *world) enterBrake(i int) {
 	if w.brake.open() {
-		// The suspended time counts from its record.
+		// The time of a suspension counts from when it is recorded.
 		w.held += max(w.now, dueAt) - max(w.heldFrom, dueAt)
 	}
 	w.heldFrom = w.now
 	w.moveBrake(w.x.moved(w.brake.pulled, suspension.Update(w.brake.entered, w.brake.pulled, w.local(i), w.x.settings.StartingDeadline)))
 }
 
-// readBrake returns the suspension as read by a manager's reconciliation, which subscribes to its end before reading.
+// readBrake returns the suspension as a manager's reconciliation reads it, which first subscribes to its end.
 func (w *world) readBrake(i int) (on bool, recent []v1alpha1.Suspension) {
 	on, recent = w.seesBrake(), w.brake.entered
 	w.manager[i].braked = w.manager[i].braked || on
@@ -106,7 +108,7 @@ func (w *world) readBrake(i int) (on bool, recent []v1alpha1.Suspension) {
 	return on, recent
 }
 
-// heldBy returns the causes of deadline shifts, as read by a manager when it records a call's end.
+// heldBy returns what shifts deadlines, as a manager reads it when it records that a call has ended.
 func (w *world) heldBy() *delivery.Deadlines {
 	held := &delivery.Deadlines{StartingDeadline: w.x.settings.StartingDeadline, LongestDelay: 2 * w.x.settings.StartingDeadline}
 	if w.brake != nil && !w.x.broken.resultsUnheld {
@@ -115,7 +117,8 @@ func (w *world) heldBy() *delivery.Deadlines {
 	return held
 }
 
-// mayClaim is the last suspension check before a claim's write, and mayGoOn is the check before claiming the next card.
+// mayClaim is the last check for a suspension before a claim is written; mayGoOn is the check before the next card is
+// claimed.
 func (w *world) mayClaim() bool {
 	return !w.seesBrake() || w.x.broken.oneLookAtBrake && !w.x.broken.honestClaims
 }
@@ -130,7 +133,8 @@ func (w *world) seesBrake() bool {
 // dueAt is the post's due time in milliseconds.
 const dueAt = 1000
 
-// brakeTimes passes the relevant times during a suspension without other events: around a waiting target's deadline, and long after it.
+// brakeTimes calls consider with the times that matter if nothing else happens during a suspension: around a waiting
+// target's deadline, and long after it.
 func (w *world) brakeTimes(consider func(int64)) {
 	if !w.brake.pulled {
 		return
@@ -141,7 +145,7 @@ func (w *world) brakeTimes(consider func(int64)) {
 	}
 }
 
-// tried returns the time since the post was due, without suspensions, in milliseconds.
+// tried returns the time since the post was due without suspensions, in milliseconds.
 func (w *world) tried() int64 {
 	held := w.held
 	if w.brake.open() {
@@ -169,8 +173,8 @@ func (w *world) checkBraked(who int, o, n *v1alpha1.TargetStatus, opened bool) {
 	}
 }
 
-// checkGivenUp is called when a target has failed without a permanent refusal: its deadline had passed, or its retry would be past the
-// deadline.
+// checkGivenUp is called when a target has failed without a permanent refusal: its deadline had passed, or its retry
+// would be after the deadline.
 func (w *world) checkGivenUp(o, n *v1alpha1.TargetStatus, deadline int64) {
 	closed := o.Attempt != nil && attempt.IsOpen(o.Attempt) && !attempt.IsOpen(n.Attempt)
 	if w.tried() < deadline && (w.brake.on() || !closed) {
@@ -178,7 +182,8 @@ func (w *world) checkGivenUp(o, n *v1alpha1.TargetStatus, deadline int64) {
 	}
 }
 
-// tolerance returns the deadline deviation caused by clock differences: one manager may record a suspension's start and another its end.
+// tolerance returns by how much a deadline may be off because clocks differ: one manager may record the beginning of a
+// suspension and another its end.
 func (w *world) tolerance() int64 {
 	var most int64
 	for i := range w.manager {
@@ -187,7 +192,7 @@ func (w *world) tolerance() int64 {
 	return 2*most + 1
 }
 
-// forgetCounted drops recorded suspensions that have shifted the deadlines of a post's targets.
+// forgetCounted drops recorded suspensions that have already shifted the deadlines of a post's targets.
 func (w *world) forgetCounted(p *v1alpha1.Post) {
 	for i := range p.Spec.Targets {
 		if t := posting.Target(p, i); t != nil && w.x.broken.countTwice {

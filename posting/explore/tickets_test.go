@@ -12,26 +12,27 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// workTime is the platform's processing time for an accepted call, in milliseconds. It spans several lookups.
+// workTime is how long the platform processes a call that it has accepted, in milliseconds. Several lookups fall into
+// that time.
 const workTime = 2000
 
-// ticket is an accepted call that the platform processes under an operation ID. It is invisible until published, and no listing contains
-// it.
+// ticket is an accepted call that the platform processes under an operation ID. It is not visible until it is
+// published, and no listing contains it.
 type ticket struct {
 	call call
-	// limit is the end of the platform's processing, or never.
+	// limit is when the platform is done processing, or never.
 	limit int64
-	// post is the published post's number, and gave is the platform's response about an abandoned post.
+	// post is the number of the published post, and gave is what the platform says about an abandoned one.
 	post int
 	gave answer
 }
 
 func (t ticket) working() bool { return t.post == 0 && t.gave == none }
 
-// ticketName returns the operation ID of a ticket number, counted from 1.
+// ticketName returns the operation ID of the ticket with this number, counted from 1.
 func ticketName(n int) string { return "h" + strconv.Itoa(n) }
 
-// number parses the number in a model name.
+// number parses the number in one of the model's names.
 func number(name string) int {
 	n, err := strconv.Atoi(name)
 	must(err)
@@ -44,7 +45,7 @@ func (w *world) take(c call) int {
 	return len(w.tickets)
 }
 
-// taken is the response that the platform processes a call, or the loss of that response.
+// taken is the response that the platform is processing a call, or that this response is lost.
 func (w *world) taken(i, k int, a answer) {
 	n := w.take(w.manager[i].ships[k].call)
 	if a != took {
@@ -53,7 +54,7 @@ func (w *world) taken(i, k int, a answer) {
 	w.answer(i, k, a, n)
 }
 
-// ticketSteps adds ticket outcomes.
+// ticketSteps adds what may become of tickets.
 func (w *world) ticketSteps(add adder) {
 	for i, t := range w.tickets {
 		if !t.working() {
@@ -70,7 +71,8 @@ func (w *world) ticketSteps(add adder) {
 	}
 }
 
-// ticketTime passes the times when the platform finishes tickets. It returns false if a ticket must be finished now.
+// ticketTime calls consider with the time by which the platform finishes each open ticket. It returns false as soon as
+// it finds one that is already due.
 func (w *world) ticketTime(consider func(int64)) bool {
 	for _, t := range w.tickets {
 		if !t.working() || t.limit == never {
@@ -84,10 +86,10 @@ func (w *world) ticketTime(consider func(int64)) bool {
 	return true
 }
 
-// atWork reports whether the platform processes any ticket.
+// atWork reports whether the platform is processing any ticket.
 func (w *world) atWork() bool { return slices.ContainsFunc(w.tickets, ticket.working) }
 
-// told sets the platform's response about a ticket.
+// told sets what the platform says about a ticket.
 func (w *world) told(name string, l *lookup) {
 	switch t := w.tickets[number(name[1:])-1]; {
 	case t.post > 0:
@@ -101,7 +103,7 @@ func (w *world) told(name string, l *lookup) {
 	}
 }
 
-// toldUnnamed sets the platform's response about an attempt's call without its operation ID.
+// toldUnnamed sets what the platform says about an attempt's call if it is asked without the operation ID.
 func (w *world) toldUnnamed(attemptID string, l *lookup) {
 	i := slices.IndexFunc(w.tickets, func(t ticket) bool { return t.call.attempt == attemptID })
 	switch {
@@ -114,7 +116,8 @@ func (w *world) toldUnnamed(attemptID string, l *lookup) {
 	}
 }
 
-// nameWritten reports whether a received operation ID is stored, or no longer needed because its attempt was settled or superseded.
+// nameWritten reports whether an operation ID that was received is stored, or is no longer needed because its attempt
+// is settled or superseded.
 func (w *world) nameWritten(s ship) bool {
 	a := posting.Target(w.etcd.post, s.target).Attempt
 	return a == nil || a.ID != s.attempt || a.OperationID == ticketName(s.post) ||

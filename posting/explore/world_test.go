@@ -1,13 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explore visits every interleaving, within bounds, of a post's events: two concurrent managers, a cancellation, an edit, stale
-// reads, crashes between any two steps, lost responses to writes and calls, stalls and clock skew. Decisions and records are production
-// code from package delivery. Only the environment is modelled: etcd (object_test.go), a platform (platform_test.go and tickets_test.go),
-// and a reconciler (manager_test.go, pass_test.go and sending_test.go), which replaces controllers/post.
+// Package explore visits every interleaving, within bounds, of what can happen to a post: two concurrent managers, a
+// cancellation, an edit, stale reads, crashes between any two steps, lost responses to writes and calls, stalls and
+// clock skew. Decisions and records are the real code in package delivery. Only the environment is modelled: etcd
+// (object_test.go), a platform (platform_test.go and tickets_test.go), and a reconciler (manager_test.go, pass_test.go
+// and sending_test.go) in place of controllers/post.
 //
-// After each step, the invariants of docs/adr/0001 are checked (invariants_test.go). Every final state must be settled, and no schedule may
-// contain a cycle, so nothing is lost. mutations_test.go breaks one rule at a time and checks that the violation is detected.
+// After each step, the invariants of docs/adr/0001 are checked (invariants_test.go). Every final state must be settled
+// and no schedule may contain a cycle, so nothing is lost. mutations_test.go breaks one rule at a time and checks that
+// this is detected.
 package explore
 
 import (
@@ -19,15 +21,15 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// t0 is the model's start time. Later times are milliseconds by a correct clock, which is the platform's clock.
+// t0 is when the model starts. Later times are in milliseconds, by a correct clock, which the platform has.
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
 const (
 	never    = int64(-1)
 	managers = 2
-	// depth is the maximum number of versions that a stale read may be behind.
+	// depth is by how many versions a stale read may be behind.
 	depth = 2
-	// forgotten is a version older than any possible read.
+	// forgotten is a version that is too old to be read.
 	forgotten = depth + 1
 )
 
@@ -71,19 +73,19 @@ type world struct {
 	containers []container
 	tickets    []ticket
 
-	// left is the number of remaining faults.
+	// left is how many more faults there may be.
 	left                     int
 	mayCancel, mayEdit, asks bool
-	// brake is the suspension of the post's team, or nil if it is never suspended. pulls is the remaining number of suspensions. heldFrom
-	// is when held was last updated, and held is the total suspended time of the post.
+	// brake is the suspension of the post's team, or nil if it is never suspended. pulls is how many more times it may
+	// be suspended. heldFrom is when held was last updated, and held is for how long the post was suspended in total.
 	brake          *brake
 	pulls          int
 	heldFrom, held int64
 	// attempts counts the attempts that may have been stored.
 	attempts int
-	// sent holds the attempts whose bytes left a process.
+	// sent are the attempts whose bytes left a process.
 	sent []string
-	// unknowns counts the attempts closed as unknown, by target. inDoubt means that one of them is unresolved.
+	// unknowns counts the attempts closed as unknown, by target. inDoubt means that one of them is not resolved.
 	unknowns [2]int
 	inDoubt  [2]bool
 
@@ -94,7 +96,7 @@ type world struct {
 type step struct {
 	who  int // a manager, or nobody
 	what string
-	// fault is set for a fault; choice is set for an optional user step.
+	// fault is set if the step is a fault; choice is set if it is something that a user may do.
 	fault  fault
 	choice bool
 	next   *world
@@ -102,7 +104,7 @@ type step struct {
 
 const nobody = -1
 
-// clone copies a world. Referenced values are immutable; slices are copied.
+// clone copies a world. What it points to is immutable; slices are copied.
 func (w *world) clone() *world {
 	n := *w
 	n.past = slices.Clone(w.past)
@@ -126,7 +128,7 @@ func (w *world) local(i int) time.Time {
 	return t0.Add(time.Duration(w.now+w.manager[i].offset) * time.Millisecond)
 }
 
-// truly returns the model time at which a manager's clock shows a time.
+// truly returns the model's time at which a manager's clock shows the given time.
 func (w *world) truly(i int, at time.Time) int64 {
 	return at.Sub(t0).Milliseconds() - w.manager[i].offset
 }
@@ -166,8 +168,8 @@ func (w *world) steps() []step {
 
 type adder = func(who int, what string, f fault, choice bool, do func(*world))
 
-// peopleSteps adds the steps of users and their tools: cancel once, apply a cancelled post again, edit once, and answer about an unknown
-// outcome.
+// peopleSteps adds what users and their tools do: cancel once, apply a cancelled post again, edit once, and answer
+// about an unknown outcome.
 func (w *world) peopleSteps(add adder) {
 	post := w.etcd.post
 	frozen := post.Status.Finished || started(post)
@@ -202,8 +204,8 @@ func (w *world) peopleSteps(add adder) {
 	}
 }
 
-// timeStep moves the clock to the next instant of a possible change. Time does not pass while a manager has work to do, unless it stalls
-// first.
+// timeStep moves the clock to the next instant at which something may change. Time does not pass while a manager has
+// work to do, unless it stalls first.
 func (w *world) timeStep(add adder) {
 	next := never
 	consider := func(at int64) {
@@ -292,7 +294,7 @@ func (k *key) text(s string) {
 	*k = append(*k, s...)
 }
 
-// millis returns a model time in milliseconds, or 0 without a time.
+// millis returns a time of the model in milliseconds, or 0 if it is zero.
 func millis(at time.Time) int64 {
 	if at.IsZero() {
 		return 0
