@@ -11,10 +11,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// KeyTTL is the minimum lifetime of an Idempotency-Key, even after its object is deleted. One day is common in comparable services.
+// KeyTTL is how long an Idempotency-Key is valid at least, even after its object is deleted. A day is common in
+// comparable services.
 const KeyTTL = 24 * time.Hour
 
-// KeyExpiresAt returns when the Idempotency-Key used to create an object expires, or zero without a key.
+// KeyExpiresAt returns when the Idempotency-Key that an object was created with expires, or zero if there was none.
 func KeyExpiresAt(o metav1.Object) time.Time {
 	if o.GetAnnotations()[v1alpha1.RequestAnnotation] == "" {
 		return time.Time{}

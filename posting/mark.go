@@ -20,8 +20,8 @@ func MarkOf(post *v1alpha1.Post, i int) v1alpha1.TargetMark {
 	}
 }
 
-// waitsForAccount reports whether a target waits only for its account. An open attempt takes precedence, because its outcome is needed
-// first.
+// waitsForAccount reports whether a target is waiting only for its account. An open attempt takes precedence, because
+// its outcome has to be found out first.
 func waitsForAccount(t *v1alpha1.TargetStatus) bool {
 	if t.Blocked == nil || t.Attempt != nil && t.Attempt.Outcome == "" {
 		return false
@@ -29,8 +29,8 @@ func waitsForAccount(t *v1alpha1.TargetStatus) bool {
 	return t.Blocked.Reason == v1alpha1.ReasonConnectionNotReady || t.Blocked.Reason == v1alpha1.ReasonAccountRestricted
 }
 
-// ProvenAbsent reports whether another post can safely send target i again: it failed, its last call's outcome is known and confirmed, and
-// no tree card is published.
+// ProvenAbsent reports whether it is safe for another post to send target i again: it failed, the outcome of its last
+// call is known and confirmed, and no card of a tree is published.
 func ProvenAbsent(post *v1alpha1.Post, i int) bool {
 	t := Target(post, i)
 	if t == nil || StateOf(t) != v1alpha1.TargetFailed || t.ExternalID != "" || len(t.Cards) > 0 {

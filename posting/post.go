@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package posting derives a post's state: its phase, due time and list fields. It does no I/O and reads no clock. Its subpackages contain
-// validation, delivery decisions and the write-ahead log.
+// Package posting derives the state of a post: its phase, when it is due, and what lists show. It does no I/O and reads
+// no clock. Its subpackages contain validation, delivery decisions and the write-ahead log.
 package posting
 
 import (
@@ -13,10 +13,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// titleLength is the maximum length of a title derived from a caption, in code points (spec: "the first 30 characters of the caption").
+// titleLength is the maximum length of a title taken from a caption, in code points (spec: "the first 30 characters of
+// the caption").
 const titleLength = 30
 
-// Target returns the status of target i, or nil if it has none.
+// Target returns the status of target i, or nil if there is none.
 func Target(post *v1alpha1.Post, i int) *v1alpha1.TargetStatus {
 	for n := range post.Status.Targets {
 		if int(post.Status.Targets[n].Index) == i {
@@ -26,12 +27,12 @@ func Target(post *v1alpha1.Post, i int) *v1alpha1.TargetStatus {
 	return nil
 }
 
-// Unfinished reports whether a post in this phase has deliveries left.
+// Unfinished reports whether a post in this phase still has something to deliver.
 func Unfinished(phase v1alpha1.PostPhase) bool {
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled || phase == v1alpha1.PhaseProcessing
 }
 
-// Started reports whether a platform call was ever claimed for the post. Its spec is immutable after that.
+// Started reports whether a call to a platform was ever claimed for the post. After that, its spec is immutable.
 func Started(post *v1alpha1.Post) bool {
 	for i := range post.Status.Targets {
 		if post.Status.Targets[i].Attempt != nil {
@@ -41,14 +42,15 @@ func Started(post *v1alpha1.Post) bool {
 	return false
 }
 
-// Cancelled reports whether the current or an earlier spec cancelled the post. A later spec does not undo a cancellation, because a tool
-// may apply an outdated file.
+// Cancelled reports whether the current spec or an earlier one cancelled the post. A later spec does not undo a
+// cancellation, because a tool may apply an outdated file.
 func Cancelled(post *v1alpha1.Post) bool {
 	return post.Spec.Cancelled || post.Status.CancelledAt != nil
 }
 
-// StateOf returns a target's state. An earlier version of Herald recorded a phase and reason instead, which only StateOf reads, for entries
-// without a state. The manager stores the state with the next write. Entries of finished posts are not migrated.
+// StateOf returns a target's state. An earlier version of Herald recorded a phase and reason instead; only StateOf
+// reads those, for entries without a state. The manager stores the state with the next write. Entries of finished posts
+// are not migrated.
 func StateOf(t *v1alpha1.TargetStatus) v1alpha1.TargetState {
 	switch {
 	case t.State != "":
@@ -66,7 +68,8 @@ func StateOf(t *v1alpha1.TargetStatus) v1alpha1.TargetState {
 	}
 }
 
-// Settled reports whether target i is posted or has failed. An undecided target counts as failed until a user resolves it.
+// Settled reports whether target i is posted or has failed. An undecided target counts as failed until a user resolves
+// it.
 func Settled(post *v1alpha1.Post, i int) bool {
 	t := Target(post, i)
 	if t == nil {
@@ -86,7 +89,7 @@ func AllSettled(post *v1alpha1.Post) bool {
 	return true
 }
 
-// Waits reports whether the post is due and the deadline of a target is recorded.
+// Waits reports whether the post is due and a deadline is recorded for one of its targets.
 func Waits(post *v1alpha1.Post) bool {
 	for i := range post.Spec.Targets {
 		if t := Target(post, i); t != nil && t.TryUntil != nil {
@@ -112,8 +115,8 @@ func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
 	return v1alpha1.PhasePosted
 }
 
-// withdrawnForGood reports whether the post's cancellation is recorded and none of its targets may be published. A later spec, such as one
-// with fewer targets, does not change the result.
+// withdrawnForGood reports whether the post's cancellation is recorded and none of its targets may have been published.
+// A later spec, such as one with fewer targets, makes no difference.
 func withdrawnForGood(post *v1alpha1.Post) bool {
 	return post.Status.CancelledAt != nil && !Started(post) && !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		state := StateOf(&t)
@@ -153,20 +156,20 @@ func TargetPhaseOf(post *v1alpha1.Post, i int) v1alpha1.PostPhase {
 	return unsettledPhase(post)
 }
 
-// Cancellable reports whether clients may cancel a post. Drafts are cancellable, and so are scheduled posts without a recorded claim or
-// deadline.
+// Cancellable reports whether clients may cancel a post: if it is a draft, or if it is scheduled and neither a claim
+// nor a deadline is recorded.
 func Cancellable(post *v1alpha1.Post) bool {
 	phase := PhaseOf(post)
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled
 }
 
-// CanCancel returns the value shown to clients. It is true for a Cancellable draft or future post. A due post may be claimed at any moment,
-// so its cancellation could fail.
+// CanCancel returns what clients are shown. It is true for a Cancellable draft or future post. A due post may be
+// claimed at any moment, so cancelling it could fail.
 func CanCancel(post *v1alpha1.Post, now time.Time) bool {
 	return Cancellable(post) && (post.Spec.Draft || post.Spec.ScheduledAt.After(now))
 }
 
-// DisplayAt returns a post's time in lists: its publication time, else its scheduled time, else its creation time.
+// DisplayAt returns the time that lists show for a post: when it was published or, failing that, scheduled or created.
 func DisplayAt(post *v1alpha1.Post) time.Time {
 	var posted time.Time
 	for i := range post.Status.Targets {
@@ -185,9 +188,9 @@ func DisplayAt(post *v1alpha1.Post) time.Time {
 	}
 }
 
-// Created returns a post's creation time, with milliseconds if the apiserver recorded them, because Kubernetes stores whole seconds. Any
-// author of an applied post can write the annotation, so a value outside the clock margin of the object's own time is ignored. A post
-// without a creationTimestamp has only the recorded time.
+// Created returns when a post was created, with milliseconds if the apiserver recorded them, because Kubernetes stores
+// whole seconds. Any author of an applied post can write the annotation, so it is ignored if it differs from the
+// object's own time by more than the clock margin. A post without a creationTimestamp has only the recorded time.
 func Created(post *v1alpha1.Post) time.Time {
 	created := post.CreationTimestamp.Time
 	noted, ok := born(post)
@@ -197,8 +200,8 @@ func Created(post *v1alpha1.Post) time.Time {
 	return created
 }
 
-// Title returns a post's title in lists: its first YouTube title, else the first 30 code points of its first non-empty caption or card.
-// platformOf returns a target's platform.
+// Title returns the title that lists show for a post: its first YouTube title or, failing that, the first 30 code
+// points of its first caption or card that is not empty. platformOf returns a target's platform.
 func Title(post *v1alpha1.Post, platformOf func(target int) v1alpha1.Platform) string {
 	spec := &post.Spec
 	for i := range spec.Targets {
@@ -264,8 +267,8 @@ func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
 	return names
 }
 
-// TextToSend returns a caption's text to send. If there are files, a whitespace caption counts as empty, because every platform accepts
-// files without a caption and none documents its whitespace handling.
+// TextToSend returns the text to send for a caption. If there are files, a caption of white space counts as empty,
+// because every platform accepts files without a caption and none documents how it treats white space.
 func TextToSend(caption string, besideFiles bool) string {
 	if besideFiles && strings.TrimSpace(caption) == "" {
 		return ""

@@ -279,14 +279,15 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestRecreated recreates a post's object at the earliest removal time.
+// TestRecreated recreates a post's object as soon as the first one can be removed.
 func TestRecreated(t *testing.T) {
 	const margin = 2 * time.Second
 	for _, tt := range []struct {
 		name, reason string
-		// born is the recorded creation time, relative to the first object's creation.
+		// born is the recorded creation time, relative to when the first object was created.
 		born time.Duration
-		// remade is the expected Recreated result for the first object, and shows is when it becomes true for the successor.
+		// remade is what Recreated should return for the first object, and shows is when it becomes true for the one
+		// after it.
 		remade bool
 		shows  time.Duration
 	}{
@@ -309,7 +310,7 @@ func TestRecreated(t *testing.T) {
 		if shows.IsZero() {
 			continue
 		}
-		// Kubernetes' clock may lag and has a resolution of seconds.
+		// Kubernetes' clock may be behind, and its times are in whole seconds.
 		next := first.DeepCopy()
 		next.CreationTimestamp.Time = shows.Add(-margin).Truncate(time.Second)
 		if !Recreated(next) {

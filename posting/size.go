@@ -14,30 +14,31 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// MaxPost is the maximum size of a new post in bytes of JSON, including its annotations, labels and owners. Together with the post count
-// limit it bounds a team's storage. Only Facebook accepts more than a few thousand characters, and a post to a hundred accounts has space
-// for 2,600 each.
+// MaxPost is the maximum size of a new post in bytes of JSON, including its annotations, labels and owners. Together
+// with the limit on the number of posts it bounds a team's storage. Only Facebook accepts more than a few thousand
+// characters, and a post to a hundred accounts has room for 2,600 for each.
 const MaxPost = 256 << 10
 
 const (
-	// maxObject is the maximum resource size in bytes of JSON: etcd rejects larger requests (the default of its --max-request-bytes, 1.5
-	// MiB).
+	// maxObject is the maximum size of a resource in bytes of JSON: etcd rejects larger requests (the default of its
+	// --max-request-bytes, 1.5 MiB).
 	maxObject = 1536 << 10
 	// roomAround is reserved for metadata and conditions: four conditions of at most 2,000 bytes, which escaping may multiply by six.
 	roomAround = 64 << 10
-	// roomPerTarget is reserved for a target's entry: message 2 KiB, blocking reason 1.5 KiB, checkpoint 1 KiB, preparation 2 KiB,
-	// addresses, IDs and times 0.75 KiB, and managed fields 0.75 KiB.
+	// roomPerTarget is reserved for a target's entry: message 2 KiB, blocking reason 1.5 KiB, checkpoint 1 KiB,
+	// preparation 2 KiB, URLs, IDs and times 0.75 KiB, and managed fields 0.75 KiB.
 	roomPerTarget = 8 << 10
-	// footprintPerTarget is the per-target share of a post's Footprint, in addition to Size: the target's entry and its managed fields. A
-	// posted target with long addresses takes 1.2 KiB, and each tree card another 180 bytes; test/schema stores such posts and checks these
-	// numbers. roomPerTarget covers a target's maximum size, so a claim can always be stored.
+	// footprintPerTarget is what each target adds to a post's Footprint beyond Size: the target's entry and its managed
+	// fields. A posted target with long URLs takes 1.2 KiB, and each card of a tree another 180 bytes; test/schema
+	// stores such posts and checks these numbers. roomPerTarget allows for the largest target, so that a claim can
+	// always be stored.
 	footprintPerTarget = 2 << 10
-	// roomPerCard is reserved for each tree card's record per target: ID, time and their managed fields.
+	// roomPerCard is reserved, per target, for the record of each card of a tree: ID, time and their managed fields.
 	roomPerCard = 256
 )
 
-// Size returns a post's size in the Kubernetes API, in bytes of JSON. It measures strings without encoding them, because a rejected post
-// may have a mebibyte of text that would need six when encoded.
+// Size returns the size of a post in the Kubernetes API, in bytes of JSON. It measures strings without encoding them,
+// because a post that is rejected may contain a mebibyte of text, which would take six when encoded.
 func Size(post *v1alpha1.Post) int {
 	spec := post.Spec
 	spec.Targets = slices.Clone(spec.Targets)
@@ -64,22 +65,23 @@ func Size(post *v1alpha1.Post) int {
 	})
 }
 
-// Footprint returns a post's bytes in its team's budget: its size as written by the author, plus a reserve for Herald's target entries,
-// which keeps the usage constant during delivery. Conditions and other per-post data are excluded, because the post count limit covers
-// them.
+// Footprint returns how many bytes of its team's budget a post uses: its size as the author wrote it, plus a reserve
+// for Herald's entries for the targets, so that the use stays the same during delivery. Conditions and other data per
+// post are not included; the limit on the number of posts covers them.
 func Footprint(post *v1alpha1.Post) int64 {
 	perTarget := footprintPerTarget + Cards(&post.Spec)*roomPerCard
 	return int64(Size(post)) + int64(len(post.Spec.Targets))*int64(perTarget)
 }
 
-// MaxStorableSize returns the maximum post size that leaves space for the complete delivery record. A post whose claim cannot be stored
-// could never be sent. New posts are also limited by MaxPost.
+// MaxStorableSize returns how large a post may be to leave room for the complete delivery record. A post whose claim
+// cannot be stored could never be sent. New posts are also limited by MaxPost.
 func MaxStorableSize(post *v1alpha1.Post) int {
 	targets := len(post.Spec.Targets)
 	return maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
 }
 
-// measureText returns a one-letter placeholder for a string, and adds the size difference to sum. An empty string has an empty placeholder.
+// measureText returns a one-letter placeholder for a string, and adds the difference in size to sum. The placeholder
+// for an empty string is empty.
 func measureText(text string, sum int) (placeholder string, more int) {
 	if text == "" {
 		return "", sum
@@ -87,7 +89,7 @@ func measureText(text string, sum int) (placeholder string, more int) {
 	return "x", sum + inJSON(text) - 1
 }
 
-// inJSON returns a string's size in JSON without its quotes, as encoded by encoding/json.
+// inJSON returns the size of a string in JSON without its quotes, as encoding/json would encode it.
 func inJSON(text string) int {
 	const escape = len(`\u003c`)
 	size := 0
@@ -114,7 +116,8 @@ func inJSON(text string) int {
 	return size
 }
 
-// encodedSize returns a value's size in the API server's JSON, which escapes <, > and & with six bytes each, as this encoder does.
+// encodedSize returns the size of a value in the API server's JSON, which escapes <, > and & as six bytes each; so does
+// this encoder.
 func encodedSize(value any) int {
 	var size counter
 	if err := json.NewEncoder(&size).Encode(value); err != nil {
@@ -131,7 +134,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TooLarge reports whether the Kubernetes API rejected an object for its size. The error has a message but no specific code.
+// TooLarge reports whether the Kubernetes API rejected an object because of its size. The error has a message but no
+// code of its own.
 func TooLarge(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "etcdserver: request is too large") ||
 		strings.Contains(err.Error(), "trying to send message larger than max"))

@@ -43,7 +43,7 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 	})
 }
 
-// TestFootprint checks the reserve for Herald's own entries.
+// TestFootprint checks what is reserved for Herald's own entries.
 func TestFootprint(t *testing.T) {
 	post := func(targets, cards int) *v1alpha1.Post {
 		p := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: make([]v1alpha1.PostTarget, targets)}}

@@ -14,19 +14,19 @@ import (
 type Upload struct {
 	// Team is the team whose slots the upload uses.
 	Team string
-	// Due is the post's time. From is the upload's earliest start.
+	// Due is the time of the post. From is the earliest time at which the upload can start.
 	Due, From time.Time
-	// Duration is how long the upload holds a slot, from its start or, if running, from now.
+	// Duration is how long the upload needs a slot, from its start or, if it is running, from now.
 	Duration time.Duration
-	// UnderWay is true if the upload currently holds a slot.
+	// UnderWay is true if the upload has a slot now.
 	UnderWay bool
 }
 
-// Late reports for each upload whether it ends after its post is due. It assumes that no uploads are added and that each takes its
-// Duration.
+// Late reports for each upload whether it ends after its post is due. It assumes that no uploads are added and that
+// each takes its Duration.
 //
-// The simulation assigns slots like dispatch.Scheduler: with n active teams, each may use 1/(n+1) of the slots. The team with the fewest
-// slots comes first, and within a team the earliest due post.
+// The simulation hands out slots as dispatch.Scheduler does: with n active teams, each may use 1/(n+1) of the slots.
+// The team with the fewest slots goes first, and within a team the post that is due first.
 func Late(uploads []Upload, places int, now time.Time) []bool {
 	s := &simulation{uploads: uploads, places: max(places, 1), now: now, late: make([]bool, len(uploads)), teams: map[string]*team{}}
 	for i := range uploads {
@@ -49,12 +49,12 @@ type simulation struct {
 	now     time.Time
 	late    []bool
 
-	// pending are the uploads that may not start yet, ordered by From.
+	// pending are the uploads that cannot start yet, ordered by From.
 	pending []int
-	// running are the uploads that hold a slot, ordered by their end.
+	// running are the uploads that have a slot, ordered by when they end.
 	running []running
 	teams   map[string]*team
-	// queue are the teams with waiting uploads, next team first.
+	// queue are the teams with waiting uploads, in the order of their turns.
 	queue []*team
 }
 
@@ -63,14 +63,15 @@ type running struct {
 	ends   time.Time
 }
 
-// team holds a team's waiting uploads, ordered by due time.
+// team is a team's waiting uploads, ordered by when they are due.
 type team struct {
 	name    string
 	slots   int
 	waiting []int
 }
 
-// step assigns free slots to waiting uploads, then advances to the next event. It returns false when all uploads have ended.
+// step gives free slots to waiting uploads, then advances to the next event. It returns false once all uploads have
+// ended.
 func (s *simulation) step() bool {
 	for len(s.pending) > 0 && !s.uploads[s.pending[0]].From.After(s.now) {
 		s.enqueue(s.pending[0])
@@ -102,9 +103,9 @@ func (s *simulation) enqueue(upload int) {
 	s.change(tm, func() { tm.waiting = slices.Insert(tm.waiting, at, upload) })
 }
 
-// next returns the next team, or nil if no waiting team may use another slot.
+// next returns the team whose turn it is, or nil if no waiting team may use another slot.
 func (s *simulation) next() *team {
-	// dispatch.Scheduler allows each of many teams one slot, up to twice the total number of slots.
+	// If there are many teams, dispatch.Scheduler allows each of them one slot, up to twice the total number of slots.
 	if len(s.queue) == 0 || len(s.running) >= 2*s.places {
 		return nil
 	}
@@ -135,7 +136,7 @@ func (s *simulation) finish(r running) {
 	}
 }
 
-// change changes a team and moves it to its new queue position.
+// change changes a team and moves it to its new place in the queue.
 func (s *simulation) change(tm *team, do func()) {
 	find := func() int {
 		at, _ := slices.BinarySearchFunc(s.queue, tm, func(a, b *team) int {

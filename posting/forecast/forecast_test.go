@@ -12,7 +12,7 @@ import (
 
 var now = time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)
 
-// upload returns a team's upload that may start immediately. due and takes are in minutes.
+// upload returns an upload of a team that can start at once. due and takes are in minutes.
 func upload(team string, due, takes int, change ...func(*Upload)) Upload {
 	u := Upload{Team: team, Due: now.Add(time.Duration(due) * time.Minute), From: now, Duration: time.Duration(takes) * time.Minute}
 	for _, c := range change {
@@ -104,8 +104,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestLateInTheMorning covers the forecast's main use case: videos of 100 MiB for nine o'clock, at 8 MiB/s each. One team has 16 of 32
-// slots, and uploads start 32 minutes early, so one slot fits 153 of them.
+// TestLateInTheMorning covers what the forecast is mainly for: videos of 100 MiB for nine o'clock, at 8 MiB/s each. One
+// team has 16 of 32 slots, and uploads start 32 minutes early, so one slot fits 153 of them.
 func TestLateInTheMorning(t *testing.T) {
 	for _, tt := range []struct {
 		reason       string

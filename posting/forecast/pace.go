@@ -9,23 +9,24 @@ import (
 	"time"
 )
 
-// halfLife is the half-life of an observation's weight.
+// halfLife is the time after which an observation has half its weight.
 const halfLife = 15 * time.Minute
 
-// Kind is a group of comparable uploads. Transfer dominates the duration of a video upload, and latency that of an image.
+// Kind is a group of uploads that can be compared. How long a video takes depends mostly on the transfer, and an image
+// on latency.
 type Kind struct {
 	Platform string
 	Video    bool
 }
 
-// Pace measures upload throughput by kind, from the start until the platform's processing is complete and the post can be published. The
-// zero Pace has no observations. It is safe for concurrent use.
+// Pace measures how fast uploads are, by kind, from their start until the platform has processed them and the post can
+// be published. The zero Pace has no observations. It is safe for concurrent use.
 type Pace struct {
 	mu    sync.Mutex
 	kinds map[Kind]*measured
 }
 
-// measured holds the age-weighted bytes and seconds of finished uploads.
+// measured is the bytes and seconds of finished uploads, weighted by age.
 type measured struct {
 	bytes, seconds float64
 	at             time.Time
@@ -47,7 +48,7 @@ func (p *Pace) Observe(kind Kind, bytes int64, took time.Duration, now time.Time
 	m.bytes, m.seconds, m.at = m.bytes*left+float64(bytes), m.seconds*left+took.Seconds(), now
 }
 
-// Rates returns the throughput per upload in bytes per second, for each kind with observations.
+// Rates returns the speed of an upload in bytes per second, for each kind that has been observed.
 func (p *Pace) Rates() map[Kind]float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +64,7 @@ func (p *Pace) Rates() map[Kind]float64 {
 // longest is the maximum estimate for a stalled upload.
 const longest = 24 * time.Hour
 
-// TransferTime returns the upload duration of a number of bytes at a rate in bytes per second.
+// TransferTime returns how long it takes to upload a number of bytes at a rate in bytes per second.
 func TransferTime(bytes int64, rate float64) time.Duration {
 	if seconds := float64(bytes) / rate; seconds < longest.Seconds() {
 		return time.Duration(seconds * float64(time.Second))
@@ -71,9 +72,9 @@ func TransferTime(bytes int64, rate float64) time.Duration {
 	return longest
 }
 
-// Left returns a running upload's remaining duration. sent is the number of bytes sent so far, or zero if unknown because the platform
-// fetches the file itself. An upload slower than the rate is expected to stay slow. For an overdue upload with unknown progress, the
-// estimate is the elapsed time.
+// Left returns how much longer a running upload will take. sent is the number of bytes sent so far, or zero if that is
+// unknown because the platform fetches the file itself. An upload that is slower than the rate is expected to stay
+// slow. If an upload is overdue and its progress is unknown, the estimate is the time elapsed.
 func Left(bytes, sent int64, elapsed time.Duration, rate float64) time.Duration {
 	expected := TransferTime(bytes, rate)
 	switch {

@@ -16,8 +16,8 @@ type Budget struct {
 	Posts, PostBytes, UnfinishedPosts int64
 	PendingFiles, PendingFileBytes    int64
 	Keys                              int64
-	// Files, Connections and Grants limit the numbers of stored objects. Normal use does not reach these limits. They bound the storage in
-	// etcd, because such objects have a bounded size.
+	// Files, Connections and Grants limit how many such objects are stored. Normal use does not reach these limits.
+	// They bound the storage in etcd, because these objects have a bounded size.
 	Files, Connections, Grants int64
 }
 
@@ -26,11 +26,12 @@ const (
 	gibibyte = 1 << 30
 )
 
-// Plan budgets. A stored post takes about 2 KiB of etcd including its delivery record, and a post with many targets up to 256 KiB.
+// The budgets of the plans. A stored post takes about 2 KiB of etcd including its delivery record, and one with many
+// targets up to 256 KiB.
 var (
-	// starterBudget also applies to trials, which are open to the public: fifteen full trials reach etcd's default of 2 GiB.
+	// starterBudget also applies to trials, which anyone can start: fifteen full trials reach etcd's default of 2 GiB.
 	starterBudget = Budget{
-		Posts:            2_000,          // three months of twenty posts a day, the retention time of finished posts
+		Posts:            2_000,          // three months of twenty posts a day, for as long as finished posts are kept
 		PostBytes:        128 * mebibyte, // 64 KiB per post; a typical post has 2
 		UnfinishedPosts:  500,            // a month of planned posts, and as many drafts
 		PendingFiles:     100,            // the files of ten posts with ten images, which take minutes to upload
@@ -40,8 +41,8 @@ var (
 		Connections:      200,            // the plan allows ten; at 3 KiB each, 600 KiB
 		Grants:           1_000,          // twice the maximum number of valid grants; at 1 KiB each, 1 MiB
 	}
-	// unlimitedBudget is the budget of a team without other limits: three full teams reach etcd's default of 2 GiB. With objects of maximum
-	// size, a malicious team takes 8 GiB, the maximum recommended by etcd's authors (test/rights).
+	// unlimitedBudget is the budget of a team that has no other limits: three full teams reach etcd's default of 2 GiB.
+	// With objects of maximum size, a malicious team takes 8 GiB, the most that etcd's authors recommend (test/rights).
 	unlimitedBudget = Budget{
 		Posts:            16_000,         // a month of five hundred posts a day
 		PostBytes:        512 * mebibyte, // 32 KiB per post
@@ -55,8 +56,8 @@ var (
 	}
 )
 
-// BudgetOf returns a team's budget: its plan's budget with the Team's overrides. A team on trial has the starter budget, and so does a
-// namespace without a team (nil).
+// BudgetOf returns a team's budget: that of its plan, with the Team's overrides. A team on trial has the starter
+// budget, and so does a namespace without a team (nil).
 func BudgetOf(team *v1alpha1.Team) Budget {
 	if team == nil {
 		return starterBudget
@@ -89,10 +90,10 @@ func BudgetOf(team *v1alpha1.Team) Budget {
 	return b
 }
 
-// filesPerPost is the number of stored files per post in the budget.
+// filesPerPost is how many stored files the budget allows for each post.
 const filesPerPost = 2
 
-// BudgetItems lists the budget fields in display order.
+// BudgetItems lists the fields of a budget in the order in which they are shown.
 var BudgetItems = []v1alpha1.BudgetItem{
 	v1alpha1.BudgetPosts, v1alpha1.BudgetPostBytes, v1alpha1.BudgetUnfinishedPosts,
 	v1alpha1.BudgetPendingFiles, v1alpha1.BudgetPendingFileBytes, v1alpha1.BudgetKeys,
@@ -123,13 +124,13 @@ func (b *Budget) Use(item v1alpha1.BudgetItem, used int64) v1alpha1.BudgetUse {
 	return v1alpha1.BudgetUse{Item: item, Used: used, Limit: b.Limit(item)}
 }
 
-// Demand is an operation's additional usage of a budget field.
+// Demand is how much more of a budget field an operation would use.
 type Demand struct {
 	Item       v1alpha1.BudgetItem
 	Used, More int64
 }
 
-// Shortage returns the message for the first field whose budget is exceeded by the demand, or "" without one.
+// Shortage returns the message for the first field whose budget the demand would exceed, or "" if there is none.
 func (b *Budget) Shortage(team string, wants ...Demand) string {
 	for _, w := range wants {
 		if w.Used+w.More > b.Limit(w.Item) {
@@ -139,12 +140,12 @@ func (b *Budget) Shortage(team string, wants ...Demand) string {
 	return ""
 }
 
-// BudgetCounter returns the spec of the Usage that counts a team's budget.
+// BudgetCounter returns the spec of the Usage that counts what a team uses of its budget.
 func BudgetCounter() v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget}
 }
 
-// FileBytes returns a file's size in the budget: its Media's size or, if unset, the maximum for its kind.
+// FileBytes returns a file's size in the budget: that of its Media or, if it is not set, the maximum for its kind.
 func FileBytes(media *v1alpha1.MediaSpec) int64 {
 	switch {
 	case media.SizeBytes > 0:
@@ -156,7 +157,7 @@ func FileBytes(media *v1alpha1.MediaSpec) int64 {
 	}
 }
 
-// refusals maps a field to its limit's name and the remedy for a team.
+// refusals maps a field to the name of its limit and what a team can do about it.
 var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	v1alpha1.BudgetPosts: {
 		"%s stored posts, finished and cancelled ones counted", "Delete posts that are not needed any more (kubectl delete post)",
@@ -178,7 +179,8 @@ var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	},
 }
 
-// RefusalMessage returns the message for a demand that exceeds a team's budget. Publishing a draft has zero demand.
+// RefusalMessage returns the message for a demand that would exceed a team's budget. Publishing a draft has a demand of
+// zero.
 func (b *Budget) RefusalMessage(item v1alpha1.BudgetItem, team string, used, more int64) string {
 	words := refusals[item]
 	state := fmt.Sprintf("%s are used and this needs %s more", grouped(used), grouped(more))
@@ -198,7 +200,8 @@ func grouped(n int64) string {
 	return digits
 }
 
-// QuotaRefusalMessage returns the message for objects that Kubernetes rejects because of the team's ResourceQuota. kind is plural.
+// QuotaRefusalMessage returns the message for objects that Kubernetes rejects because of the team's ResourceQuota. kind
+// is in the plural.
 func QuotaRefusalMessage(kind, team string, used, limit int64) string {
 	b := Budget{Posts: limit, Keys: limit}
 	switch kind {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// Connections returns a connection in the post's namespace by name, or nil if unknown.
+// Connections returns the connection with the name in the post's namespace, or nil if it is not known.
 type Connections func(name string) *v1alpha1.Connection
 
 // XPosts returns the spec of the Usage that counts a team's posts to X in a calendar month (UTC).
@@ -20,8 +20,8 @@ func XPosts(at time.Time) v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceXPosts, Period: usage.Month(at)}
 }
 
-// TikTokDrafts returns the spec of the Usage that counts a team's drafts in an account's inbox. Other connections to the same account share
-// it.
+// TikTokDrafts returns the spec of the Usage that counts a team's drafts in an account's inbox. All connections to the
+// same account share it.
 func TikTokDrafts(c *v1alpha1.Connection) v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceTikTokDrafts, Account: c.Spec.AccountID, Period: tikTokDraftsPeriod}
 }
@@ -34,8 +34,8 @@ func (l Limits) Max(counter *v1alpha1.UsageSpec) int {
 	return MaxTikTokDrafts
 }
 
-// CounterOf returns the spec of the Usage that counts target i of a post, given its connection, or false without one. startingDeadline is
-// as in IntendedAt.
+// CounterOf returns the spec of the Usage that counts target i of a post, given its connection, or false if there is
+// none. startingDeadline is as in IntendedAt.
 func (l Limits) CounterOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection, startingDeadline time.Duration) (v1alpha1.UsageSpec, bool) {
 	switch {
 	case c.Spec.Platform == v1alpha1.PlatformX && l.XPosts > 0:
@@ -47,8 +47,8 @@ func (l Limits) CounterOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection, st
 	}
 }
 
-// Counters returns the specs of the Usages that count a post, first the plan's and then the platforms'. A target with an unknown connection
-// counts towards X, because its platform may have been X.
+// Counters returns the specs of the Usages that count a post, first the plan's and then the platforms'. A target whose
+// connection is not known counts towards X, because its platform may have been X.
 func (l Limits) Counters(post *v1alpha1.Post, find Connections, startingDeadline time.Duration) []v1alpha1.UsageSpec {
 	var ofPlan, ofPlatforms []v1alpha1.UsageSpec
 	for i := range post.Spec.Targets {
@@ -67,7 +67,8 @@ func (l Limits) Counters(post *v1alpha1.Post, find Connections, startingDeadline
 	return append(ofPlan, ofPlatforms...)
 }
 
-// Uses returns each target's use of a Usage. A target's platform is known while its connection exists, or once it has an attempt.
+// Uses returns what each target uses of a Usage. A target's platform is known as long as its connection exists, or once
+// it has an attempt.
 func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) []usage.Use {
 	uses := make([]usage.Use, 0, len(post.Spec.Targets))
 	for i := range post.Spec.Targets {
@@ -87,7 +88,7 @@ func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, st
 	return uses
 }
 
-// Stored returns a stored post's uses, for comparison with a Usage.
+// Stored returns what a stored post uses, to compare it with a Usage.
 func Stored(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) usage.PostUses {
 	return usage.PostUses{
 		Name: post.Name, UID: post.UID, Begun: posting.Started(post), Uses: Uses(counter, post, find, startingDeadline),
@@ -102,7 +103,7 @@ func appliesTo(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, i int, platform
 	return IsTikTokDraft(post, i, platform) && (c == nil || TikTokDrafts(c) == *counter)
 }
 
-// platformOf returns the platform of target i, or "" if unknown.
+// platformOf returns the platform of target i, or "" if it is not known.
 func platformOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection) v1alpha1.Platform {
 	if t := posting.Target(post, i); t != nil && t.Attempt != nil && t.Platform != "" {
 		return t.Platform

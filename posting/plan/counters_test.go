@@ -102,7 +102,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestUses checks that a use is counted for its target's platform.
+// TestUses checks that a target's use is counted for the target's platform.
 func TestUses(t *testing.T) {
 	t.Parallel()
 	to := func(platform v1alpha1.Platform) *v1alpha1.Connection {

@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan defines plan limits and a post's use of them. It does no I/O. Package usage counts, and internal/quota stores the counts.
+// Package plan defines the limits of plans and how much of them a post uses. It does no I/O. Package usage counts, and
+// internal/quota stores the counts.
 package plan
 
 import (
@@ -14,27 +15,29 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// Plan limits (contract, section Limits).
+// The limits of the plans (contract, section Limits).
 const (
-	// starterXPosts is a starter team's maximum number of posts to X per calendar month (UTC).
+	// starterXPosts is how many posts to X a starter team may publish per calendar month (UTC).
 	starterXPosts = 30
-	// starterAccounts is a starter team's maximum number of connected accounts.
+	// starterAccounts is how many accounts a starter team may connect.
 	starterAccounts = 10
-	// trialDuration is the length of a trial without an explicit end (contract, Limits: a 7-day free trial).
+	// trialDuration is how long a trial lasts if its end is not set (contract, Limits: a 7-day free trial).
 	trialDuration = 7 * 24 * time.Hour
 )
 
-// TikTok's own limit on pending drafts in an account's inbox, for every plan (contract: at most 5 pending drafts per 24 hours).
+// TikTok's own limit on pending drafts in an account's inbox, whatever the plan (contract: at most 5 pending drafts per
+// 24 hours).
 const (
 	MaxTikTokDrafts    = 5
 	tikTokDraftsPeriod = "24h"
 )
 
-// Limits holds a plan's limits.
+// Limits are the limits of a plan.
 type Limits struct {
-	// XPosts is the maximum number of posts to X per calendar month (UTC). Each tree card counts. Zero means no limit.
+	// XPosts is the maximum number of posts to X per calendar month (UTC). Each card of a tree counts. Zero means no
+	// limit.
 	XPosts int
-	// Accounts is the maximum number of usable accounts. Zero means no limit.
+	// Accounts is the maximum number of accounts that can be used. Zero means no limit.
 	Accounts int
 }
 
@@ -46,8 +49,8 @@ func LimitsOf(team *v1alpha1.Team) Limits {
 	return Limits{XPosts: starterXPosts, Accounts: starterAccounts}
 }
 
-// TrialEnd returns the end of a team's trial: the subscription's time, or seven days after the Team's creation. After it, the team may not
-// create objects. The result is independent of the subscription state.
+// TrialEnd returns when a team's trial ends: the time in its subscription, or seven days after the Team was created.
+// After that, the team may not create objects. The result does not depend on the state of the subscription.
 func TrialEnd(team *v1alpha1.Team) time.Time {
 	if end := team.Spec.Subscription.TrialEndsAt; end != nil {
 		return end.Time
@@ -55,9 +58,9 @@ func TrialEnd(team *v1alpha1.Team) time.Time {
 	return team.CreationTimestamp.Add(trialDuration)
 }
 
-// Usable returns the names of the connections that a team may use under its plan's account limit: the oldest connections that are neither
-// disabled nor being deleted. Names break ties between equal creation times. For zero accounts, which means no limit, the result is nil, as
-// Covers expects.
+// Usable returns the names of the connections that a team may use under its plan's account limit: the oldest ones that
+// are neither disabled nor being deleted. Names break ties between equal creation times. If accounts is zero, which
+// means no limit, the result is nil, as Covers expects.
 func Usable(connections []*v1alpha1.Connection, accounts int) map[string]bool {
 	if accounts == 0 {
 		return nil
@@ -81,12 +84,13 @@ func Usable(connections []*v1alpha1.Connection, accounts int) map[string]bool {
 	return usable
 }
 
-// Covers reports whether the plan allows using a connection, given the result of Usable. A disabled connection is always covered.
+// Covers reports whether the plan allows a connection to be used, given the result of Usable. Disabled connections are
+// always covered.
 func Covers(usable map[string]bool, c *v1alpha1.Connection) bool {
 	return usable == nil || c.Spec.Disabled || usable[c.Name]
 }
 
-// Cost returns the number of X posts that a target creates. Each tree card counts as one.
+// Cost returns how many X posts a target creates. Each card of a tree counts as one.
 func Cost(post *v1alpha1.Post) int {
 	if post.Spec.Tree != nil {
 		return len(post.Spec.Tree.Cards)
@@ -94,14 +98,14 @@ func Cost(post *v1alpha1.Post) int {
 	return 1
 }
 
-// IsTikTokDraft reports whether target i is a draft in a TikTok inbox, given its platform.
+// IsTikTokDraft reports whether target i, which is on the given platform, is a draft in a TikTok inbox.
 func IsTikTokDraft(post *v1alpha1.Post, i int, platform v1alpha1.Platform) bool {
 	options := post.Spec.Targets[i].TikTok
 	return platform == v1alpha1.PlatformTikTok && options != nil && options.Draft
 }
 
-// IntendedAt returns the intended publication time of target i: its scheduled or creation time or, for a former draft, its delivery start.
-// startingDeadline is the manager's, which TryUntil includes.
+// IntendedAt returns when target i was meant to be published: its scheduled or creation time or, if it was a draft,
+// when delivery started. startingDeadline is the manager's, which TryUntil includes.
 func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time.Time {
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Time
@@ -112,8 +116,8 @@ func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time
 	return posting.Created(post)
 }
 
-// UseOf returns the use of target i of a post on any platform. Published posts count. Posts that may be published count until they are
-// settled. Failed or withdrawn targets release their count.
+// UseOf returns what target i of a post uses, on any platform. Published posts count. Posts that may be published count
+// until they are settled. Failed and withdrawn targets no longer count.
 func UseOf(post *v1alpha1.Post, i int) usage.Use {
 	use := usage.Use{Target: i}
 	cost := Cost(post)

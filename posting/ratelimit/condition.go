@@ -16,9 +16,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Describe derives a connection's RateLimited condition from its status. It is True while the platform accepts no calls for the account,
-// and absent otherwise. reason is the limit's reason if known. Without it, Describe derives the reason, and keeps QuotaUsedUp, which the
-// status numbers may not show, until the platform reports another limit.
+// Describe derives a connection's RateLimited condition from its status. It is True while the platform accepts no calls
+// for the account, and otherwise absent. reason is why, if that is known. If it is empty, Describe works it out, and
+// keeps QuotaUsedUp, which the numbers in the status may not show, until the platform reports another limit.
 func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 	status := &conn.Status
 	until := BlockedUntil(status, now)
@@ -39,10 +39,10 @@ func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 	})
 }
 
-// described returns the end of the condition's message, which is the platform's message.
+// described returns how the condition's message ends, which is with the platform's own message.
 func described(status *v1alpha1.ConnectionStatus) string { return ": " + status.RateLimitedMessage }
 
-// reasonOf derives the current limit's reason from a status.
+// reasonOf works out the reason of the current limit from a status.
 func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
 	until := BlockedUntil(status, now)
 	usedUp := func(l v1alpha1.RateLimit) bool {
@@ -60,16 +60,16 @@ func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
 	}
 }
 
-// Change is a change of a connection's limit.
+// Change is how a connection's limit has changed.
 type Change struct {
-	// Begun is true if a new limit applies to the account, and false if the limit has ended.
+	// Begun is true if there is a new limit on the account, and false if the limit has ended.
 	Begun bool
 	// Reason and Message are the fields of the RateLimited condition.
 	Reason, Message string
 }
 
-// Changed compares a connection's conditions with earlier ones. It returns false without a limit before and after, and if the limit is the
-// same, even with a later end.
+// Changed compares a connection's conditions with those from before. It returns false if there is no limit in either,
+// or if the limit is the same, even if it now ends later.
 func Changed(before, after []metav1.Condition) (Change, bool) {
 	was := meta.FindStatusCondition(before, v1alpha1.ConditionRateLimited)
 	is := meta.FindStatusCondition(after, v1alpha1.ConditionRateLimited)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ratelimit stores a platform's rate limits in a Connection's status: the remaining calls per limit, and the end of a block.
-// Storing them in the status prevents a restarted process from calling too early. The package is pure.
+// Package ratelimit keeps a platform's rate limits in a Connection's status: how many calls each limit leaves, and when
+// a block ends. This way a process that restarts does not call too early. The package is pure.
 package ratelimit
 
 import (
@@ -22,32 +22,35 @@ const (
 	maxRateLimits  = 16
 	longestMessage = 1024
 
-	// longestWindow is the longest rate limit window, a month on X. Limits with a later end are treated as having none.
+	// longestWindow is the longest window of a rate limit, a month on X. An end later than that is ignored.
 	longestWindow = 32 * 24 * time.Hour
 
-	// clockMargin is the maximum clock difference between two managers.
+	// clockMargin is the largest difference between the clocks of two managers.
 	clockMargin = time.Minute
 )
 
-// LongestBlock is the maximum block from a single response. After it, a call probes the limit before its announced end, because the
-// response may have come from a proxy or a wrong clock, or before a payment.
+// LongestBlock is how long a single response can block an account. After that, a call tries out the limit before its
+// announced end, because the response may have come from a proxy or a wrong clock, or from before a payment.
 const LongestBlock = time.Hour
 
-// Pauses for limits without an announced end.
+// How long to pause if the end of a limit was not announced.
 const (
-	// QuotaPause is the pause for a quota. Quotas cover 24 hours (TikTok) or end with a payment (X's credits and usage cap), and platforms
-	// discourage polling. One call an hour, for all accounts sharing the limit, detects its end soon enough.
+	// QuotaPause is the pause for a quota. Quotas cover 24 hours (TikTok) or end with a payment (X's credits and usage
+	// cap), and platforms discourage polling. One call per hour, for all accounts that share the limit, notices soon
+	// enough that it has ended.
 	QuotaPause = time.Hour
-	// PostQuotaPause is the pause for a quota on posts of one kind, such as the five drafts in TikTok's inbox. The owner ends it by
-	// finishing a draft. A pause of an hour, the usual starting deadline, would leave no second attempt.
+	// PostQuotaPause is the pause for a quota on posts of one kind, such as the five drafts in TikTok's inbox. The
+	// owner ends it by finishing a draft. A pause of an hour, which is the usual starting deadline, would leave no
+	// second attempt.
 	PostQuotaPause = 15 * time.Minute
-	// RatePause is the pause after too many calls. The shortest platform window is TikTok's sliding minute.
+	// RatePause is the pause after too many calls. The shortest window of any platform is TikTok's sliding minute.
 	RatePause = time.Minute
 )
 
 const msgExhausted = "the platform's limit %q leaves no room for now; what remains of it stands in status.rateLimits"
 
-// Apply stores a platform's rate limits, and blocks the account if required. It reports whether the block has become longer.
+// Apply stores a platform's rate limits, and blocks the account if they require it. It reports whether the account is
+// now blocked for longer.
 func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now time.Time) (held bool) {
 	for _, a := range told {
 		limit := v1alpha1.RateLimit{Name: a.Name, Limit: clampInt32(a.Limit), Remaining: clampInt32(a.Remaining), ObservedAt: v1alpha1.NewTime(now)}
@@ -67,8 +70,8 @@ func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now ti
 	return held
 }
 
-// ApplyAccountInfo stores the platform's account data. It first drops limits without a total, because platforms report these only while
-// exhausted.
+// ApplyAccountInfo stores what the platform reports about the account. It first drops limits without a total, because
+// platforms report these only while they are exhausted.
 func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.AccountInfo, now time.Time) (held bool) {
 	if found.TikTok != nil {
 		status.TikTok = found.TikTok
@@ -77,8 +80,8 @@ func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.Account
 	return Apply(status, found.RateLimits, now)
 }
 
-// Block stores the end of a block of the account, or of all accounts of the app. The maximum length is LongestBlock. It returns false if
-// such a block is already stored, or if until is in the past.
+// Block stores until when the account, or all accounts of the app, are blocked, which is at most LongestBlock from now.
+// It returns false if such a block is already stored, or if until is in the past.
 func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, message string, now time.Time) (longer bool) {
 	if !plausible(until, now) {
 		return false
@@ -97,9 +100,10 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 	return longer
 }
 
-// Sanitize returns a platform's error with plausible limits. token is the call's token. For a rate limit error without a plausible RetryAt,
-// Sanitize sets one, at most LongestBlock ahead. AppWide is kept only if the token is known to belong to the installation's app, because a
-// team with its own app must not block other teams. Sanitize does not modify its argument.
+// Sanitize returns a platform's error with plausible limits. token is the token of the call. If a rate limit error has
+// no plausible RetryAt, Sanitize sets one, at most LongestBlock from now. It keeps AppWide only if the token is known
+// to belong to the installation's app, because a team with its own app must not block other teams. Sanitize does not
+// modify its argument.
 func Sanitize(err *platforms.Error, token platforms.Token, now time.Time) *platforms.Error {
 	if err == nil {
 		return nil
@@ -114,14 +118,14 @@ func Sanitize(err *platforms.Error, token platforms.Token, now time.Time) *platf
 	return &bounded
 }
 
-// SanitizeResult applies Sanitize and SanitizeLimits to a publishing call's result.
+// SanitizeResult applies Sanitize and SanitizeLimits to the result of a publishing call.
 func SanitizeResult(r platforms.Result, token platforms.Token, now time.Time) platforms.Result {
 	r.Err, r.RateLimits = Sanitize(r.Err, token, now), SanitizeLimits(r.RateLimits, token)
 	return r
 }
 
-// SanitizeLimits returns the limits reported to a token's call. App-wide limits become account limits unless the token is known to belong
-// to the installation's app.
+// SanitizeLimits returns the limits reported in response to a token's call. App-wide limits become limits of the
+// account, unless the token is known to belong to the installation's app.
 func SanitizeLimits(told []platforms.RateLimit, token platforms.Token) []platforms.RateLimit {
 	if token.App != "" || !slices.ContainsFunc(told, func(l platforms.RateLimit) bool { return l.AppWide }) {
 		return told
@@ -153,18 +157,19 @@ func withRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
 	return &timed
 }
 
-// BlockedUntil returns the end of the account's block, or zero without one.
+// BlockedUntil returns when the account's block ends, or zero if it is not blocked.
 func BlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.RateLimitedUntil, now)
 }
 
-// AppBlockedUntil returns the end of the app's block according to this account's responses, or zero without one.
+// AppBlockedUntil returns when the app's block ends according to the responses to this account, or zero if it is not
+// blocked.
 func AppBlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.AppRateLimitedUntil, now)
 }
 
-// ahead returns a stored end if it is in the future, else zero. An end beyond LongestBlock was stored by an earlier version of Herald and
-// is ignored, so a call probes the limit.
+// ahead returns a stored end if it is in the future, and otherwise zero. An end further away than LongestBlock was
+// stored by an earlier version of Herald and is ignored, so that a call tries out the limit.
 func ahead(until *v1alpha1.Time, now time.Time) time.Time {
 	if until == nil || !until.After(now) || until.After(now.Add(LongestBlock+clockMargin)) {
 		return time.Time{}
@@ -172,7 +177,7 @@ func ahead(until *v1alpha1.Time, now time.Time) time.Time {
 	return until.Time
 }
 
-// DropExpired removes expired blocks and limits.
+// DropExpired removes blocks and limits that have ended.
 func DropExpired(status *v1alpha1.ConnectionStatus, now time.Time) {
 	if AppBlockedUntil(status, now).IsZero() {
 		status.AppRateLimitedUntil = nil
@@ -188,20 +193,21 @@ func DropExpired(status *v1alpha1.ConnectionStatus, now time.Time) {
 	}
 }
 
-// Exhausted reports whether a limit without an announced end is exhausted.
+// Exhausted reports whether a limit whose end was not announced is exhausted.
 func Exhausted(status *v1alpha1.ConnectionStatus) bool {
 	return slices.ContainsFunc(status.RateLimits, func(l v1alpha1.RateLimit) bool { return l.Remaining == 0 && l.ResetsAt == nil })
 }
 
-// Low reports whether at most a tenth of a limit remains. since is the number of posts since the platform's report.
+// Low reports whether a tenth of a limit or less is left. since is how many posts there were since the platform
+// reported it.
 func Low(l *v1alpha1.RateLimit, since int) bool {
 	return platforms.Low(int(l.Limit), int(l.Remaining)-since)
 }
 
-// plausible reports whether a time is plausible as a limit's end.
+// plausible reports whether a limit may well end at a time.
 func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestWindow)) }
 
-// clampBlock limits a block's end to LongestBlock.
+// clampBlock limits the end of a block to LongestBlock.
 func clampBlock(t, now time.Time) time.Time {
 	if latest := now.Add(LongestBlock); t.After(latest) {
 		return latest

@@ -15,8 +15,9 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// LookupRequired reports whether this post needs the outcome of an earlier post with the same name. A post created by the API under a
-// random name does not, because no later request can use that name, unless its object was recreated.
+// LookupRequired reports whether this post has to know what became of an earlier post with the same name. A post that
+// the API created under a random name does not, because no later request can use that name, unless its object was
+// recreated.
 func LookupRequired(post *v1alpha1.Post) bool {
 	if earlier := post.Status.Earlier; earlier != nil {
 		return earlier.Object != string(post.UID)
@@ -36,14 +37,14 @@ func LookupRequired(post *v1alpha1.Post) bool {
 	return !Armed(post)
 }
 
-// IsCopy reports whether an object was recreated from a backup: the API recorded its creation, or the manager its UID, and the recorded
-// values belong to another object.
+// IsCopy reports whether an object was recreated from a backup: the API recorded when it was created, or the manager
+// recorded its UID, and what they recorded belongs to another object.
 func IsCopy(post *v1alpha1.Post) bool {
 	return posting.Restored(post) || CopyOf(post) != ""
 }
 
-// CopyOf returns the original's UID for a copied applied post. It returns "" for an original, and for a post created through the API, whose
-// UID is not recorded.
+// CopyOf returns the UID of the original if an applied post is a copy. It returns "" for an original, and for a post
+// created through the API, whose UID is not recorded.
 func CopyOf(post *v1alpha1.Post) types.UID {
 	name, uid, ok := strings.Cut(post.Annotations[v1alpha1.ArmedAnnotation], "/")
 	if !ok || name != post.Name || uid == string(post.UID) {
@@ -52,8 +53,8 @@ func CopyOf(post *v1alpha1.Post) types.UID {
 	return types.UID(uid)
 }
 
-// Covers reports whether the record contains an object's outcome. The UID is empty for a post created through the API, whose name was never
-// used by another post.
+// Covers reports whether the record contains what became of an object. The UID is empty for a post created through the
+// API, whose name no other post has ever used.
 func (r *Record) Covers(object types.UID) bool {
 	return object == "" || object == r.UID || slices.Contains(r.Earlier, object)
 }
@@ -61,27 +62,29 @@ func (r *Record) Covers(object types.UID) bool {
 // Armed reports whether earlier posts were looked up before this object got its finalizer.
 func Armed(post *v1alpha1.Post) bool { return post.Annotations[v1alpha1.ArmedAnnotation] == Arm(post) }
 
-// Arm returns a post's ArmedAnnotation value.
+// Arm returns the value of a post's ArmedAnnotation.
 func Arm(post *v1alpha1.Post) string { return post.Name + "/" + string(post.UID) }
 
 // Adopted is the result of adopting a record.
 type Adopted struct {
 	// Targets are the indexes of the adopted targets.
 	Targets []int32
-	// Unknown are the names of missing Connections whose account cannot be determined. Nothing is adopted if there are any.
+	// Unknown are the names of missing Connections whose account cannot be determined. If there are any, nothing is
+	// adopted.
 	Unknown []string
 }
 
-// Adopt adopts the outcome of an earlier post with the same name, or of the post itself before a cluster rollback. Published targets become
-// posted, and targets that may be published become undecided. Refused or unclaimed targets remain to be sent. If the recorded post was in
-// delivery, only refused targets remain, since the record may predate the object's last state. Targets match by account, and by order
-// within an account. A target that is already posted in the post's own entries, such as in a copy with status, is kept.
+// Adopt adopts what became of an earlier post with the same name, or of the post itself before a cluster rollback.
+// Published targets become posted, and targets that may have been published become undecided. Targets that were refused
+// or never claimed are still to be sent; if the recorded post was in delivery, only refused ones are, since the object
+// may have gone further than its record. Targets match by account, and by order within an account. A target that is
+// already posted in the post's own entries, as in a copy with status, stays as it is.
 func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
 	return r.adopt(post, account, func(entry *v1alpha1.TargetStatus) bool { return !attempt.Posted(entry) })
 }
 
-// AdoptMore is like Adopt, but only for targets without an attempt or outcome, because an edit after the first lookup may have added
-// targets or changed their account.
+// AdoptMore is like Adopt, but only for targets without an attempt or outcome, because an edit after the first lookup
+// may have added targets or changed their account.
 func (r *Record) AdoptMore(post *v1alpha1.Post, account Account) Adopted {
 	return r.adopt(post, account, func(entry *v1alpha1.TargetStatus) bool {
 		return entry == nil || entry.Attempt == nil && !attempt.Settled(entry) && len(entry.Cards) == 0
@@ -119,7 +122,7 @@ func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1
 	return out
 }
 
-// FirstSent returns the earliest claim time of a call whose target is not known to be published, or zero.
+// FirstSent returns when the earliest call was claimed whose target is not known to be published, or zero.
 func (r *Record) FirstSent() (first time.Time) {
 	for _, list := range [][]Target{r.Targets, r.Before} {
 		for i := range list {
@@ -139,7 +142,7 @@ func (r *Record) FirstSent() (first time.Time) {
 	return first
 }
 
-// keyOf returns a target's key, or the record's key if its Connection is missing.
+// keyOf returns a target's key or, if its Connection is missing, the key in the record.
 func (r *Record) keyOf(connection string, account Account) (accountKey, bool) {
 	if platform, id, ok := account(connection); ok {
 		return accountKey{platform: platform, account: id}, true
@@ -159,7 +162,7 @@ func (r *Record) mayBeSentSince(t *Target) bool {
 	return r.Underway && t.State == v1alpha1.TargetPending
 }
 
-// adoptTarget adopts a target's outcome into entry i of a post.
+// adoptTarget adopts what became of a target into entry i of a post.
 func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	next := *old.DeepCopy()
 	next.Index = int32(i) //nolint:gosec // a post has at most 100 targets
@@ -187,13 +190,14 @@ func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	post.Status.Targets = append(post.Status.Targets, next)
 }
 
-// unknownOf is the problem of a target with an unknown outcome. The key is whether the record belongs to the same object.
+// unknownOf is the problem of a target whose outcome is unknown. The key is whether the record belongs to the same
+// object.
 var unknownOf = map[bool]string{
 	true:  "this post was sent before the cluster was put back to an earlier state, and whether it was published is unknown",
 	false: "an earlier post of this name was sent, and whether it was published is unknown",
 }
 
-// preserveFacts keeps an entry's permanent facts: the last attempt and published cards.
+// preserveFacts keeps what is permanent in an entry: the last attempt and the published cards.
 func preserveFacts(next, entry *v1alpha1.TargetStatus) {
 	if next.Attempt == nil && entry.Attempt != nil {
 		next.Attempt = entry.Attempt.DeepCopy()
@@ -210,8 +214,8 @@ func preserveFacts(next, entry *v1alpha1.TargetStatus) {
 	}
 }
 
-// posted reports whether a target is complete in a post with this number of cards: it is published or, if the content was different, part
-// of it is.
+// posted reports whether a target is complete in a post with this number of cards: if it is published or, in case its
+// content was different, part of it is.
 func (t *Target) posted(cards int) bool {
 	switch {
 	case t.State == v1alpha1.TargetPosted:

@@ -14,7 +14,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// accountKey identifies matching targets by account, or by Connection if the account is unknown. Targets with equal keys match by order.
+// accountKey identifies targets that match, by account or, if that is unknown, by Connection. Targets with equal keys
+// match by order.
 type accountKey struct {
 	platform v1alpha1.Platform
 	account  string
@@ -22,7 +23,7 @@ type accountKey struct {
 	connection string
 }
 
-// compare orders keys, which makes merging deterministic.
+// compare orders keys, to make merging deterministic.
 func (e accountKey) compare(other accountKey) int {
 	return cmp.Or(cmp.Compare(e.platform, other.platform), cmp.Compare(e.account, other.account), cmp.Compare(e.connection, other.connection))
 }
@@ -34,7 +35,7 @@ func (t *Target) key() accountKey {
 	return accountKey{platform: t.Platform, account: t.AccountID}
 }
 
-// mayBePublished reports whether a target may be published, at least in part. It must not be sent again.
+// mayBePublished reports whether a target, or part of it, may have been published. It must not be sent again.
 func (t *Target) mayBePublished() bool {
 	return attempt.Posted(&t.TargetStatus) || t.ExternalID != "" || t.doubtful()
 }
@@ -44,17 +45,17 @@ func (t *Target) doubtful() bool {
 	return attempt.Undecided(&t.TargetStatus) || attempt.IsOpen(t.Attempt) || attempt.AmbiguousSince(&t.TargetStatus) != nil
 }
 
-// undecidedWithoutCall reports whether a target is undecided although its own object made no call for it, and no part of it is known to be
-// published.
+// undecidedWithoutCall reports whether a target is undecided although its own object made no call for it, and no part
+// of it is known to be published.
 func (t *Target) undecidedWithoutCall() bool {
 	return attempt.Undecided(&t.TargetStatus) && t.Attempt == nil && t.ExternalID == "" && len(t.Cards) == 0
 }
 
-// noAccounts resolves no account. Targets without a recorded account then match by Connection only.
+// noAccounts knows no account. Targets without a recorded account then match by Connection only.
 func noAccounts(string) (v1alpha1.Platform, string, bool) { return "", "", false }
 
-// targetsByKey groups a record's targets by key, in order: the post's targets, then those of earlier posts. account resolves missing
-// accounts.
+// targetsByKey groups a record's targets by key, in order: first those of the post, then those of earlier posts.
+// account fills in missing accounts.
 func (r *Record) targetsByKey(account Account) map[accountKey][]*Target {
 	turns := map[accountKey][]*Target{}
 	for _, list := range [][]Target{r.Targets, r.Before} {
@@ -69,8 +70,9 @@ func (r *Record) targetsByKey(account Account) map[accountKey][]*Target {
 	return turns
 }
 
-// Merge merges a record with the stored record of the same name. The younger object's record takes precedence, and for the same object the
-// finished one. Missing facts are taken from the other record, so published targets are never lost, regardless of the write order.
+// Merge merges a record with the stored record of the same name. The record of the younger object takes precedence and,
+// for the same object, the finished one. What it lacks is taken from the other record, so that published targets are
+// never lost, whatever the order of writes.
 func (r *Record) Merge(before *Record) *Record {
 	switch {
 	case before == nil:
@@ -103,8 +105,8 @@ func (r *Record) mergeOlder(older *Record) *Record {
 				more = append(more, *old)
 			case !old.mayBePublished():
 			case !own[turn].mayBePublished(), attempt.Posted(&old.TargetStatus) && (older.UID == r.UID && !attempt.Posted(&own[turn].TargetStatus) || own[turn].undecidedWithoutCall()):
-				// The second case occurs after a cluster rollback to a state before the record, and for a copy that became undecided before
-				// the record was found.
+				// The second case occurs after a rollback of the cluster to a state before the record, and for a copy
+				// that became undecided before the record was found.
 				kept := *old
 				kept.Index, kept.Connection = own[turn].Index, own[turn].Connection
 				*own[turn] = kept
@@ -115,8 +117,8 @@ func (r *Record) mergeOlder(older *Record) *Record {
 	return &joined
 }
 
-// trimUnpublished drops a group's trailing unpublished targets. Unpublished targets before a published one remain, because targets match by
-// order.
+// trimUnpublished drops the unpublished targets at the end of a group. Those before a published one stay, because
+// targets match by order.
 func trimUnpublished(equal []*Target) []*Target {
 	for len(equal) > 0 && !equal[len(equal)-1].mayBePublished() {
 		equal = equal[:len(equal)-1]

@@ -1,9 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package record defines a post's record: a small document with each target's outcome, which outlives the object. Records are stored in the
-// bucket by team and name. They prevent duplicate publication when a deleted post is created again under its name, and they keep the post
-// readable. The package is pure: it creates records from posts, merges them, and adopts them into posts.
+// Package record defines a post's record: a small document that contains the outcome of each target and outlives the
+// object. Records are stored in the bucket by team and name. They prevent a deleted post from being published twice
+// when it is created again under its name, and they keep the post readable. The package is pure: it creates records
+// from posts, merges them, and adopts them into posts.
 package record
 
 import (
@@ -23,54 +24,57 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Version is the format version. Decode rejects newer ones, because misreading unknown fields might publish a post twice.
+// Version is the version of the format. Decode rejects newer ones, because ignoring fields that it does not know could
+// publish a post twice.
 const Version = 1
 
 // Record is the record of a post.
 type Record struct {
-	// Version is this record's format version.
+	// Version is the version of the format of this record.
 	Version int `json:"version"`
 	// Namespace, Team and Name identify the record.
 	Namespace string `json:"namespace"`
 	Team      string `json:"team"`
 	Name      string `json:"name"`
-	// UID and Generation belong to the post's last object.
+	// UID and Generation are those of the post's last object.
 	UID        types.UID `json:"uid"`
 	Generation int64     `json:"generation,omitempty"`
-	// CreatedAt is that object's creation time.
+	// CreatedAt is when that object was created.
 	CreatedAt v1alpha1.Time `json:"createdAt"`
-	// FinishedAt is when the post was finished. It is nil for a post deleted earlier.
+	// FinishedAt is when the post was finished. It is nil if the post was deleted before that.
 	FinishedAt *v1alpha1.Time `json:"finishedAt,omitempty"`
-	// Underway means that the post was in delivery when the record was written. Its pending targets may have been sent since.
+	// Underway means that the post was in delivery when the record was written. Its pending targets may have been sent
+	// since then.
 	Underway bool `json:"underway,omitempty"`
 	// Phase is the phase of the post.
 	Phase v1alpha1.PostPhase `json:"phase"`
-	// Labels and Annotations are the ones read by Herald.
+	// Labels and Annotations are those that Herald reads.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Spec is the spec of the post.
 	Spec v1alpha1.PostSpec `json:"spec"`
-	// Targets are the outcomes of the targets in Spec, in the same order. It is empty if the post has no target entries.
+	// Targets are the outcomes of the targets in Spec, in the same order. There are none if the post has no entries for
+	// its targets.
 	Targets []Target `json:"targets,omitempty"`
-	// Before are the outcomes of earlier posts' targets with the same name that are not in Spec.
+	// Before are the outcomes of targets of earlier posts with the same name that are not in Spec.
 	Before []Target `json:"before,omitempty"`
 	// Earlier are the UIDs of earlier objects with the same name, oldest first.
 	Earlier []types.UID `json:"earlier,omitempty"`
 }
 
-// Target is a target's outcome: its status entry without the fields that only a delivery needs.
+// Target is what became of a target: its status entry without the fields that only delivery needs.
 type Target struct {
 	v1alpha1.TargetStatus
-	// Connection is the target's Connection by name.
+	// Connection is the name of the target's Connection.
 	Connection string `json:"connection,omitempty"`
-	// AccountID is the platform's account ID. It is empty if the account is unknown.
+	// AccountID is the platform's ID of the account, or empty if the account is unknown.
 	AccountID string `json:"accountID,omitempty"`
 }
 
 // mostEarlier is the maximum number of UIDs in Earlier.
 const mostEarlier = 20
 
-// annotations are the recorded annotations, which the API returns or derives fields from.
+// annotations are the annotations to record: those that the API returns or derives fields from.
 var annotations = []string{
 	v1alpha1.BornAnnotation, v1alpha1.RequestAnnotation, v1alpha1.AuthorAnnotation, v1alpha1.LastAuthorAnnotation,
 	v1alpha1.AgentAnnotation, v1alpha1.WantedAtAnnotation,
@@ -79,7 +83,7 @@ var annotations = []string{
 // Account returns a Connection's platform and account ID. It returns false if the Connection does not exist.
 type Account func(connection string) (platform v1alpha1.Platform, id string, ok bool)
 
-// New returns a post's record in its current state. account resolves accounts missing from attempts.
+// New returns the record of a post in its current state. account fills in accounts that attempts lack.
 func New(post *v1alpha1.Post, team string, account Account) *Record {
 	r := &Record{
 		Version: Version, Namespace: post.Namespace, Team: team, Name: post.Name, UID: post.UID, Generation: post.Generation,
@@ -103,25 +107,26 @@ func New(post *v1alpha1.Post, team string, account Account) *Record {
 	return r
 }
 
-// WriteTimeout is the minimum time that a deleted post waits for its record to be written. If the store is unavailable throughout, the post
-// is released without a record.
+// WriteTimeout is how long, at least, a deleted post waits until its record is written. If the store is unavailable all
+// that time, the post is released without a record.
 const WriteTimeout = time.Hour
 
-// Required reports whether a post needs a record: a call may have been made for it, a target is undecided, or the post is finished.
+// Required reports whether a post needs a record: a call may have been made for it, a target is undecided, or it is
+// finished.
 func Required(post *v1alpha1.Post) bool {
 	return posting.Started(post) || post.Status.Finished || slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		return attempt.Undecided(&t)
 	})
 }
 
-// Underway reports whether a post that may have been sent in part has targets left to send.
+// Underway reports whether some targets of a post are still to be sent although others may have been.
 func Underway(post *v1alpha1.Post) bool {
 	return post.DeletionTimestamp.IsZero() && !post.Status.Finished && Required(post) && !posting.AllSettled(post)
 }
 
-// places returns the indexes of the recorded targets: none without entries, otherwise the spec's targets in order, followed by the entries
-// of targets that an edit removed. The order matters because targets of one account match by it, and entries are in creation order with
-// adopted ones first.
+// places returns the indexes of the targets to record: none if there are no entries, otherwise those of the spec in
+// order, followed by those that an edit has removed. The order matters because it decides how targets of one account
+// match, and entries are in the order in which they were created, with adopted ones first.
 func places(post *v1alpha1.Post) []int {
 	var all []int
 	if len(post.Status.Targets) == 0 {
@@ -138,7 +143,7 @@ func places(post *v1alpha1.Post) []int {
 	return all
 }
 
-// targetOf returns a target's recorded form.
+// targetOf returns a target as it is recorded.
 func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 	kept := Target{TargetStatus: v1alpha1.TargetStatus{Index: int32(i)}} //nolint:gosec // a post has at most 100 targets
 	if t := posting.Target(post, i); t != nil {
@@ -152,11 +157,11 @@ func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 		kept.Connection = post.Spec.Targets[i].ConnectionRef.Name
 	}
 	if kept.Attempt != nil {
-		// Only the call needs these fields.
+		// These fields are needed only for the call.
 		kept.Attempt.Checkpoint, kept.Attempt.ContentHash = "", ""
 		kept.AccountID = kept.Attempt.AccountID
 	}
-	// A target resolved by a user has an attempt, but no account unless the platform confirmed it.
+	// A target that a user has resolved has an attempt, but no account unless the platform confirmed it.
 	if platform, id, ok := account(kept.Connection); ok && kept.AccountID == "" {
 		kept.Platform, kept.AccountID = platform, id
 	}
@@ -172,7 +177,7 @@ func (r *Record) fillAccount(t *Target) {
 	}
 }
 
-// Post returns the post in its recorded state, for code that reads posts.
+// Post returns the post as it was recorded, for code that reads posts.
 func (r *Record) Post() *v1alpha1.Post {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -213,7 +218,7 @@ func (r *Record) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode parses a record. It returns an error for a newer format, and for a record without an owner.
+// Decode parses a record. It returns an error if the format is newer, or if the record has no owner.
 func Decode(data []byte) (*Record, error) {
 	var r Record
 	if err := json.Unmarshal(data, &r); err != nil {

@@ -34,8 +34,8 @@ func accounts(connection string) (v1alpha1.Platform, string, bool) {
 // noConnections resolves no account, as after the deletion of all Connections.
 func noConnections(string) (v1alpha1.Platform, string, bool) { return "", "", false }
 
-// post returns a post with this UID. Each target is a connection and an outcome: "posted", "unknown", "open", "refused", "failed" before a
-// call, "pending", "withdrawn".
+// post returns a post with this UID. Each target is a connection and what became of it: "posted", "unknown", "open",
+// "refused", "failed" before a call, "pending", "withdrawn".
 func post(uid types.UID, targets ...string) *v1alpha1.Post {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -79,7 +79,7 @@ func post(uid types.UID, targets ...string) *v1alpha1.Post {
 	return p
 }
 
-// tree makes p a tree with published first cards.
+// tree makes p a tree whose first cards are published.
 func tree(p *v1alpha1.Post, cards, out int) *v1alpha1.Post {
 	p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, cards)}
 	for i := range p.Status.Targets {
@@ -92,7 +92,7 @@ func tree(p *v1alpha1.Post, cards, out int) *v1alpha1.Post {
 	return p
 }
 
-// uncalled removes the attempts, as in the record of a version without them.
+// uncalled removes the attempts, as in a record from a version that did not store them.
 func uncalled(p *v1alpha1.Post) *v1alpha1.Post {
 	for i := range p.Status.Targets {
 		p.Status.Targets[i].Attempt = nil
@@ -100,7 +100,7 @@ func uncalled(p *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// fates formats a post's target outcomes, in the words of post, with their IDs.
+// fates formats what became of a post's targets, in the words of post, with their IDs.
 func fates(p *v1alpha1.Post) []string {
 	list := []string{}
 	for i := range p.Status.Targets {
@@ -121,7 +121,7 @@ func TestAdopt(t *testing.T) {
 	for _, tt := range []struct {
 		name, why string
 		was       *v1alpha1.Post
-		account   Account // while the record was made; nil means the existing ones
+		account   Account // when the record was made; nil means the existing ones
 		now       *v1alpha1.Post
 		want      []string
 		unknown   []string
@@ -187,7 +187,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// gone reduces a post's Connections to their names.
+// gone leaves only the names of a post's Connections.
 func gone(p *v1alpha1.Post) *v1alpha1.Post {
 	for i := range p.Status.Targets {
 		p.Status.Targets[i].Platform, p.Status.Targets[i].Attempt.AccountID = v1alpha1.PlatformX, ""
@@ -215,7 +215,8 @@ func of(platform v1alpha1.Platform, p *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// TestAdoptMore checks the targets adopted when a post becomes due: they were missing, or had another account, at the first lookup.
+// TestAdoptMore checks which targets are adopted when a post becomes due: those that the first lookup did not see, or
+// saw with another account.
 func TestAdoptMore(t *testing.T) {
 	was := New(post("a", "x1=posted", "threads=unknown"), "acme", accounts)
 	for _, tt := range []struct {
@@ -245,7 +246,7 @@ func TestAdoptMore(t *testing.T) {
 	}
 }
 
-// TestAdoptKeeps checks that the post's posted targets are kept, regardless of the record.
+// TestAdoptKeeps checks that the post's posted targets stay as they are, whatever the record says.
 func TestAdoptKeeps(t *testing.T) {
 	now := post("a", "x1=posted")
 	before := now.DeepCopy()
@@ -345,7 +346,7 @@ func TestSucceed(t *testing.T) {
 	}
 }
 
-// TestTurns checks that targets match by spec order, regardless of the post's entries.
+// TestTurns checks that targets match by their order in the spec, whatever the order of the post's entries.
 func TestTurns(t *testing.T) {
 	first := New(post("a", "x1=refused", "x1=posted"), "acme", accounts)
 	for _, tt := range []struct {
@@ -383,7 +384,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsOfThree checks that a published target keeps its position when an unpublished target before it is removed too.
+// TestTurnsOfThree checks that a published target keeps its place when an unpublished one before it is removed as well.
 func TestTurnsOfThree(t *testing.T) {
 	joined := New(post("bb", "x1=posted"), "acme", accounts).Merge(New(post("a", "x1=posted", "x1=refused", "x1=posted"), "acme", accounts))
 	next := post("ccc", "x1", "x1", "x1")
@@ -393,7 +394,8 @@ func TestTurnsOfThree(t *testing.T) {
 	}
 }
 
-// TestAskedTooEarly checks that a posted target stays posted if a copy without calls became undecided before the record was found.
+// TestAskedTooEarly checks that a posted target stays posted if a copy that made no calls became undecided before the
+// record was found.
 func TestAskedTooEarly(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
@@ -414,7 +416,7 @@ func TestAskedTooEarly(t *testing.T) {
 	}
 }
 
-// TestFinishedStays checks that a late write of an earlier record does not replace the finished post's record.
+// TestFinishedStays checks that writing an older record late does not replace that of the finished post.
 func TestFinishedStays(t *testing.T) {
 	before := New(post("a", "x1=posted", "x2=pending"), "acme", accounts)
 	after := New(finished(post("a", "x1=posted", "x2=posted")), "acme", accounts)

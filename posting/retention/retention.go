@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retention determines how long a finished post is kept in the cluster and in the archive. It does no I/O and reads no clock.
+// Package retention determines how long a finished post is kept in the cluster and in the archive. It does no I/O and
+// reads no clock.
 package retention
 
 import (
@@ -10,22 +11,22 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Times are the retention times of finished posts, counted from their completion.
+// Times are how long finished posts are kept, counted from when they were finished.
 type Times struct {
-	// InCluster is the retention time as a resource in the cluster.
+	// InCluster is how long the resource is kept in the cluster.
 	InCluster time.Duration
-	// Archived is the total readable time, in the cluster and then in the archive. It is at least InCluster, because an existing post needs
-	// its archived record.
+	// Archived is how long the post can be read in total, first in the cluster and then in the archive. It is at least
+	// InCluster, because an existing post needs its archived record.
 	Archived time.Duration
-	// Applied also removes applied posts from the cluster.
+	// Applied means that applied posts are removed from the cluster too.
 	Applied bool
 }
 
-// Policy holds an installation's defaults.
+// Policy contains the installation's defaults.
 type Policy struct {
 	// InCluster and Archived are the defaults for teams without their own values.
 	InCluster, Archived time.Duration
-	// LeastInCluster is every team's minimum InCluster. Lower values are raised to it.
+	// LeastInCluster is the minimum of InCluster for every team. Lower values are raised to it.
 	LeastInCluster time.Duration
 }
 
@@ -51,17 +52,17 @@ func or(said *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	return said.Duration
 }
 
-// Evicts reports whether a post leaves the cluster after its retention time. Applied posts do only if their team enables it. labels are the
-// post's labels.
+// Evicts reports whether a post is removed from the cluster when its time is up. Applied posts are removed only if
+// their team has enabled that. labels are the post's labels.
 func (t Times) Evicts(labels map[string]string) bool {
 	return t.Applied || labels[v1alpha1.OriginLabel] != ""
 }
 
-// least is the minimum retention time of a record: for a request with an Idempotency-Key, from its post's creation, and for a GitOps tool
-// that reapplies a post, from its removal from the cluster.
+// least is how long a record is kept at least: counted from the creation of the post, for a request with an
+// Idempotency-Key, and from its removal from the cluster, for a GitOps tool that applies it again.
 const least = 24 * time.Hour
 
-// ArchivedUntil returns the end of a finished post's archive retention if it leaves the cluster now.
+// ArchivedUntil returns until when a finished post is kept in the archive if it is removed from the cluster now.
 func (t Times) ArchivedUntil(post *v1alpha1.Post, now time.Time) time.Time {
 	until := FinishedAt(post).Add(t.Archived)
 	if post.Annotations[v1alpha1.RequestAnnotation] != "" {
@@ -80,7 +81,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// FinishedAt returns when a post was finished. For a post from an older version that did not record it, it is the latest time in its
+// FinishedAt returns when a post was finished. If an older version did not record that, it is the latest time in its
 // targets and conditions.
 func FinishedAt(post *v1alpha1.Post) time.Time {
 	if post.Status.FinishedAt != nil {

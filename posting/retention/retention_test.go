@@ -116,7 +116,7 @@ func TestArchivedUntil(t *testing.T) {
 	}
 }
 
-// leaves is when TestArchivedUntil's posts leave the cluster, after noon.
+// leaves is when the posts of TestArchivedUntil leave the cluster, after noon.
 const leaves = 4 * day
 
 func TestFinishedAt(t *testing.T) {

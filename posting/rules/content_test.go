@@ -19,9 +19,9 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// contentEnv has a connection to each of four platforms, named after them, with low limits. Its media files are named after their
-// properties: "image", "big-image", "video", "big-video", "pending", "rejected", "expired", "missing" (lost by the store) and "leaving"
-// (being deleted). A connection whose name ends in "-leaving" is being deleted.
+// contentEnv has a connection to each of four platforms, named after them, with low limits. Its media files are named
+// after their properties: "image", "big-image", "video", "big-video", "pending", "rejected", "expired", "missing" (lost
+// by the store) and "leaving" (being deleted). A connection whose name ends in "-leaving" is being deleted.
 func contentEnv() Env {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 	limits := map[v1alpha1.Platform]platforms.Capabilities{
@@ -151,8 +151,8 @@ func titled(title string) []v1alpha1.PostTarget {
 	return out
 }
 
-// TestFiles checks the number of files. A tree of a hundred full cards on Threads is the largest that a platform shows. The schema allows
-// more in a draft.
+// TestFiles checks the number of files. A tree of a hundred full cards on Threads is the largest post that a platform
+// shows. In a draft, the schema allows more.
 func TestFiles(t *testing.T) {
 	env := contentEnv()
 	env.Media = func(name string) *v1alpha1.Media {

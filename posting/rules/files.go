@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// fits rejects a video beyond a platform's documented limits.
+// fits rejects a video that exceeds a platform's documented limits.
 func (v *validation) fits(media *v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	if v.env.Accepted {
 		return nil
@@ -43,18 +43,18 @@ func (v *validation) convertible(media *v1alpha1.Media, t destination, path *fie
 		t.name, file.Name, media.Status.Unconvertible))}
 }
 
-// FileWarning is a warning about a post's file.
+// FileWarning is a warning about one of a post's files.
 type FileWarning struct {
-	// Path is the post field that names the file.
+	// Path is the field of the post that names the file.
 	Path *field.Path
-	// Message consists of one or two sentences.
+	// Message is one or two sentences.
 	Message string
 }
 
-// String returns the warning with its path, in admission webhook format.
+// String returns the warning with its path, in the format for admission webhooks.
 func (w FileWarning) String() string { return w.Path.String() + ": " + w.Message }
 
-// FileWarnings returns warnings about videos that may or may not be accepted by a platform, according to conflicting sources. The post
+// FileWarnings returns warnings about videos that a platform may or may not accept, because sources disagree. The post
 // remains valid. Missing files are skipped.
 func FileWarnings(post *v1alpha1.Post, env Env) []FileWarning {
 	if env.Media == nil {
@@ -98,7 +98,7 @@ type named struct {
 	path *field.Path
 }
 
-// videosOf returns a post's references to possible videos.
+// videosOf returns a post's references to files that may be videos.
 func videosOf(post *v1alpha1.Post) []named {
 	spec := field.NewPath("spec")
 	switch {

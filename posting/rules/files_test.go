@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// filesEnv has a five-minute video, an animation, and accounts on three platforms: X accepts every video with a warning above two minutes,
-// TikTok's limit depends on the account, and Instagram accepts only JPEGs.
+// filesEnv has a five-minute video, an animation, and accounts on three platforms: X accepts every video but warns
+// above two minutes, TikTok's limit depends on the account, and Instagram accepts only JPEGs.
 func filesEnv() Env {
 	media := map[string]*v1alpha1.Media{
 		"video": {

@@ -19,11 +19,12 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// maxFiles is the maximum number of different files in a post, including drafts. It covers the largest post that a platform shows: a tree
-// of 100 cards (the schema) with 20 files each (the contract, for Threads). Every reference costs a lookup.
+// maxFiles is the maximum number of different files in a post, including drafts. It allows for the largest post that a
+// platform shows: a tree of 100 cards (the schema) with 20 files each (the contract, for Threads). Every reference
+// costs a lookup.
 const maxFiles = 2000
 
-// ValidateFiles checks the number of different files in a post before looking them up. Validate includes it.
+// ValidateFiles checks how many different files a post has, before they are looked up. Validate includes it.
 func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
 	n := len(posting.MediaNames(&post.Spec))
 	if n <= maxFiles {
@@ -34,7 +35,8 @@ func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
 		fmt.Sprintf("the post names %d different media files, and may name at most %d; make several posts of it", n, maxFiles))}
 }
 
-// images checks an image post's media. Drafts are checked too, as for every limit that the contract does not postpone.
+// images checks the media of an image post. Drafts are checked too, as with all limits that the contract does not
+// postpone.
 func (v *validation) images(path *field.Path) field.ErrorList {
 	if v.post.Spec.Image == nil || len(v.post.Spec.Image.MediaRefs) == 0 {
 		return field.ErrorList{field.Required(path, "an image post shows at least one image, also as a draft")}
@@ -66,7 +68,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// video checks a video post's media.
+// video checks the media of a video post.
 func (v *validation) video(path *field.Path) field.ErrorList {
 	ref := path.Child("mediaRef", "name")
 	if v.post.Spec.Video == nil || v.post.Spec.Video.MediaRef.Name == "" {
@@ -107,7 +109,7 @@ func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Medi
 	switch media.Status.Phase {
 	case v1alpha1.MediaUploaded:
 		if c := ready(media); c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonFileMissing {
-			// The store may recover the file, and the post then proceeds.
+			// The store may get the file back, and then the post proceeds.
 			return nil, notFound(path, name, "the store does not have the file any more, upload it again as another one: media file")
 		}
 		return media, nil
@@ -139,7 +141,7 @@ func isVideo(media *v1alpha1.Media) bool {
 	return strings.HasPrefix(string(media.Spec.MimeType), "video/")
 }
 
-// pluralize returns a number with its noun in singular or plural.
+// pluralize returns a number and its noun, in the singular or plural.
 func pluralize(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

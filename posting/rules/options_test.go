@@ -14,7 +14,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestValidateOptions checks that each target's options are validated by its own platform, with the account's choices from the Connection.
+// TestValidateOptions checks that each target's options are validated by its own platform, with the choices that the
+// Connection lists for the account.
 func TestValidateOptions(t *testing.T) {
 	t.Parallel()
 	connections := map[string]*v1alpha1.Connection{}

@@ -14,20 +14,22 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Env is the environment of a validation.
+// Env is what a validation can look up.
 type Env struct {
-	// Connection returns a connection in the post's namespace, or nil. A connection being deleted counts as missing.
+	// Connection returns a connection in the post's namespace, or nil. A connection that is being deleted counts as
+	// missing.
 	Connection func(name string) *v1alpha1.Connection
 	// Media returns a media file in the post's namespace, or nil. If Media is nil, every media file counts as missing.
 	Media func(name string) *v1alpha1.Media
-	// Capabilities returns a platform's capabilities, or false if this installation cannot publish there.
+	// Capabilities returns what a platform can do, or false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
-	// Converts means that the team's videos are converted for platforms that would reject them.
+	// Converts means that the team's videos are converted for platforms that would otherwise reject them.
 	Converts bool
-	// Accepted means that the post was already accepted in its current form. Its files are not checked against platform limits again,
-	// because an older version with fewer rules may have accepted it. Its platforms decide.
+	// Accepted means that the post was already accepted as it is now. Its files are not checked against the platforms'
+	// limits again, because an older version with fewer rules may have accepted them. It is up to the platforms.
 	Accepted bool
-	// Stored is the post in the Kubernetes API, or nil for a new post. A post stored under a larger size limit may keep its size.
+	// Stored is the post in the Kubernetes API, or nil for a new post. A post stored when the limit was larger may keep
+	// its size.
 	Stored *v1alpha1.Post
 }
 
@@ -39,10 +41,11 @@ func (e Env) connection(name string) *v1alpha1.Connection {
 	return nil
 }
 
-// Validate returns all validation errors of a post, with resource field paths. A missing connection, media file or upload is an error of
-// type field.ErrorTypeNotFound, because it may be created later.
+// Validate returns all validation errors of a post, with the paths of the resource's fields. If a connection, media
+// file or upload is missing, the error is of type field.ErrorTypeNotFound, because it may still be created.
 //
-// Single-resource rules (category blocks, option combinations) are in the schema and only partly repeated here.
+// Rules that need only the resource itself (category blocks, combinations of options) are in the schema and only partly
+// repeated here.
 func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
@@ -55,7 +58,7 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	}
 	v := validation{post: post, env: env}
 	if errs := v.size(spec); len(errs) > 0 {
-		return errs // the texts may have any length, so their characters are not counted
+		return errs // the texts may be of any length, so do not count their characters
 	}
 	for i := range post.Spec.Targets {
 		errs = append(errs, v.target(i, spec.Child("targets").Index(i))...)
@@ -77,7 +80,8 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 type validation struct {
 	post *v1alpha1.Post
 	env  Env
-	// destinations are the targets' platforms that accept the post's category, in target order and without duplicates.
+	// destinations are the platforms of the targets that accept the post's category, in the order of the targets and
+	// without duplicates.
 	destinations []destination
 }
 
@@ -86,7 +90,7 @@ type destination struct {
 	limits platforms.Capabilities
 }
 
-// addDestination adds a platform. It keeps the lowest limit among several accounts on a platform.
+// addDestination adds a platform. If there are several accounts on a platform, it keeps the lowest limit.
 func (v *validation) addDestination(conn *v1alpha1.Connection, limits platforms.Capabilities) {
 	if limits.MaxVideoDuration != nil {
 		if longest := limits.MaxVideoDuration(&conn.Status); longest > 0 {
@@ -110,8 +114,8 @@ func least(a, b time.Duration) time.Duration {
 	return a
 }
 
-// ValidateTime checks that a scheduled time from the HTTP service is in the future. Posts applied through Kubernetes have the starting
-// deadline instead.
+// ValidateTime checks that a scheduled time from the HTTP service is in the future. Posts that are applied through
+// Kubernetes have the starting deadline instead.
 func ValidateTime(post *v1alpha1.Post, now time.Time) field.ErrorList {
 	at := post.Spec.ScheduledAt
 	if at == nil || at.After(now) {

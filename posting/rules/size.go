@@ -12,15 +12,15 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// ValidateSize checks only a post's size, in any state, because cancelled posts also take storage. stored is the post in the Kubernetes
-// API, or nil for a new one.
+// ValidateSize checks only the size of a post, whatever its state, because cancelled posts take up storage too. stored
+// is the post in the Kubernetes API, or nil for a new one.
 func ValidateSize(post, stored *v1alpha1.Post) field.ErrorList {
 	v := validation{post: post, env: Env{Stored: stored}}
 	return v.size(field.NewPath("spec"))
 }
 
-// size rejects a post that exceeds the maximum size, or that leaves too little space for its delivery status. A post stored by an earlier
-// version may keep its size.
+// size rejects a post that is too large, or that leaves too little room for its delivery status. A post that an earlier
+// version stored may keep its size.
 func (v *validation) size(spec *field.Path) field.ErrorList {
 	post := v.post
 	bytes, room, allowed := posting.Size(post), posting.MaxStorableSize(post), posting.MaxPost

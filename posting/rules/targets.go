@@ -40,7 +40,7 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 			fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)))
 	}
 	if !limits.Allows(category) {
-		// The contract's rule 1 rejects only drafts of trees.
+		// The contract's rule 1 rejects drafts only if they are trees.
 		if !v.post.Spec.Draft || category == v1alpha1.CategoryTree {
 			errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
 				fmt.Sprintf("%s does not take posts of category %s; choose another connection", conn.Spec.Platform, category)))
@@ -53,8 +53,8 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	return append(errs, validateCaption(posting.TextToSend(target.Caption, showsFiles), conn.Spec.Platform, limits, path.Child("caption"))...)
 }
 
-// ValidateOptions checks the targets' platform options, using the account choices listed in the Connections. It is separate from Validate
-// because its errors have their own code in the HTTP service.
+// ValidateOptions checks the platform options of the targets against the choices that the Connections list for their
+// accounts. It is separate from Validate because its errors have their own code in the HTTP service.
 func ValidateOptions(post *v1alpha1.Post, env Env) field.ErrorList {
 	var errs field.ErrorList
 	for i := range post.Spec.Targets {
@@ -76,14 +76,14 @@ func (v *validation) namedBefore(i int) bool {
 	return slices.ContainsFunc(v.post.Spec.Targets[:i], func(t v1alpha1.PostTarget) bool { return t.ConnectionRef.Name == name })
 }
 
-// notFound returns the error for an object that may be created later.
+// notFound returns the error for an object that may still be created.
 func notFound(path *field.Path, name, detail string) *field.Error {
 	err := field.NotFound(path, name)
 	err.Detail = detail
 	return err
 }
 
-// validateText rejects the NUL character, also in drafts, because some databases and programs truncate or reject it.
+// validateText rejects the NUL character, in drafts too, because some databases and programs truncate or reject it.
 func validateText(text string, path *field.Path) field.ErrorList {
 	if !strings.ContainsRune(text, 0) {
 		return nil

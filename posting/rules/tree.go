@@ -12,11 +12,11 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// fewestCards is the minimum number of cards in a published tree (the contract).
+// fewestCards is how many cards a published tree has at least (the contract).
 const fewestCards = 2
 
-// tree checks a tree's cards. Missing media is an error also in drafts. The number, content, length and size of the cards may be corrected
-// until the tree is published.
+// tree checks the cards of a tree. Missing media is an error even in drafts. The number, content, length and size of
+// the cards can be corrected until the tree is published.
 func (v *validation) tree(path *field.Path) field.ErrorList {
 	if v.post.Spec.Tree == nil || len(v.post.Spec.Tree.Cards) == 0 {
 		return field.ErrorList{field.Required(path, "a tree has at least one card, and two when it is published")}
@@ -46,7 +46,7 @@ func (v *validation) tree(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// cardMedia returns a card's media, with nil for each unusable file.
+// cardMedia returns a card's media, with nil for each file that cannot be used.
 func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media []*v1alpha1.Media, errs field.ErrorList) {
 	media = make([]*v1alpha1.Media, len(card.MediaRefs))
 	for i, ref := range card.MediaRefs {

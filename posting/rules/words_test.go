@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// TestWords checks messages that depend on numbers or on the Media.
+// TestWords checks messages whose wording depends on numbers or on the Media.
 func TestWords(t *testing.T) {
 	env := contentEnv()
 	known := env.Media
@@ -73,7 +73,7 @@ func TestRegistryCapabilities(t *testing.T) {
 	}
 }
 
-// fourImages is a platform with a single limit.
+// fourImages is a platform that has a single limit.
 type fourImages struct{ platforms.Platform }
 
 func (fourImages) Capabilities() platforms.Capabilities { return platforms.Capabilities{MaxImages: 4} }

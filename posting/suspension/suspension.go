@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suspension maintains a team's suspension list and shifts deadlines by it. It does no I/O and reads no clock.
+// Package suspension keeps a team's list of suspensions and shifts deadlines by them. It does no I/O and reads no
+// clock.
 package suspension
 
 import (
@@ -11,12 +12,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// most is the maximum number of suspensions of a Team, also in the schema. Beyond it, the two closest suspensions are merged. Deadlines
-// then also shift by the time between them.
+// most is the maximum number of suspensions of a Team, which the schema has too. If there are more, the two that are
+// closest together are merged; deadlines then also shift by the time between them.
 const most = 16
 
-// Update returns a team's suspensions updated with its current state. It drops suspensions that ended more than keep before the next one or
-// now, since no deadline can depend on them. It does not modify its argument.
+// Update returns a team's suspensions brought up to date with whether it is suspended now. It drops those that ended
+// more than keep before the next one or now, since no deadline can depend on them. It does not modify its argument.
 func Update(known []v1alpha1.Suspension, suspended bool, now time.Time, keep time.Duration) []v1alpha1.Suspension {
 	list := slices.Clone(known)
 	at := v1alpha1.NewTime(now)
@@ -39,7 +40,7 @@ func Update(known []v1alpha1.Suspension, suspended bool, now time.Time, keep tim
 	return list
 }
 
-// prune drops suspensions that were followed by more than keep without suspension.
+// prune drops suspensions that were followed by more than keep without a suspension.
 func prune(list []v1alpha1.Suspension, now time.Time, keep time.Duration) []v1alpha1.Suspension {
 	free, later := time.Duration(0), now
 	for i := len(list) - 1; i >= 0; i-- {
@@ -55,7 +56,7 @@ func prune(list []v1alpha1.Suspension, now time.Time, keep time.Duration) []v1al
 	return list
 }
 
-// mergeClosest merges the two closest suspensions.
+// mergeClosest merges the two suspensions that are closest together.
 func mergeClosest(list []v1alpha1.Suspension) []v1alpha1.Suspension {
 	nearest := 0
 	gap := func(i int) time.Duration { return list[i+1].From.Sub(list[i].Until.Time) }
@@ -68,8 +69,9 @@ func mergeClosest(list []v1alpha1.Suspension) []v1alpha1.Suspension {
 	return slices.Delete(list, nearest+1, nearest+2)
 }
 
-// ShiftDeadline moves a deadline by the suspended time between since and the deadline, which moves meanwhile. Only suspensions that have
-// ended count. It also returns the end of the last applied suspension, which is the next call's since value, or zero.
+// ShiftDeadline moves a deadline by the time that was suspended between since and the deadline, which itself moves as
+// it does so. Only suspensions that have ended count. It also returns when the last one that it applied ended, which is
+// what to pass as since next time, or zero.
 func ShiftDeadline(deadline, since time.Time, list []v1alpha1.Suspension) (moved, by time.Time) {
 	moved = deadline
 	for i := range list {
@@ -91,7 +93,7 @@ func ShiftDeadline(deadline, since time.Time, list []v1alpha1.Suspension) (moved
 	return moved, by
 }
 
-// OngoingSince returns the current suspension's start, or zero without one.
+// OngoingSince returns when the current suspension began, or zero if there is none.
 func OngoingSince(list []v1alpha1.Suspension) time.Time {
 	if last := len(list) - 1; last >= 0 && list[last].Until == nil {
 		return list[last].From.Time
@@ -99,8 +101,8 @@ func OngoingSince(list []v1alpha1.Suspension) time.Time {
 	return time.Time{}
 }
 
-// PruneAfter returns the time until Update drops all suspensions if the team is not suspended again. It returns zero without suspensions,
-// or if one is ongoing.
+// PruneAfter returns after how long Update drops all suspensions if the team is not suspended again. It returns zero if
+// there are none, or if one is ongoing.
 func PruneAfter(list []v1alpha1.Suspension, now time.Time, keep time.Duration) time.Duration {
 	last := len(list) - 1
 	if last < 0 || list[last].Until == nil {

@@ -18,7 +18,7 @@ var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 // at returns a time in minutes after noon.
 func at(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
 
-// listed returns suspensions by their minutes: pairs of start and end, and a single start for an ongoing one.
+// listed returns suspensions, given in minutes: pairs of start and end, and a single start for one that is ongoing.
 func listed(minutes ...int) (list []v1alpha1.Suspension) {
 	for pair := range slices.Chunk(minutes, 2) {
 		s := v1alpha1.Suspension{From: v1alpha1.NewTime(at(pair[0]))}
@@ -118,7 +118,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveInParts checks that repeated shifts equal a single one.
+// TestMoveInParts checks that shifting several times gives the same result as once.
 func TestMoveInParts(t *testing.T) {
 	list := listed(5, 20, 30, 90, 100, 130)
 	whole, _ := ShiftDeadline(at(60), at(0), list)

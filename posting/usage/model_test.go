@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// request is a request to create the model's post, with its progress.
+// request is a request to create the model's post, and how far it has got.
 type request struct {
 	name  string
 	uses  []Use
@@ -23,9 +23,10 @@ type request struct {
 	over  bool
 }
 
-// TestRequestsUnderOneKey runs concurrent requests with one key and different bodies. They reserve, create and release in any order. The
-// created post may be delivered and deleted in between, a request may crash, and the sweep may run at any time. In every order, the limit
-// is enforced, the post has the required entries, delivered uses still count, and nothing is counted twice after a sweep.
+// TestRequestsUnderOneKey runs concurrent requests with one key and different bodies. They reserve, create and release
+// in any order. In between, the created post may be delivered and deleted, a request may crash, and the sweep may run
+// at any time. Whatever the order, the limit is enforced, the post has the entries it needs, delivered uses still
+// count, and after a sweep nothing is counted twice.
 func TestRequestsUnderOneKey(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -72,7 +73,8 @@ type model struct {
 	uids int
 }
 
-// step advances a request: it reserves, and then creates the post or, if the post exists or Kubernetes rejects it, releases.
+// step advances a request: it reserves, and then creates the post or, if the post exists or Kubernetes rejects it,
+// releases.
 func (m *model) step(t *rapid.T, r *request) {
 	switch {
 	case r.over:
@@ -93,7 +95,7 @@ func (m *model) step(t *rapid.T, r *request) {
 	}
 }
 
-// deliver executes the manager's steps before a call.
+// deliver does what the manager does before a call.
 func (m *model) deliver() {
 	if m.post == nil || m.post.Begun || m.post.Uses[0].Final {
 		return
@@ -125,7 +127,8 @@ func (m *model) another() {
 	Reserve(m.usage, Reservation{Post: fmt.Sprint("another ", m.uids), Uses: uses(1)}, m.limit, m.now)
 }
 
-// remove deletes the post. Requests are fast enough that no other request's post is delivered and deleted between their two steps.
+// remove deletes the post. Requests are so fast that the post of another request is not delivered and deleted between
+// their two steps.
 func (m *model) remove() {
 	underWay := func(r *request) bool { return r.taken && !r.over }
 	if !slices.ContainsFunc(m.requests, underWay) {

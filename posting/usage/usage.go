@@ -1,12 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage counts the uses of limited resources by post name. It does no I/O; internal/quota stores the count.
+// Package usage counts how much of limited resources is used, by the name of the post. It does no I/O; internal/quota
+// stores the count.
 //
-// A post takes its share in two steps. The apiserver reserves by name before the post is created (Reserve). The manager confirms by UID
-// when delivery starts (Confirm); from then on the entries count even if the object is deleted. Settle adjusts a post's entries to its
-// state after a cancellation, at completion, and in the sweep, which repairs the entries after a crash. Orphan handles posts that do not
-// exist.
+// A post takes its share in two steps. The apiserver reserves by name before the post is created (Reserve). The manager
+// confirms by UID when delivery starts (Confirm); from then on the entries count even if the object is deleted. Settle
+// brings a post's entries in line with its state after a cancellation, when it is finished, and in the sweep, which
+// repairs the entries after a crash. Orphan handles posts that do not exist.
 package usage
 
 import (
@@ -21,50 +22,50 @@ import (
 )
 
 const (
-	// reservationTTL is the lifetime of a reservation whose post is never created. It exceeds any request's duration.
+	// reservationTTL is how long a reservation is kept if its post is never created. No request takes that long.
 	reservationTTL = 10 * time.Minute
 	// monthRetention is how long a month's count is kept after its end, for later inspection.
 	monthRetention = 62 * 24 * time.Hour
-	// sameMoment is the maximum time difference between two requests for the same post. An immediate post is timed by its request, so a
-	// repeated request is later.
+	// sameMoment is how far apart the times of two requests for the same post may be. An immediate post has the time of
+	// its request, so a repeated request is later.
 	sameMoment = time.Minute
 
 	monthLayout = "2006-01"
 )
 
-// Month returns the period of the calendar month (UTC) of a time.
+// Month returns the calendar month (UTC) of a time as a period.
 func Month(at time.Time) string { return at.UTC().Format(monthLayout) }
 
-// Use is a target's use of a Usage.
+// Use is what a target uses of a Usage.
 type Use struct {
 	// Target is its index in the post.
 	Target int
-	// Count is the maximum amount that the target uses.
+	// Count is how much the target uses at most.
 	Count int
-	// At is the target's intended publication time.
+	// At is when the target is meant to be published.
 	At time.Time
 	// Final means that the use will not change.
 	Final bool
-	// Assumed means that the target's platform is unknown. The target keeps its entries and gets no new ones.
+	// Assumed means that the target's platform is not known. The target keeps its entries and gets no new ones.
 	Assumed bool
 }
 
-// Refusal is a target that exceeds the limit.
+// Refusal is about a target that would exceed the limit.
 type Refusal struct {
 	Target int
-	// Used is the amount used without this target, in the fullest period that contains its time.
+	// Used is how much is used without this target, in the fullest period that contains its time.
 	Used int
 }
 
-// Reservation is a request for the uses of a post to be created.
+// Reservation is a request for what a post will use once it is created.
 type Reservation struct {
 	Post string
-	// Request distinguishes concurrent requests for a post. It is empty if there can be only one.
+	// Request tells concurrent requests for a post apart. It is empty if there can be only one.
 	Request string
 	Uses    []Use
 }
 
-// PostUses are a stored post's uses.
+// PostUses are what a stored post uses.
 type PostUses struct {
 	Name string
 	UID  types.UID
@@ -74,7 +75,8 @@ type PostUses struct {
 	Uses []Use
 }
 
-// Reserve adds a request's uses. If one of them exceeds the limit, it adds none and returns the refused targets.
+// Reserve adds what a request would use. If any of it exceeds the limit, it adds nothing and returns the refused
+// targets.
 func Reserve(u *v1alpha1.Usage, r Reservation, limit int, now time.Time) []Refusal {
 	others := without(u, r.Post, r.Request)
 	next := slices.Clone(others)
@@ -101,15 +103,15 @@ func Release(u *v1alpha1.Usage, post, request string) {
 	set(u, without(u, post, request), int(u.Status.Limit))
 }
 
-// without returns the entries without a request's reservation for a post.
+// without returns the entries except those that a request has reserved for a post.
 func without(u *v1alpha1.Usage, post, request string) []v1alpha1.UsageEntry {
 	return slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
 		return e.Post == post && e.UID == "" && e.Request == request
 	})
 }
 
-// Confirm adds a post's uses at its delivery start, up to the limit, and returns the refused targets. The post's reservations are converted
-// first. A target never gets more than it needs.
+// Confirm adds what a post uses when its delivery starts, up to the limit, and returns the refused targets. It converts
+// the post's reservations first. A target never gets more than it needs.
 func Confirm(u *v1alpha1.Usage, post PostUses, limit int, now time.Time) []Refusal {
 	next, own, reserved := split(u, &post)
 	held := slices.Concat(own, largestReservation(&u.Spec, reserved, post.Uses))
@@ -143,9 +145,9 @@ func Confirm(u *v1alpha1.Usage, post PostUses, limit int, now time.Time) []Refus
 	return refused
 }
 
-// Settle adjusts a post's entries to its state: no entry exceeds its target's use. Entries of an earlier post with that name are kept
-// permanently. Once delivery has started, the post's reservations are removed, because Confirm has added the uses, here or in another
-// Usage.
+// Settle brings a post's entries in line with its state: no entry exceeds what its target uses. Entries of an earlier
+// post with that name are kept for good. Once delivery has started, the post's reservations are removed, because
+// Confirm has added its uses, here or in another Usage.
 func Settle(u *v1alpha1.Usage, post PostUses) {
 	next, own, reserved := split(u, &post)
 	for i := range next {
@@ -164,8 +166,8 @@ func Settle(u *v1alpha1.Usage, post PostUses) {
 	set(u, next, int(u.Status.Limit))
 }
 
-// Orphan settles the entries of a post that does not exist. A reservation is removed after its TTL, when no request can still create the
-// post. Delivered uses still count.
+// Orphan settles the entries of a post that does not exist. A reservation is removed after its TTL, when no request can
+// create the post any more. Delivered uses still count.
 func Orphan(u *v1alpha1.Usage, post string, now time.Time) {
 	next := slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
 		return e.Post == post && e.UID == "" && now.Sub(e.Since.Time) >= reservationTTL
@@ -176,7 +178,7 @@ func Orphan(u *v1alpha1.Usage, post string, now time.Time) {
 	set(u, next, int(u.Status.Limit))
 }
 
-// Prune drops sliding window entries that cannot share a window with a new entry.
+// Prune drops entries of a sliding window that cannot be in the same window as a new entry.
 func Prune(u *v1alpha1.Usage, now time.Time) {
 	span := window(&u.Spec)
 	if span == 0 {
@@ -198,13 +200,13 @@ func OpenPosts(u *v1alpha1.Usage) []string {
 	return names
 }
 
-// Expired reports whether a Usage belongs to a month past its retention time.
+// Expired reports whether a Usage is for a month that is no longer kept.
 func Expired(spec *v1alpha1.UsageSpec, now time.Time) bool {
 	month, err := time.Parse(monthLayout, spec.Period)
 	return err == nil && now.Sub(month.AddDate(0, 1, 0)) > monthRetention
 }
 
-// split separates the entries of other posts, this post's confirmed entries, and its reserved entries.
+// split separates the entries of other posts from those that this post has confirmed and reserved.
 func split(u *v1alpha1.Usage, post *PostUses) (others, own, reserved []v1alpha1.UsageEntry) {
 	for _, e := range u.Status.Entries {
 		switch {
@@ -219,8 +221,8 @@ func split(u *v1alpha1.Usage, post *PostUses) (others, own, reserved []v1alpha1.
 	return others, own, reserved
 }
 
-// largestReservation returns the reservation, among several requests, that covers most of the post's uses. It then belongs to the post,
-// regardless of its request.
+// largestReservation returns the reservation, among those of several requests, that covers most of what the post uses.
+// It then belongs to the post, whichever request made it.
 func largestReservation(spec *v1alpha1.UsageSpec, reserved []v1alpha1.UsageEntry, uses []Use) []v1alpha1.UsageEntry {
 	sums, kept := map[string]int32{}, map[string][]v1alpha1.UsageEntry{}
 	best := ""
@@ -240,7 +242,7 @@ func largestReservation(spec *v1alpha1.UsageSpec, reserved []v1alpha1.UsageEntry
 	return kept[best]
 }
 
-// useOf returns an entry's target use. It is zero if an edit removed the target.
+// useOf returns the use of an entry's target. It is zero if an edit removed the target.
 func useOf(uses []Use, e v1alpha1.UsageEntry) Use {
 	if i := slices.IndexFunc(uses, func(u Use) bool { return u.Target == int(e.Target) }); i >= 0 {
 		return uses[i]
@@ -248,7 +250,7 @@ func useOf(uses []Use, e v1alpha1.UsageEntry) Use {
 	return Use{Target: int(e.Target)}
 }
 
-// reduced returns an entry limited to its target's use, and whether its count is positive.
+// reduced returns an entry limited to what its target uses, and whether anything is left.
 func reduced(e v1alpha1.UsageEntry, use Use) (v1alpha1.UsageEntry, bool) {
 	e.Count = min(e.Count, narrow(use.Count))
 	return e, e.Count > 0
@@ -260,7 +262,7 @@ func newEntry(post string, use Use, now time.Time) v1alpha1.UsageEntry {
 	}
 }
 
-// set stores the entries in order, and the amount used in the fullest period.
+// set stores the entries in order, and how much is used in the fullest period.
 func set(u *v1alpha1.Usage, entries []v1alpha1.UsageEntry, limit int) {
 	slices.SortFunc(entries, func(a, b v1alpha1.UsageEntry) int {
 		return cmp.Or(cmp.Compare(a.Post, b.Post), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Request, b.Request), cmp.Compare(a.Target, b.Target))
@@ -272,8 +274,8 @@ func set(u *v1alpha1.Usage, entries []v1alpha1.UsageEntry, limit int) {
 	u.Status = v1alpha1.UsageStatus{Limit: narrow(limit), Used: narrow(used), Entries: entries}
 }
 
-// add appends an entry if the limit allows it. An entry that does not increase the amount used always fits, such as one with an equal
-// reservation from another request for the same post.
+// add appends an entry if the limit allows it. An entry that does not increase what is used always fits, such as one
+// equal to a reservation from another request for the same post.
 func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha1.UsageEntry, limit int) (next []v1alpha1.UsageEntry, fits bool) {
 	with := slices.Concat(entries, []v1alpha1.UsageEntry{*entry})
 	used := fullest(spec, with, entry.At.Time)
@@ -283,11 +285,11 @@ func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha
 	return with, true
 }
 
-// Used returns the amount used in the fullest period that contains a time, or in the calendar month. Unlike the stored number, it is
-// relative to that time.
+// Used returns how much is used in the fullest period that contains a time, or in the calendar month. Unlike the stored
+// number, it is relative to that time.
 func Used(u *v1alpha1.Usage, at time.Time) int { return fullest(&u.Spec, u.Status.Entries, at) }
 
-// fullest returns the amount used in the fullest period that contains a time.
+// fullest returns how much is used in the fullest period that contains a time.
 func fullest(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, at time.Time) int {
 	most := from(spec, entries, at)
 	for i := range entries {
@@ -298,8 +300,8 @@ func fullest(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, at time.Ti
 	return most
 }
 
-// from returns the amount used in the period that starts at a time, or in the whole month. A sliding window excludes its end, so entries
-// exactly one window apart never share one.
+// from returns how much is used in the period that starts at a time, or in the whole month. A sliding window excludes
+// its end, so entries exactly one window apart are never in the same one.
 func from(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, start time.Time) int {
 	span := window(spec)
 	return sum(entries, func(t time.Time) bool { return span == 0 || !t.Before(start) && t.Sub(start) < span })
@@ -325,7 +327,7 @@ func sum(entries []v1alpha1.UsageEntry, within func(time.Time) bool) int {
 	return total
 }
 
-// window returns a sliding window's length, or zero for a calendar month.
+// window returns the length of a sliding window, or zero for a calendar month.
 func window(spec *v1alpha1.UsageSpec) time.Duration {
 	span, err := time.ParseDuration(spec.Period)
 	if err != nil {
@@ -334,7 +336,7 @@ func window(spec *v1alpha1.UsageSpec) time.Duration {
 	return span
 }
 
-// covers reports whether the period contains a time. A sliding window contains any time.
+// covers reports whether a time is in the period. Any time is in a sliding window.
 func covers(spec *v1alpha1.UsageSpec, at time.Time) bool {
 	return window(spec) > 0 || Month(at) == spec.Period
 }
@@ -346,5 +348,5 @@ func sameTime(spec *v1alpha1.UsageSpec, reserved, wanted time.Time) bool {
 
 func sameInstant(e v1alpha1.Time, at time.Time) bool { return e.Equal(v1alpha1.NewTimePtr(at)) }
 
-// narrow clamps a count to the schema's range.
+// narrow clamps a count to the range that the schema allows.
 func narrow(n int) int32 { return int32(max(0, min(n, math.MaxInt32))) }

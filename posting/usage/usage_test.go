@@ -28,7 +28,7 @@ func counting(period string, entries [][]v1alpha1.UsageEntry) *v1alpha1.Usage {
 	return u
 }
 
-// uses returns the uses of a post's first targets.
+// uses returns the uses of the first targets of a post.
 func uses(counts ...int) []Use {
 	var all []Use
 	for target, count := range counts {
@@ -58,8 +58,8 @@ func at(uses []Use, times ...time.Time) []Use {
 	return uses
 }
 
-// reserved returns reservations for a post's first targets, delivered returns entries confirmed for the post with this UID, and by returns
-// one request's reservations.
+// reserved returns reservations for a post's first targets, delivered returns entries confirmed for the post with this
+// UID, and by returns the reservations of one request.
 func reserved(post string, counts ...int) []v1alpha1.UsageEntry { return by("", post, counts...) }
 
 func by(request, post string, counts ...int) []v1alpha1.UsageEntry {
