@@ -25,7 +25,7 @@ type door struct {
 	open  map[net.Conn]struct{}
 }
 
-// newDoor returns an open door to a target.
+// newDoor returns an open door to the target.
 func newDoor(target string) *door {
 	d := &door{address: ports.ForTest(GinkgoT()), target: target, open: map[net.Conn]struct{}{}}
 	d.unlock()
@@ -52,15 +52,15 @@ func (d *door) unlock() {
 	}()
 }
 
-// lock closes the listener, which refuses new connections.
+// lock closes the listener, so that new connections are refused.
 func (d *door) lock() {
 	d.mu.Lock()
-	_ = d.listener.Close() // a second Close does no harm
+	_ = d.listener.Close() // it may already be closed
 	d.mu.Unlock()
 	d.cut()
 }
 
-// hold closes open connections and accepts new ones without forwarding data; false resumes forwarding.
+// hold closes open connections and accepts new ones without forwarding any data; false resumes forwarding.
 func (d *door) hold(on bool) {
 	d.mu.Lock()
 	d.holds = on

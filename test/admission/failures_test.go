@@ -30,7 +30,7 @@ import (
 type webhook struct {
 	manager *manager
 	door    *door
-	// saved is an object deleted by a failure, for its restoration.
+	// saved is an object that a failure deletes, to be restored afterwards.
 	saved client.Object
 }
 
@@ -90,15 +90,16 @@ func expectRefusals(ctx context.Context) {
 		ContainSubstring("posts.social.herald.dev"), ContainSubstring("spec.targets[0].caption"))))
 }
 
-// failure is a webhook failure.
+// failure is one way in which the webhook can fail.
 type failure struct {
-	// breaks makes the webhook fail, and mends repairs it.
+	// breaks makes the webhook fail; mends repairs it.
 	breaks, mends func(ctx context.Context, w *webhook)
-	// served and trusted are the expected metric values during the failure.
+	// served and trusted are what the metrics must show during the failure.
 	served, trusted float64
 }
 
-// withoutWebhook checks that the API server accepts every post during a webhook failure, and that the reconciler validates it.
+// withoutWebhook checks that, while the webhook fails, the API server accepts every post and the reconciler validates
+// it.
 func withoutWebhook(ctx context.Context, w *webhook, f failure) {
 	GinkgoHelper()
 	expectRefusals(ctx)

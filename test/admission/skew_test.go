@@ -29,7 +29,7 @@ const posts = "posts.social.herald.dev"
 // definition is a version of the posts CRD.
 type definition = apiextensionsv1.CustomResourceDefinitionVersion
 
-// serve changes the posts CRD until the spec ends. restore reverts the change earlier.
+// serve changes the posts CRD until the spec ends, or until restore is called.
 func serve(ctx context.Context, change func(*definition)) (restore func(context.Context)) {
 	GinkgoHelper()
 	original := &apiextensionsv1.CustomResourceDefinition{}
@@ -53,8 +53,8 @@ func serve(ctx context.Context, change func(*definition)) (restore func(context.
 	return restore
 }
 
-// at applies change to the schema at a field path, through list items. It drops validation rules along the path, since they may use the
-// changed field.
+// at applies change to the schema at a field path, passing through list items. It drops validation rules along the
+// path, since they may use the field that changes.
 func at(schema *apiextensionsv1.JSONSchemaProps, change func(*apiextensionsv1.JSONSchemaProps), path ...string) {
 	schema.XValidations = nil
 	if schema.Items != nil {
@@ -81,7 +81,7 @@ func without(field string, path ...string) func(*definition) {
 	}
 }
 
-// unstructuredPost returns a post with additional fields unknown to this version.
+// unstructuredPost returns a post with more fields, which this version does not know.
 func unstructuredPost(p *v1alpha1.Post, extra map[string]any) *unstructured.Unstructured {
 	GinkgoHelper()
 	text, err := json.Marshal(p)
@@ -156,7 +156,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(applied), applied)).To(Succeed())
 		Expect(applied.Object["spec"]).To(HaveKeyWithValue("mood", "cheerful"), "the manager's writes keep it")
 
-		// Neither the webhook nor the reconciler interprets values unknown to this version.
+		// Neither the webhook nor the reconciler interprets values that this version does not know.
 		poll := unstructuredPost(post("poll"), map[string]any{"category": "poll"})
 		Expect(admin.Create(ctx, poll.DeepCopy(), strict)).To(MatchError(ContainSubstring("x does not take posts of category poll")))
 		w.door.lock()
@@ -166,7 +166,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 	})
 
 	Context("under a running manager", func() {
-		// delivering starts a manager and waits for its first delivery, which completes its startup.
+		// delivering starts a manager and waits until it has delivered something, which shows that it has started.
 		delivering := func(ctx context.Context) *webhook {
 			GinkgoHelper()
 			w := startWebhook(ctx)

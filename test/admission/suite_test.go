@@ -1,8 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission_test disables each prerequisite of the admission webhook and changes the CRDs of a running manager. It checks that
-// nothing invalid is delivered and nothing valid is lost. The manager is a separate process with an installation's RBAC rights.
+// Package admission_test takes away, one at a time, what the admission webhook needs, and changes the CRDs under a
+// running manager. It checks that nothing invalid is delivered and nothing valid is lost. The manager is a separate
+// process with the RBAC rights of an installation.
 package admission_test
 
 import (
@@ -52,9 +53,9 @@ var (
 	admin        client.Client
 	platform     sandboxtest.Client
 	installation managertest.Installation
-	// account is the connection's account on X.
+	// account is the X account that the connection is for.
 	account sandboxtest.Account
-	// warnings are the API server's warnings on accepted requests.
+	// warnings are the API server's warnings about requests that it accepted.
 	warnings = &recorder{}
 	serial   atomic.Int64
 )
@@ -87,7 +88,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	installation = managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: platform.URL}
 })
 
-// applyDemo applies a trial's team, whose accounts are on the sandbox.
+// applyDemo applies the demo team, whose accounts are on the sandbox.
 func applyDemo(ctx context.Context) {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join(envtest.Root(), "charts", "herald", "files", "demo.yaml"))
@@ -137,7 +138,7 @@ func (m *manager) ready(g Gomega) {
 	g.Expect(resp).To(HaveHTTPStatus(http.StatusOK))
 }
 
-// metric returns the value of an unlabelled gauge; false if it is absent.
+// metric returns the value of a gauge without labels, or false if there is none.
 func (m *manager) metric(g Gomega, name string) (float64, bool) {
 	resp, err := http.Get("http://" + m.config.Metrics.BindAddress + "/metrics")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -175,17 +176,17 @@ func post(caption string) *v1alpha1.Post {
 	}
 }
 
-// tooLong is a caption that the schema accepts and X rejects.
+// tooLong is a caption that the schema accepts but X rejects.
 var tooLong = strings.Repeat("long ", 60)
 
-// condition returns a post's condition; nil if it is absent.
+// condition returns a post's condition, or nil if it is absent.
 func condition(ctx context.Context, g Gomega, p *v1alpha1.Post, kind string) *metav1.Condition {
 	now := &v1alpha1.Post{}
 	g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(p), now)).To(Succeed())
 	return meta.FindStatusCondition(now.Status.Conditions, kind)
 }
 
-// expectInvalid waits until the reconciler rejects a post with this message.
+// expectInvalid waits until the reconciler rejects a post with the message.
 func expectInvalid(ctx context.Context, p *v1alpha1.Post, says string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
