@@ -38,7 +38,8 @@ func withKey(target string) string {
 		// Keep the Host header, as a reverse proxy does: the suite sends other hosts.
 		r.Out.Host = r.In.Host
 		r.Out.Header.Set("Authorization", "Bearer "+key)
-		// The response may arrive while the transport still reads the request body, which the proxy's server then closes.
+		// The response may arrive while the transport is still reading the request body, which the proxy's server then
+		// closes.
 		body, err := io.ReadAll(r.In.Body)
 		if err != nil {
 			return // the suite has closed the connection
@@ -109,7 +110,7 @@ var _ = Describe("The conformance suite of MCP", func() {
 	})
 })
 
-// notPassed returns the failed checks with their messages, which the suite's summary omits.
+// notPassed returns the failed checks with their messages, which the suite's summary leaves out.
 func notPassed(results string) string {
 	GinkgoHelper()
 	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))

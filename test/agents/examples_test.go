@@ -23,7 +23,7 @@ func read(path ...string) string {
 	return string(data)
 }
 
-// block returns the code block in a language under a page's heading.
+// block returns the code block in the given language under a heading of the page.
 func block(page, heading, language string) string {
 	GinkgoHelper()
 	_, below, found := strings.Cut(page, "\n"+heading+"\n")
@@ -34,7 +34,7 @@ func block(page, heading, language string) string {
 	return code + "\n"
 }
 
-// npmFolder links the packages installed by npm into a directory.
+// npmFolder links the packages that npm has installed into a directory.
 func npmFolder(dir string) string {
 	GinkgoHelper()
 	for _, name := range []string{"node_modules", "package.json"} {
@@ -87,7 +87,7 @@ var _ = Describe("docs/agents.md", func() {
 	})
 })
 
-// shown returns a program as shown on the page, without the licence header.
+// shown returns a program as the page shows it, without the licence header.
 func shown(program string) string {
 	_, rest, _ := strings.Cut(program, "SPDX-License-Identifier: Apache-2.0\n\n")
 	return rest

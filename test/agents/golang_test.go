@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// back is a loopback redirect address.
+// back is a redirect address on loopback.
 type back struct {
 	address string
 	answers chan url.Values

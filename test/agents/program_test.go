@@ -21,13 +21,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// programLimit is the timeout of a third-party program. It allows for a busy machine.
+// programLimit is the timeout for a third-party program. It allows for a busy machine.
 const programLimit = 3 * time.Minute
 
-// modules is the directory with the package-lock.json packages.
+// modules is the directory with the packages from package-lock.json.
 func modules() string { return filepath.Join(checkout, "test", "agents", "foreign", "node_modules") }
 
-// node returns npm's Node.js, or else the machine's. The clients need version 22.
+// node returns the Node.js that npm has installed or, failing that, the machine's. The clients need version 22.
 func node() string {
 	if brought, err := filepath.Glob(filepath.Join(modules(), "node-*", "bin", "node")); err == nil && len(brought) == 1 {
 		return brought[0]
@@ -37,7 +37,7 @@ func node() string {
 
 // program is a running third-party program.
 type program struct {
-	// lines are its output lines; closed at its end.
+	// lines are the lines that it prints; the channel is closed when it exits.
 	lines <-chan string
 	input io.Writer
 	wait  func() error
@@ -54,7 +54,7 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	command.Dir = dir
 	path := filepath.Dir(node()) + ":" + filepath.Join(modules(), ".bin") + ":" + os.Getenv("PATH")
 	command.Env = append(os.Environ(), "PATH="+path, "npm_config_offline=true", "MCP_STORAGE_DIR="+GinkgoT().TempDir(),
-		// The inspector prints the address for the test's user instead of opening a browser.
+		// The inspector prints the address for the user of the test instead of opening a browser.
 		"MCP_AUTO_OPEN_ENABLED=true", "BROWSER=true", "MCP_INSPECTOR_SECRET_STORE=memory",
 		"HERALD_MCP_URL="+mcpURL, "HERALD_API_KEY="+key)
 	out, err := command.StdoutPipe()
@@ -77,13 +77,13 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	p.wait = sync.OnceValue(func() error {
 		defer cancel()
 		for range p.lines {
-			continue // no reader waits for the line
+			continue // nobody is waiting for the line
 		}
 		return command.Wait()
 	})
 	DeferCleanup(func() {
 		cancel()
-		// The specs check the exit code where relevant.
+		// The specs check the exit code where it matters.
 		_ = p.wait()
 		if CurrentSpecReport().Failed() {
 			GinkgoWriter.Printf("%s printed:\n%s\n", name, p.printed())
@@ -92,7 +92,7 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	return p
 }
 
-// read stores the output and forwards it by line.
+// read stores the output and passes it on line by line.
 func (p *program) read(ctx context.Context, from io.Reader, into *bytes.Buffer, lines chan<- string) {
 	// A tool result is a single line.
 	const longest = 4 << 20
@@ -116,7 +116,7 @@ func (p *program) printed() string {
 	return p.out.String() + p.complaints.String()
 }
 
-// end waits for the program's successful end and returns its output.
+// end waits for the program to exit successfully and returns its output.
 func (p *program) end() string {
 	GinkgoHelper()
 	err := p.wait()
@@ -124,7 +124,7 @@ func (p *program) end() string {
 	return p.out.String()
 }
 
-// tells waits for the next JSON line with the field, and decodes it.
+// tells waits for the next line of JSON that has the field, and decodes it.
 func (p *program) tells(field string, into any) {
 	GinkgoHelper()
 	for line := range p.lines {
@@ -148,7 +148,7 @@ func errorText(err error) string {
 
 var authorizeURL = regexp.MustCompile(`https?://\S+/oauth/authorize\?[^\s"]+`)
 
-// asks waits until the program prints the consent address, and returns it.
+// asks waits until the program prints the consent URL, and returns it.
 func (p *program) asks() string {
 	GinkgoHelper()
 	for line := range p.lines {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agents tests Herald's agent interface with clients from other vendors. The whole stack runs as with `make run`, and a user in
-// headless Chromium approves the requests. foreign/ holds the clients and their scripts.
+// Package agents tests what Herald offers agents with clients from other vendors. The whole stack runs as with `make
+// run`, and a user in headless Chromium approves the requests. foreign/ contains the clients and their scripts.
 package agents
 
 import (
@@ -25,7 +25,7 @@ var (
 	herald   *stack.Stack
 	// running is the directory of the running Herald, in place of a user's checkout.
 	running string
-	// mcpURL is the MCP endpoint's address, and key the demo team's API key.
+	// mcpURL is the URL of the MCP endpoint; key is the demo team's API key.
 	mcpURL, key string
 )
 
