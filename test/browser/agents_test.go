@@ -27,7 +27,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// These agents have only a registered client and a redirect address. test/agents uses real clients.
+// These agents are just a registered client and a redirect address. test/agents uses real clients.
 var _ = Describe("An agent", Ordered, func() {
 	const cursor = "cursor://anysphere.cursor-mcp/oauth/callback"
 
@@ -49,7 +49,7 @@ var _ = Describe("An agent", Ordered, func() {
 		}
 	})
 
-	// consent returns the address to which the agent sends the user.
+	// consent returns the URL to which the agent sends the user.
 	consent := func(name, redirect string) string {
 		GinkgoHelper()
 		body, err := json.Marshal(map[string]any{"client_name": name, "redirect_uris": []string{redirect}, "token_endpoint_auth_method": "none"})
@@ -175,7 +175,7 @@ var _ = Describe("An agent", Ordered, func() {
 		inEveryLook(page, "agents-ended")
 	})
 
-	// Keep this spec last: the browser asks whether it may open the application, and accepts no further clicks.
+	// Keep this spec last: the browser asks whether it may open the application, and accepts no more clicks.
 	It("receives the redirect as an application on the user's machine", func() {
 		must(page.Open(consent("An editor", cursor)))
 		must(page.WaitText("cursor:"))

@@ -19,23 +19,23 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// fixture serves small pages with the web application's scripts, under the application's Content Security Policy.
+// fixture serves small pages that use the web application's scripts, under the application's Content Security Policy.
 type fixture struct {
 	URL string
 	// store receives uploads at another origin, as in production.
 	store *httptest.Server
 
 	mu sync.Mutex
-	// announced are the files announced to the server. stored are the uploaded files, by name.
+	// announced are the files announced to the server; stored are the uploaded files, by name.
 	announced []announcement
 	stored    map[string]stored
-	// refuse are the statuses of the next announcements, and breakOff of the next uploads. Later ones succeed.
+	// refuse are the statuses of the next announcements, and breakOff those of the next uploads. Later ones succeed.
 	refuse, breakOff []int
-	// hold blocks uploads until it is closed; nil blocks none.
+	// hold blocks uploads until it is closed; if it is nil, it blocks none.
 	hold chan struct{}
 	// sent are the received forms.
 	sent []url.Values
-	// events are sent to the listeners. refused is the remaining number of listeners that get 503 instead.
+	// events are sent to the listeners. refused is how many more listeners get 503 instead.
 	events    chan string
 	refused   int
 	listeners int

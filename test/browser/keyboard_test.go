@@ -46,8 +46,8 @@ func (k keys) seen() {
 	Expect(at.Covered).To(BeEmpty(), "%q has the focus and is covered", at.Name)
 }
 
-// enter types a morning date and time into a datetime field. The day equals the month and an A ends the time, because the order and the
-// 12-hour clock depend on the browser's language.
+// enter types a date and a time in the morning into a datetime field. The day equals the month and an A ends the time,
+// because the order and the 12-hour clock depend on the browser's language.
 func (k keys) enter(at time.Time) {
 	GinkgoHelper()
 	Expect(at.Day()).To(BeNumerically("==", at.Month()))

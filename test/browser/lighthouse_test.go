@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// leastScore is the minimum score of each category, of 1.
+	// leastScore is the minimum score in each category, out of 1.
 	leastScore = 0.95
 	// lighthouseLimit is the timeout per page. It allows for a busy machine.
 	lighthouseLimit = 4 * time.Minute
@@ -57,7 +57,8 @@ func (s scores) lost(category string) string {
 	return text.String()
 }
 
-// lighthouse measures a page with the default settings: a phone on a slow network. cookies is a signed-in user's Cookie header, or empty.
+// lighthouse measures a page with the default settings: a phone on a slow network. cookies is the Cookie header of a
+// signed-in user, or empty.
 func lighthouse(url, cookies string) scores {
 	GinkgoHelper()
 	modules := filepath.Join(checkout, "hack", "lighthouse", "node_modules")
@@ -93,7 +94,7 @@ func lighthouse(url, cookies string) scores {
 	return s
 }
 
-// tries limits the measurements of a page, because other load on the machine lowers the scores.
+// tries limits how often a page is measured, because other load on the machine lowers the scores.
 const tries = 3
 
 // expectGood requires leastScore in each category of a page.

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// signIn signs in by a new one-time link, as the demo team's administrator.
+// signIn signs in with a new one-time link, as the demo team's administrator.
 func signIn(page *chrome.Page) web.Site {
 	GinkgoHelper()
 	berlin, err := time.LoadLocation("Europe/Berlin")
@@ -74,7 +74,7 @@ var withProvider = sync.OnceValue(func() string {
 // idp is the provider of withProvider; nil before that. AfterSuite closes it.
 var idp *issuertest.Issuer
 
-// signInAs signs in by the provider, as one of withProvider's users.
+// signInAs signs in through the provider, as one of the users of withProvider.
 func signInAs(who string) (*chrome.Page, web.Site) {
 	GinkgoHelper()
 	page := newPage(chrome.Options{})
@@ -111,7 +111,7 @@ func may(group, role, namespace string) {
 	}))
 }
 
-// disturb injects platform faults for a demo account, or for the account that a fault names, until the spec ends.
+// disturb makes the platform fail for a demo account, or for the account that a fault names, until the spec ends.
 func disturb(faults ...sandboxtest.Fault) {
 	GinkgoHelper()
 	platforms := sandboxtest.Client{URL: herald().Sandbox()}
@@ -121,7 +121,7 @@ func disturb(faults ...sandboxtest.Fault) {
 	DeferCleanup(func(ctx SpecContext) { must(platforms.ClearFaults(ctx)) })
 }
 
-// readable returns a page's visible text, for waits longer than the page's own.
+// readable returns a page's visible text, for waits that are longer than the page's own.
 func readable(page *chrome.Page) func() (string, error) {
 	return func() (string, error) { return chrome.Eval[string](page, "document.body.innerText") }
 }
@@ -138,7 +138,8 @@ func demoID(platform string) string {
 	return ""
 }
 
-// printedLink returns the sign-in address printed by the run. An attached Herald gets a new one, because earlier specs may have used it.
+// printedLink returns the sign-in URL that the run has printed. If Herald is attached, it returns a new one, because
+// earlier specs may have used the first.
 func printedLink() (string, error) {
 	if *attachTo != "" {
 		return herald().SignInLink(context.Background())

@@ -19,7 +19,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// unsure is the maximum time until a platform lists a post during lookups: two lookups past its listing lag.
+// unsure is how long it takes at most until a platform lists a post that is being looked up: two lookups after its
+// listing lag.
 const unsure = time.Minute
 
 var _ = Describe("Pages for empty teams, missing permissions and expired sessions", func() {
@@ -118,7 +119,7 @@ var _ = Describe("Pages for empty teams, missing permissions and expired session
 	)
 })
 
-// page403 signs in a user without access.
+// page403 signs in as a user who has no access.
 func page403(who string) (*chrome.Page, web.Site) {
 	GinkgoHelper()
 	page := newPage(chrome.Options{})
@@ -235,12 +236,12 @@ var _ = Describe("A post's problem", func() {
 		func(fault string, there types.GomegaMatcher, settle func(*chrome.Page, string), want string) {
 			sandbox := sandboxtest.Client{URL: herald().Sandbox()}
 			page, site := signedInPage()
-			// The response is lost, and this platform's listing never proves absence.
+			// The response is lost, and this platform's listing never proves that a post is absent.
 			disturb(
 				sandboxtest.Fault{Platform: "facebook", Operation: "publish", Kind: fault, Times: 1},
 				sandboxtest.Fault{Platform: "facebook", Operation: "list", Kind: "stale_list", DelayMS: int(time.Hour.Milliseconds()), Times: 100},
 			)
-			text := want + ", after " + fault // lists show the start of a text only
+			text := want + ", after " + fault // lists show only the start of a text
 			must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Facebook, " + web.DemoHandle("facebook")}}, Text: text}))
 			must(site.Publish())
 			Eventually(readable(page), unsure).Should(ContainSubstring("Needs your answer"))

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/test/browser/stack"
 )
 
-// pageLimit is the maximum transfer size of a page with an empty cache, in bytes.
+// pageLimit is how much a page may transfer with an empty cache, in bytes.
 const pageLimit = 50 * 1000
 
 var (
@@ -146,8 +146,8 @@ func slug(text string) string {
 	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
 
-// inEveryLook checks the requirements of every page: axe finds no violations and nothing is wider than the window, in light, in dark and on
-// a phone. With -screenshots it takes screenshots.
+// inEveryLook checks what every page must satisfy: axe finds no violations and nothing is wider than the window, in
+// light, in dark and on a phone. With -screenshots it takes screenshots.
 func inEveryLook(page *chrome.Page, name string) {
 	GinkgoHelper()
 	for _, look := range chrome.Looks {

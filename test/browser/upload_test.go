@@ -93,7 +93,7 @@ var _ = Describe("upload.js", func() {
 			must(chooser().Choose(path))
 			Eventually(status).Should(Equal(name + " is uploaded"))
 			Expect(f.inStore(name).contentType).To(Equal(want))
-			page.Forget() // A file this short has no preview.
+			page.Forget() // a file this short has no preview
 		},
 		Entry("a JPEG", "a.png", "\xff\xd8\xff\xe0\x00\x10JFIF", "image/jpeg"),
 		Entry("a PNG", "a.jpg", "\x89PNG\r\n\x1a\n", "image/png"),

@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Click presses the element with the mouse as a user would. A covered or disabled element is an error.
+// Click clicks the element with the mouse as a user would. If it is covered or disabled, Click returns an error.
 func (e *Element) Click() error {
 	return e.do("click", func(node cdp.BackendNodeID) error {
 		at, err := e.page.spot(node)
@@ -35,7 +35,8 @@ func (e *Element) Follow() error { return e.page.Follow(e.Click) }
 
 type point struct{ x, y float64 }
 
-// reachable returns why a click at a point would not reach the element, or nothing. A label counts as its control.
+// reachable returns why a click at a point would not reach the element, or nothing if it would. A label counts as its
+// control.
 const reachable = `function(x, y) {
   if (this.matches(":disabled")) return "it is disabled";
   const top = document.elementFromPoint(x, y);
@@ -96,7 +97,7 @@ func (e *Element) Focus() error {
 	})
 }
 
-// set sets a value whose typing depends on the language, such as a date.
+// set sets a value, such as a date, for which what to type depends on the language.
 const set = `function(value) {
   if (this.disabled || this.readOnly) throw new Error("it cannot be changed");
   if (["text", "search", "url", "email", "password", "textarea", undefined].includes(this.type)) {
@@ -138,7 +139,7 @@ func (e *Element) Select(label string) error {
 	})
 }
 
-// Check turns a box or switch on or off.
+// Check turns a checkbox or switch on or off.
 func (e *Element) Check(on bool) error {
 	checked, err := Read[bool](e, "function() { return this.checked ?? this.ariaChecked === 'true' }")
 	if err != nil || checked == on {
@@ -147,7 +148,7 @@ func (e *Element) Check(on bool) error {
 	return e.Click()
 }
 
-// Press sends keys to the focused element. Special keys are constants of package kb, such as kb.Tab and kb.Enter.
+// Press sends keys to the focused element. Special keys are constants in package kb, such as kb.Tab and kb.Enter.
 func (p *Page) Press(keys string) error {
 	return chromedp.Do(p.ctx, chromedp.KeyEvent(keys))
 }

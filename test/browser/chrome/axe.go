@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Violation is an accessibility rule violated by a page.
+// Violation is an accessibility rule that a page violates.
 type Violation struct {
 	ID     string `json:"id"`
 	Impact string `json:"impact"`
@@ -40,8 +40,8 @@ const runAxe = `axe.run(document, {
   id, impact, help, helpUrl, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
 })))`
 
-// Audit returns the accessibility violations in the page's current state. axe is the program axe.min.js. The debugger injects it, which
-// bypasses the page's policy.
+// Audit returns the accessibility violations of the page in its current state. axe is the source of axe.min.js, which
+// the debugger injects, bypassing the page's policy.
 func (p *Page) Audit(axe string) ([]Violation, error) {
 	if present, err := Eval[bool](p, "typeof axe === 'object'"); err != nil {
 		return nil, err

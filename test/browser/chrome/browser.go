@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chrome drives a real browser like a user: it finds elements by the role and name announced by a screen reader, and waits only for
-// visible effects. It is independent of Herald.
+// Package chrome drives a real browser as a user does: it finds elements by the role and name that a screen reader
+// announces, and waits only for visible effects. It does not depend on Herald.
 package chrome
 
 import (
@@ -37,7 +37,7 @@ type Browser struct {
 	cancel context.CancelFunc
 }
 
-// Start starts the machine's browser, which ends with Close or this process.
+// Start starts the machine's browser. It exits on Close, or when this process does.
 func Start(ctx context.Context) (*Browser, error) {
 	path, err := Find()
 	if err != nil {
@@ -69,5 +69,5 @@ func Start(ctx context.Context) (*Browser, error) {
 	return b, nil
 }
 
-// Close ends the browser.
+// Close closes the browser.
 func (b *Browser) Close() { b.cancel() }

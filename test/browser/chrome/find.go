@@ -17,24 +17,24 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Element locates an element by its role (WAI-ARIA) and accessible name, as computed by the browser. Every use looks it up again and waits
-// for it.
+// Element locates an element by its role (WAI-ARIA) and accessible name, as the browser computes them. Every use looks
+// it up again and waits for it.
 type Element struct {
 	page       *Page
 	within     *Element
 	role, name string
-	// part makes name match a part of the accessible name.
+	// part means that name only has to match part of the accessible name.
 	part bool
-	// says is a text that the element contains.
+	// says is text that the element contains.
 	says string
 	// nth selects one of several matches, counted from 1; 0 requires a single match.
 	nth int
 }
 
-// Get locates an element of the page. An empty name matches any name. Several matches are an error.
+// Get locates an element of the page. An empty name matches any name. It is an error if there are several matches.
 func (p *Page) Get(role, name string) *Element { return &Element{page: p, role: role, name: name} }
 
-// GetPart locates an element of the page by a part of its name.
+// GetPart locates an element of the page by part of its name.
 func (p *Page) GetPart(role, part string) *Element {
 	return &Element{page: p, role: role, name: part, part: true}
 }
@@ -49,7 +49,7 @@ func (e *Element) Get(role, name string) *Element {
 	return &Element{page: e.page, within: e, role: role, name: name}
 }
 
-// GetPart locates an element within this one by a part of its name.
+// GetPart locates an element within this one by part of its name.
 func (e *Element) GetPart(role, part string) *Element {
 	return &Element{page: e.page, within: e, role: role, name: part, part: true}
 }
@@ -76,7 +76,7 @@ func (e *Element) String() string {
 	return text
 }
 
-// notFound is the error for an element without a match.
+// notFound is the error for an element that nothing matches.
 type notFound struct{ element, hint string }
 
 func (n notFound) Error() string { return "there is no " + n.element + n.hint }
@@ -105,7 +105,7 @@ func (e *Element) nodes() ([]cdp.BackendNodeID, error) {
 	return found, nil
 }
 
-// isCalled compares names itself, because the browser's search appends the chosen file to a file input's name.
+// isCalled compares names itself, because the browser's own search appends the chosen file to the name of a file input.
 func (e *Element) isCalled(name string) bool {
 	if e.part {
 		return strings.Contains(name, e.name)
@@ -148,7 +148,7 @@ func (e *Element) one() (cdp.BackendNodeID, error) {
 	}
 }
 
-// others lists the names of elements with the same role, for a failure message.
+// others lists the names of elements with the same role, for the message of a failure.
 func (e *Element) others() string {
 	if e.name == "" {
 		return ""
@@ -227,7 +227,7 @@ func apply[T any](p *Page, node cdp.BackendNodeID, function string, arguments ..
 	if err != nil {
 		return result, err
 	}
-	// As one array, because an empty argument would be omitted.
+	// Pass them as one array, because an empty argument would be omitted.
 	if arguments == nil {
 		arguments = []any{}
 	}
@@ -273,7 +273,7 @@ func (e *Element) Text() (string, error) {
 // Value returns the value of an input.
 func (e *Element) Value() (string, error) { return Read[string](e, "function() { return this.value }") }
 
-// Attribute returns an attribute of the element; "" if it is absent.
+// Attribute returns an attribute of the element, or "" if it is absent.
 func (e *Element) Attribute(name string) (string, error) {
 	return Read[string](e, "function(name) { return this.getAttribute(name) ?? '' }", name)
 }

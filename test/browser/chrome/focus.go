@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Focus describes the visible state of the focused element.
+// Focus describes how the focused element looks.
 type Focus struct {
 	// Name is its label or its text.
 	Name string `json:"name"`
@@ -21,11 +21,12 @@ type Focus struct {
 	Place int `json:"place"`
 	// Ring reports whether a line of at least 2 pixels around the element or its label marks the focus.
 	Ring bool `json:"ring"`
-	// Covered describes what hides its centre, or is "it is outside of the window"; empty if it is visible.
+	// Covered describes what hides its centre, or is "it is outside of the window". It is empty if the element is
+	// visible.
 	Covered string `json:"covered"`
 }
 
-// focused describes the focused element; null if there is none.
+// focused describes the focused element, or is null if there is none.
 const focused = `(() => {
   const at = document.activeElement;
   if (!at || at === document.body || at === document.documentElement) return null;
@@ -50,7 +51,7 @@ const focused = `(() => {
   };
 })()`
 
-// Focused returns the focused element; nil if there is none.
+// Focused returns the focused element, or nil if there is none.
 func (p *Page) Focused() (*Focus, error) { return Eval[*Focus](p, focused) }
 
 // stops are links, buttons, fields and elements with a tabindex, and the checked radio buttons.
@@ -58,7 +59,8 @@ const stops = `[...document.querySelectorAll("a[href], button, input, select, te
   at.tabIndex >= 0 && !at.matches(":disabled, [type=hidden]") && at.checkVisibility({ visibilityProperty: true }) &&
   (at.type !== "radio" || at.checked)).map((at) => [...document.querySelectorAll("*")].indexOf(at))`
 
-// Stops returns the places of all elements reachable with the Tab key. A radio button group counts as its checked button.
+// Stops returns the places of all elements that can be reached with the Tab key. A group of radio buttons counts as its
+// checked button.
 func (p *Page) Stops() ([]int, error) { return Eval[[]int](p, stops) }
 
 // Walk presses the Tab key until the focus returns to its first stop, and returns each focused element once.
@@ -85,7 +87,7 @@ func (p *Page) Walk() ([]Focus, error) {
 	return walked, errors.New("the tabulator does not lead back to where it began")
 }
 
-// ChooseBy runs act, which opens the browser's file dialog, for example by Enter on a button, and chooses these files.
+// ChooseBy runs act, which opens the browser's file dialog, for example with Enter on a button, and chooses the files.
 func (p *Page) ChooseBy(act func() error, files ...string) error {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// patience is the timeout of every wait for the browser. It allows for a busy machine.
+	// patience is how long to wait for the browser. It allows for a busy machine.
 	patience = 20 * time.Second
-	// pollEvery is the polling interval of these waits.
+	// pollEvery is how often these waits poll.
 	pollEvery = 25 * time.Millisecond
 )
 
@@ -36,7 +36,7 @@ type Look struct {
 	Dark, Phone   bool
 }
 
-// Looks are the three looks used to check every page.
+// Looks are the three looks in which every page is checked.
 var (
 	Light = Look{Name: "light", Width: 1280, Height: 800}
 	Dark  = Look{Name: "dark", Width: 1280, Height: 800, Dark: true}
@@ -53,7 +53,7 @@ type Page struct {
 	look    Look
 }
 
-// Options describe the user at the page.
+// Options describe the user of the page.
 type Options struct {
 	// Zone and Locale default to "Europe/Berlin" and "en-GB".
 	Zone, Locale string
@@ -157,8 +157,8 @@ func (p *Page) OpenCold(url string) error {
 	)
 }
 
-// Open goes to an address, resets the recorded problems and loads, and waits until nothing is loading. A status other
-// than 200 is an error.
+// Open goes to a URL, resets the recorded problems and loads, and waits until nothing is loading. Any status other than
+// 200 is an error.
 func (p *Page) Open(url string) error {
 	status, err := p.OpenAny(url)
 	if err == nil && status != http.StatusOK {
@@ -167,7 +167,7 @@ func (p *Page) Open(url string) error {
 	return err
 }
 
-// OpenAny is Open for pages with an error status, which it returns.
+// OpenAny is Open for pages that have an error status, which it returns.
 func (p *Page) OpenAny(url string) (status int, err error) {
 	p.watched.reset()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -251,7 +251,7 @@ func (p *Page) WaitText(text string) error {
 	return nil
 }
 
-// WaitFor waits until a JavaScript expression is true on the page; what describes it in failures.
+// WaitFor waits until a JavaScript expression is true on the page; what describes it if it never is.
 func (p *Page) WaitFor(what, expression string) error {
 	err := p.until(func() error {
 		holds, err := Eval[bool](p, expression)
@@ -286,7 +286,7 @@ func (p *Page) CookieHeader() (string, error) {
 	return strings.Join(pairs, "; "), err
 }
 
-// ClearCookies removes all the tab's cookies, as at the end of a session.
+// ClearCookies removes all of the tab's cookies, as when a session ends.
 func (p *Page) ClearCookies() error {
 	return call(p, network.ClearBrowserCookies, cdp.Empty{})
 }
@@ -312,8 +312,8 @@ func Eval[T any](p *Page, script string) (T, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
-// Screenshot returns a PNG of the whole page. The window is as high as the page, so elements fixed to the window's edge are at the page's
-// edge.
+// Screenshot returns a PNG of the whole page. The window is made as high as the page, so elements fixed to the edge of
+// the window are at the edge of the page.
 func (p *Page) Screenshot() ([]byte, error) {
 	look := p.look
 	height, err := Eval[int64](p, "document.documentElement.scrollHeight")
@@ -329,7 +329,7 @@ func (p *Page) Screenshot() ([]byte, error) {
 	return answer.Data, errors.Join(err, p.resize(p.look))
 }
 
-// until retries ask until it succeeds, even across page changes.
+// until retries ask until it succeeds, even if the page changes.
 func (p *Page) until(ask func() error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(p.ctx, pollEvery, patience, true, func(context.Context) (bool, error) {

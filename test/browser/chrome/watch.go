@@ -17,18 +17,18 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// Load is a page's request and its response.
+// Load is a request of a page and the response.
 type Load struct {
 	URL  string
 	Type network.ResourceType
-	// Status is the response status; 0 before the response.
+	// Status is the status of the response, or 0 before there is one.
 	Status int
 	// Bytes is the transferred size, compressed and with headers.
 	Bytes int64
 
-	// loader is the ID of the requesting document.
+	// loader is the ID of the document that made the request.
 	loader cdp.LoaderID
-	// earlier is the transferred size of earlier redirects.
+	// earlier is how much earlier redirects transferred.
 	earlier int64
 	done    bool
 }
@@ -39,7 +39,7 @@ type watch struct {
 	problems []string
 	loads    map[network.RequestID]*Load
 	order    []network.RequestID
-	// opened are addresses for other applications.
+	// opened are URLs for other applications.
 	opened []string
 }
 
@@ -132,7 +132,7 @@ func (w *watch) traffic(event any) {
 	}
 }
 
-// navigated records a new document. It drops the previous document's pending loads, which are aborted without an event.
+// navigated records a new document. It drops the pending loads of the previous one, which are aborted without an event.
 func (w *watch) navigated(e *page.EventFrameNavigated) {
 	if e.Frame.ParentID != "" {
 		return
@@ -169,15 +169,16 @@ func (w *watch) open() []string {
 	return open
 }
 
-// Problems returns the page's problems since it was opened: exceptions, console errors and warnings, failed loads, and policy violations.
+// Problems returns the page's problems since it was opened: exceptions, console errors and warnings, failed loads, and
+// policy violations.
 func (p *Page) Problems() []string {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()
 	return withoutAborts(p.watched.problems)
 }
 
-// withoutAborts removes the two htmx messages for a page left during a request, such as a preview: htmx:afterRequest and htmx:sendAbort. A
-// failed request has htmx:sendError instead.
+// withoutAborts removes the two messages that htmx logs if a page is left during a request, such as a preview:
+// htmx:afterRequest and htmx:sendAbort. A request that fails logs htmx:sendError instead.
 func withoutAborts(problems []string) []string {
 	const after, abort = `console.error: "htmx:afterRequest`, `console.error: "htmx:sendAbort`
 	left := make([]string, 0, len(problems))

@@ -31,21 +31,21 @@ import (
 )
 
 const (
-	// startLimit and stopLimit are the timeouts of the run. They allow for a busy machine.
+	// startLimit and stopLimit are the timeouts for starting and stopping the run. They allow for a busy machine.
 	startLimit = 5 * time.Minute
 	stopLimit  = time.Minute
 	pollEvery  = 100 * time.Millisecond
-	// linkLife is a one-time link's TTL, longer than any spec.
+	// linkLife is how long a one-time link is valid, which is longer than any spec takes.
 	linkLife = time.Hour
 )
 
-// Options are a run's directories and output.
+// Options say where a run finds its files and where its output goes.
 type Options struct {
-	// Checkout is the repository's folder; its bin/ holds the programs.
+	// Checkout is the repository's folder, whose bin/ contains the programs.
 	Checkout string
 	// Assets is the folder with etcd and kube-apiserver.
 	Assets string
-	// Dir is the folder for the run's state. Its path must be short, because it contains sockets.
+	// Dir is the folder for the run's state. Its path must be short, because there are sockets in it.
 	Dir string
 	// Out receives the run's output.
 	Out io.Writer
@@ -93,7 +93,7 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 	return s, nil
 }
 
-// Attach uses a run started elsewhere; file is its checkout's .local/env.
+// Attach uses a run that was started elsewhere; file is .local/env of its checkout.
 func Attach(file string) (*Stack, error) {
 	variables, err := readEnv(file)
 	return &Stack{variables: variables}, err
@@ -132,7 +132,7 @@ func readEnv(file string) (map[string]string, error) {
 	return variables, nil
 }
 
-// Variable returns a variable of the run, such as HERALD_SITE_URL; "" if it is absent.
+// Variable returns a variable of the run, such as HERALD_SITE_URL, or "" if there is none.
 func (s *Stack) Variable(name string) string { return s.variables[name] }
 
 // Site returns Herald's address without a trailing slash.
@@ -167,7 +167,7 @@ func (s *Stack) Stop() error {
 	return errors.Join(err, end(s.command, s.ended))
 }
 
-// awaitEnd closes the channel when a process has ended. The output already describes its exit code.
+// awaitEnd closes the channel when a process has exited. The output already shows its exit code.
 func awaitEnd(command *exec.Cmd, ended chan<- struct{}) {
 	_ = command.Wait()
 	close(ended)
@@ -175,7 +175,7 @@ func awaitEnd(command *exec.Cmd, ended chan<- struct{}) {
 
 // end sends SIGTERM to a process, and kills it after a timeout.
 func end(command *exec.Cmd, ended <-chan struct{}) error {
-	// It may already have ended.
+	// It may already have exited.
 	_ = command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-ended:

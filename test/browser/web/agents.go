@@ -15,12 +15,13 @@ const (
 // Agents opens the page of authorized agents.
 func (s Site) Agents() error { return s.menu(linkAgents) }
 
-// ChooseLevel chooses a level on the consent page. The lowest level comes first, and the other labels start with its word.
+// ChooseLevel chooses a level on the consent page. The lowest level comes first, and the labels of the others start
+// with its word.
 func ChooseLevel(page *chrome.Page, level string) error {
 	return page.Get("group", groupMay).GetPart("radio", level).Nth(0).Check(true)
 }
 
-// AllowAgent approves the chosen level on the consent page, or the highest if none is chosen.
+// AllowAgent approves the chosen level on the consent page, or the highest one if none is chosen.
 func AllowAgent(page *chrome.Page) error {
 	return steps(func() error { return chooseMost(page) }, page.Get("button", allow).Follow)
 }
@@ -43,7 +44,7 @@ func chooseMost(page *chrome.Page) error {
 // DenyAgent denies on the consent page.
 func DenyAgent(page *chrome.Page) error { return page.Get("button", deny).Follow() }
 
-// RevokeAgent revokes the grant on the card with this text, and confirms.
+// RevokeAgent revokes the grant on the card that contains the text, and confirms.
 func (s Site) RevokeAgent(text string) error {
 	return steps(
 		s.card(text).Get("button", revoke).Click,

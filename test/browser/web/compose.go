@@ -10,13 +10,13 @@ import (
 
 // Target is an account to publish to.
 type Target struct {
-	// Account is a part of its label in the composer, such as "X, @herald_demo".
+	// Account is part of its label in the composer, such as "X, @herald_demo".
 	Account string
 	// Platform is required for a separate text. An empty Text means the post's text.
 	Platform, Text string
 }
 
-// Draft is the composer's input.
+// Draft is what to enter in the composer.
 type Draft struct {
 	// Kind is Text, Image, Video or Tree.
 	Kind    string
@@ -32,7 +32,7 @@ type Draft struct {
 
 // Compose opens the composer and fills it in without submitting it.
 func (s Site) Compose(draft Draft) error {
-	// Empty pages offer the link twice.
+	// Empty pages show the link twice.
 	if err := s.Page.Get("link", linkNewPost).Nth(0).Follow(); err != nil {
 		return err
 	}
@@ -108,13 +108,13 @@ func (s Site) upload(draft Draft) error {
 	return s.Page.WaitFor("the files are in the store", `[...document.querySelectorAll("[data-files] > *")].every((item) => item.querySelector("input[type=hidden]"))`)
 }
 
-// Publish submits the composer for immediate publishing. On the edit screen of a draft it promotes the draft.
+// Publish submits the composer to publish at once. On a draft's edit screen it turns the draft into a post.
 func (s Site) Publish() error { return s.send(Now, publish) }
 
 // SaveDraft submits the composer as a draft.
 func (s Site) SaveDraft() error { return s.send(AsDraft, saveDraft) }
 
-// Schedule submits the composer for a time. On the edit screen of a draft it promotes the draft.
+// Schedule submits the composer for the given time. On a draft's edit screen it turns the draft into a post.
 func (s Site) Schedule(at time.Time) error {
 	if err := s.when(Later); err != nil {
 		return err

@@ -15,7 +15,7 @@ type Site struct {
 	Page *chrome.Page
 	// URL is the site's address without a trailing slash.
 	URL string
-	// Zone is the user's time zone. It must equal the page's.
+	// Zone is the user's time zone, which must be the same as the page's.
 	Zone *time.Location
 }
 
@@ -38,7 +38,7 @@ func (s Site) SignIn(link string) error {
 	)
 }
 
-// SignInWithProvider signs in by OpenID Connect, as a user of the test's provider.
+// SignInWithProvider signs in through OpenID Connect, as a user of the test's provider.
 func (s Site) SignInWithProvider(who string) error {
 	return steps(
 		func() error { return s.Page.Open(s.URL + "/signin") },
@@ -84,7 +84,8 @@ func (s Site) ToConsent(platform string) error {
 	)
 }
 
-// Consent goes from the Accounts page to the platform's consent page, and grants Herald access to the account with this handle.
+// Consent goes from the Accounts page to the platform's consent page, and grants Herald access to the account with the
+// handle.
 func (s Site) Consent(platform, handle string) error {
 	err := steps(
 		func() error { return s.ToConsent(platform) },
@@ -96,8 +97,8 @@ func (s Site) Consent(platform, handle string) error {
 	return nil
 }
 
-// Connect connects the platform's account with this handle, from the Accounts page through the platform's consent page. On platforms with a
-// choice of accounts it keeps the default.
+// Connect connects the platform's account with the handle, from the Accounts page through the platform's consent page.
+// On platforms that offer a choice of accounts it keeps the default.
 func (s Site) Connect(platform, handle string) error {
 	if err := s.Consent(platform, handle); err != nil {
 		return err
@@ -115,10 +116,10 @@ func (s Site) Connect(platform, handle string) error {
 	return s.Page.Get("navigation", mainMenu).Wait()
 }
 
-// card locates an object's list item, such as an account or a key, by a text in it.
+// card locates the list item of an object, such as an account or a key, by text in it.
 func (s Site) card(text string) *chrome.Element { return s.Page.GetSaying("listitem", text) }
 
-// Disconnect removes the connection on the card with this text, such as its ID, and confirms.
+// Disconnect removes the connection on the card that contains the text, such as its ID, and confirms.
 func (s Site) Disconnect(text string) error {
 	return steps(
 		s.card(text).Get("button", disconnect).Click,
