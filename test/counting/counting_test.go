@@ -1,8 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package counting compares Herald's caption length counting with other implementations: twitter-text, X's library; ICU's segmenter and
-// emoji data, as in Node.js; and Autolinker, which finds hashtags and mentions as Instagram shows them.
+// Package counting compares how Herald counts the length of captions with other implementations: twitter-text, which is
+// X's library; ICU's segmenter and emoji data, as in Node.js; and Autolinker, which finds hashtags and mentions as
+// Instagram shows them.
 package counting
 
 import (
@@ -33,13 +34,14 @@ import (
 // few is the number of texts in a full test run. COUNTING_TEXTS overrides it.
 const few = 2_000
 
-// answer is count.mjs's result for a text.
+// answer is what count.mjs returns for a text.
 type answer struct {
 	X        int  `json:"x"`
 	Valid    bool `json:"valid"`
 	Hashtags int  `json:"hashtags"`
 	Mentions int  `json:"mentions"`
-	// Threads is -1 for a text with emoji that Unicode does not recommend, because Threads' counting of them is undocumented.
+	// Threads is -1 for a text that contains emoji that Unicode does not recommend, because how Threads counts them is
+	// not documented.
 	Threads int `json:"threads"`
 	UTF16   int `json:"utf16"`
 	UTF8    int `json:"utf8"`
@@ -105,7 +107,7 @@ func whole(is bool) int {
 	return 0
 }
 
-// declared returns the platforms' capabilities.
+// declared returns what the platforms' capabilities say.
 func declared() map[v1alpha1.Platform]platforms.Capabilities {
 	client := transport.New(transport.Options{})
 	return map[v1alpha1.Platform]platforms.Capabilities{
@@ -122,8 +124,8 @@ var (
 	mentions = regexp.MustCompile(`mentions (\d+) accounts`)
 )
 
-// inCaption returns Herald's number of hashtags or mentions in a text. Only the error for too many contains the count, so inCaption appends
-// the maximum allowed number.
+// inCaption returns how many hashtags or mentions Herald counts in a text. Only the error for too many contains the
+// number, so inCaption appends as many as are allowed.
 func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string, most int, one string, said *regexp.Regexp) int {
 	found := said.FindStringSubmatch(limits[v1alpha1.PlatformInstagram].CaptionProblem(text + strings.Repeat(one, most)))
 	if found == nil {
@@ -133,7 +135,7 @@ func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string,
 	return n - most
 }
 
-// ask counts the texts with the other implementations.
+// ask has the other implementations count the texts.
 func ask(t *testing.T, node string, texts []string) []answer {
 	t.Helper()
 	var asked strings.Builder
@@ -177,12 +179,12 @@ func readDifferently(what, text string, ours, theirs int) bool {
 }
 
 var (
-	// conjunct matches Indic letters joined by a virama. Since Unicode 15.1 they are a single grapheme cluster (UAX #29, rule GB9c).
-	// Herald's segmenter does not implement the rule and counts more.
+	// conjunct matches Indic letters that are joined by a virama. Since Unicode 15.1 they are a single grapheme cluster
+	// (UAX #29, rule GB9c). Herald's segmenter does not implement that rule and counts more.
 	conjunct = regexp.MustCompile(`\x{094D}`)
-	// words matches realistic captions: inCaptions pieces separated by blanks. Autolinker is wrong on unusual texts: it mistakes keycaps
-	// and escaped character numbers for hashtags, and misses the full-width sign, emoji in hashtags, adjacent hashtags, and names with a
-	// dot or a trailing emoji.
+	// words matches realistic captions: pieces from inCaptions separated by spaces. Autolinker is wrong about unusual
+	// texts: it mistakes keycaps and escaped character numbers for hashtags, and misses the full-width sign, emoji in
+	// hashtags, adjacent hashtags, and names with a dot or a trailing emoji.
 	words = func() *regexp.Regexp {
 		var quoted []string
 		for _, piece := range inCaptions {

@@ -36,8 +36,8 @@ func rows(t *testing.T) map[string]string {
 	return found
 }
 
-// TestPage compares the page's tables with the platforms' capabilities: a text at the documented limit is accepted, and a longer one
-// rejected.
+// TestPage compares the page's tables with the platforms' capabilities: a text at the documented limit is accepted, and
+// a longer one is rejected.
 func TestPage(t *testing.T) {
 	said := rows(t)
 	limits := declared()
@@ -76,7 +76,7 @@ func TestPage(t *testing.T) {
 		}
 		delete(said, row)
 	}
-	delete(said, "Facebook: text") // no limit
+	delete(said, "Facebook: text") // it has no limit
 	for row := range said {
 		if said[row] != "at most" && said[row] != "---" {
 			t.Errorf("the page has a row that nothing holds: %s, %s", row, said[row])
@@ -95,7 +95,7 @@ func title(limits *platforms.Capabilities, one string) func(n int) bool {
 	}
 }
 
-// addresses returns n different addresses.
+// addresses returns n different URLs.
 func addresses(n int) string {
 	var b strings.Builder
 	for i := range n {
