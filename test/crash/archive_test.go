@@ -26,20 +26,20 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// sweeping is this version without a minimum retention in the cluster, which lets a team's retention take effect within a spec. Only the
-// configuration distinguishes its managers.
+// sweeping is this version without a minimum retention in the cluster, so that a team's retention takes effect within a
+// spec. Its managers differ only in their configuration.
 var sweeping = func() *version {
 	v := &version{name: "this version, without a floor of retention", program: "herald", configuration: "sweeping.yaml"}
 	v.next = v
 	return v
 }()
 
-// wayOut lists the sweep's crash points, in order.
+// wayOut are the crash points of the sweep, in order.
 var wayOut = []string{
 	retention.PointBeforeArchive, retention.PointAfterRecord, retention.PointAfterArchive, retention.PointAfterRelease, retention.PointAfterDelete,
 }
 
-// archived is a published post and its expected record.
+// archived is a published post and the record that it should have.
 type archived struct {
 	*sent
 	last  *v1alpha1.Post
@@ -53,7 +53,7 @@ func (a *archived) remove(ctx context.Context) {
 	a.last.Generation++
 }
 
-// shelf reads a team's archive in the bucket, bypassing the proxy.
+// shelf reads a team's archive in the bucket directly, without the proxy.
 type shelf struct {
 	team   *team
 	bucket *store.Store
@@ -91,7 +91,7 @@ func (s shelf) listed(ctx context.Context, g Gomega, name string) (n int) {
 	return n
 }
 
-// holds expects a post's correct record.
+// holds expects that the record of a post is correct.
 func (s shelf) holds(ctx context.Context, p *archived) {
 	GinkgoHelper()
 	want, err := record.New(p.last, s.team.namespace, s.account).Encode()
@@ -103,7 +103,8 @@ func (s shelf) holds(ctx context.Context, p *archived) {
 	}).Should(Succeed(), "the record of %s is what became of it", p.Name)
 }
 
-// leaves expects that a post is gone from the cluster and readable in the archive, with one list entry and its outcome in the record.
+// leaves expects that a post is gone from the cluster and can be read in the archive, with one list entry and with its
+// outcome in the record.
 func (s shelf) leaves(ctx context.Context, p *archived) {
 	GinkgoHelper()
 	Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &v1alpha1.Post{}) }).
@@ -112,7 +113,7 @@ func (s shelf) leaves(ctx context.Context, p *archived) {
 	s.holds(ctx, p)
 }
 
-// comesBack reapplies an archived post, and expects that it adopts its outcome without a publishing call.
+// comesBack applies an archived post again, and expects that it adopts its outcome without calling the platform.
 func (s shelf) comesBack(ctx SpecContext, p *archived) {
 	GinkgoHelper()
 	again := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}, Spec: *p.last.Spec.DeepCopy()}
@@ -153,7 +154,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 	AfterAll(func() { m.kill() })
 
 	kill := func() { m.kill() }
-	// of returns the kinds of posts killed at each point.
+	// of returns the kinds of posts that are killed at each point.
 	of := func() []*kind {
 		if long {
 			return []*kind{aText, aPicture, aTree}
@@ -221,7 +222,8 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 		}
 	})
 
-	// killed waits until the team's retention has evicted the posts, while managers are killed at the points.
+	// killed waits until the team's retention has removed the posts from the cluster, while managers are killed at the
+	// points.
 	killed := func(ctx SpecContext, posts []*archived, at ...string) {
 		GinkgoHelper()
 		for i, point := range at {
@@ -235,7 +237,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 			kept.leaves(ctx, p)
 		}
 		retain(ctx, v1alpha1.TeamRetention{})
-		// A sweep with the old team may still be running; returning posts must stay visible.
+		// A sweep may still be running with the old team; posts that come back must stay visible.
 		wait(time.Second)
 		for _, p := range posts {
 			kept.comesBack(ctx, p)

@@ -24,13 +24,14 @@ const (
 	somePosts, someKills            = 60, 8
 )
 
-// givenUpAtMost limits the share of lost calls given up on platforms without a usable lookup, in the full campaign; the short one is too
-// small to measure it. About half of the calls interrupted by a kill are published, and lookups find those. The share of all targets would
-// instead measure the number of open calls at a kill, and therefore the machine's load.
+// givenUpAtMost limits the share of lost calls that are given up on platforms without a usable lookup, in the full
+// campaign; the short one is too small to measure it. About half of the calls that a kill interrupts are published, and
+// lookups find those. As a share of all targets, it would measure how many calls are open at a kill, and so the load of
+// the machine.
 const givenUpAtMost = 0.65
 
-// askable reports whether a platform lookup can decide a lost call. TikTok photos depend on the response itself, and a Facebook Page's
-// listing does not prove absence, so a user must decide.
+// askable reports whether looking at the platform can decide a lost call. It cannot for TikTok photos, which depend on
+// the response itself, and for a Facebook Page, whose listing does not prove absence; there a user must decide.
 func askable(p pair) bool {
 	isTikTokPhoto := p.to == v1alpha1.PlatformTikTok && p.category == v1alpha1.CategoryImage
 	return !isTikTokPhoto && p.to != v1alpha1.PlatformFacebook
@@ -57,7 +58,8 @@ func (c *campaign) count() (n int) {
 	return n
 }
 
-// post creates n posts concurrently: mostly for one platform, sometimes for all that accept the kind, due now or in a few seconds.
+// post creates n posts concurrently: mostly for one platform, sometimes for all that accept the kind, and due now or in
+// a few seconds.
 func (c *campaign) post(ctx SpecContext, n int) {
 	var made sync.WaitGroup
 	for range n {
@@ -84,7 +86,7 @@ func (c *campaign) post(ctx SpecContext, n int) {
 	made.Wait()
 }
 
-// pick chooses a kind and a platform. All are equally likely except the longest.
+// pick picks a kind and a platform. All are equally likely, except the longest kind.
 func (c *campaign) pick(t *team) pair {
 	all := pairs()
 	for {
@@ -98,7 +100,7 @@ func (c *campaign) pick(t *team) pair {
 	}
 }
 
-// cancel cancels the selected posts, some of them too late.
+// cancel cancels some posts, and some of those too late.
 func (c *campaign) cancel(ctx SpecContext) {
 	c.mu.Lock()
 	var now, later []func(SpecContext)
@@ -121,7 +123,7 @@ func (c *campaign) cancel(ctx SpecContext) {
 	done.Wait()
 }
 
-// fault disturbs a platform account once or twice.
+// fault makes a platform fail once or twice for an account.
 func (c *campaign) fault(ctx SpecContext) {
 	on := connected()[rand.IntN(len(connected()))]
 	f := sandboxtest.Fault{
@@ -138,7 +140,7 @@ func (c *campaign) fault(ctx SpecContext) {
 	case 3:
 		f.Kind, f.DelayMS = "delay", 200+rand.IntN(2000)
 	case 4:
-		// Some platforms then limit the whole app for minutes, too long for the short campaign.
+		// Some platforms would then limit the whole app for minutes, which is too long for the short campaign.
 		f.Kind, f.DelayMS = "delay", 50
 		if long && rand.IntN(8) == 0 {
 			f.Kind, f.RetryAfterS, f.DelayMS, f.Times = "rate_limit", 1+rand.IntN(3), 0, 1
@@ -150,7 +152,7 @@ func (c *campaign) fault(ctx SpecContext) {
 	c.sum.faults++
 }
 
-// trouble causes a random process or network failure.
+// trouble makes a random process or network connection fail.
 func (c *campaign) trouble(ctx SpecContext) {
 	switch dice := rand.IntN(1000); {
 	case dice < 25:
@@ -224,7 +226,7 @@ func (c *campaign) twin() {
 	c.managers = append(c.managers, c.managers[0].beside())
 }
 
-// hold pauses a manager in mid-work until its send window is over, while another one works.
+// hold pauses a manager in the middle of its work until its send window is over, while another one works.
 func (c *campaign) hold() {
 	held, other := c.managers[0], c.managers[0].beside()
 	held.hold()
@@ -260,7 +262,8 @@ func (c *campaign) end() {
 	}
 }
 
-// judge counts the outcomes of all posts and checks the invariants. before are the numbers of publishing calls before the campaign.
+// judge counts what became of all posts and checks the invariants. before is how many publishing calls there were
+// before the campaign.
 func (c *campaign) judge(ctx SpecContext, name string, before map[v1alpha1.Platform]int) {
 	GinkgoHelper()
 	for _, t := range c.teams {

@@ -41,7 +41,7 @@ func adopt(name string) *server {
 			continue
 		}
 		stat, err := os.ReadFile(entry)
-		// The name may contain blanks; the state and the parent follow it.
+		// The name may contain spaces; the state and the parent follow it.
 		if fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])); err == nil && fields[1] == strconv.Itoa(os.Getpid()) {
 			return &server{name: name, argv: argv, pid: pid}
 		}
@@ -79,7 +79,7 @@ func (s *server) kill() {
 	Eventually(func() error { return syscall.Kill(s.pid, 0) }).ShouldNot(Succeed(), "%s is gone", s.name)
 }
 
-// end ends the processes started by restart; envtest ends the rest.
+// end kills the processes that restart has started; envtest stops the others.
 func (s *server) end() {
 	if s.now != nil {
 		s.now.kill()

@@ -17,14 +17,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// protocol lists the named points of every delivery, in order, and preparing lists a preparation's points.
+// protocol are the named points of every delivery, in order; preparing are those of a preparation.
 var (
 	protocol  = []string{post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord}
 	preparing = []string{post.PointAfterPart, post.PointAfterSecret, post.PointAfterPrepare}
 )
 
-// tell prints totals under a name and checks the invariants: nothing published twice or lost, and few posts given up, with a helpful
-// reason.
+// tell prints totals under a name and checks the invariants: nothing is published twice or lost, and few posts are
+// given up, with a reason that helps.
 func tell(name string, sum *totals) {
 	GinkgoHelper()
 	fmt.Printf("%s: %s\n", name, sum)
@@ -36,8 +36,8 @@ func tell(name string, sum *totals) {
 	Expect(all.looked).NotTo(BeZero(), "no doubt was settled by looking: the kills came at no interesting moment")
 }
 
-// expectCalls expects that every publishing call is recorded. The sandbox rejects duplicate texts, as X does, so a second call would not
-// appear as a second post.
+// expectCalls expects that every publishing call is recorded. Like X, the sandbox rejects duplicate texts, so a second
+// call would not show up as a second post.
 func expectCalls(ctx SpecContext, before map[v1alpha1.Platform]int, sum *totals) {
 	GinkgoHelper()
 	for _, on := range connected() {
@@ -79,7 +79,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 
 	kill := func() { m.kill() }
 
-	// meet waits until the failure has happened, or until all posts are finished without reaching the point.
+	// meet waits until the failure has happened, or until all posts are finished and have not reached the point.
 	meet := func(ctx SpecContext, met <-chan struct{}, posts ...*sent) (came bool) {
 		GinkgoHelper()
 		Eventually(func() bool {
@@ -96,7 +96,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		<-met
 		return true
 	}
-	// killed creates posts and kills the manager when a post reaches a point.
+	// killed creates posts and kills the manager when one of them reaches a point.
 	killed := func(ctx SpecContext, point string, of ...pair) {
 		GinkgoHelper()
 		met := points.once(point, kill)
@@ -273,7 +273,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 					Platform: string(p.to), Account: tm.accounts[p.to].ID, Operation: "publish", Kind: "publishes_and_refuses", Refusal: "invalid", Times: 1,
 				}
 				if p.to == v1alpha1.PlatformX {
-					// On other platforms, limits outlast the specs' timeouts.
+					// On other platforms, limits last longer than the specs wait.
 					lie.Refusal, lie.RetryAfterS = "rate_limit", 2
 				}
 				Expect(platform.Fault(ctx, lie)).To(Succeed())
@@ -375,7 +375,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			}
 		}
 		if long {
-			// Longer than the lease: the manager ends, and another one starts.
+			// Longer than the lease: the manager exits, and another one starts.
 			for _, way := range []cut{requestsLost, answersLost} {
 				for _, point := range protocol {
 					cuts(ctx, point, toKubernetes, way, 14*time.Second, public()[0])
@@ -416,12 +416,12 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	AfterAll(func() { m.kill() })
 })
 
-// sendWindow is the default maximum time between a claim and its call.
+// sendWindow is the default for how long after its claim a call may start.
 const sendWindow = 5 * time.Second
 
-// patience is the timeout for the remaining work. A platform with an injected limit limits an app for minutes, and repeated failures have a
-// growing backoff. With few failures it is the time until a lookup is proof. On a busy machine some lookups fail, and their backoff grows
-// to minutes.
+// patience is how long to wait for what is left to do. A platform with an injected limit limits an app for minutes, and
+// repeated failures back off more and more. If there are few failures, it is how long it takes until a lookup is proof.
+// On a busy machine some lookups fail, and then back off for minutes.
 func patience() time.Duration {
 	if long {
 		return 20 * time.Minute
@@ -429,7 +429,8 @@ func patience() time.Duration {
 	return 8 * time.Minute
 }
 
-// settle waits until the teams have no unsettled posts. Meanwhile it calls look, which replaces a manager that has exited.
+// settle waits until no post of the teams is unsettled. While it waits, it calls look, which replaces a manager that
+// has exited.
 func settle(ctx SpecContext, look func(), teams ...*team) {
 	GinkgoHelper()
 	Expect(platform.ClearFaults(ctx)).To(Succeed())

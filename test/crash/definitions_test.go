@@ -18,9 +18,9 @@ import (
 
 type props = apiextensionsv1.JSONSchemaProps
 
-// narrowed returns schema parts that reject or drop values written by an earlier version. That version still writes them when it runs next
-// to the new version and after a rollback. It writes a complete status without new fields, so a transition rule (oldSelf) must not depend
-// on them. rules are the rules of the enclosing schemas.
+// narrowed returns the parts of the schema that reject or drop values that an earlier version has written. That version
+// still writes them while it runs beside the new one and after a rollback. It writes a complete status without new
+// fields, so no transition rule (oldSelf) may depend on those. rules are the rules of the enclosing schemas.
 func narrowed(earlier, now *props, path string, rules []string) (problems []string) {
 	say := func(what string) { problems = append(problems, path+": "+what) }
 	for _, rule := range now.XValidations {

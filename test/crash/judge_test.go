@@ -21,11 +21,11 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// card is a tree card's text, and title a video's title.
+// card is the text of a tree's card, and title the title of a video.
 func card(words string, i int) string { return fmt.Sprintf("%s, card %d", words, i) }
 func title(words string) string       { return "The film of " + words }
 
-// row counts the outcomes of one kind of post on a platform.
+// row counts what became of one kind of post on one platform.
 type row struct {
 	targets, attempts, cancelled, twice, lost, givenUp, looked int
 	// denied counts failed targets that are online.
@@ -43,13 +43,13 @@ func (r *row) add(o row) {
 	r.denied += o.denied
 }
 
-// totals are a campaign's results.
+// totals are the results of a campaign.
 type totals struct {
 	posts, kills, serverKills, cuts, holds, faults int
-	// lies counts refusals returned for published posts.
+	// lies counts refusals of posts that were published.
 	lies int
 	rows map[pair]*row
-	// reasons counts the reasons of given-up posts, and unnamed the posts whose reason does not name what to check.
+	// reasons counts why posts were given up; unnamed counts the posts whose reason does not say what to check.
 	reasons map[string]int
 	unnamed int
 }
@@ -63,7 +63,7 @@ func (t *totals) row(p pair) *row {
 	return t.rows[p]
 }
 
-// sum adds the matching rows.
+// sum adds up the rows that match.
 func (t *totals) sum(match func(pair) bool) (out row) {
 	for p, r := range t.rows {
 		if match(p) {
@@ -115,14 +115,14 @@ type words struct {
 	inbox bool
 }
 
-// part is a visible object: a post, or a tree card.
+// part is something that can be seen: a post, or a card of a tree.
 type part struct {
 	words
 	title string
 	files []string
 }
 
-// parts returns a target's visible parts.
+// parts returns the parts of a target that can be seen.
 func (s *sent) parts(t *team, i int) (out []part) {
 	target := &s.Spec.Targets[i]
 	on := v1alpha1.Platform(target.ConnectionRef.Name)
@@ -234,7 +234,7 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 			id = target.Cards[k].ExternalID
 		}
 		match := slices.IndexFunc(got, func(g sandboxtest.Post) bool {
-			// A post in TikTok's inbox has no ID, and is recorded under its ticket.
+			// A post in TikTok's inbox has no ID and is recorded under its ticket.
 			return g.ID == id || want.inbox && strings.Contains(id, "~") && len(got) == wanted[want.words]
 		})
 		if match < 0 {
@@ -283,13 +283,13 @@ func hashesOf(p sandboxtest.Post) (out []string) {
 
 var lookupLine = regexp.MustCompile(`looked up a call whose answer was lost.*uid=(\S+) target=(\d+) attempt=(\w+) .*outcome=\w`)
 
-// settledByLooking counts the lookups that decided an outcome, by post and target, from the managers' log.
+// settledByLooking counts the lookups that decided an outcome, by post and target, from the managers' logs.
 func settledByLooking() map[string]int {
 	log, err := os.ReadFile(filepath.Join(folder, "manager.log"))
 	Expect(err).NotTo(HaveOccurred())
 	out, seen := map[string]int{}, map[string]bool{}
 	for _, m := range lookupLine.FindAllSubmatch(log, -1) {
-		// Two managers may have looked up the same attempt, but only one could write.
+		// Two managers may have looked up the same attempt, but only one of them could write.
 		if attempt := string(m[3]); !seen[attempt] {
 			seen[attempt] = true
 			out[string(m[1])+"/"+string(m[2])]++

@@ -32,7 +32,7 @@ var registry = platforms.Registry{
 	v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, nil),
 }
 
-// kind is a post's content, as far as it affects delivery.
+// kind is the content of a post, as far as it matters for delivery.
 type kind struct {
 	name     string
 	category v1alpha1.Category
@@ -68,7 +68,7 @@ func (k *kind) targets() []v1alpha1.Platform {
 	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return !k.goesTo(p) })
 }
 
-// prepares reports whether the kind needs a preparation before the publishing call.
+// prepares reports whether the kind has to be prepared before it can be published.
 func (k *kind) prepares(to v1alpha1.Platform) bool {
 	preparer, ok := registry[to].(platforms.Preparer)
 	content := platforms.Content{Category: k.category}
@@ -84,7 +84,7 @@ type pair struct {
 	to v1alpha1.Platform
 }
 
-// pairs returns all deliverable combinations.
+// pairs returns all combinations that can be delivered.
 func pairs() (out []pair) {
 	for _, k := range kinds {
 		for _, to := range k.targets() {

@@ -18,14 +18,16 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// liesPercent is the share of publishing calls that the platforms execute but refuse in their response. LIES overrides it; 0 disables lies.
+// liesPercent is the share of publishing calls that the platforms carry out but refuse in their response. LIES
+// overrides it; 0 turns lies off.
 const liesPercent = 20
 
-// lies limits a fault's number of lies. It exceeds the number of calls in a campaign.
+// lies is how often a fault may lie. There are fewer calls than that in a campaign.
 const lies = 1_000_000
 
-// liesOf returns the refusals for published posts, as faults of any platform, with their share in percent. A rate limit blocks its account
-// for at least a minute where Meta's headers name the end, which is too long for the short campaign.
+// liesOf returns the refusals of posts that were published, as faults of any platform, with their share in percent. A
+// rate limit whose end Meta's headers name blocks its account for at least a minute, which is too long for the short
+// campaign.
 func liesOf() []sandboxtest.Fault {
 	out := []sandboxtest.Fault{
 		{Refusal: "invalid", Percent: 50},
@@ -38,7 +40,8 @@ func liesOf() []sandboxtest.Fault {
 	return out
 }
 
-// lie makes every platform publish and refuse, for a random share of the calls. It prints the seed, which allows repeating a run.
+// lie makes every platform publish and refuse, for a random share of the calls. It prints the seed, so that a run can
+// be repeated.
 func (c *campaign) lie(ctx SpecContext) {
 	percent, err := strconv.Atoi(cmp.Or(os.Getenv("LIES"), strconv.Itoa(liesPercent)))
 	Expect(err).NotTo(HaveOccurred(), "LIES is a percentage, such as 20")
@@ -49,7 +52,7 @@ func (c *campaign) lie(ctx SpecContext) {
 	fmt.Printf("campaign: platforms lie about %d %% of the calls that publish, drawn from seed %d\n", percent, seed)
 	for _, on := range connected() {
 		for i, f := range liesOf() {
-			// Each lie is drawn from the calls without an earlier one.
+			// Each lie is drawn from the calls that no earlier lie has taken.
 			f.Platform, f.Operation, f.Kind, f.Times = string(on), "publish", "publishes_and_refuses", lies
 			f.Percent, f.Seed = max(1, f.Percent*percent/100), uint64(seed)+uint64(i)
 			Expect(platform.Fault(ctx, f)).To(Succeed())
@@ -73,8 +76,9 @@ func (c *campaign) heard(ctx SpecContext) {
 	Expect(c.sum.lies).To(BeNumerically(">", 0), "platforms have lied")
 }
 
-// limitFor is X's limit duration for an account whose listing lags more than X promises. A search starting at the second call, less its
-// margin of a minute, would miss the first call's post, and the listing shows it before the second call counts as absent.
+// limitFor is how long X limits an account whose listing lags more than X promises. A search that starts a minute
+// before the second call would miss the post of the first, and the listing shows that post before the second call
+// counts as absent.
 const (
 	limitFor   = 70 * time.Second
 	listsAfter = limitFor + 6*time.Second

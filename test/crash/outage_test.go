@@ -11,10 +11,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// caughtUpWithin is the maximum delay after an API outage until the last post that became due in it is published.
+// caughtUpWithin is how long after an API outage the last post that became due during it may be published.
 const caughtUpWithin = 20 * time.Second
 
-// outage returns the outage's duration and the number of posts that become due in it.
+// outage returns how long the outage is, and how many posts become due during it.
 func outage() (away time.Duration, posts, teams int) {
 	if long {
 		return 3 * time.Minute, 500, 4
@@ -31,7 +31,7 @@ var _ = Describe("An outage of the Kubernetes API", func() {
 		for i := range teams {
 			teams[i] = newTeam(ctx)
 		}
-		// All posts exist and are in the manager's cache before the first is due.
+		// All posts exist and are in the manager's cache before the first one is due.
 		first := time.Now().Add(10*time.Second + time.Duration(posts)*50*time.Millisecond)
 		to := aText.targets()
 		for n := range posts {

@@ -29,13 +29,13 @@ type version struct {
 	name string
 	// program and configuration are the manager's files, relative to the test's directory or absolute.
 	program, configuration string
-	// next is the version that replaces a killed manager of this version.
+	// next is the version that replaces a killed manager of this one.
 	next *version
-	// starts counts this version's managers.
+	// starts counts the managers of this version.
 	starts int
 }
 
-// present is this checkout's version. It alternates with another one only in an upgrade.
+// present is this checkout's version. Only in an upgrade does it alternate with another one.
 var present = func() *version {
 	v := &version{name: "this version", program: "herald", configuration: "manager.yaml"}
 	v.next = v
@@ -50,7 +50,7 @@ func inFolder(path string) string {
 	return filepath.Join(folder, path)
 }
 
-// start runs one of the suite's programs, with its log in the test's directory.
+// start runs one of the suite's programs, with its log in the directory of the test.
 func start(program, name string, environment []string, args ...string) *process {
 	log, err := os.OpenFile(filepath.Join(folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
@@ -76,8 +76,8 @@ func launch(cmd *exec.Cmd, log *os.File) *process {
 // alone disables leader election, which lets two managers work concurrently.
 const alone = "--leader-elect=false"
 
-// startManager starts a manager. The leader's identity is stable, so the next manager works immediately; claims prevent conflicts between
-// the two.
+// startManager starts a manager. The leader's identity never changes, so the next manager can work at once; claims
+// prevent conflicts between the two.
 func startManager(flags ...string) *process { return present.start(flags...) }
 
 func (v *version) start(flags ...string) *process {
@@ -96,13 +96,13 @@ func (p *process) again() *process { return p.of.next.start(p.flags...) }
 // beside starts a concurrent manager without leader election.
 func (p *process) beside() *process { return p.of.next.start(alone) }
 
-// kill ends a process like kill -9, and waits for its end.
+// kill kills a process as kill -9 does, and waits for it to exit.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 }
 
-// hold pauses a process, and release resumes it as if no time had passed.
+// hold pauses a process; release resumes it as if no time had passed.
 func (p *process) hold()    { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
 func (p *process) release() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
 
@@ -116,7 +116,7 @@ func revive(m *process) *process {
 	}
 }
 
-// hook receives a request when a manager reaches a protocol point, and blocks it while the test acts.
+// hook receives a request when a manager reaches a point of the protocol, and holds it while the test acts.
 type hook struct {
 	server *httptest.Server
 	mu     sync.Mutex

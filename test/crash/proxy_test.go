@@ -21,8 +21,8 @@ const (
 	answersLost
 )
 
-// proxy forwards TCP connections between the manager and a server. It can drop data in either direction while both ends consider the
-// connection open.
+// proxy forwards TCP connections between the manager and a server. It can drop data in either direction while both ends
+// believe that the connection is open.
 type proxy struct {
 	listener net.Listener
 	target   string

@@ -29,28 +29,29 @@ import (
 	"github.com/herald-social/herald/internal/rollback"
 )
 
-// Offsets of posts' due times between the backup and the loss: the backup is taken before publishedIn, and the manager is killed at
-// killedIn. A slower run fails with a message.
+// When posts are due between the backup and the loss: the backup is taken before publishedIn, and the manager is killed
+// at killedIn. A run that is slower fails with a message.
 const (
 	publishedIn = 40 * time.Second
 	killedIn    = 70 * time.Second
 )
 
-// drilled are a restore drill's posts, all to X.
+// drilled are the posts of a restore drill, all to X.
 type drilled struct {
 	// before was published before the backup, and since after it.
 	before, since *sent
-	// cut is a post with an interrupted call: by the loss, in which case it has no record and needs a resolution, or during the backup.
+	// cut is a post whose call was interrupted: by the loss, in which case it has no record and a user must resolve it,
+	// or during the backup.
 	cut   *sent
 	asked bool
 	// later is scheduled for the next day, and draft is never promoted.
 	later, draft *sent
-	// alive replaces a manager that has exited, as on a machine too busy to renew a lease.
+	// alive replaces a manager that has exited, as happens on a machine too busy to renew a lease.
 	alive func()
 }
 
-// newDrilled creates the posts, and waits until a backup would contain all of them. The next published post is created last, which leaves
-// the most time for the backup.
+// newDrilled creates the posts, and waits until a backup would contain all of them. The next one to be published is
+// created last, to leave as much time as possible for the backup.
 func newDrilled(ctx context.Context, tm *team, alive func()) *drilled {
 	GinkgoHelper()
 	d := &drilled{
@@ -69,7 +70,7 @@ func newDrilled(ctx context.Context, tm *team, alive func()) *drilled {
 	return d
 }
 
-// apply creates a post to X from a minimal manifest, like a user; a zero at means now.
+// apply creates a post to X from a minimal manifest, as a user does; if at is zero, it is due now.
 func (t *team) apply(ctx context.Context, k *kind, words string, at time.Time, draft bool) *sent {
 	n := serial.Add(1)
 	p := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", n), Namespace: t.namespace}}
@@ -94,7 +95,7 @@ func (d *drilled) is(ctx context.Context, p *sent, phase v1alpha1.PostPhase) {
 	}).Should(Succeed())
 }
 
-// kept waits for the post's record in the bucket.
+// kept waits until the post's record is in the bucket.
 func (d *drilled) kept(ctx context.Context, tm *team, p *sent) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -109,14 +110,14 @@ func (d *drilled) backedUp() {
 	Expect(time.Now()).To(BeTemporally("<", d.since.Spec.ScheduledAt.Time), "the backup took too long, and may have what was published since")
 }
 
-// goesOn publishes the posts missing from the backup.
+// goesOn publishes the posts that are missing from the backup.
 func (d *drilled) goesOn(ctx context.Context, tm *team) {
 	GinkgoHelper()
 	d.is(ctx, d.since, v1alpha1.PhasePosted)
 	d.kept(ctx, tm, d.since)
 }
 
-// whole expects that each post was published once, and publishes the remaining ones.
+// whole expects that each post was published exactly once, and publishes those that are left.
 func (d *drilled) whole(ctx context.Context, tm *team) {
 	GinkgoHelper()
 	d.is(ctx, d.later, v1alpha1.PhaseScheduled)
@@ -153,7 +154,8 @@ func patchPost(ctx context.Context, p *sent, spec map[string]any) {
 	Eventually(func() error { return k8s.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch)) }).Should(Succeed())
 }
 
-// manifests returns a team's objects as restored from a backup: without status, UIDs and other fields set by the API server.
+// manifests returns a team's objects as a backup restores them: without status, UIDs and other fields that the API
+// server sets.
 func manifests(ctx context.Context, namespace string) (out []client.Object) {
 	GinkgoHelper()
 	var home corev1.Namespace
@@ -222,7 +224,7 @@ var _ = Describe("A restore drill", Serial, func() {
 			Expect(os.CopyFS(snapshot, os.DirFS(data))).To(Succeed())
 			d.backedUp()
 		})
-		// A new manager increments the count, because a snapshot is not restored within a minute.
+		// A new manager raises the count, because nobody restores a snapshot within a minute.
 		m.kill()
 		var counted int64
 		Eventually(func(g Gomega) { counted = d.count(ctx, g).Number }).Should(Succeed())
@@ -237,7 +239,7 @@ var _ = Describe("A restore drill", Serial, func() {
 			Expect(os.CopyFS(data, os.DirFS(snapshot))).To(Succeed())
 		})
 		m = startManager()
-		// The bucket is written last: later objects do not predate the rollback.
+		// The bucket is written last: later objects are no older than the rollback.
 		d.told(ctx, tm, func(g Gomega, bucket rollback.Count) {
 			alive()
 			g.Expect(bucket.LastRollback).NotTo(BeNil(), "it is noticed")
@@ -287,7 +289,8 @@ func (d *drilled) count(ctx context.Context, g Gomega) (count rollback.Count) {
 	return count
 }
 
-// told waits for a matching count in the bucket. The counts of a manager killed earlier do not outlive the cluster.
+// told waits until the bucket contains a matching count. The counts of a manager that was killed earlier do not outlive
+// the cluster.
 func (d *drilled) told(ctx context.Context, tm *team, wanted func(g Gomega, bucket rollback.Count)) {
 	GinkgoHelper()
 	key := rollback.Key(clusterOf(ctx), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "herald-clock"})
@@ -308,7 +311,7 @@ func clusterOf(ctx context.Context) string {
 	return string(system.UID)
 }
 
-// takingOver returns this version with managers that take over another cluster's bucket.
+// takingOver returns this version with managers that take over the bucket of another cluster.
 func takingOver(from string) *version {
 	GinkgoHelper()
 	config, err := os.ReadFile(inFolder(present.configuration))

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crash_test kills the manager and the API server, like kill -9, at named points of the delivery protocol and at random. It also
-// cuts the links between them, the platforms and the store. The sandbox's count and the API server's state then show the posts' outcomes.
-// LONG=1 runs the long campaign.
+// Package crash_test kills the manager and the API server, as kill -9 does, at named points of the delivery protocol
+// and at random. It also cuts the links between them, the platforms and the store. The sandbox's count and the API
+// server's state then show what became of the posts. LONG=1 runs the long campaign.
 package crash_test
 
 import (
@@ -109,7 +109,7 @@ var _ = BeforeSuite(func() {
 	writeConfiguration()
 })
 
-// A failed spec prints the last log lines of the managers and the API server, because the directory is removed.
+// If a spec fails, print the last log lines of the managers and the API server, because the directory is removed.
 var _ = JustAfterEach(func() {
 	if !CurrentSpecReport().Failed() {
 		return
@@ -121,7 +121,7 @@ var _ = JustAfterEach(func() {
 	}
 })
 
-// told limits the printed part of a failed spec's logs, in bytes.
+// told is how much of the logs is printed if a spec fails, in bytes.
 const told = 8_000
 
 func startSandbox() {
@@ -142,8 +142,8 @@ func startSandbox() {
 	DeferCleanup(toPlatform.close)
 }
 
-// writeConfiguration writes the configuration file of every manager, including earlier versions. It has only the sections set by the suite,
-// since an earlier version may lack the others.
+// writeConfiguration writes the configuration file that every manager reads, including those of earlier versions. It
+// contains only the sections that the suite sets, since an earlier version may not know the others.
 func writeConfiguration() {
 	config := managerConfiguration()
 	set := []string{"apiVersion", "kind", "leaderElection", "health", "metrics", "webhook", "media", "platforms"}
@@ -152,8 +152,8 @@ func writeConfiguration() {
 	writeSections(config, sweeping.configuration, append(set, "retention")...)
 }
 
-// managerConfiguration returns the configuration of every manager. The lease is short, which makes a manager without the Kubernetes API
-// exit within a spec's timeout.
+// managerConfiguration returns the configuration of every manager. The lease is short, so that a manager that cannot
+// reach the Kubernetes API exits while a spec still waits.
 func managerConfiguration() *configv1alpha1.ManagerConfiguration {
 	config := configv1alpha1.DefaultManager()
 	lease := &config.LeaderElection

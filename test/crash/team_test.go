@@ -32,7 +32,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// team is a team with a connected account on each platform, created like a platform team's.
+// team is a team with a connected account on each platform, created as a platform team would.
 type team struct {
 	namespace string
 	accounts  map[v1alpha1.Platform]sandboxtest.Account
@@ -45,14 +45,15 @@ type team struct {
 	drafts atomic.Int32
 }
 
-// draftsAtMost limits an account's drafts: an inbox accepts five a day, and a repeated one counts until TikTok has given it up.
+// draftsAtMost limits an account's drafts: an inbox accepts five a day, and a repeated one counts until TikTok has
+// given it up.
 const draftsAtMost = 4
 
 // sent is a team's post.
 type sent struct {
 	*v1alpha1.Post
 	kind *kind
-	// cancelled is set if its cancellation was accepted.
+	// cancelled is true if the cancellation was accepted.
 	cancelled bool
 }
 
@@ -61,7 +62,8 @@ var mimeTypes = map[string]v1alpha1.MimeType{
 	"red": v1alpha1.MimeJPEG, "blue": v1alpha1.MimeJPEG, "film": v1alpha1.MimeMP4, "long": v1alpha1.MimeMP4,
 }
 
-// inParts is the video size that every platform receives in several parts: X accepts parts of 4 MiB, TikTok of 5 MB.
+// inParts is the size of a video that every platform receives in several parts: X accepts parts of 4 MiB, TikTok of 5
+// MB.
 const inParts = 11 << 20
 
 // newTeam creates a team with files. It needs a running manager.
@@ -108,7 +110,7 @@ func create(ctx context.Context, object client.Object) {
 }
 
 func (t *team) connect(ctx context.Context, name v1alpha1.Platform) {
-	// Listings lag, as real ones do; the publishers are configured with 2 s. The quotas are never exhausted.
+	// Listings lag, as real ones do; the publishers are configured for 2 s. The quotas are never used up.
 	account, err := platform.Account(ctx, string(name), fmt.Sprintf("18%08d", serial.Add(1)), map[string]any{
 		"listing_lag_ms": 1500, "processing_ms": 300, "quota": 1000000,
 	})
@@ -175,12 +177,12 @@ func content(name string) []byte {
 	return film
 }
 
-// post creates a post of a kind with unique words.
+// post creates a post of a kind with words of its own.
 func (t *team) post(ctx context.Context, k *kind, words string, to ...v1alpha1.Platform) *sent {
 	return t.say(ctx, k, fmt.Sprintf("%s %d", words, serial.Add(1)), time.Time{}, to...)
 }
 
-// say creates a post of a kind with exactly these words; a zero at means now.
+// say creates a post of a kind with exactly these words; if at is zero, it is due now.
 func (t *team) say(ctx context.Context, k *kind, words string, at time.Time, to ...v1alpha1.Platform) *sent {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -202,7 +204,7 @@ func (t *team) say(ctx context.Context, k *kind, words string, at time.Time, to 
 	return out
 }
 
-// cancel cancels a post, unless the cancellation is rejected because delivery has started.
+// cancel cancels a post, unless that is rejected because delivery has started.
 func (t *team) cancel(ctx context.Context, p *sent) {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"cancelled": true}})
 	Expect(err).NotTo(HaveOccurred())
@@ -229,7 +231,8 @@ func (t *team) all(ctx context.Context) (out map[string]*v1alpha1.Post, err erro
 	return out, nil
 }
 
-// unsettled returns the names of posts with remaining work. A given-up post waits for a user and does not count.
+// unsettled returns the names of posts for which there is still something to do. A post that was given up waits for a
+// user and does not count.
 func (t *team) unsettled(ctx context.Context) (names []string, err error) {
 	all, err := t.all(ctx)
 	for name, p := range all {
@@ -273,7 +276,7 @@ func standing(ctx context.Context, posts []*sent) string {
 	return out.String()
 }
 
-// over reports whether a post has no remaining work.
+// over reports whether there is nothing left to do for a post.
 func over(ctx context.Context, p *sent) bool {
 	var now v1alpha1.Post
 	return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &now) == nil && settled(&now)

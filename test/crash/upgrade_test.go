@@ -29,8 +29,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The full upgrade campaign. For every change, only a few posts go to X, where outcomes are unknown for the shortest time, and only
-// managers are killed.
+// The full upgrade campaign. For every change, only a few posts go to X, where outcomes are unknown for the shortest
+// time, and only managers are killed.
 const (
 	manyUpgradePosts, manyUpgradeKills, manyUpgradeTeams = 600, 120, 2
 	someUpgradePosts, someUpgradeKills                   = 20, 4
@@ -39,11 +39,11 @@ const (
 // definitions is the directory with this version's CRDs.
 var definitions = filepath.Join(repository, "config", "crd", "bases")
 
-// removed are the fields that this version's CRDs lack on purpose. The earlier programs never write them.
+// removed are the fields that this version's CRDs deliberately lack. The earlier programs never write them.
 var removed = []string{"Team.spec: ttlAfterFinished is gone"}
 
-// withRemoved returns a folder with this version's CRDs and the removed field of the earlier ones, without which the
-// earlier programs do not start.
+// withRemoved returns a folder with this version's CRDs plus the field that was removed, without which the earlier
+// programs do not start.
 func withRemoved(earlier string) string {
 	GinkgoHelper()
 	both := GinkgoT().TempDir()
@@ -65,8 +65,8 @@ func withRemoved(earlier string) string {
 	return both
 }
 
-// writeWithAddresses writes the configuration of this version for an earlier one, which reads the addresses of each
-// platform instead of platforms.sandbox.
+// writeWithAddresses writes this version's configuration for an earlier one, which reads the addresses of each platform
+// instead of platforms.sandbox.
 func writeWithAddresses(name string) {
 	GinkgoHelper()
 	data, err := os.ReadFile(inFolder(present.configuration))
@@ -88,7 +88,7 @@ func writeWithAddresses(name string) {
 	Expect(os.WriteFile(inFolder(name), data, 0o600)).To(Succeed())
 }
 
-// takesConfiguration returns an error if a version refuses its configuration file.
+// takesConfiguration returns an error if a version rejects its configuration file.
 func takesConfiguration(ctx context.Context, v *version) error {
 	out, err := exec.CommandContext(ctx, inFolder(v.program), "config", "check", inFolder(v.configuration)).CombinedOutput()
 	if err != nil {
@@ -106,7 +106,7 @@ func install(folder string) {
 	}).Should(Succeed())
 }
 
-// takeTurns makes the two versions alternate when a manager is killed. end reverts that.
+// takeTurns makes the two versions alternate whenever a manager is killed. end reverts that.
 func takeTurns(a, b *version) (end func()) {
 	a.next, b.next = b, a
 	return func() { a.next, b.next = a, b }
@@ -115,7 +115,7 @@ func takeTurns(a, b *version) (end func()) {
 // Upgrades between two versions of Herald. `make test-upgrade` builds the earlier one.
 var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 	previous := &version{configuration: present.configuration}
-	var earlier, both string // folders of its CRDs, and of those that both versions take
+	var earlier, both string // folders of its CRDs, and of those that both versions accept
 	var c *campaign
 	var before map[v1alpha1.Platform]int
 
@@ -173,7 +173,8 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		}
 	})
 
-	// rolledBack starts posts of all kinds with this version, kills it in mid-delivery, and lets the earlier version finish.
+	// rolledBack starts posts of all kinds with this version, kills it in the middle of delivery, and lets the earlier
+	// version finish.
 	rolledBack := func(ctx SpecContext, meanwhile func()) {
 		GinkgoHelper()
 		c.end()
@@ -182,7 +183,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		Expect(platform.ClearFaults(ctx)).To(Succeed())
 		t := c.teams[rand.IntN(len(c.teams))]
 		for _, on := range c.onto {
-			// Slow responses are still open when the manager dies.
+			// Slow responses are still outstanding when the manager dies.
 			Expect(platform.Fault(ctx, sandboxtest.Fault{
 				Platform: string(on), Account: t.accounts[on].ID, Operation: "publish", Kind: "delay", DelayMS: 1500, Times: 3,
 			})).To(Succeed())
@@ -225,7 +226,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		c.judge(ctx, "upgrade from "+previous.name, before)
 	})
 
-	// An earlier version lacks the status fields added by a later one.
+	// An earlier version does not have the status fields that a later one added.
 	It("loses only status fields unknown to the earlier version", func(ctx SpecContext) {
 		const added = "addedLater"
 		install(both)
@@ -267,7 +268,7 @@ func extend(ctx SpecContext, field string) {
 	}).Should(Succeed())
 }
 
-// write sets a field unknown to Herald's types in the first target.
+// write sets a field that Herald's types do not have in the first target.
 func write(ctx SpecContext, p *sent, field string) {
 	defer GinkgoRecover()
 	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/status/targets/0/" + field, "value": "kept"}})

@@ -29,15 +29,15 @@ import (
 
 // The wrong-clock specs use these offsets.
 const (
-	// wrongBy is the initial error: more than the age at which a new object counts as restored.
+	// wrongBy is how wrong a clock is at first: more than the age at which a new object counts as restored.
 	wrongBy = 7 * time.Minute
-	// setBy is a clock change during a spec.
+	// setBy is by how much a clock is changed during a spec.
 	setBy = 20 * time.Minute
-	// dueIn is the delay of a post published during a spec. laterIn is the delay of a post that must stay scheduled: by the changed clock
-	// it would be due.
+	// dueIn is the delay of a post that is published during a spec. laterIn is that of a post that must stay scheduled:
+	// by the changed clock it would be due.
 	dueIn, laterIn = 5 * time.Second, 15 * time.Minute
-	// measuredTo is the accuracy of a measured clock. The Kubernetes API's responses have a resolution of a second, so the midpoint is off
-	// by half a second and half of the response time. A post may be published early by this amount.
+	// measuredTo is how precisely a clock is measured. The Kubernetes API's responses are in whole seconds, so the
+	// midpoint is off by half a second plus half of the response time. A post may be published early by this much.
 	measuredTo = 2 * time.Second
 )
 
@@ -45,7 +45,7 @@ const (
 type wrong struct {
 	*process
 
-	// name is the log's name, and offset the file from which the process reads its clock error.
+	// name is the name of the log, and offset is the file from which the process reads how wrong its clock is.
 	name            string
 	offset          string
 	health, metrics string
@@ -90,7 +90,7 @@ func (w *wrong) ready(ctx context.Context) {
 
 var skewLine = regexp.MustCompile(`(?m)^herald_clock_skew_seconds (\S+)$`)
 
-// skew returns the clock skew reported in the process's metrics.
+// skew returns the clock skew that the process reports in its metrics.
 func (w *wrong) skew(ctx context.Context) (time.Duration, error) {
 	text, err := read(ctx, "http://"+w.metrics+"/metrics")
 	if err != nil {
@@ -152,7 +152,7 @@ type installed struct {
 	token              string
 }
 
-// newInstalled starts both processes with these clock errors.
+// newInstalled starts both processes with clocks that are wrong by these amounts.
 func newInstalled(ctx context.Context, manager, apiserver time.Duration) *installed {
 	GinkgoHelper()
 	i := &installed{manager: newWrong("manager", manager), apiserver: newWrong("apiserver", apiserver), site: ports.ForTest(GinkgoT())}
@@ -199,7 +199,7 @@ func (i *installed) ask(ctx context.Context, method string, want int, body any) 
 // said is a post created by the REST API.
 type said struct {
 	caption string
-	// due is its due time by the API server's clock.
+	// due is when it is due by the API server's clock.
 	due time.Time
 }
 
@@ -218,7 +218,7 @@ func (i *installed) says(ctx context.Context, caption string, in time.Duration) 
 	return p
 }
 
-// is expects that a post reaches a phase, and returns its platform ID. A post with an unknown outcome reaches none.
+// is expects that a post reaches a phase, and returns its platform ID. A post whose outcome is unknown reaches none.
 func (i *installed) is(ctx context.Context, p said, phase v1alpha1.PostPhase) (id string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -258,10 +258,11 @@ var _ = Describe("Processes with wrong clocks", func() {
 			i.published(ctx, now)
 			i.published(ctx, due)
 		},
-		// Without correction, the apiserver dates an immediate post 7 minutes in the past, which makes it count as restored from a backup,
-		// and the manager publishes early.
+		// Without a correction, the apiserver dates an immediate post 7 minutes in the past, so that it counts as
+		// restored from a backup, and the manager publishes early.
 		Entry("the manager is ahead and the apiserver behind", wrongBy, -wrongBy),
-		// Without correction, the apiserver rejects a post due in a moment as past, and the manager does not recognize due posts.
+		// Without a correction, the apiserver rejects a post due in a moment as past, and the manager does not notice
+		// that posts are due.
 		Entry("the manager is behind and the apiserver ahead", -wrongBy, wrongBy),
 	)
 
