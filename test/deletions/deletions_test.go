@@ -41,7 +41,7 @@ var _ = Describe("A team namespace that is deleted with all its contents", func(
 		for want, p := range posts {
 			Eventually(phase(ctx, p)).Should(Equal(want))
 		}
-		// One of these is refused permanently, one waits for a connection, and one may be published.
+		// The platform refuses one of these for good, one waits for a connection, and one may have been published.
 		t.fault(ctx, "publish", "status", 1)
 		t.post(ctx, "not now")
 		t.post(ctx, "to nobody", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "nobody" })
@@ -106,7 +106,7 @@ var _ = Describe("An object's dependents", func() {
 		token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: key.Status.Tokens[0].SecretRef.Name}}
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(token), token)).To(Succeed())
 
-		// The Secret as stored by the manager for an upload session.
+		// The Secret as the manager stores it for an upload session.
 		p := t.post(ctx, "with an upload", at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 		upload := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{

@@ -29,8 +29,8 @@ import (
 	"github.com/herald-social/herald/test/managertest"
 )
 
-// Kubernetes' quota controller discovers new kinds every 30 seconds, and recalculates a quota that it could not count after five minutes.
-// Until then it rejects uncounted objects.
+// Kubernetes' quota controller discovers new kinds every 30 seconds, and after five minutes recalculates a quota that
+// it could not count. Until then Kubernetes rejects uncounted objects.
 var _ = Describe("A cluster with a new Herald installation", func() {
 	It("accepts a team and all its objects together, before Kubernetes' own quota resync", func(ctx SpecContext) {
 		fresh, err := envtest.Start(envtest.Empty(), envtest.ControllerManager())
@@ -59,7 +59,7 @@ var _ = Describe("A cluster with a new Herald installation", func() {
 			err := fresh.Client.Get(ctx, client.ObjectKeyFromObject(bounds), bounds)
 			return bounds.Status.Hard, client.IgnoreNotFound(err)
 		}).ShouldNot(BeEmpty())
-		// This state lasts for seconds, because the manager's check is delayed.
+		// This state lasts for seconds, because the manager's check comes later.
 		wasUncounted := slices.ContainsFunc(slices.Collect(maps.Keys(bounds.Status.Hard)), func(kind corev1.ResourceName) bool {
 			_, isCounted := bounds.Status.Used[kind]
 			return !isCounted

@@ -27,8 +27,8 @@ import (
 // foreign is another program's finalizer.
 const foreign = "example.com/kept"
 
-// hook creates the manager's Deployment and the objects that the chart's uninstall hook creates before its Job. It returns the Job's
-// command arguments.
+// hook creates the manager's Deployment and what the chart's uninstall hook creates before its Job. It returns the
+// arguments of the Job's command.
 func hook(ctx context.Context) (args []string) {
 	GinkgoHelper()
 	objects, err := chart.Render(ctx, "herald", managertest.Namespace, "minimal-values.yaml")
@@ -49,7 +49,7 @@ func hook(ctx context.Context) (args []string) {
 	return args
 }
 
-// released runs `herald release` to its end, and returns its exit code and log.
+// released runs `herald release` until it exits, and returns its exit code and log.
 func released(args ...string) (code int, log string) {
 	GinkgoHelper()
 	p := installation.Release(GinkgoT(), args...)
@@ -63,7 +63,7 @@ func finalizers(ctx context.Context, object client.Object) func() ([]string, err
 	}
 }
 
-// work is a team's unfinished work when its manager stops.
+// work is what a team has not finished when its manager stops.
 type work struct {
 	*team
 
@@ -72,14 +72,14 @@ type work struct {
 	file                               *v1alpha1.Media
 }
 
-// newWork creates the posts and waits until the manager has done all currently possible work.
+// newWork creates the posts and waits until the manager has done everything that it can for now.
 func newWork(ctx context.Context) *work {
 	GinkgoHelper()
 	w := &work{team: newTeam(ctx)}
 	w.itself = &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
 	w.posted = w.post(ctx, "out")
 	Eventually(phase(ctx, w.posted)).Should(Equal(v1alpha1.PhasePosted))
-	// As the API creates it: with the finalizer.
+	// The API creates it with the finalizer.
 	w.scheduled = w.post(ctx, "later", at(time.Hour), func(p *v1alpha1.Post) { p.Finalizers = []string{v1alpha1.DeliveryFinalizer, foreign} })
 	Eventually(phase(ctx, w.scheduled)).Should(Equal(v1alpha1.PhaseScheduled))
 	w.draft = w.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft, p.Finalizers = true, []string{v1alpha1.DeliveryFinalizer} })
@@ -94,7 +94,7 @@ func newWork(ctx context.Context) *work {
 	return w
 }
 
-// held returns the objects protected by Herald's finalizers while it runs.
+// held returns the objects that Herald's finalizers protect while it is running.
 func (w *work) held() map[client.Object]string {
 	return map[client.Object]string{
 		w.posted: v1alpha1.DeliveryFinalizer, w.doubtful: v1alpha1.DeliveryFinalizer, w.file: v1alpha1.MediaFileFinalizer,

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deletions_test deletes Herald's objects in a control plane with the namespace and garbage collection controllers, as in a
-// cluster. Every deletion must complete, regardless of other components' state. The quota controller runs as well, and counts the teams'
-// budgets.
+// Package deletions_test deletes Herald's objects in a control plane that, like a cluster, has the namespace and
+// garbage collection controllers. Every deletion must complete, whatever state other components are in. The quota
+// controller runs as well, and counts the teams' budgets.
 package deletions_test
 
 import (
@@ -116,7 +116,7 @@ func (t *team) fault(ctx context.Context, operation, kind string, times int) {
 	Expect(platform.Fault(ctx, sandboxtest.Fault{Platform: "x", Account: t.account.ID, Operation: operation, Kind: kind, Times: times, Status: 503})).To(Succeed())
 }
 
-// post applies a post like kubectl.
+// post applies a post as kubectl does.
 func (t *team) post(ctx context.Context, text string, change ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	GinkgoHelper()
 	p := &v1alpha1.Post{
@@ -140,7 +140,8 @@ func phase(ctx context.Context, p *v1alpha1.Post) func() (v1alpha1.PostPhase, er
 	}
 }
 
-// inDoubt creates a post with a lost response, on a platform that does not answer lookups. Herald would look it up for an hour.
+// inDoubt creates a post whose response is lost, on a platform that does not answer lookups. Herald would look it up
+// for an hour.
 func (t *team) inDoubt(ctx context.Context) *v1alpha1.Post {
 	GinkgoHelper()
 	t.fault(ctx, "publish", "drop_after", 1)
@@ -154,7 +155,7 @@ func (t *team) inDoubt(ctx context.Context) *v1alpha1.Post {
 	return p
 }
 
-// events returns the messages of a namespace's events with a reason.
+// events returns the messages of the events in a namespace that have the given reason.
 func events(ctx context.Context, namespace, reason string) func() ([]string, error) {
 	return func() ([]string, error) {
 		var found corev1.EventList

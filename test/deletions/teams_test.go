@@ -47,8 +47,8 @@ func (t *team) teamNamed(name string) *v1alpha1.Team {
 	}}
 }
 
-// lose deletes the Team and its namespace while no running manager would remove the records, as after an uninstall or the loss of a
-// cluster.
+// lose deletes the Team and its namespace while no manager is running that would remove the records, as after an
+// uninstall or when a cluster is lost.
 func (t *team) lose(ctx context.Context) {
 	GinkgoHelper()
 	args := hook(ctx)
@@ -133,7 +133,7 @@ var _ = It("An API post deleted before its first reconciliation leaves a record 
 	t := newTeam(ctx)
 	manager.Stop()
 	p := t.post(ctx, "never seen", func(p *v1alpha1.Post) {
-		p.Finalizers = []string{v1alpha1.DeliveryFinalizer} // as the apiserver creates it
+		p.Finalizers = []string{v1alpha1.DeliveryFinalizer} // the apiserver creates it like this
 		p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 		p.Annotations = map[string]string{v1alpha1.RequestAnnotation: "v1:abc", v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()}
 	})
