@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// index is the list of all pages of docs/. The pages of a folder below it are in the folder's own README.md.
+	// index is the list of all pages in docs/. The pages of a folder below it are listed in the folder's own README.md.
 	index = "docs/README.md"
-	// maxWords limits a page to what a reader can survey, without code blocks and generated parts.
+	// maxWords limits a page to what a reader can take in, not counting code blocks and generated parts.
 	maxWords = 3500
 )
 
 var (
-	// generatedPart matches the text between two markers that a generator writes, such as "<!-- odd files -->".
+	// generatedPart matches the text between two markers that a generator fills in, such as "<!-- odd files -->".
 	generatedPart = regexp.MustCompile(`(?s)<!-- ([a-z: ]+) -->\n.*?<!-- end of ([a-z: ]+) -->`)
 	generatedPage = regexp.MustCompile(`(?m)^/(docs/\S+\.md)\s+linguist-generated$`)
 	decisionPage  = regexp.MustCompile(`^docs/adr/\d{4}-`)
@@ -61,7 +61,7 @@ func isIndex(page string) bool {
 	return strings.HasPrefix(page, "docs/") && path.Base(page) == "README.md"
 }
 
-// indexOf returns the index that lists a page. The index of a folder is itself listed in the index of all.
+// indexOf returns the index that lists a page. The index of a folder is itself listed in the main index.
 func indexOf(page string) string {
 	folder := path.Dir(page)
 	if isIndex(page) {
@@ -70,7 +70,7 @@ func indexOf(page string) string {
 	return folder + "/README.md"
 }
 
-// TestFolders requires that docs/testing.md lists each folder of test/.
+// TestFolders requires docs/testing.md to list each folder of test/.
 func TestFolders(t *testing.T) {
 	_, table, _ := strings.Cut(pages(t)["docs/testing.md"], "### The folders of `test`")
 	table, _, _ = strings.Cut(table, "\n#")
@@ -101,7 +101,7 @@ func TestPageLengths(t *testing.T) {
 	}
 }
 
-// words counts the words of a page: whatever has a letter or a digit, outside of generated parts.
+// words counts the words of a page: everything that contains a letter or a digit, outside of generated parts.
 func words(text string) int {
 	n := 0
 	for field := range strings.FieldsSeq(generatedPart.ReplaceAllString(text, "")) {
@@ -123,7 +123,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestDecisions requires the same beginning of all decision records: title, status, and the decision in one paragraph.
+// TestDecisions requires all decision records to begin in the same way: title, status, and the decision in one
+// paragraph.
 func TestDecisions(t *testing.T) {
 	found := 0
 	for page, text := range pages(t) {

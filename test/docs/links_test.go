@@ -18,7 +18,7 @@ import (
 
 const (
 	root = "../.."
-	// published is the repository's address in the chart's pages.
+	// published is the URL of the repository on the chart's pages.
 	published = "https://github.com/herald-social/herald/"
 	// maxPicture limits an image's size, in bytes, to keep pages fast and the repository small.
 	maxPicture = 150_000
@@ -58,7 +58,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// anchors returns a page's heading anchors. A repeated heading has a number.
+// anchors returns the anchors of a page's headings. A repeated heading has a number.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, heading := range title.FindAllStringSubmatch(text, -1) {
@@ -73,7 +73,7 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-// inRepository returns a page link's target path and heading; ok is false for other sites.
+// inRepository returns which file and heading a page's link leads to; ok is false for links to other sites.
 func inRepository(page, address string) (file, anchor string, ok bool) {
 	for _, kind := range []string{"blob/main/", "tree/main/"} {
 		if rest, found := strings.CutPrefix(address, published+kind); found {

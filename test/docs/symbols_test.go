@@ -56,7 +56,7 @@ func nameOf(expression string) string {
 	return strings.TrimPrefix(path.Ext("."+name), ".")
 }
 
-// declarations returns a Go file's declared names: functions, methods, types, constants, variables and fields.
+// declarations returns the names that a Go file declares: functions, methods, types, constants, variables and fields.
 func declarations(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
